@@ -89,9 +89,7 @@ class Clearing:
     async def _check(self) -> int:
         kept = await self._gate.admit(self._bank, _NAME)
         assert kept is not None
-        await self._gate.check_file(
-            self._bank, await files_store.read_content(self._bank.pool, kept.file_id)
-        )
+        await self._gate.check_file(self._bank, await files_store.read_content(self._bank.pool, kept.file_id))
         return 1
 
     async def _book(self) -> int:
@@ -103,9 +101,7 @@ async def open_clearing(location: Location) -> Clearing:
     return Clearing(await open_bank(location))
 
 
-def ach_figures(
-    location: Location, entries: int, log: Log
-) -> tuple[list[Figure], dict[str, float]]:
+def ach_figures(location: Location, entries: int, log: Log) -> tuple[list[Figure], dict[str, float]]:
     """Return the figures of a window and of a file, and the memory of both processes."""
     with ExitStack() as stack:
         figures: list[Figure] = []
@@ -154,18 +150,27 @@ async def _file(bank: Bank, accounts: list[str], entries: int) -> bytes:
     writer = NachaFormat().writer(head)
     writer.begin(
         Batch(
-            number=1, company="CONTOSO", company_id="9000000001", entry_class="PPD",
-            purpose="PAYROLL", effective_on=now.date(), bank=_SENDER,
+            number=1,
+            company="CONTOSO",
+            company_id="9000000001",
+            entry_class="PPD",
+            purpose="PAYROLL",
+            effective_on=now.date(),
+            bank=_SENDER,
         )
-    )  # fmt: skip
+    )
     for nth in range(entries):
         writer.add(
             Entry(
-                code=CHECKING_CREDIT, routing_number=ours,
-                account_number=accounts[nth % len(accounts)], amount=1_00 + nth, name="ADA WORKER",
-                trace=f"{_SENDER}{nth + 1:07}", identification=str(nth),
+                code=CHECKING_CREDIT,
+                routing_number=ours,
+                account_number=accounts[nth % len(accounts)],
+                amount=1_00 + nth,
+                name="ADA WORKER",
+                trace=f"{_SENDER}{nth + 1:07}",
+                identification=str(nth),
             )
-        )  # fmt: skip
+        )
     return writer.end()
 
 
@@ -176,11 +181,7 @@ def _link(nth: int) -> AddCounterparty:
         customers=(customer_of(nth),),
         type="ach",
         counterparty_name={"type": "business", "business_name": "Beta LLC"},
-        details={
-            "routing_number": "121182904",
-            "account_number": "5647772655",
-            "account_type": "CHECKING",
-        },
+        details={"routing_number": "121182904", "account_number": "5647772655", "account_type": "CHECKING"},
         verification="pre_verified",
     )
 

@@ -53,16 +53,10 @@ app = typer.Typer(add_completion=False)
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="engine, transfers, reads, day_end, webhooks, payments or all.", show_default=ALL
-        ),
+        typer.Argument(help="engine, transfers, reads, day_end, webhooks, payments or all.", show_default=ALL),
     ] = None,
-    out_json: Annotated[
-        Path | None, typer.Option("--json", help="Write every figure into this file.")
-    ] = None,
-    out_markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Write the tables into this file.")
-    ] = None,
+    out_json: Annotated[Path | None, typer.Option("--json", help="Write every figure into this file.")] = None,
+    out_markdown: Annotated[Path | None, typer.Option("--markdown", help="Write the tables into this file.")] = None,
     auth: Annotated[
         Auth, typer.Option(help="How reads prove who asks: signed by a partner, or bound to a key.")
     ] = Auth.hmac,
@@ -70,8 +64,7 @@ def bench(
         bool, typer.Option("--quick", help="A tenth of the sizes, for a first look.")
     ] = False,
     state_dir: Annotated[
-        Path,
-        typer.Option(help="Where the throwaway database is made.", envvar="BILLFOLD_STATE_DIR"),
+        Path, typer.Option(help="Where the throwaway database is made.", envvar="BILLFOLD_STATE_DIR")
     ] = Path(".billfold"),
 ) -> None:
     """Measure this machine on a database of its own; what is measured is gone afterwards."""

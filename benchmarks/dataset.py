@@ -57,9 +57,7 @@ class Location(msgspec.Struct, frozen=True):
 
     def settings(self, **changes: Any) -> Settings:
         """Return the settings of a default installation with some replaced."""
-        return replace(
-            Settings(), state_dir=self.state_dir, database_url=self.dsn, seed=SEED, **changes
-        )
+        return replace(Settings(), state_dir=self.state_dir, database_url=self.dsn, seed=SEED, **changes)
 
 
 class OpenBank(NamedTuple):
@@ -82,9 +80,7 @@ async def create_bank(location: Location, **changes: Any) -> OpenBank:
 async def open_bank(location: Location, **changes: Any) -> OpenBank:
     """Open a founded bank under the settings of a default installation, some replaced."""
     stack = AsyncExitStack()
-    bank = await stack.enter_async_context(
-        open_bank_module.open_bank(location.settings(**changes), location.dsn)
-    )
+    bank = await stack.enter_async_context(open_bank_module.open_bank(location.settings(**changes), location.dsn))
     tune_garbage_collector()
     return OpenBank(bank, stack)
 
@@ -100,9 +96,7 @@ async def submit_commands(bank: Bank, commands: Sequence[Command]) -> list[dict[
     return outcomes
 
 
-async def create_customers(
-    bank: Bank, numbers: Iterable[int], *, weeks: int = WEEKS
-) -> dict[int, UUID]:
+async def create_customers(bank: Bank, numbers: Iterable[int], *, weeks: int = WEEKS) -> dict[int, UUID]:
     """Enrol customers and open a pocket each; return their portals by number."""
     numbers = list(numbers)
     await submit_commands(
@@ -137,9 +131,7 @@ async def create_customers(
             for nth in numbers
         ],
     )
-    return {
-        nth: UUID(str(outcome["portal_id"])) for nth, outcome in zip(numbers, opened, strict=True)
-    }
+    return {nth: UUID(str(outcome["portal_id"])) for nth, outcome in zip(numbers, opened, strict=True)}
 
 
 def deposit(nth: int, portal: UUID, cents: int, occasion: str) -> ReceiveMoney:

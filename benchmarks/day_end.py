@@ -22,16 +22,7 @@ from benchmarks.dataset import (
     vacuum_and_checkpoint,
 )
 from benchmarks.ledger_checks import check_sums
-from benchmarks.measurements import (
-    Figure,
-    Log,
-    Result,
-    Timing,
-    figure,
-    peak_memory_of_server,
-    rate,
-    seconds_of,
-)
+from benchmarks.measurements import Figure, Log, Result, Timing, figure, peak_memory_of_server, rate, seconds_of
 from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
 from benchmarks.worker_processes import Worker
@@ -69,10 +60,7 @@ class DayEnd:
         self._mornings += 1
         await advance_to_next_morning(self._bank)
         occasion = f"morning {self._mornings}"
-        await submit_commands(
-            self._bank,
-            [deposit(nth, self._portals[nth], _CENTS, occasion) for nth in range(number)],
-        )
+        await submit_commands(self._bank, [deposit(nth, self._portals[nth], _CENTS, occasion) for nth in range(number)])
         self._moved = number
         self._bank.engine.forget_all()
         gc.collect()
@@ -142,7 +130,5 @@ def _figures(rates: list[float], timings: dict[int, list[Timing]]) -> list[Figur
     first = figure(f"per pocket, of {min(timings):,}", "us", costs[0])
     figures.append(first)
     for size, cost in list(zip(timings, costs, strict=True))[1:]:
-        figures.append(
-            figure(f"per pocket, of {size:,}", "us", cost, against=first, at_most=MAX_UNEVENNESS)
-        )
+        figures.append(figure(f"per pocket, of {size:,}", "us", cost, against=first, at_most=MAX_UNEVENNESS))
     return figures

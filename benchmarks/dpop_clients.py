@@ -14,12 +14,7 @@ import asyncpg
 import httpx
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from benchmarks.dataset import Location
 from billfold.access.oauth import access_tokens, clients
@@ -93,14 +88,21 @@ class TokenIssuer:
     async def _token(self, conn: Connection, customer_id: UUID) -> str:
         now = wall_now()
         new = NewClient(
-            name="Bench", scopes=SCOPES, grant_types=(CLIENT_CREDENTIALS,), customer_id=customer_id,
+            name="Bench",
+            scopes=SCOPES,
+            grant_types=(CLIENT_CREDENTIALS,),
+            customer_id=customer_id,
             requires_nonce=False,
-        )  # fmt: skip
+        )
         made = await clients.register_client(conn, new, now=now)
         return await access_tokens.issue_access(
-            conn, client_id=made.client_id, customer_id=customer_id, scopes=SCOPES, now=now,
+            conn,
+            client_id=made.client_id,
+            customer_id=customer_id,
+            scopes=SCOPES,
+            now=now,
             jkt=ProofKey(self._key).thumbprint,
-        )  # fmt: skip
+        )
 
 
 def as_pem(key: ec.EllipticCurvePrivateKey) -> str:

@@ -18,15 +18,7 @@ from benchmarks.dpop_clients import TokenIssuer
 from benchmarks.ledger_checks import verify_ledger
 from benchmarks.load_generator import Call, Credentials, LoadResult, LoadTask, load_process
 from benchmarks.long_history import SHORT, history_process
-from benchmarks.measurements import (
-    Figure,
-    Log,
-    Result,
-    Timing,
-    figure,
-    peak_memory_of_server,
-    seconds_of,
-)
+from benchmarks.measurements import Figure, Log, Result, Timing, figure, peak_memory_of_server, seconds_of
 from benchmarks.reads import CONNECTIONS, EMPTY, EMPTY_PATH
 from benchmarks.server import Server
 from benchmarks.sizes import Sizes
@@ -79,13 +71,13 @@ def bench_bound_reads(database: Database, sizes: Sizes, log: Log) -> Result:
         peaks = {"server worker": server.peak_of_worker(), **peak_memory_of_server(database.pid)}
         log("proving the ledger")
         setting = {
-            "workers": 1, "connections": CONNECTIONS, "requests per run": sizes.requests,
-            "empty answer": f"GET {EMPTY_PATH}", "rows proven after it": verify_ledger(location),
-        }  # fmt: skip
-        return Result(
-            name="reads --auth dpop", setting=setting, figures=_figures(rates),
-            peak_memory_mib=peaks,
-        )  # fmt: skip
+            "workers": 1,
+            "connections": CONNECTIONS,
+            "requests per run": sizes.requests,
+            "empty answer": f"GET {EMPTY_PATH}",
+            "rows proven after it": verify_ledger(location),
+        }
+        return Result(name="reads --auth dpop", setting=setting, figures=_figures(rates), peak_memory_mib=peaks)
 
 
 _READS = {
@@ -99,9 +91,7 @@ _READS = {
 class _Timings:
     """Runs the same request many times, a few seconds at once."""
 
-    def __init__(
-        self, token_issuer: TokenIssuer, loader: Worker, server: Server, credentials: Credentials
-    ) -> None:
+    def __init__(self, token_issuer: TokenIssuer, loader: Worker, server: Server, credentials: Credentials) -> None:
         self._token_issuer, self._loader, self._server = (token_issuer, loader, server)
         self._credentials = credentials
 
@@ -115,9 +105,7 @@ class _Timings:
             task = LoadTask(
                 calls=[call] * count,
                 port=self._server.port,
-                credentials=self._token_issuer.bound(customer, count)
-                if bound
-                else self._credentials,
+                credentials=self._token_issuer.bound(customer, count) if bound else self._credentials,
                 connections=CONNECTIONS,
             )
             outcome: LoadResult = self._loader.run(task)

@@ -51,9 +51,7 @@ class EngineComparison:
         stack.callback(self.setup.close)
         log(f"creating {sizes.customers:,} customers")
         self.setup.prepare(("create", sizes.customers))
-        self.engines = [
-            transfer_process(location, lanes=LANES, batch_limit=BATCH_LIMIT) for _ in range(2)
-        ]
+        self.engines = [transfer_process(location, lanes=LANES, batch_limit=BATCH_LIMIT) for _ in range(2)]
         for engine in self.engines:
             stack.callback(engine.close)
         self.variants = [
@@ -121,10 +119,7 @@ def bench_engine(database: Database, sizes: Sizes, log: Log) -> Result:
 def _figures(comparison: EngineComparison, bare: list[float]) -> list[Figure]:
     """The baseline, then transfers and ledger rows of every way; limits bind the best cold one."""
     base = figure(BARE, "per second", bare)
-    best = max(
-        (variant for variant in comparison.variants if variant.cold),
-        key=lambda variant: sum(variant.transfers),
-    )
+    best = max((variant for variant in comparison.variants if variant.cold), key=lambda variant: sum(variant.transfers))
     figures = [base]
     for variant in comparison.variants:
         mark = variant is best
@@ -137,11 +132,7 @@ def _figures(comparison: EngineComparison, bare: list[float]) -> list[Figure]:
                 at_least=0.6 if mark else None,
             ),
             figure(
-                f"ledger rows, {variant.name}",
-                "per second",
-                variant.legs,
-                against=base,
-                at_least=5.0 if mark else None,
+                f"ledger rows, {variant.name}", "per second", variant.legs, against=base, at_least=5.0 if mark else None
             ),
         ]
     return figures

@@ -53,9 +53,7 @@ class Counts(msgspec.Struct, frozen=True):
 
     def since(self, earlier: Counts) -> Counts:
         """Return what was added."""
-        return Counts(
-            *(getattr(self, name) - getattr(earlier, name) for name in self.__struct_fields__)
-        )
+        return Counts(*(getattr(self, name) - getattr(earlier, name) for name in self.__struct_fields__))
 
 
 class TransferWorkload:
@@ -101,8 +99,7 @@ class BankSetup:
         if verb == "create":
             portals = await create_customers(self._bank, range(argument))
             await submit_commands(
-                self._bank,
-                [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()],
+                self._bank, [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()]
             )
             await vacuum_and_checkpoint(self._bank.pool)
         elif verb == "morning":
@@ -119,9 +116,7 @@ class BankSetup:
         await self._opened.close()
 
 
-async def open_transfer_workload(
-    location: Location, lanes: int, batch_limit: int
-) -> TransferWorkload:
+async def open_transfer_workload(location: Location, lanes: int, batch_limit: int) -> TransferWorkload:
     """Open an engine on a founded bank."""
     return TransferWorkload(await open_bank(location, lanes=lanes, batch_limit=batch_limit))
 

@@ -206,11 +206,7 @@ class LoadGenerator:
         connections: list[_Connection] = []
         for _ in range(min(task.connections, len(self._requests))):
             _, connection = await loop.create_connection(
-                lambda: _Connection(load_run),
-                "127.0.0.1",
-                task.port,
-                ssl=self._tls,
-                server_hostname=host,
+                lambda: _Connection(load_run), "127.0.0.1", task.port, ssl=self._tls, server_hostname=host
             )
             connections.append(connection)
         try:

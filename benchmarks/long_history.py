@@ -73,8 +73,7 @@ class HistoryWorkload:
             credentials: Credentials = await create_partner(self._bank)
             return credentials
         return [
-            PocketHistory(*(await self._bank.pool.fetchrow(_ROWS, customer_of(nth)) or ()))
-            for nth in (SHORT, LONG)
+            PocketHistory(*(await self._bank.pool.fetchrow(_ROWS, customer_of(nth)) or ())) for nth in (SHORT, LONG)
         ]
 
     async def run(self) -> None:
@@ -103,9 +102,7 @@ class HistoryWorkload:
         await ClockStepper(self._bank).set_to(et_instant(day, hour))
 
     async def _receive(self, nth: int, portal: UUID, count: int, day: int) -> None:
-        await submit_commands(
-            self._bank, [deposit(nth, portal, _CENTS, f"{day}.{n}") for n in range(count)]
-        )
+        await submit_commands(self._bank, [deposit(nth, portal, _CENTS, f"{day}.{n}") for n in range(count)])
 
 
 def shared_out(whole: int, parts: int) -> Sequence[int]:

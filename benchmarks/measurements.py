@@ -84,9 +84,7 @@ def figure(
     judged = middle if ratio is None else ratio
     reached = None
     if at_least is not None or at_most is not None:
-        reached = (at_least is None or judged >= at_least) and (
-            at_most is None or judged <= at_most
-        )
+        reached = (at_least is None or judged >= at_least) and (at_most is None or judged <= at_most)
     return Figure(
         name=name,
         unit=unit,
@@ -138,9 +136,7 @@ def busy_percent() -> float:
 def machine() -> dict[str, Any]:
     """Return what a reader needs to know of the machine."""
     return {
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 1024**3, 1),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": sys.version.split()[0],

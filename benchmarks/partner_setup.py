@@ -54,9 +54,7 @@ async def create_partner(bank: Bank) -> Credentials:
             partner_id=PARTNER,
         )
         password, _ = new_token()  # nobody logs in with it
-        user = await credentials.create_partner_user(
-            conn, PARTNER, username=SLUG, password=password, now=now
-        )
+        user = await credentials.create_partner_user(conn, PARTNER, username=SLUG, password=password, now=now)
         bearer, _ = await credentials.issue_token(conn, partner_id=PARTNER, user_id=user, now=now)
     return Credentials(f"{SLUG}.localhost", bearer, partner.shared_secret)
 

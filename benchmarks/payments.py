@@ -62,8 +62,7 @@ class WireWorkload:
         if verb == "create":
             portals = await create_customers(self._bank, range(argument))
             await submit_commands(
-                self._bank,
-                [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()],
+                self._bank, [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()]
             )
             linked = await submit_commands(self._bank, [_link(nth) for nth in range(argument)])
             await vacuum_and_checkpoint(self._bank.pool)
@@ -138,9 +137,7 @@ def bench_payments(database: Database, sizes: Sizes, log: Log) -> Result:
     )
 
 
-def _clearing(
-    engine: Worker, location: Location, sizes: Sizes, log: Log
-) -> tuple[list[Figure], dict[str, float]]:
+def _clearing(engine: Worker, location: Location, sizes: Sizes, log: Log) -> tuple[list[Figure], dict[str, float]]:
     log(f"{sizes.ach_entries:,} ACH entries wait")
     engine.prepare(("clearing", (sizes.customers, sizes.ach_entries)))
     return ach_figures(location, sizes.ach_entries, log)
@@ -151,12 +148,9 @@ def _figures(bares: list[float], wires: dict[str, list[float]]) -> list[Figure]:
     base = figure(BARE, "per second", bares)
     best = max(wires, key=lambda name: sum(wires[name]))
     queued = [
-        figure(
-            f"wires queued, {name}", "per second", rates, against=base,
-            at_least=MIN_RATIO if name == best else None,
-        )
+        figure(f"wires queued, {name}", "per second", rates, against=base, at_least=MIN_RATIO if name == best else None)
         for name, rates in wires.items()
-    ]  # fmt: skip
+    ]
     return [base, *queued]
 
 

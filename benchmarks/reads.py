@@ -107,9 +107,7 @@ def _figures(rates: dict[str, list[float]]) -> list[Figure]:
         for nth in (SHORT, LONG):
             runs = rates[_named(name, nth)]
             least = POCKET_LEAST if name == "pocket" else None
-            figures.append(
-                figure(_named(name, nth), "per second", runs, against=empty, at_least=least)
-            )
+            figures.append(figure(_named(name, nth), "per second", runs, against=empty, at_least=least))
     for name in _READS:
         short = figure(_named(name, SHORT), "us", _costs(rates[_named(name, SHORT)]))
         figures.append(

@@ -61,9 +61,7 @@ def throwaway_server(state_dir: Path) -> Iterator[Database]:
 def _remove_leftovers(state_dir: Path) -> None:
     """Stop and remove what a benchmark left behind that was killed. One that runs is left alone."""
     for path in state_dir.glob(f"{_PREFIX}*"):
-        if (path / "postgres").exists() and not embedded_postgres.stop(
-            embedded_postgres.start(path)
-        ):
+        if (path / "postgres").exists() and not embedded_postgres.stop(embedded_postgres.start(path)):
             continue
         shutil.rmtree(path, ignore_errors=True)
 

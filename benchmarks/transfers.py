@@ -18,14 +18,7 @@ from benchmarks.baseline import baseline_process
 from benchmarks.counterparties import counterparty_process
 from benchmarks.dataset import pocket_of
 from benchmarks.ledger_checks import check_sums
-from benchmarks.load_generator import (
-    CONNECTIONS,
-    Call,
-    Credentials,
-    LoadResult,
-    LoadTask,
-    load_process,
-)
+from benchmarks.load_generator import CONNECTIONS, Call, Credentials, LoadResult, LoadTask, load_process
 from benchmarks.measurements import Figure, Log, Result, figure, peak_memory_of_server, rate
 from benchmarks.server import Server
 from benchmarks.sizes import Sizes
@@ -123,10 +116,7 @@ def bench_transfers(database: Database, sizes: Sizes, log: Log) -> Result:
     with ExitStack() as stack:
         comparison = TransferComparison(database, sizes, log, stack)
         bare = [comparison.round(number) for number in range(1, sizes.runs + 1)]
-        servers = {
-            f"server, {variant.name}": variant.server.peak_of_worker()
-            for variant in comparison.variants
-        }
+        servers = {f"server, {variant.name}": variant.server.peak_of_worker() for variant in comparison.variants}
         peaks = {
             **servers,
             "load generator": comparison.loader.peak_memory_mib(),
@@ -148,33 +138,24 @@ def _figures(variants: list[Variant], bare: list[float], worker_mib: float) -> l
     figures = [base]
     for variant in variants:
         bound = MIN_RATIO if variant is best else None
-        figures.append(
-            figure(
-                f"transfers, {variant.name}",
-                "per second",
-                variant.rates,
-                against=base,
-                at_least=bound,
-            )
-        )
+        figures.append(figure(f"transfers, {variant.name}", "per second", variant.rates, against=base, at_least=bound))
         figures += [
             _latency(f"p50 at full load, {variant.name}", variant.full, lambda one: one.p50_ms),
             _latency(f"p99 at full load, {variant.name}", variant.full, lambda one: one.p99_ms),
             _latency(f"p50 at half load, {variant.name}", variant.half, lambda one: one.p50_ms),
             _latency(
-                f"p99 at half load, {variant.name}", variant.half, lambda one: one.p99_ms,
+                f"p99 at half load, {variant.name}",
+                variant.half,
+                lambda one: one.p99_ms,
                 MAX_P99_MS if variant is best else None,
             ),
-        ]  # fmt: skip
+        ]
     figures.append(figure("memory of a worker", "MiB", [worker_mib], at_most=WORKER_MOST_MIB))
     return figures
 
 
 def _latency(
-    name: str,
-    outcomes: list[LoadResult],
-    which: Callable[[LoadResult], float],
-    at_most: float | None = None,
+    name: str, outcomes: list[LoadResult], which: Callable[[LoadResult], float], at_most: float | None = None
 ) -> Figure:
     return figure(name, "ms", [which(outcome) for outcome in outcomes], at_most=at_most)
 

@@ -29,9 +29,7 @@ class WebhookReceivers:
         if task == "count":
             return dict(self._called)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: _ReceiverProtocol(self._called), "127.0.0.1", 0
-        )
+        self._server = await loop.create_server(lambda: _ReceiverProtocol(self._called), "127.0.0.1", 0)
         return self._server.sockets[0].getsockname()[1]
 
     async def run(self) -> None:

@@ -84,8 +84,7 @@ class WebhookWorkload:
     async def _create(self, customers: int) -> None:
         self._portals = await create_customers(self._bank, range(customers))
         await submit_commands(
-            self._bank,
-            [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in self._portals.items()],
+            self._bank, [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in self._portals.items()]
         )
         await self._sequence(None)
         await self._bank.pool.execute("VACUUM ANALYZE", timeout=None)
@@ -127,10 +126,7 @@ class WebhookWorkload:
         people = list(self._portals.items())[:events]
         await submit_commands(
             self._bank,
-            [
-                deposit(*people[nth % len(people)], _CENTS, f"{self._occasions}.{nth}")
-                for nth in range(events)
-            ],
+            [deposit(*people[nth % len(people)], _CENTS, f"{self._occasions}.{nth}") for nth in range(events)],
         )
         await self._sequence(None)
         self._bank.engine.forget_all()
@@ -140,12 +136,8 @@ class WebhookWorkload:
 
     async def _simulate(self, events: int) -> None:
         for _ in range(events):
-            event = EventSimulation(
-                event_id=new(), kind=SIMULATED_KIND, raised_at=wall_now(), payload="{}"
-            )
-            await redelivery.simulate_event(
-                self._bank.pool, SubscriptionOwner(PARTNER), event, now=wall_now()
-            )
+            event = EventSimulation(event_id=new(), kind=SIMULATED_KIND, raised_at=wall_now(), payload="{}")
+            await redelivery.simulate_event(self._bank.pool, SubscriptionOwner(PARTNER), event, now=wall_now())
 
     async def _begin(self, _: None) -> None:
         stop = asyncio.Event()

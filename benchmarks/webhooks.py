@@ -145,11 +145,7 @@ def _figures(comparison: WebhookComparison) -> list[Figure]:
         figure(f"memory, {many:,} undelivered", "MiB", [much], against=short, at_most=MEMORY_MOST),
         alone,
         figure(
-            "whole transfers beside deliveries",
-            "per second",
-            comparison.beside,
-            against=alone,
-            at_least=ENGINE_LEAST,
+            "whole transfers beside deliveries", "per second", comparison.beside, against=alone, at_least=ENGINE_LEAST
         ),
         figure("deliveries beside them", "per second", comparison.delivered),
     ]

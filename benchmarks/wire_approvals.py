@@ -34,9 +34,7 @@ Name = tuple[UUID, UUID]
 """A customer, and the request of his that was approved."""
 
 
-async def approve_wires(
-    bank: Bank, occasion: str, payees: Sequence[tuple[int, UUID]]
-) -> list[Name]:
+async def approve_wires(bank: Bank, occasion: str, payees: Sequence[tuple[int, UUID]]) -> list[Name]:
     """Write down one approved wire of each customer to his payee; return their names.
 
     Each waits with the appointment at which it is carried out, as an approval leaves it.
@@ -63,11 +61,7 @@ async def approve_wires(
             now + REQUEST_LIFETIME,
         )
         await jobs_store.schedule(
-            conn,
-            [
-                ScheduledJob(EXECUTE_TRANSFER_REQUEST, wire, customer, now)
-                for customer, wire in names
-            ],
+            conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, wire, customer, now) for customer, wire in names]
         )
     return names
 

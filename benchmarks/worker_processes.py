@@ -41,13 +41,7 @@ class Workload(Protocol):
 class Worker:
     """A workload in a process of its own, on asyncio's own loop unless told otherwise."""
 
-    def __init__(
-        self,
-        opener: Callable[..., Awaitable[Workload]],
-        *,
-        fast: bool = False,
-        **arguments: Any,
-    ) -> None:
+    def __init__(self, opener: Callable[..., Awaitable[Workload]], *, fast: bool = False, **arguments: Any) -> None:
         ours, theirs = multiprocessing.Pipe()
         self._pipe = ours
         self._process = multiprocessing.get_context("spawn").Process(
@@ -123,9 +117,7 @@ def _run_process(
         return
 
 
-async def _serve(
-    pipe: Connection, opener: Callable[..., Awaitable[Workload]], arguments: dict[str, Any]
-) -> None:
+async def _serve(pipe: Connection, opener: Callable[..., Awaitable[Workload]], arguments: dict[str, Any]) -> None:
     try:
         workload = await opener(**arguments)
     except Exception:  # noqa: BLE001 - sent to the parent

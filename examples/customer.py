@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from billfold.client.oauth import Authorization, ClientRegistration, Tokens
 from billfold.client.customer_api import CustomerApi
 from billfold.client.dpop import DpopAuth
+from billfold.client.oauth import Authorization, ClientRegistration, Tokens
 from billfold.client.sandbox import local_client
 
 SCOPES = ("openid", "profile", "customer.read", "pockets.read", "pockets.write")
@@ -32,11 +32,7 @@ def main() -> None:
     box = json.loads(asked.box.read_text())
     authorization = Authorization(registered(box, "fapi2" if asked.sign_in else "service"))
     with local_client(box["auth_url"], box["ca_file"]) as http:
-        tokens = (
-            signed_in(authorization, http)
-            if asked.sign_in
-            else authorization.client_credentials(http)
-        )
+        tokens = signed_in(authorization, http) if asked.sign_in else authorization.client_credentials(http)
         print(f"A {tokens.token_type} token, bound to {authorization.key.thumbprint}")
     auth = DpopAuth(authorization, tokens)
     with local_client(box["customer_url"], box["ca_file"], auth) as http:

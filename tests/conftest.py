@@ -21,10 +21,7 @@ from billfold.platform.postgres import embedded as embedded_postgres
 
 pytest_plugins = [
     "tests.support.whole_bank",
-    *(
-        f"tests.fixtures.{path.stem}"
-        for path in (Path(__file__).parent / "fixtures").glob("[!_]*.py")
-    ),
+    *(f"tests.fixtures.{path.stem}" for path in (Path(__file__).parent / "fixtures").glob("[!_]*.py")),
 ]
 
 
@@ -76,9 +73,7 @@ def database_template(pg_server: embedded_postgres.Server) -> str:
 @pytest.fixture(scope="session")
 def market_template(pg_server: embedded_postgres.Server, database_template: str) -> str:
     """The same with the packaged market in it: writing it takes ten times as long as cloning."""
-    asyncio.run(
-        _make_template(pg_server, MARKET_TEMPLATE, load_bundled_market, base=database_template)
-    )
+    asyncio.run(_make_template(pg_server, MARKET_TEMPLATE, load_bundled_market, base=database_template))
     return MARKET_TEMPLATE
 
 
@@ -104,9 +99,7 @@ async def _make_template(
 
 
 @pytest.fixture
-async def database_dsn(
-    pg_server: embedded_postgres.Server, database_template: str
-) -> AsyncIterator[str]:
+async def database_dsn(pg_server: embedded_postgres.Server, database_template: str) -> AsyncIterator[str]:
     """The address of a migrated database of this test alone, gone after it."""
     name = _fresh_name()
     yield await pg_server.create_database(name, template=database_template)
@@ -114,9 +107,7 @@ async def database_dsn(
 
 
 @pytest.fixture
-async def market_dsn(
-    pg_server: embedded_postgres.Server, market_template: str
-) -> AsyncIterator[str]:
+async def market_dsn(pg_server: embedded_postgres.Server, market_template: str) -> AsyncIterator[str]:
     """The address of a database of this test alone that holds the packaged market."""
     name = _fresh_name()
     yield await pg_server.create_database(name, template=market_template)

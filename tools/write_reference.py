@@ -7,10 +7,10 @@ usage: .venv/bin/python tools/write_reference.py
 import tomllib
 from pathlib import Path
 
-from billfold.events.kinds import NOTIFICATION_TYPES
-from billfold.events.payload_schemas import payload_schema
+from billfold.events.kinds import KINDS
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES as NOTIFICATIONS
 from billfold.events.notifications.kinds import NotificationType
+from billfold.events.payload_schemas import payload_schema
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 from billfold.platform.settings.reference import reference
@@ -87,8 +87,7 @@ def errors_page() -> str:
     """Return the page of all problems: a table, then what each means and what to do."""
     problems = sorted(PROBLEMS.values(), key=lambda problem: problem.code)
     rows = "".join(
-        f"| [`{each.code}`](#{each.code}) | {each.status} | {each.title} |"
-        f" {'yes' if each.retryable else 'no'} |\n"
+        f"| [`{each.code}`](#{each.code}) | {each.status} | {each.title} | {'yes' if each.retryable else 'no'} |\n"
         for each in problems
     )
     return (
@@ -109,9 +108,7 @@ def events_page() -> str:
     unraised = tomllib.loads((DOCS / "unraised.toml").read_text())["events"]
     rows = ""
     for name, kind in KINDS.items():
-        readers = [
-            word for word, sees in (("partner", kind.partner), ("customer", kind.customer)) if sees
-        ]
+        readers = [word for word, sees in (("partner", kind.partner), ("customer", kind.customer)) if sees]
         later = " *Later.*" if name in unraised else ""
         rows += f"| `{name}` | {', '.join(readers)} | {_fields(name)} | {kind.meaning}{later} |\n"
     return EVENTS_HEAD + rows
@@ -119,9 +116,7 @@ def events_page() -> str:
 
 def _fields(kind: str) -> str:
     schema = payload_schema(kind)
-    return ", ".join(
-        f"`{name}`" + ("" if name in schema["required"] else "?") for name in schema["properties"]
-    )
+    return ", ".join(f"`{name}`" + ("" if name in schema["required"] else "?") for name in schema["properties"])
 
 
 def settings_page() -> str:

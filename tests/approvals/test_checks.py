@@ -7,26 +7,13 @@ from uuid import UUID
 import asyncpg
 import pytest
 from tests.fixtures.damaged_bank import DROP_EVERYTHING
-from tests.support.approvals import (
-    REQUESTS,
-    ask_for_two,
-    ask_step_up,
-    decide,
-    funded,
-    manager,
-    on_us,
-    other,
-    path_of,
-)
+from tests.support.approvals import REQUESTS, ask_for_two, ask_step_up, decide, on_us, path_of
 from tests.support.damage import report_of, undetected
-from tests.support.whole_bank import bank
 
 from billfold.approvals.store.fingerprints import KEYS
 from billfold.approvals.transfer_requests import record_rejection
 from billfold.verify.fingerprints import FINGERPRINTED_TABLES, check_fingerprints
 from billfold.verify.runner import verify_bank
-
-__all__ = ["app", "bank", "api", "connect_api", "funded", "manager", "other", "simulation"]
 
 DAMAGES = {
     "its hash is of something else": "UPDATE transfer_request SET content_hash = sha256('x')",
@@ -61,15 +48,24 @@ async def test_the_proof_names_what_was_not_approved_as_it_says(customer_desk, a
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
 # Each kind of row, as each way of leaving it leaves it.
 ROWS_BY_STATE = {
-    "transfer_request": ("status = 'PENDING'", "status = 'CANCELLED'", "status = 'EXPIRED'",
-                         "status = 'APPROVED' AND reason IS NULL", "reason IS NOT NULL"),
-    "change_request": ("status = 'PENDING'", "status = 'DENIED'", "status = 'EXPIRED'",
-                       "action = 'approval_rule.create' AND status = 'APPROVED'",
-                       "action = 'member.invite' AND status = 'APPROVED'"),
+    "transfer_request": (
+        "status = 'PENDING'",
+        "status = 'CANCELLED'",
+        "status = 'EXPIRED'",
+        "status = 'APPROVED' AND reason IS NULL",
+        "reason IS NOT NULL",
+    ),
+    "change_request": (
+        "status = 'PENDING'",
+        "status = 'DENIED'",
+        "status = 'EXPIRED'",
+        "action = 'approval_rule.create' AND status = 'APPROVED'",
+        "action = 'member.invite' AND status = 'APPROVED'",
+    ),
     "review": ("decision = 'APPROVED'", "decision = 'DENIED'", "voided_at IS NOT NULL"),
     "approval_rule": ("true",),
     "dual_control": ("true",),
-}  # fmt: skip
+}
 NOBODY = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role": "VIEWER"}
 
 
@@ -117,9 +113,7 @@ async def requested(customer_desk, customer_desks, manager, funded, other):
 
 def proofs_of(table):
     """The proof of one table, as a check."""
-    return partial(
-        check_fingerprints, tables=[each for each in FINGERPRINTED_TABLES if each.table == table]
-    )
+    return partial(check_fingerprints, tables=[each for each in FINGERPRINTED_TABLES if each.table == table])
 
 
 async def test_each_column_of_a_request_is_verified(market_dsn, requested):

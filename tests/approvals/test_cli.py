@@ -5,11 +5,9 @@ import re
 from uuid import UUID
 
 import asyncpg
-from tests.cli.test_commands import _fetch, billfold, founded
+from tests.cli.test_commands import _fetch
 
 from billfold.wiring.initialize import partner_ids
-
-__all__ = ["billfold", "founded"]
 
 SEED = b"a seed of the command line"
 ANNA = ("anna@acme.example", "--first-name", "Anna", "--last-name", "Lind")
@@ -34,8 +32,11 @@ def ask(dsn, customer):
             "'approval_rule', $3, $4::text::json, sha256(convert_to($4::text, 'UTF8')), "
             "m.member_id, m.user_id, 'books', '{}', 'PENDING', now(), now(), "
             "'2099-01-01T00:00:00Z' FROM membership m WHERE m.customer_id = $1",
-            UUID(customer), UUID(REQUEST), UUID(RULE), CONTENT,
-        )  # fmt: skip
+            UUID(customer),
+            UUID(REQUEST),
+            UUID(RULE),
+            CONTENT,
+        )
         await conn.close()
 
     asyncio.run(write())
@@ -56,9 +57,7 @@ def test_the_operator_confirms_what_a_team_of_one_asked_for(founded, database_ds
     status, said = founded("approvals", "confirm", own, REQUEST)
     assert (status, "APPROVED" in said) == (1, True), said
     assert founded("approvals", "step-up", own)[0] == 0
-    assert [row["step_up"] for row in _fetch(database_dsn, "SELECT step_up FROM dual_control")] == [
-        True
-    ]
+    assert [row["step_up"] for row in _fetch(database_dsn, "SELECT step_up FROM dual_control")] == [True]
     log = _fetch(database_dsn, "SELECT action, actor, outcome FROM audit_entry ORDER BY entry_no")
     assert [tuple(row) for row in log][-3:] == [
         ("authorization_request.approved", "OPERATOR", "SUCCESS"),

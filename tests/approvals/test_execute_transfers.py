@@ -4,27 +4,13 @@ import asyncio
 from dataclasses import replace
 from uuid import UUID
 
-from tests.support.approvals import (
-    REQUESTS,
-    counterparty,
-    decide,
-    funded,
-    manager,
-    on_us,
-    other,
-    status_of,
-    wire,
-    wire_counterparty,
-)
-from tests.support.whole_bank import bank
+from tests.support.approvals import REQUESTS, counterparty, decide, on_us, status_of, wire, wire_counterparty
 
 from billfold.approvals.execute_transfers import execute_request
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.verify.runner import verify_bank
-
-__all__ = ["app", "bank", "api", "connect_api", "funded", "manager", "other", "simulation"]
 
 
 async def test_a_wire_leaves_when_it_is_approved(customer_desk, manager, customer_world, funded):
@@ -39,27 +25,18 @@ async def test_a_wire_leaves_when_it_is_approved(customer_desk, manager, custome
     booked = await customer_desk.get(f"/api/v2/transactions/{transaction}/")
     assert (booked["type"], booked["wire_id"]) == ("WIRE", made["id"])
     pool = customer_desk.bank.pool
-    assert await pool.fetchval("SELECT count(*) FROM wire_message WHERE wire_id = $1::uuid",
-                               made["id"]) == 1  # fmt: skip
+    assert await pool.fetchval("SELECT count(*) FROM wire_message WHERE wire_id = $1::uuid", made["id"]) == 1
 
 
-async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(
-    customer_desk, customer_world, funded
-):
-    on_us_one = await counterparty(
-        customer_world, customer_desk.team.customer, await customer_world.pocket()
-    )
+async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(customer_desk, customer_world, funded):
+    on_us_one = await counterparty(customer_world, customer_desk.team.customer, await customer_world.pocket())
     pending = await wire_counterparty(customer_desk, verification="incoming_wire")
-    for to, code in (
-        (on_us_one, "counterparty-type-mismatch"), (pending, "counterparty-not-verified"),
-    ):  # fmt: skip
+    for to, code in ((on_us_one, "counterparty-type-mismatch"), (pending, "counterparty-not-verified")):
         await customer_desk.bank.pool.execute("DELETE FROM rate_window")
         await customer_desk.refused("POST", REQUESTS, wire(funded, 1_00, to), status=422, code=code)
 
 
-async def test_usdc_is_approved_and_waits_for_its_rail(
-    customer_desk, manager, customer_world, funded
-):
+async def test_usdc_is_approved_and_waits_for_its_rail(customer_desk, manager, customer_world, funded):
     wallet = await wire_counterparty(customer_desk, kind="crypto_wallet_address")
     body = wire(funded, 2_000_00, wallet)
     body["transfer"]["type"] = "USDC"
@@ -67,9 +44,7 @@ async def test_usdc_is_approved_and_waits_for_its_rail(
     assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "NOT_STARTED")
 
 
-async def test_nothing_is_carried_out_where_the_sandbox_is_set_so(
-    customer_desk, manager, funded, other
-):
+async def test_nothing_is_carried_out_where_the_sandbox_is_set_so(customer_desk, manager, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     settings = customer_desk.bank.settings
     customer_desk.bank.settings = replace(settings, execute_transfers=False)
@@ -88,9 +63,15 @@ async def test_an_approved_request_is_executed_when_the_api_process_is_killed(
     customer_desk.bank.settings = settings
     await jobs_store.schedule(
         customer_desk.bank.pool,
-        [ScheduledJob(EXECUTE_TRANSFER_REQUEST, UUID(made["id"]), UUID(customer_desk.team.customer),
-                     await customer_desk.bank.now())],
-    )  # fmt: skip
+        [
+            ScheduledJob(
+                EXECUTE_TRANSFER_REQUEST,
+                UUID(made["id"]),
+                UUID(customer_desk.team.customer),
+                await customer_desk.bank.now(),
+            )
+        ],
+    )
     assert await status_of(customer_desk, made) == ("APPROVED", "NOT_STARTED")
     await customer_world.later(seconds=1)
     await customer_world.later(seconds=1)
@@ -100,17 +81,13 @@ async def test_an_approved_request_is_executed_when_the_api_process_is_killed(
 async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(
     customer_desk, manager, customer_world, funded
 ):
-    made = await customer_desk.post(
-        REQUESTS, wire(funded, 2_000_00, await wire_counterparty(customer_desk))
-    )
+    made = await customer_desk.post(REQUESTS, wire(funded, 2_000_00, await wire_counterparty(customer_desk)))
     await decide(manager, made)
     pool, request_id = customer_desk.bank.pool, UUID(made["id"])
     await pool.execute("UPDATE partner SET features = features || '{unverified_wires}'")
     at = await customer_desk.bank.now()
     customer_id = UUID(customer_desk.team.customer)
-    await jobs_store.schedule(
-        pool, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, customer_id, at)]
-    )
+    await jobs_store.schedule(pool, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, customer_id, at)])
     await customer_world.later(seconds=1)
     assert await status_of(customer_desk, made) == ("APPROVED", "PROCESSING")
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 1
@@ -125,18 +102,14 @@ async def test_a_wire_that_can_no_longer_be_sent_is_reported_once(customer_desk,
     customer_desk.bank.settings = settings
     await customer_desk.patch(f"/api/v2/counterparties/{linked}/", {"status": "UNLINKED"})
     for _ in range(2):
-        await execute_request(
-            customer_desk.bank, UUID(customer_desk.team.customer), UUID(made["id"])
-        )
+        await execute_request(customer_desk.bank, UUID(customer_desk.team.customer), UUID(made["id"]))
     shown = (await customer_desk.get(f"{REQUESTS}{made['id']}/"))["transfer"]
     assert (shown["execution_status"], shown["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
     events = [each["event"] for each in (await customer_desk.get("/api/v1/events/"))["items"]]
     (told,) = [each for each in events if each["event_type"] == "transfers.wire.out.rejected"]
     assert told["payload"] == {"wire_id": made["id"], "service_account_id": funded.id}
     async with customer_desk.bank.pool.acquire() as conn:
-        report = await verify_bank(
-            conn, market=customer_desk.bank.market, vault=customer_desk.bank.vault
-        )
+        report = await verify_bank(conn, market=customer_desk.bank.market, vault=customer_desk.bank.vault)
     assert not report.findings
 
 
@@ -157,6 +130,7 @@ async def test_requests_approved_at_once_are_carried_out_each_by_itself(
     names = [(UUID(customer_desk.team.customer), UUID(made["id"])) for made in asked]
     await asyncio.gather(*(execute_request(customer_desk.bank, *name) for name in names * 2))
     assert [await status_of(customer_desk, made) for made in asked] == [
-        *[("APPROVED", "PROCESSING")] * 3, ("APPROVED", "COMPLETED")
-    ]  # fmt: skip
+        *[("APPROVED", "PROCESSING")] * 3,
+        ("APPROVED", "COMPLETED"),
+    ]
     assert await customer_desk.bank.pool.fetchval("SELECT count(*) FROM wire_message") == 3

@@ -15,9 +15,13 @@ ANNA, BEN, CLEO = (ids.new() for _ in range(3))
 
 def rule(name, required=1, *, age=0, **fields):
     return Rule(
-        rule_id=ids.new(), name=name, required_approvals=required,
-        created_at=NOW - timedelta(days=age), updated_at=NOW, **fields,
-    )  # fmt: skip
+        rule_id=ids.new(),
+        name=name,
+        required_approvals=required,
+        created_at=NOW - timedelta(days=age),
+        updated_at=NOW,
+        **fields,
+    )
 
 
 def decides(given, type_, cents):
@@ -25,10 +29,7 @@ def decides(given, type_, cents):
 
 
 def test_the_highest_tier_that_the_amount_reaches_decides():
-    tiers = [
-        rule("small", 0), rule("large", 2, min_amount=10_000_00),
-        rule("huge", 3, min_amount=100_000_00),
-    ]  # fmt: skip
+    tiers = [rule("small", 0), rule("large", 2, min_amount=10_000_00), rule("huge", 3, min_amount=100_000_00)]
     assert decides(tiers, "WIRE", 9_999_99) == ["small"]
     assert decides(tiers, "WIRE", 10_000_00) == ["large", "small"]
     assert decides(tiers, "ON_US", 100_000_00) == ["huge", "large", "small"]
@@ -41,9 +42,7 @@ def test_a_rule_for_the_type_decides_before_one_for_all():
 
 
 def test_the_stricter_decides_when_each_is_more_specific_in_something():
-    given = [
-        rule("wires", 1, transfer_types=("WIRE",)), rule("large", 3, min_amount=1_000_00),
-    ]  # fmt: skip
+    given = [rule("wires", 1, transfer_types=("WIRE",)), rule("large", 3, min_amount=1_000_00)]
     assert decides(given, "WIRE", 5_000_00) == ["large", "wires"]
 
 

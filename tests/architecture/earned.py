@@ -10,12 +10,18 @@ from billfold.bills.rules.earnings import PocketState
 from billfold.platform.dates import et_instant
 
 FIELDS = (
-    "start_value", "contributions", "withdrawals", "end_value", "earnings_net", "fees",
-    "earnings", "realised", "unrealised_change",
-)  # fmt: skip
+    "start_value",
+    "contributions",
+    "withdrawals",
+    "end_value",
+    "earnings_net",
+    "fees",
+    "earnings",
+    "realised",
+    "unrealised_change",
+)
 BEGUN, NEXT_DAY, JULY, END = (
-    et_instant(day, 0)
-    for day in (date(2025, 6, 2), date(2025, 6, 3), date(2025, 7, 1), date(2025, 7, 2))
+    et_instant(day, 0) for day in (date(2025, 6, 2), date(2025, 6, 3), date(2025, 7, 1), date(2025, 7, 2))
 )
 
 
@@ -56,7 +62,11 @@ def _entry(start, start_at, end, end_at):
 def _state(world, customer, pocket):
     held = world.books[customer].pockets[pocket[0]]
     return PocketState(
-        positions=tuple(held.positions()), cash=held.cash.balance,
-        earnings_basis=held.earnings_basis(), inflow=held.inflow, outflow=held.outflow,
-        fees=held.fees, realised=held.realised,
-    )  # fmt: skip
+        positions=tuple(held.positions()),
+        cash=held.cash.balance,
+        earnings_basis=held.earnings_basis(),
+        inflow=held.inflow,
+        outflow=held.outflow,
+        fees=held.fees,
+        realised=held.realised,
+    )

@@ -34,15 +34,22 @@ PAYEE = Payee(
     status=CounterpartyStatus.VERIFIED,
     counterparty_name={"type": "business", "business_name": "Beta LLC"},
     verification={"type": "supporting_documents"},
-    details={
-        "routing_number": "021000021", "account_number": "5647772655", "account_type": "CHECKING",
-    },
-)  # fmt: skip
+    details={"routing_number": "021000021", "account_number": "5647772655", "account_type": "CHECKING"},
+)
 INCOMING = IncomingEntry(
-    code="22", amount=700_00, account_number="100000000001", name="ANNA", identification="7",
-    trace="091000010000007", bank="09100001", entry_class="PPD", company="ACME",
-    company_id="9000000001", purpose="PAYMENT", effective_on=date(2025, 6, 3),
-)  # fmt: skip
+    code="22",
+    amount=700_00,
+    account_number="100000000001",
+    name="ANNA",
+    identification="7",
+    trace="091000010000007",
+    bank="09100001",
+    entry_class="PPD",
+    company="ACME",
+    company_id="9000000001",
+    purpose="PAYMENT",
+    effective_on=date(2025, 6, 3),
+)
 
 
 def rich():
@@ -61,10 +68,16 @@ def originate(world, anna, pocket, direction, cents=70_000_00, *, payee=PAYEE):
     """Originate an entry to a counterparty that the book has looked at."""
     world.books[anna].referenced = {PAYEE.counterparty_id: payee} if payee else {}
     return world.do(
-        OriginateAch, anna, ach_id=ACH_ID, pocket_id=pocket[0],
-        counterparty_id=PAYEE.counterparty_id, direction=direction, sec_code="PPD",
-        description="PAYROLL", amount=cents,
-    )  # fmt: skip
+        OriginateAch,
+        anna,
+        ach_id=ACH_ID,
+        pocket_id=pocket[0],
+        counterparty_id=PAYEE.counterparty_id,
+        direction=direction,
+        sec_code="PPD",
+        description="PAYROLL",
+        amount=cents,
+    )
 
 
 def see(world, customer, **changes):
@@ -127,9 +140,15 @@ def a_collection_settles():
 def come_back(world, anna, code, cents=70_000_00, *, direction=None):
     sent_as = world.books[anna].referenced[ACH_ID].direction
     return world.do(
-        ReturnAch, anna, ach_id=ACH_ID, code=code, direction=direction or sent_as, amount=cents,
-        trace="021000020000001", arrived_at=world.now,
-    )  # fmt: skip
+        ReturnAch,
+        anna,
+        ach_id=ACH_ID,
+        code=code,
+        direction=direction or sent_as,
+        amount=cents,
+        trace="021000020000001",
+        arrived_at=world.now,
+    )
 
 
 def an_ach_payment_comes_back():
@@ -197,16 +216,19 @@ def a_collection_is_sent_again():
 def micro_deposits_leave():
     world = World()
     house = derive(SEED, command_id("architecture", "the house"), 0)
-    world.do(
-        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
-        profile={},
-    )  # fmt: skip
+    world.do(EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House", profile={})
     world.forget()
     world.do(
-        SendMicroDeposits, house, counterparty_id=PAYEE.counterparty_id, amounts=(11, 22),
-        routing_number="021000021", account_number="5647772655", account_type="CHECKING",
-        party_name="Beta LLC", company_name="The Bank",
-    )  # fmt: skip
+        SendMicroDeposits,
+        house,
+        counterparty_id=PAYEE.counterparty_id,
+        amounts=(11, 22),
+        routing_number="021000021",
+        account_number="5647772655",
+        account_type="CHECKING",
+        party_name="Beta LLC",
+        company_name="The Bank",
+    )
     return world.moved()
 
 
@@ -216,9 +238,8 @@ def micro_deposits_leave():
 def receive(world, anna, pocket, **changes):
     entry = msgspec.structs.replace(INCOMING, **changes)
     return world.do(
-        ReceiveAch, anna, ach_id=ACH_ID, file_id=FILE_ID, portal_id=pocket[1],
-        pocket_id=pocket[0], entry=entry,
-    )  # fmt: skip
+        ReceiveAch, anna, ach_id=ACH_ID, file_id=FILE_ID, portal_id=pocket[1], pocket_id=pocket[0], entry=entry
+    )
 
 
 def an_ach_debit_takes_money():

@@ -30,10 +30,15 @@ def _linked():
     berts = world.pocket(bert)
     world.forget()
     added = world.do(
-        AddCounterparty, anna, counterparty_name={"name": "Bert"}, display_name=None,
-        type="on_us", details={"account_number": "700000000001"},
-        target_customer_id=bert, target_pocket_id=berts[0],
-    )  # fmt: skip
+        AddCounterparty,
+        anna,
+        counterparty_name={"name": "Bert"},
+        display_name=None,
+        type="on_us",
+        details={"account_number": "700000000001"},
+        target_customer_id=bert,
+        target_pocket_id=berts[0],
+    )
     return world, anna, UUID(added["counterparty_id"])
 
 
@@ -52,10 +57,14 @@ def a_counterparty_changes_or_is_unlinked():
 def _waiting(verification, **fields):
     world, anna, pocket = _one()
     added = world.do(
-        AddCounterparty, anna, type="ach", counterparty_name={"business_name": "Bert"},
+        AddCounterparty,
+        anna,
+        type="ach",
+        counterparty_name={"business_name": "Bert"},
         details={"routing_number": "021000021", "account_number": "12345678"},
-        verification=verification, **fields,
-    )  # fmt: skip
+        verification=verification,
+        **fields,
+    )
     world.forget()
     return world, anna, pocket, UUID(added["counterparty_id"])
 
@@ -102,10 +111,13 @@ def a_counterparty_waits_for_a_wire():
     world, anna, _ = _one()
     world.forget()
     world.do(
-        AddCounterparty, anna, type="ach", counterparty_name={"business_name": "Bert"},
+        AddCounterparty,
+        anna,
+        type="ach",
+        counterparty_name={"business_name": "Bert"},
         details={"routing_number": "021000021", "account_number": "12345678"},
         verification="incoming_wire",
-    )  # fmt: skip
+    )
     return world.moved()
 
 

@@ -9,11 +9,7 @@ from billfold.accounts.commands import EnrolCustomer
 from billfold.accounts.transactions.types import BankBooking
 from billfold.ledger.book.rows import JournalEntry, TransactionEntry
 from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
-from billfold.payments.suspense.commands import (
-    AssignFromSuspense,
-    HoldInSuspense,
-    ReturnFromSuspense,
-)
+from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.ids import command_id, derive
 from billfold.treasury.commands import CloseHouseDay
 from billfold.treasury.custody.commands import DeliverBills, EndDelivery, ReceiveBills
@@ -23,10 +19,7 @@ from billfold.treasury.settlement.rules import RailTotals, SettlementBlock
 def _house():
     world = World()
     house = derive(SEED, command_id("architecture", "the house"), 0)
-    world.do(
-        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
-        profile={},
-    )  # fmt: skip
+    world.do(EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House", profile={})
     world.forget()
     return world, house
 
@@ -53,9 +46,15 @@ _ITEM = UUID("7c0de000-0000-4000-8000-000000000001")
 def _held(**details):
     world, house = _house()
     world.do(
-        HoldInSuspense, house, item_id=_ITEM, rail="WIRE", direction="CREDIT", amount=100_00,
-        reason="NO_ACCOUNT", details=details,
-    )  # fmt: skip
+        HoldInSuspense,
+        house,
+        item_id=_ITEM,
+        rail="WIRE",
+        direction="CREDIT",
+        amount=100_00,
+        reason="NO_ACCOUNT",
+        details=details,
+    )
     return world, house
 
 
@@ -93,9 +92,7 @@ def _assigned(**details):
     seen = dict(world.books[house].referenced)
     world.forget()
     world.books[house].referenced = seen
-    world.do(
-        AssignFromSuspense, house, anna, item_id=_ITEM, pocket_id=pocket[0], portal_id=pocket[1]
-    )
+    world.do(AssignFromSuspense, house, anna, item_id=_ITEM, pocket_id=pocket[0], portal_id=pocket[1])
     return world.moved(house)
 
 
@@ -109,9 +106,8 @@ def _given(hour=10):
     world.at(date(2025, 5, 29), hour)
     world.forget()
     given = world.do(
-        GiveCredit, anna, pocket_id=pocket[0], amount=300_00, credit_type="PROMOTION",
-        description="welcome",
-    )  # fmt: skip
+        GiveCredit, anna, pocket_id=pocket[0], amount=300_00, credit_type="PROMOTION", description="welcome"
+    )
     return world, anna, pocket, UUID(given["activity_id"])
 
 
@@ -131,9 +127,16 @@ def _taken_back(spend, hour=10):
     given = shown[activity_id]
     world.forget()
     book.referenced[activity_id] = BankBooking(
-        activity_id, pocket[0], given.journal_no, kinds[given.journal_no], "CREDIT", "CREDIT",
-        300_00, None, is_corrected=False,
-    )  # fmt: skip
+        activity_id,
+        pocket[0],
+        given.journal_no,
+        kinds[given.journal_no],
+        "CREDIT",
+        "CREDIT",
+        300_00,
+        None,
+        is_corrected=False,
+    )
     world.do(CorrectBooking, anna, activity_id=activity_id, description="a mistake")
     return world, anna, pocket
 
@@ -158,10 +161,7 @@ def what_is_owed_is_repaid():
 def a_pocket_is_set_right():
     world, anna, pocket, _ = _given()
     world.forget()
-    world.do(
-        AdjustPocket, anna, pocket_id=pocket[0], direction="DEBIT", amount=100_00,
-        description="an adjustment",
-    )  # fmt: skip
+    world.do(AdjustPocket, anna, pocket_id=pocket[0], direction="DEBIT", amount=100_00, description="an adjustment")
     return world.moved()
 
 
@@ -177,9 +177,15 @@ def _with_bills():
     pocket = world.pocket(anna)
     world.forget()
     world.do(
-        ReceiveBills, anna, transfer_id=_ITEM, pocket_id=pocket[0], cusip=_BILL, units=10,
-        counterparty_name="Elsewhere", counterparty_account="1",
-    )  # fmt: skip
+        ReceiveBills,
+        anna,
+        transfer_id=_ITEM,
+        pocket_id=pocket[0],
+        cusip=_BILL,
+        units=10,
+        counterparty_name="Elsewhere",
+        counterparty_account="1",
+    )
     return world, anna, pocket
 
 
@@ -192,9 +198,15 @@ def _leaving():
     world.at(date(2025, 5, 30))
     world.forget()
     world.do(
-        DeliverBills, anna, transfer_id=_TRANSFER, pocket_id=pocket[0], cusip=_BILL, units=4,
-        counterparty_name="Elsewhere", counterparty_account="1",
-    )  # fmt: skip
+        DeliverBills,
+        anna,
+        transfer_id=_TRANSFER,
+        pocket_id=pocket[0],
+        cusip=_BILL,
+        units=4,
+        counterparty_name="Elsewhere",
+        counterparty_account="1",
+    )
     return world, anna
 
 
@@ -222,10 +234,7 @@ def bills_come_back():
 def _settled(side):
     world = World()
     house = derive(SEED, command_id("architecture", "the house"), 0)
-    world.do(
-        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
-        profile={},
-    )  # fmt: skip
+    world.do(EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House", profile={})
     world.forget()
     day = world.books[house].business_date
     block = SettlementBlock(day, "912797PT8", 99_754_125, side, 2506, 2506 * 9975 + 1050)

@@ -5,13 +5,7 @@ from uuid import UUID
 
 from tests.architecture.world import ARRIVED, World
 
-from billfold.payments.wires.commands import (
-    CompleteWire,
-    PayBackWire,
-    RejectWire,
-    SubmitWire,
-    TakeBackWire,
-)
+from billfold.payments.wires.commands import CompleteWire, PayBackWire, RejectWire, SubmitWire, TakeBackWire
 
 
 def _one():
@@ -63,10 +57,17 @@ def a_wire_comes_back():
     world, anna = _a_wire()
     original = world.see_wire(anna, "COMPLETED")
     world.do(
-        TakeBackWire, anna, original_id=original, wire_id=UUID(int=4), amount=70_000_00,
-        code="AC04", information=None, imad="20250603SIMFED01000001", omad=None,
+        TakeBackWire,
+        anna,
+        original_id=original,
+        wire_id=UUID(int=4),
+        amount=70_000_00,
+        code="AC04",
+        information=None,
+        imad="20250603SIMFED01000001",
+        omad=None,
         message="{}",
-    )  # fmt: skip
+    )
     return world.moved()
 
 

@@ -40,9 +40,7 @@ def code(page):
 
 def section(name, title):
     """The part of a page under one heading, up to the next of its level."""
-    found = re.search(
-        rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text_of(name), re.MULTILINE | re.DOTALL
-    )
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text_of(name), re.MULTILINE | re.DOTALL)
     assert found, f"{name} has no section {title}"
     return found[1]
 

@@ -23,10 +23,7 @@ def test_a_noun_says_what_it_owns_and_never_does(facade):
 def test_a_noun_lists_exactly_the_names_it_shows(facade):
     tree = ast.parse(facade.read_text())
     imported = [
-        alias.asname or alias.name
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     ]
     listed = [
         ast.literal_eval(node.value)

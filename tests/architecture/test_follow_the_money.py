@@ -18,9 +18,7 @@ from tests.architecture.pages import ROOT, SOURCE, section, table_rows
 from billfold.ledger.commands import commands
 
 FLOWS_FOLDER = SOURCE / "flows"
-STOOD_ON = frozenset(
-    {"__init__", "book", "command", "draft", "holdings", "record", "rows", "savepoint"}
-)
+STOOD_ON = frozenset({"__init__", "book", "command", "draft", "holdings", "record", "rows", "savepoint"})
 """Modules of `flows` that decide nothing: what the flows stand on."""
 ROWS = {row[0]: row[1:] for row in table_rows(section("ARCHITECTURE.md", "Follow the money"))}
 _FUNCTION = re.compile(r"`flows/(\w+)\.py` `(\w+)`")
@@ -65,11 +63,7 @@ def test_the_test_of_the_row_exists(movement):
 
 @pytest.mark.parametrize(
     ("cell", "posted"),
-    [
-        ("`a>b`, `c>d`", "a>b, c>d"),
-        ("`(lot*>b, b>c)*`, `c>d`", "lot>b, lot>b, b>c, lot>b, b>c, c>d"),
-        ("none", "none"),
-    ],
+    [("`a>b`, `c>d`", "a>b, c>d"), ("`(lot*>b, b>c)*`, `c>d`", "lot>b, lot>b, b>c, lot>b, b>c, c>d"), ("none", "none")],
 )
 def test_a_row_is_read_as_it_is_written(cell, posted):
     assert re.fullmatch(pattern_of(cell), posted)
@@ -88,9 +82,7 @@ def pattern_of(cell):
     """The legs of a row as a pattern: `lot*` is one leg per lot, `(...)*` once per bill."""
     parts = re.findall(r"\([^)]*\)\*|[^,()]+", cell.replace("`", "").replace(" ", ""))
     patterns = [
-        _repeated(", ".join(_leg(leg) for leg in part[1:-2].split(",")))
-        if part.startswith("(")
-        else _leg(part)
+        _repeated(", ".join(_leg(leg) for leg in part[1:-2].split(","))) if part.startswith("(") else _leg(part)
         for part in parts
     ]
     return ", ".join(patterns)
@@ -130,6 +122,5 @@ def all_tests():
         node.name
         for path in (ROOT / "tests").rglob("test_*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.name.startswith("test_")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
     }

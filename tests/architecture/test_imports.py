@@ -12,9 +12,7 @@ CONTRACTS = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["co
 
 def test_every_contract_is_kept():
     linter = Path(sys.executable).with_name("lint-imports")
-    ran = subprocess.run(
-        [linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    ran = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert f"Contracts: {len(CONTRACTS)} kept, 0 broken." in ran.stdout
 

@@ -21,9 +21,7 @@ SPANNING = {
 """Tests of more than one module: what each is about."""
 
 MIRRORED = sorted(
-    path.relative_to(ROOT / "tests")
-    for package in PACKAGES
-    for path in (ROOT / "tests" / package).rglob("test_*.py")
+    path.relative_to(ROOT / "tests") for package in PACKAGES for path in (ROOT / "tests" / package).rglob("test_*.py")
 )
 
 

@@ -13,10 +13,25 @@ from tests.architecture.pages import ROOT, SOURCE
 
 BANNED = frozenset(
     {
-        "service", "services", "manager", "managers", "helper", "helpers", "util", "utils",
-        "handler", "handlers", "processor", "processors", "data", "info", "common", "base", "misc",
+        "service",
+        "services",
+        "manager",
+        "managers",
+        "helper",
+        "helpers",
+        "util",
+        "utils",
+        "handler",
+        "handlers",
+        "processor",
+        "processors",
+        "data",
+        "info",
+        "common",
+        "base",
+        "misc",
     }
-)  # fmt: skip
+)
 FILE_LINES, FUNCTION_LINES, FLOW_LINES, DOCSTRING_LINES = 400, 40, 60, 8
 
 NAMED_BY_OTHERS = frozenset(
@@ -26,7 +41,7 @@ NAMED_BY_OTHERS = frozenset(
     }
 )
 LONG_FILES = {
-    "tests/payments/on_us/test_routes.py": 421,  # one operation, all of its refusals
+    "tests/payments/on_us/test_routes.py": 421  # one operation, all of its refusals
 }
 LONG_FUNCTIONS = {
     "benchmarks/reads.py bench_reads": 41,  # one measurement, told in order
@@ -97,9 +112,7 @@ def test_nothing_is_left_for_later(path):
 @pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=name_of)
 def test_imports_are_absolute(path):
     tree = ast.parse(path.read_text())
-    assert not [
-        node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level
-    ]
+    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
 
 
 def test_no_exemption_is_left_over():

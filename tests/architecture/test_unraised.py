@@ -19,9 +19,7 @@ def raised_in(path):
     return {
         NAMES[node.attr]
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute)
-        and node.attr in NAMES
-        and ast.unparse(node.value) == "kinds"
+        if isinstance(node, ast.Attribute) and node.attr in NAMES and ast.unparse(node.value) == "kinds"
     }
 
 

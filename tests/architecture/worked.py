@@ -59,12 +59,7 @@ def _bill() -> dict[str, str]:
 
 def _bought() -> dict[str, str]:
     paid = pricing.investment_rate(ASK, MARKET.settles_on(NINE), BILL.maturity)
-    return {
-        "units": f"{UNITS:,}",
-        "cost": usd(COST),
-        "residue": usd(DEPOSIT - COST),
-        "yield paid": f"{paid}",
-    }
+    return {"units": f"{UNITS:,}", "cost": usd(COST), "residue": usd(DEPOSIT - COST), "yield paid": f"{paid}"}
 
 
 def _worth() -> dict[str, str]:
@@ -87,9 +82,7 @@ def _worth() -> dict[str, str]:
 def _sold() -> dict[str, str]:
     """A payment of $60,000.00 to somebody else, and the same within the customer."""
     found: dict[str, str] = {}
-    for name, price in (
-        ("payment", MARKET.t0_bid(BILL, NINE)), ("reallocation", MARKET.t1_bid(BILL, NINE)),
-    ):  # fmt: skip
+    for name, price in (("payment", MARKET.t0_bid(BILL, NINE)), ("reallocation", MARKET.t1_bid(BILL, NINE))):
         need = 60_000_00 - (DEPOSIT - COST)
         units = lots.units_to_sell(need, price)
         basis = lots.allocate_basis(COST, units, UNITS)
@@ -140,9 +133,8 @@ def _matured() -> dict[str, str]:
 def _fee() -> dict[str, str]:
     """A year's 25 bps on the position, accrued on each of the days of June that it was held."""
     accrued = fees.accrue_days(
-        [(BILL.cusip, UNITS)], DEPOSIT - COST,
-        after=date(2025, 6, 1), through=MONDAY, market=MARKET, bps=25,
-    )  # fmt: skip
+        [(BILL.cusip, UNITS)], DEPOSIT - COST, after=date(2025, 6, 1), through=MONDAY, market=MARKET, bps=25
+    )
     close = MARKET.mark(BILL, CALENDARS.closes_at(MONDAY))
     return {
         "value at the close": usd(cents_for(UNITS, close) + DEPOSIT - COST),

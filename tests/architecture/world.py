@@ -69,9 +69,7 @@ class World:
 
     def __init__(self, *, lien_days: int = 0) -> None:
         self.terms = BankPolicy(
-            ach_credit_hold_days=lien_days,
-            routing_number="061199992",
-            screening=SimulatedScreening(),
+            ach_credit_hold_days=lien_days, routing_number="061199992", screening=SimulatedScreening()
         )
         self.now = OPENING
         self.books: dict[UUID, Book] = {}
@@ -99,51 +97,56 @@ class World:
 
     def moment(self):
         """The context of now."""
-        return Context(
-            now=self.now, market=MARKET, calendars=CALENDARS, terms=self.terms, seed=SEED
-        )
+        return Context(now=self.now, market=MARKET, calendars=CALENDARS, terms=self.terms, seed=SEED)
 
     def customer(self, name):
         """Enrol a customer and return his id."""
         customer = derive(SEED, command_id("architecture", name), 0)
-        self.do(
-            EnrolCustomer, customer, partner_id=PARTNER, role="customer", type="BUSINESS",
-            name=name, profile={},
-        )  # fmt: skip
+        self.do(EnrolCustomer, customer, partner_id=PARTNER, role="customer", type="BUSINESS", name=name, profile={})
         return customer
 
     def pocket(self, customer, *, reinvest=4):
         """Open a pocket; return its id and that of its portal."""
         opened = self.do(
-            OpenPocket, customer, partner_id=PARTNER, name="A pocket", deposit_weeks=4,
-            reinvestment_weeks=reinvest,
-        )  # fmt: skip
+            OpenPocket, customer, partner_id=PARTNER, name="A pocket", deposit_weeks=4, reinvestment_weeks=reinvest
+        )
         return UUID(opened["pocket_id"]), UUID(opened["portal_id"])
 
     def receive(self, customer, pocket, cents, rail="WIRE", **fields):
         """Let money arrive."""
         return self.do(
-            ReceiveMoney, customer, rail=rail, portal_id=pocket[1], pocket_id=pocket[0],
-            amount=cents, description="a deposit", details={}, **fields,
-        )  # fmt: skip
+            ReceiveMoney,
+            customer,
+            rail=rail,
+            portal_id=pocket[1],
+            pocket_id=pocket[0],
+            amount=cents,
+            description="a deposit",
+            details={},
+            **fields,
+        )
 
     def pay(self, payer, origin, payee, destination, cents, **fields):
         """Move money or bills between two pockets."""
         within = payer == payee
         return self.do(
-            TransferOnUs, *((payer,) if within else (payer, payee)), transfer_id=None,
+            TransferOnUs,
+            *((payer,) if within else (payer, payee)),
+            transfer_id=None,
             type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
-            from_pocket_id=origin[0], to_pocket_id=destination[0], amount=cents,
-            partner_id=PARTNER, **fields,
-        )  # fmt: skip
+            from_pocket_id=origin[0],
+            to_pocket_id=destination[0],
+            amount=cents,
+            partner_id=PARTNER,
+            **fields,
+        )
 
     def send_wire(self, customer, origin, cents):
         """Send a wire to a counterparty that the book has looked at."""
         self.books[customer].referenced = {PAYEE.counterparty_id: PAYEE}
         return self.do(
-            SendWire, customer, wire_id=None, pocket_id=origin[0], amount=cents,
-            counterparty_id=PAYEE.counterparty_id,
-        )  # fmt: skip
+            SendWire, customer, wire_id=None, pocket_id=origin[0], amount=cents, counterparty_id=PAYEE.counterparty_id
+        )
 
     def see_wire(self, customer, status):
         """Let the book look at the wire it drafted last, as it is later; return its id."""
@@ -198,6 +201,12 @@ def _tables_of(book):
 
 def _empty_book(customer, ctx):
     return Book(
-        customer_id=customer, version=0, journal_no=0, event_no=0, account_no=0,
-        booked_at=ctx.now, business_date=ctx.business_date, chain=b"",
-    )  # fmt: skip
+        customer_id=customer,
+        version=0,
+        journal_no=0,
+        event_no=0,
+        account_no=0,
+        booked_at=ctx.now,
+        business_date=ctx.business_date,
+        chain=b"",
+    )

@@ -25,9 +25,7 @@ async def log(database_dsn):
     conn = await asyncpg.connect(database_dsn)
     async with conn.transaction():
         for number in range(5):
-            await audit_record.record_all(
-                conn, VAULT, [of(ANNA, number), of(BERT, number)], now=NOW
-            )
+            await audit_record.record_all(conn, VAULT, [of(ANNA, number), of(BERT, number)], now=NOW)
         await seals.seal_heads(conn, VAULT, now=NOW)
         await audit_record.record(conn, VAULT, of(ANNA, 5), now=NOW)
     await conn.execute("ALTER TABLE audit_entry DISABLE TRIGGER ALL")
@@ -38,9 +36,12 @@ async def log(database_dsn):
 
 def of(customer_id, number):
     return NewEntry(
-        customer_id=customer_id, origin=Origin.operator(), action="pocket.updated",
-        resource_type="pocket", details={"number": number},
-    )  # fmt: skip
+        customer_id=customer_id,
+        origin=Origin.operator(),
+        action="pocket.updated",
+        resource_type="pocket",
+        details={"number": number},
+    )
 
 
 async def prove(conn, *, vault=VAULT, copy=()):
@@ -67,13 +68,17 @@ async def test_a_log_as_it_was_written_is_clean(log):
 
 @pytest.mark.parametrize(
     "change",
-    ["outcome = 'FAILURE'", "details = '{}'", "recorded_at = recorded_at + interval '1 us'",
-     "actor_name = 'nobody'", r"hash = '\x00'", "ip_address = '::1'"],
-)  # fmt: skip
+    [
+        "outcome = 'FAILURE'",
+        "details = '{}'",
+        "recorded_at = recorded_at + interval '1 us'",
+        "actor_name = 'nobody'",
+        r"hash = '\x00'",
+        "ip_address = '::1'",
+    ],
+)
 async def test_an_altered_row_is_named(log, change):
-    await log.execute(
-        f"UPDATE audit_entry SET {change} WHERE customer_id = $1 AND entry_no = 3", ANNA
-    )
+    await log.execute(f"UPDATE audit_entry SET {change} WHERE customer_id = $1 AND entry_no = 3", ANNA)
     assert place(await prove(log)) == ("audit_entry", ANNA, 3)
 
 
@@ -86,28 +91,22 @@ async def test_a_deleted_row_is_named_when_those_behind_it_moved_up(log):
     await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no = 3", BERT)
     for number in (4, 5):
         await log.execute(
-            "UPDATE audit_entry SET entry_no = $2 - 1 WHERE customer_id = $1 AND entry_no = $2",
-            BERT, number,
-        )  # fmt: skip
+            "UPDATE audit_entry SET entry_no = $2 - 1 WHERE customer_id = $1 AND entry_no = $2", BERT, number
+        )
     assert place(await prove(log)) == ("audit_entry", BERT, 3)
 
 
 async def test_swapped_rows_are_named(log):
     for one, other in ((2, 99), (4, 2), (99, 4)):
         await log.execute(
-            "UPDATE audit_entry SET entry_no = $3 WHERE customer_id = $1 AND entry_no = $2",
-            ANNA, one, other,
-        )  # fmt: skip
+            "UPDATE audit_entry SET entry_no = $3 WHERE customer_id = $1 AND entry_no = $2", ANNA, one, other
+        )
     assert place(await prove(log)) == ("audit_entry", ANNA, 2)
 
 
 async def test_a_row_of_another_customer_is_named(log):
     await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no = 5", BERT)
-    await log.execute(
-        "UPDATE audit_entry SET customer_id = $1 WHERE customer_id = $2 AND entry_no = 5",
-        BERT,
-        ANNA,
-    )
+    await log.execute("UPDATE audit_entry SET customer_id = $1 WHERE customer_id = $2 AND entry_no = 5", BERT, ANNA)
     named = {finding.key["entry_no"] for finding in (await prove(log)).findings}
     assert 5 in named
 
@@ -119,17 +118,16 @@ async def test_a_tail_that_was_cut_off_is_missed_by_the_head(log):
 
 async def cut(log, customer_id, after):
     """Cut a tail off and make the head fit."""
-    await log.execute(
-        "DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no > $2", customer_id, after
-    )
+    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no > $2", customer_id, after)
     if not after:
         await log.execute("DELETE FROM audit_head WHERE customer_id = $1", customer_id)
         return
     await log.execute(
         "UPDATE audit_head h SET entry_no = e.entry_no, hash = e.hash, sealed_no = e.entry_no"
         " FROM audit_entry e WHERE e.customer_id = $1 AND h.customer_id = $1 AND e.entry_no = $2",
-        customer_id, after,
-    )  # fmt: skip
+        customer_id,
+        after,
+    )
 
 
 @pytest.mark.parametrize("after", [0, 3])
@@ -170,9 +168,7 @@ async def test_a_seal_under_the_banks_own_key_that_does_not_follow_is_named(log)
 async def test_a_head_that_knows_less_or_else_is_named(log):
     await log.execute("UPDATE audit_head SET entry_no = 5 WHERE customer_id = $1", ANNA)
     assert place(await prove(log)) == ("audit_entry", ANNA, 6)
-    await log.execute(
-        r"UPDATE audit_head SET entry_no = 6, hash = '\x00' WHERE customer_id = $1", ANNA
-    )
+    await log.execute(r"UPDATE audit_head SET entry_no = 6, hash = '\x00' WHERE customer_id = $1", ANNA)
     assert place(await prove(log)) == ("audit_head", ANNA)
     await log.execute("DELETE FROM audit_head WHERE customer_id = $1", ANNA)
     assert place(await prove(log)) == ("audit_head", ANNA)

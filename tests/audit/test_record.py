@@ -16,10 +16,7 @@ from billfold.platform.errors import Refused
 
 VAULT = Vault(bytes(range(32)))
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
-PARTNER = Origin(
-    kind="PARTNER", name="acme", client_id="partner-user:1", ip_address="192.0.2.1",
-    user_agent="curl/8",
-)  # fmt: skip
+PARTNER = Origin(kind="PARTNER", name="acme", client_id="partner-user:1", ip_address="192.0.2.1", user_agent="curl/8")
 
 
 @pytest.fixture
@@ -30,9 +27,7 @@ async def pool(database_dsn):
 
 
 def entry(customer_id, action="pocket.created", **fields):
-    return NewEntry(
-        customer_id=customer_id, origin=PARTNER, action=action, resource_type="pocket", **fields
-    )
+    return NewEntry(customer_id=customer_id, origin=PARTNER, action=action, resource_type="pocket", **fields)
 
 
 async def record(pool, *entries, now=NOW):
@@ -61,11 +56,7 @@ async def test_entries_are_numbered_and_chained_per_customer(pool):
     rows = await log_of(pool, one)
     assert [row.action for row in rows] == ["pocket.created", "pocket.updated", "pocket.closed"]
     assert [row.details for row in rows] == ["{}", '{"a":1}', "{}"]
-    assert (rows[0].actor, rows[0].actor_name, rows[0].ip_address) == (
-        "PARTNER",
-        "acme",
-        "192.0.2.1",
-    )
+    assert (rows[0].actor, rows[0].actor_name, rows[0].ip_address) == ("PARTNER", "acme", "192.0.2.1")
     assert checksum_matches(rows)
     assert checksum_matches(await log_of(pool, other))
 
@@ -74,10 +65,7 @@ async def test_concurrent_writers_leave_one_chain_without_a_gap(pool):
     customers = [ids.new() for _ in range(3)]
     # Each writes to all customers, in another order.
     await asyncio.gather(
-        *(
-            record(pool, *(entry(c) for c in customers[n % 3 :] + customers[: n % 3]))
-            for n in range(40)
-        )
+        *(record(pool, *(entry(c) for c in customers[n % 3 :] + customers[: n % 3])) for n in range(40))
     )
     for customer in customers:
         rows = await log_of(pool, customer)
@@ -118,9 +106,11 @@ async def test_nobody_changes_what_was_recorded_not_even_the_owner(pool, conn, t
 
 async def test_the_application_cannot_change_the_schema(pool):
     for statement in (
-        "ALTER TABLE audit_entry DISABLE TRIGGER ALL", "DROP TABLE audit_head",
-        "DELETE FROM audit_head", "UPDATE schema_migration SET sha256 = ''",
-    ):  # fmt: skip
+        "ALTER TABLE audit_entry DISABLE TRIGGER ALL",
+        "DROP TABLE audit_head",
+        "DELETE FROM audit_head",
+        "UPDATE schema_migration SET sha256 = ''",
+    ):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await pool.execute(statement)
 
@@ -139,26 +129,26 @@ async def test_an_audited_action_is_recorded_with_details_added_inside_it(pool):
         audited.resource_id = made
         audited.details["role"] = "VIEWER"
     (row,) = await log_of(pool, customer)
-    assert (row.resource_id, row.outcome, row.details) == (
-        str(made),
-        "SUCCESS",
-        '{"role":"VIEWER"}',
-    )
+    assert (row.resource_id, row.outcome, row.details) == (str(made), "SUCCESS", '{"role":"VIEWER"}')
 
 
 async def test_a_refused_action_is_rolled_back_and_recorded_as_a_failure(pool):
     customer = ids.new()
     with pytest.raises(Refused):
         async with audit_record.audited(
-            pool, VAULT, customer, PARTNER, "member.updated", resource=("member", "7"),
-            details={"role": "VIEWER"}, now=NOW,
-        ) as audited:  # fmt: skip
+            pool,
+            VAULT,
+            customer,
+            PARTNER,
+            "member.updated",
+            resource=("member", "7"),
+            details={"role": "VIEWER"},
+            now=NOW,
+        ) as audited:
             await audited.conn.execute("INSERT INTO clock VALUES (true, now(), now(), true)")
             raise Refused("last-administrator", "Somebody has to stay.")
     (row,) = await log_of(pool, customer)
-    assert (row.outcome, row.details) == (
-        "FAILURE", '{"role":"VIEWER","refused":"last-administrator"}',
-    )  # fmt: skip
+    assert (row.outcome, row.details) == ("FAILURE", '{"role":"VIEWER","refused":"last-administrator"}')
     assert await pool.fetchval("SELECT count(*) FROM clock") == 0
 
 

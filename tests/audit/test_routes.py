@@ -30,63 +30,62 @@ def table(answer):
 async def record(customer_desk, at, **fields):
     entry = NewEntry(
         **{
-            "customer_id": UUID(customer_desk.team.customer), "origin": Origin.operator(),
-            "action": "member.updated", "resource_type": "member", **fields,
+            "customer_id": UUID(customer_desk.team.customer),
+            "origin": Origin.operator(),
+            "action": "member.updated",
+            "resource_type": "member",
+            **fields,
         }
-    )  # fmt: skip
+    )
     async with customer_desk.bank.pool.acquire() as conn, conn.transaction():
         await audit_record.record(conn, customer_desk.bank.vault, entry, now=at)
 
 
-async def test_actions_of_members_and_the_partner_are_logged_with_actor_and_address(
-    customer_desk, customer_world
-):
+async def test_actions_of_members_and_the_partner_are_logged_with_actor_and_address(customer_desk, customer_world):
     body = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
-    made = (
-        await customer_desk.ask("POST", "/api/v2/pockets/", body, status=201, headers=AGENT)
-    ).json()
+    made = (await customer_desk.ask("POST", "/api/v2/pockets/", body, status=201, headers=AGENT)).json()
     await customer_world.ask(
-        "PATCH", f"/api/v2/customers/{customer_desk.team.customer}/pockets/{made['id']}/",
-        {"name": "Theirs"}, status=200,
-    )  # fmt: skip
+        "PATCH",
+        f"/api/v2/customers/{customer_desk.team.customer}/pockets/{made['id']}/",
+        {"name": "Theirs"},
+        status=200,
+    )
     closing = {"status": "CLOSED", "closure_reason": "INACTIVITY"}
     await customer_desk.ask("PATCH", f"/api/v2/pockets/{made['id']}/", closing, status=422)
     failed, changed, created, *earlier = (await customer_desk.get(PATH))["items"]
     assert created | {"id": "", "timestamp": "", "ip_address": ""} == {
-        "id": "", "timestamp": "", "member_id": await member_id_of(customer_desk),
-        "member_name": "Anna Lind", "action": "pocket.created", "resource_type": "pocket",
+        "id": "",
+        "timestamp": "",
+        "member_id": await member_id_of(customer_desk),
+        "member_name": "Anna Lind",
+        "action": "pocket.created",
+        "resource_type": "pocket",
         "resource_id": made["id"],
-        "outcome": "SUCCESS", "ip_address": "", "user_agent": "books/2.1",
+        "outcome": "SUCCESS",
+        "ip_address": "",
+        "user_agent": "books/2.1",
         "details": {"name": "Reserve", "deposit_weeks": 4, "reinvestment_weeks": 4},
-        "actor_type": "MEMBER", "client_id": "books", "object_type": "CustomerAuditLogEntry",
-    }  # fmt: skip
+        "actor_type": "MEMBER",
+        "client_id": "books",
+        "object_type": "CustomerAuditLogEntry",
+    }
     assert created["ip_address"]
-    assert (changed["member_id"], changed["member_name"], changed["actor_type"]) == (
-        None, "acme", "PARTNER",
-    )  # fmt: skip
+    assert (changed["member_id"], changed["member_name"], changed["actor_type"]) == (None, "acme", "PARTNER")
     assert (failed["action"], failed["outcome"]) == ("pocket.closed", "FAILURE")
     assert failed["details"]["refused"] == "last-open-pocket"
     assert [each["action"] for each in earlier] == ["customer.created"]
 
 
-async def test_a_member_has_his_own_log_and_a_foreign_one_is_not_found(
-    customer_desk, customer_desks, other_customer
-):
+async def test_a_member_has_his_own_log_and_a_foreign_one_is_not_found(customer_desk, customer_desks, other_customer):
     other = await customer_desks(customer_desk.team.customer, role="MANAGER")
     pocket = await customer_desk.pocket()
     await other.ask("PATCH", f"/api/v2/pockets/{pocket.id}/", {"name": "Mine"}, status=200)
     mine, theirs = await member_id_of(customer_desk), await member_id_of(other)
-    assert [each["action"] for each in (await customer_desk.get(of(mine)))["items"]] == [
-        "pocket.created"
-    ]
-    assert [each["action"] for each in (await customer_desk.get(of(theirs)))["items"]] == [
-        "pocket.updated"
-    ]
+    assert [each["action"] for each in (await customer_desk.get(of(mine)))["items"]] == ["pocket.created"]
+    assert [each["action"] for each in (await customer_desk.get(of(theirs)))["items"]] == ["pocket.updated"]
     for member_id in (UNKNOWN, await member_id_of(other_customer)):
         await customer_desk.refused("GET", of(member_id), status=404, code="not-found")
-        await customer_desk.refused(
-            "GET", FILE, status=404, code="not-found", filters={"member_id": member_id}
-        )
+        await customer_desk.refused("GET", FILE, status=404, code="not-found", filters={"member_id": member_id})
     rows = table(await customer_desk.ask("GET", FILE, status=200, filters={"member_id": theirs}))
     assert [(row["action"], row["member_id"]) for row in rows] == [("pocket.updated", theirs)]
     assert (await other_customer.get(PATH))["items"][0]["action"] == "customer.created"
@@ -113,9 +112,7 @@ async def test_a_log_is_read_by_page_and_by_time(customer_desk):
 async def test_the_file_has_the_same_fields_and_no_formula(customer_desk):
     for evil in ('=HYPERLINK("http://x")', "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", " =1"):
         origin = Origin(kind="CLIENT", name=evil, user_agent=evil, ip_address="192.0.2.1")
-        await record(
-            customer_desk, datetime.now(UTC), origin=origin, details={"name": evil, "amount": -5}
-        )
+        await record(customer_desk, datetime.now(UTC), origin=origin, details={"name": evil, "amount": -5})
     answer = await customer_desk.ask("GET", FILE, status=200)
     rows = table(answer)
     items = (await customer_desk.get(PATH))["items"]
@@ -129,18 +126,19 @@ async def test_the_file_has_the_same_fields_and_no_formula(customer_desk):
 
 async def test_a_long_log_is_one_file(customer_desk):
     entries = [
-        NewEntry(customer_id=UUID(customer_desk.team.customer), origin=Origin.system(), action="a.b",
-              resource_type="a", details={"number": n})
-        for n in range(1_203)
-    ]  # fmt: skip
-    async with customer_desk.bank.pool.acquire() as conn, conn.transaction():
-        await audit_record.record_all(
-            conn, customer_desk.bank.vault, entries, now=datetime.now(UTC)
+        NewEntry(
+            customer_id=UUID(customer_desk.team.customer),
+            origin=Origin.system(),
+            action="a.b",
+            resource_type="a",
+            details={"number": n},
         )
-    rows = table(await customer_desk.ask("GET", FILE, status=200))
-    numbers = [
-        msgspec.json.decode(row["details"])["number"] for row in rows if row["action"] == "a.b"
+        for n in range(1_203)
     ]
+    async with customer_desk.bank.pool.acquire() as conn, conn.transaction():
+        await audit_record.record_all(conn, customer_desk.bank.vault, entries, now=datetime.now(UTC))
+    rows = table(await customer_desk.ask("GET", FILE, status=200))
+    numbers = [msgspec.json.decode(row["details"])["number"] for row in rows if row["action"] == "a.b"]
     assert numbers == list(range(1_202, -1, -1))
 
 
@@ -171,9 +169,7 @@ async def test_a_cursor_of_another_span_or_member_is_refused(customer_desk):
     )
 
 
-async def test_who_tries_to_change_what_he_may_not_is_in_the_log(
-    bank, customer_desk, customer_desks
-):
+async def test_who_tries_to_change_what_he_may_not_is_in_the_log(bank, customer_desk, customer_desks):
     viewer = await customer_desks(customer_desk.team.customer, role="VIEWER")
     body = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
     await viewer.refused("POST", "/api/v2/pockets/", body, status=403, code="forbidden")
@@ -181,8 +177,10 @@ async def test_who_tries_to_change_what_he_may_not_is_in_the_log(
     await customer_desk.ask("GET", "/api/v2/pockets/", status=403, token=token)
     told = (await customer_desk.get(PATH))["items"]
     assert (told[0]["action"], told[0]["resource_id"], told[0]["outcome"]) == (
-        "request.refused", "create_pocket", "FAILURE",
-    )  # fmt: skip
+        "request.refused",
+        "create_pocket",
+        "FAILURE",
+    )
     assert told[0]["member_id"] == await member_id_of(viewer)
     assert told[0]["details"] == {"refused": "forbidden", "scope": "pockets.write"}
     assert [each["action"] for each in told[1:]] == ["customer.created"]

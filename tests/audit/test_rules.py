@@ -28,14 +28,25 @@ def test_a_row_is_known_as_it_was_written():
 @pytest.mark.parametrize(
     "changed",
     [
-        {"outcome": "FAILURE"}, {"entry_no": 2}, {"details": '{"a":1}'}, {"actor": "SYSTEM"},
-        {"member_id": ids.new()}, {"recorded_at": NOW.replace(microsecond=1)}, {"ip_address": ""},
-        {"resource_id": "x"}, {"client_id": "x"}, {"actor_name": "x"}, {"user_agent": "x"},
-        {"customer_id": ids.new()}, {"entry_id": ids.new()}, {"action": "pocket.closed"},
-        {"resource_type": "portal"}, {"hash": bytes(36)},
+        {"outcome": "FAILURE"},
+        {"entry_no": 2},
+        {"details": '{"a":1}'},
+        {"actor": "SYSTEM"},
+        {"member_id": ids.new()},
+        {"recorded_at": NOW.replace(microsecond=1)},
+        {"ip_address": ""},
+        {"resource_id": "x"},
+        {"client_id": "x"},
+        {"actor_name": "x"},
+        {"user_agent": "x"},
+        {"customer_id": ids.new()},
+        {"entry_id": ids.new()},
+        {"action": "pocket.closed"},
+        {"resource_type": "portal"},
+        {"hash": bytes(36)},
     ],
     ids=lambda changed: next(iter(changed)),
-)  # fmt: skip
+)
 def test_a_row_is_not_known_when_anything_in_it_was_changed(changed):
     assert not is_chained_to(CHAIN_START, msgspec.structs.replace(row_of(), **changed), VAULT)
 
@@ -51,18 +62,21 @@ def test_a_row_is_known_under_a_retired_key_and_not_under_a_strangers():
     [
         ({"shared_secret": "whsec_x", "url": "https://a"}, {"shared_secret": REDACTED, "url": "https://a"}),
         ({"Access-Token": "x"}, {"Access-Token": REDACTED}),
-        ({"set_pin": "1234", "pan": "4111", "span": "wide", "company": "a"},
-         {"set_pin": REDACTED, "pan": REDACTED, "span": "wide", "company": "a"}),
+        (
+            {"set_pin": "1234", "pan": "4111", "span": "wide", "company": "a"},
+            {"set_pin": REDACTED, "pan": REDACTED, "span": "wide", "company": "a"},
+        ),
         ({"note": "his number is 123-45-6789."}, {"note": f"his number is {REDACTED}."}),
         ({"note": "card 4111 1111 1111 1111"}, {"note": f"card {REDACTED}"}),
         ({"list": [{"cvv": "123"}, "4111111111111111"]}, {"list": [{"cvv": REDACTED}, REDACTED]}),
         ({"account_number": "4111111111111112"}, {"account_number": "4111111111111112"}),
-        ({"amount": 4111111111111111, "on": True, "none": None},
-         {"amount": 4111111111111111, "on": True, "none": None}),
-        ({"id": "5d0c2a4e-8f00-4000-8000-0000000000e1"},
-         {"id": "5d0c2a4e-8f00-4000-8000-0000000000e1"}),
+        (
+            {"amount": 4111111111111111, "on": True, "none": None},
+            {"amount": 4111111111111111, "on": True, "none": None},
+        ),
+        ({"id": "5d0c2a4e-8f00-4000-8000-0000000000e1"}, {"id": "5d0c2a4e-8f00-4000-8000-0000000000e1"}),
     ],
-)  # fmt: skip
+)
 def test_secrets_and_numbers_of_cards_and_people_are_not_kept(given, kept):
     assert redact(given) == kept
 
@@ -80,9 +94,11 @@ def test_an_action_without_a_verb_is_a_bug():
 
 def test_a_zero_character_does_not_break_the_row():
     entry = NewEntry(
-        customer_id=ids.new(), origin=Origin(kind="CLIENT", user_agent="a\0b" + "x" * 900),
-        action="user.login", resource_type="user",
-    )  # fmt: skip
+        customer_id=ids.new(),
+        origin=Origin(kind="CLIENT", user_agent="a\0b" + "x" * 900),
+        action="user.login",
+        resource_type="user",
+    )
     row = build_entry(entry, 1, CHAIN_START, at=NOW, name="n", vault=VAULT)
     assert row.user_agent is not None
     assert row.user_agent.startswith("ab")

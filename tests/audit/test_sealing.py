@@ -1,7 +1,5 @@
 from datetime import UTC, datetime
 
-from tests.support.whole_bank import bank
-
 from billfold.audit import record as audit_record
 from billfold.audit import seals
 from billfold.audit.file_archive import FileArchive
@@ -9,15 +7,12 @@ from billfold.audit.sealing import archive_seals, seal_audit_log
 from billfold.audit.types import NewEntry, Origin
 from billfold.platform import ids
 
-__all__ = ["bank"]
-
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
 
 
 async def record(bank, count):
     entries = [
-        NewEntry(customer_id=ids.new(), origin=Origin.system(), action="a.b", resource_type="a")
-        for _ in range(count)
+        NewEntry(customer_id=ids.new(), origin=Origin.system(), action="a.b", resource_type="a") for _ in range(count)
     ]
     async with bank.pool.acquire() as conn, conn.transaction():
         await audit_record.record_all(conn, bank.vault, entries, now=NOW)
@@ -40,9 +35,7 @@ async def test_seals_are_carried_out_once_each_though_one_was_cut_short(bank, tm
     for count in (1, 1, 1):
         await record(bank, count)
         await seal_audit_log(bank, NOW)
-        assert await archive_seals(bank, archive) == await bank.pool.fetchval(
-            "SELECT count(*) FROM audit_seal"
-        )
+        assert await archive_seals(bank, archive) == await bank.pool.fetchval("SELECT count(*) FROM audit_seal")
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
     assert await archive_seals(bank, archive) == 3

@@ -1,15 +1,12 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.support.whole_bank import bank
 
 from billfold.audit import record as audit_record
 from billfold.audit.file_archive import FileArchive
 from billfold.audit.types import NewEntry, Origin
 from billfold.audit.worker import AuditSealer
 from billfold.platform import ids
-
-__all__ = ["bank"]
 
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
 

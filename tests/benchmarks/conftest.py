@@ -11,7 +11,5 @@ from tests.conftest import MEMORY
 @pytest.fixture
 def state_dir() -> Iterator[Path]:
     """A folder that another user may pass through, which pytest's own folders are not."""
-    with tempfile.TemporaryDirectory(
-        prefix="billfold-bench-", dir=MEMORY if MEMORY.is_dir() else None
-    ) as name:
+    with tempfile.TemporaryDirectory(prefix="billfold-bench-", dir=MEMORY if MEMORY.is_dir() else None) as name:
         yield Path(name)

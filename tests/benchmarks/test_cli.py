@@ -21,9 +21,8 @@ def measured(name, state_dir, tmp_path, auth=Auth.hmac, title=None):
     out = io.StringIO()
     path = tmp_path / "figures.json"
     found = bench.run(
-        [name], auth=auth, scale=TINY, runs=1, state_dir=state_dir, out_json=path,
-        console=Console(file=out, width=200),
-    )  # fmt: skip
+        [name], auth=auth, scale=TINY, runs=1, state_dir=state_dir, out_json=path, console=Console(file=out, width=200)
+    )
     assert msgspec.json.decode(path.read_bytes()) == msgspec.json.decode(msgspec.json.encode(found))
     assert list(state_dir.iterdir()) == [], "it cleans up"
     assert f"billfold bench {title or name}" in out.getvalue()
@@ -126,12 +125,7 @@ def test_table_shows_ratio_and_bound():
 def test_markdown_holds_every_figure():
     base = figure("bare", "per second", [1000.0])
     whole = figure("whole", "per second", [50.0], against=base, at_least=0.6)
-    result = Result(
-        name="engine",
-        setting={"customers": 2},
-        figures=[base, whole],
-        peak_memory_mib={"engine": 99.6},
-    )
+    result = Result(name="engine", setting={"customers": 2}, figures=[base, whole], peak_memory_mib={"engine": 99.6})
     text = as_markdown([result])
     assert "| whole | 50.00 | per second | 0.05x | >= 0.6x | no |" in text
     assert "Setting: customers 2." in text
@@ -140,9 +134,7 @@ def test_markdown_holds_every_figure():
 
 def test_busy_machine_is_told_of():
     out = io.StringIO()
-    result = Result(
-        name="engine", setting={}, figures=[], peak_memory_mib={}, busy_before_percent=80.0
-    )
+    result = Result(name="engine", setting={}, figures=[], peak_memory_mib={}, busy_before_percent=80.0)
     print_result(Console(file=out), result)
     assert "80 % busy" in out.getvalue()
 

@@ -7,14 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from typing_extensions import override
 
 from benchmarks.dpop_clients import BoundTokens, as_pem
-from benchmarks.load_generator import (
-    Call,
-    Credentials,
-    LoadRun,
-    _Connection,
-    proven_request,
-    request_of,
-)
+from benchmarks.load_generator import Call, Credentials, LoadRun, _Connection, proven_request, request_of
 from benchmarks.worker_processes import WorkloadError
 from billfold.access.oauth import dpop
 from billfold.client.keys import ProofKey
@@ -58,9 +51,7 @@ def test_request_is_signed_when_there_are_credentials():
     assert first == "POST /a/?b=1 HTTP/1.1"
     assert headers["Authorization"] == "Bearer token"
     assert headers["Content-Length"] == str(len(body))
-    assert verify_signature(
-        ["secret"], headers["x-service-idempotency"], "/a/", body, headers["x-service-signature"]
-    )
+    assert verify_signature(["secret"], headers["x-service-idempotency"], "/a/", body, headers["x-service-signature"])
 
 
 def test_two_requests_have_two_keys():
@@ -79,18 +70,20 @@ def test_request_carries_a_token_and_a_proof_of_its_own_when_it_is_bound():
         assert headers["Authorization"] == f"DPoP {token}"
         nonces = dpop.Nonces(Vault(bytes(32)))
         proof = dpop.verify_proof(
-            headers["DPoP"], method="GET", url=f"https://{headers['Host']}/a/", now=wall_now(),
-            nonces=nonces, token=token,
-        )  # fmt: skip
+            headers["DPoP"],
+            method="GET",
+            url=f"https://{headers['Host']}/a/",
+            now=wall_now(),
+            nonces=nonces,
+            token=token,
+        )
         assert proof.jkt == ProofKey(key).thumbprint
         jtis.add(proof.jti)
     assert len(jtis) == 3
 
 
 def test_request_is_bare_without_credentials():
-    assert request_of(Call("GET", "/health"), None) == (
-        b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    )
+    assert request_of(Call("GET", "/health"), None) == (b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
 
 @pytest.mark.parametrize("per_second", [None, 10_000.0])

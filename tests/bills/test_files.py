@@ -11,10 +11,7 @@ AUCTION_HEADER = (
     "cusip,security_type,security_term,cash_management_bill_cmb,reopening,announcemt_date,"
     "auction_date,issue_date,maturity_date,high_discnt_rate,high_investment_rate,price_per100\n"
 )
-UZ8 = (
-    "912797UZ8,Bill,26-Week,No,No,2026-05-14,2026-05-18,2026-05-21,2026-11-19,"
-    "3.615000,3.733000,98.172417\n"
-)
+UZ8 = "912797UZ8,Bill,26-Week,No,No,2026-05-14,2026-05-18,2026-05-21,2026-11-19,3.615000,3.733000,98.172417\n"
 
 
 def mistakes_of(caught: pytest.ExceptionInfo[InvalidInput]) -> list[tuple[object, ...]]:
@@ -35,10 +32,7 @@ def test_rates_are_read_under_treasurys_names_and_dates() -> None:
     assert older.day == date(2025, 6, 2)
     assert [(quote.weeks, quote.discount_milli) for quote in older.quotes] == [(4, 4_205)]
     assert newer.day == date(2025, 6, 3)
-    assert [(quote.weeks, quote.coupon_milli) for quote in newer.quotes] == [
-        (4, 4_290),
-        (52, 4_130),
-    ]
+    assert [(quote.weeks, quote.coupon_milli) for quote in newer.quotes] == [(4, 4_290), (52, 4_130)]
 
 
 def test_every_mistake_in_a_rate_file_is_named_by_line_and_column() -> None:
@@ -88,9 +82,7 @@ def test_a_rate_file_is_refused_when_its_header_is_another(text: str) -> None:
 
 def test_auctions_are_read_and_other_securities_are_passed_over() -> None:
     note = "91282CAA1,Note,2-Year,No,No,x,x,x,x,x,x,x\n"
-    unpriced = (
-        "912797VS3,Bill,13-Week,No,Yes,null,2026-10-05,2026-10-08,2027-01-07,null,null,null\n"
-    )
+    unpriced = "912797VS3,Bill,13-Week,No,Yes,null,2026-10-05,2026-10-08,2027-01-07,null,null,null\n"
 
     first, second = parse_auctions(AUCTION_HEADER + note + UZ8 + unpriced)
 
@@ -143,11 +135,7 @@ def test_missing_columns_are_all_named() -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_auctions("cusip,security_term\n")
 
-    assert [loc[-1] for loc in mistakes_of(caught)] == [
-        "auction_date",
-        "issue_date",
-        "maturity_date",
-    ]
+    assert [loc[-1] for loc in mistakes_of(caught)] == ["auction_date", "issue_date", "maturity_date"]
 
 
 def test_reading_stops_when_a_file_is_nothing_but_mistakes() -> None:

@@ -16,9 +16,12 @@ from billfold.platform.errors import InvalidInput
 
 NEW_DAY = date(2026, 11, 20)
 NEW = Auction(
-    cusip="912797ZZ1", term="4-Week", auction_date=date(2026, 11, 18),
-    issue_date=date(2026, 11, 24), maturity=date(2026, 12, 22),
-)  # fmt: skip
+    cusip="912797ZZ1",
+    term="4-Week",
+    auction_date=date(2026, 11, 18),
+    issue_date=date(2026, 11, 24),
+    maturity=date(2026, 12, 22),
+)
 
 
 async def test_the_market_from_its_tables_is_the_packaged_one(conn):

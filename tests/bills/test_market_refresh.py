@@ -13,9 +13,8 @@ from billfold.bills.types import Auction, DailyRates, Quote
 
 TODAY = date(2025, 6, 2)
 NEW = Auction(
-    cusip="912797ZZ1", term="4-Week", auction_date=date(2025, 5, 28), issue_date=TODAY,
-    maturity=date(2025, 7, 1),
-)  # fmt: skip
+    cusip="912797ZZ1", term="4-Week", auction_date=date(2025, 5, 28), issue_date=TODAY, maturity=date(2025, 7, 1)
+)
 RATES = DailyRates(TODAY, (Quote(4, 1000, 1014), Quote(52, 1000, 1014)))
 
 
@@ -79,9 +78,7 @@ async def test_a_result_that_came_in_is_noticed_and_nothing_is_read_twice(banks)
     await watch.look()
     before = here.market.row_counts
     async with here.pool.acquire() as conn:
-        await import_auctions(
-            conn, [replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")]
-        )
+        await import_auctions(conn, [replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")])
     await watch.look()
     assert here.market.row_counts == (*before[:2], before[2] + 1, before[3])
     tick_prices = here.market.tick_prices(await here.now())

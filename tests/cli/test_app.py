@@ -34,17 +34,53 @@ ALL = sorted(commands(build_app(Wiring({}))))
 def test_every_command_is_registered():
     top = {words[0] for words in ALL}
     assert top == {
-        "ach", "approvals", "audit", "bench", "calendar", "clearing", "client", "clock", "credit",
-        "custody", "deprecations", "doctor", "files", "listen", "market", "migrate", "openapi",
-        "partner", "people", "pocket", "review", "sandbox", "serve", "suspense", "trigger",
-        "verify", "wires", "worker",
-    }  # fmt: skip
+        "ach",
+        "approvals",
+        "audit",
+        "bench",
+        "calendar",
+        "clearing",
+        "client",
+        "clock",
+        "credit",
+        "custody",
+        "deprecations",
+        "doctor",
+        "files",
+        "listen",
+        "market",
+        "migrate",
+        "openapi",
+        "partner",
+        "people",
+        "pocket",
+        "review",
+        "sandbox",
+        "serve",
+        "suspense",
+        "trigger",
+        "verify",
+        "wires",
+        "worker",
+    }
     assert {words[1] for words in ALL if words[0] == "clock" and len(words) > 1} == {
-        "show", "set", "advance", "next", "freeze", "resume",
-    }  # fmt: skip
+        "show",
+        "set",
+        "advance",
+        "next",
+        "freeze",
+        "resume",
+    }
     assert {words[1] for words in ALL if words[0] == "partner" and len(words) > 1} == {
-        "create", "add-user", "add-key", "rotate-secret", "enable", "disable", "limit", "list",
-    }  # fmt: skip
+        "create",
+        "add-user",
+        "add-key",
+        "rotate-secret",
+        "enable",
+        "disable",
+        "limit",
+        "list",
+    }
 
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
@@ -74,10 +110,7 @@ def test_wrong_settings_are_all_named_when_a_command_starts(capsys):
 
 
 def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):
-    environment = {
-        "BILLFOLD_DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}",
-        "PATH": os.environ["PATH"],
-    }
+    environment = {"BILLFOLD_DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}", "PATH": os.environ["PATH"]}
     assert run(Wiring(environment), arguments=["clock", "show"]) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert "does not answer" in said

@@ -91,8 +91,7 @@ def test_the_clock_is_shown_moved_and_does_not_go_back(founded):
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("advance",), ("advance", "--business-days", "1", "--hours", "1"), ("set", "tomorrow")],
+    "words", [("advance",), ("advance", "--business-days", "1", "--hours", "1"), ("set", "tomorrow")]
 )
 def test_the_clock_asks_again_when_it_is_not_clear_how_far_to_go(founded, words):
     status, said = founded("clock", *words)
@@ -148,12 +147,7 @@ def test_credentials_are_added_and_changed(founded, tmp_path):
 
 
 def test_every_feature_that_a_route_requires_can_be_enabled():
-    asked = {
-        ach.CCD_FEATURE,
-        customers.CLOSURE_FEATURE,
-        wires.WIRES_FEATURE,
-        wires.UNVERIFIED_WIRES_FEATURE,
-    }
+    asked = {ach.CCD_FEATURE, customers.CLOSURE_FEATURE, wires.WIRES_FEATURE, wires.UNVERIFIED_WIRES_FEATURE}
     assert asked == FEATURES
 
 
@@ -275,9 +269,7 @@ def test_callers_of_deprecated_operations_are_listed(founded, database_dsn):
     assert "Nobody" in founded("deprecations")[1]
     founded("partner", "create", "acme")
     _fetch(
-        database_dsn,
-        "INSERT INTO deprecated_call SELECT user_id, 'list_accounts', 3, now(), now()"
-        " FROM partner_user",
+        database_dsn, "INSERT INTO deprecated_call SELECT user_id, 'list_accounts', 3, now(), now() FROM partner_user"
     )
     said = founded("deprecations")[1]
     assert "list_accounts" in said
@@ -297,9 +289,10 @@ def test_a_customers_oauth_client_is_in_its_audit_log(founded, database_dsn, tmp
     assert founded("client", "revoke", "bot")[0] == 0
     log = _fetch(database_dsn, "SELECT action, customer_id FROM audit_entry ORDER BY entry_no")
     assert [(row["action"], str(row["customer_id"])) for row in log] == [
-        ("service_user.created", customer), ("service_user.key_rotated", customer),
+        ("service_user.created", customer),
+        ("service_user.key_rotated", customer),
         ("member.deactivated", customer),
-    ]  # fmt: skip
+    ]
 
 
 def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_path):
@@ -329,9 +322,12 @@ def test_verify_names_the_missing_tail_of_the_audit_log(founded, database_dsn, t
     founded("audit", "seal")
     assert founded("verify")[0] == 0
     for statement in (
-        "ALTER TABLE audit_entry DISABLE TRIGGER ALL", "ALTER TABLE audit_seal DISABLE TRIGGER ALL",
-        "DELETE FROM audit_entry", "DELETE FROM audit_head", "DELETE FROM audit_seal",
-    ):  # fmt: skip
+        "ALTER TABLE audit_entry DISABLE TRIGGER ALL",
+        "ALTER TABLE audit_seal DISABLE TRIGGER ALL",
+        "DELETE FROM audit_entry",
+        "DELETE FROM audit_head",
+        "DELETE FROM audit_seal",
+    ):
         _fetch(database_dsn, statement)
     kept = tmp_path / "audit-seals.txt"
     status, said = founded("verify")

@@ -21,9 +21,7 @@ class Bridge(httpx.BaseTransport):
         return asyncio.run_coroutine_threadsafe(self._send(request), self._loop).result(30)
 
     async def _send(self, request):
-        carried = httpx.Request(
-            request.method, request.url, headers=request.headers, content=request.read()
-        )
+        carried = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
         answer = await self._inner.handle_async_request(carried)
         body = await answer.aread()
         return httpx.Response(answer.status_code, headers=answer.headers, content=body)

@@ -35,19 +35,17 @@ async def test_one_member_requests_and_another_decides(members):
     (anna, ben), (reserve, payroll) = members
 
     def work():
-        asked = anna.request_approval_rule(
-            name="All", required_approvals=1, approver_roles=["ADMIN"]
-        )
-        assert ben.review_authorization_request(
-            ben.authorization_request(asked.id), "APPROVED"
-        ).applied_at
+        asked = anna.request_approval_rule(name="All", required_approvals=1, approver_roles=["ADMIN"])
+        assert ben.review_authorization_request(ben.authorization_request(asked.id), "APPROVED").applied_at
         (rule,) = anna.approval_rules()
         assert anna.approval_rule(rule.id) == rule
         order = {
-            "id": ids.new(), "type": "ON_US", "origin_pocket_id": reserve,
+            "id": ids.new(),
+            "type": "ON_US",
+            "origin_pocket_id": reserve,
             "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_00},
             "details": {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": payroll},
-        }  # fmt: skip
+        }
         (reviewer,) = anna.transfer_reviewers()
         made = anna.request_transfer(order, reviewers=[reviewer.member_id])
         amount = {"type": "REQUESTED_AMOUNT", "amount_usdc": 2_00}
@@ -62,8 +60,6 @@ async def test_one_member_requests_and_another_decides(members):
         anna.request_approval_rule_change(rule.id, required_approvals=2)
         anna.request_approval_rule_deletion(rule.id)
         waiting = ben.authorization_requests(**{"status[]": "PENDING"})
-        assert {each.action for each in waiting} == {
-            "approval_rule.update", "approval_rule.delete",
-        }  # fmt: skip
+        assert {each.action for each in waiting} == {"approval_rule.update", "approval_rule.delete"}
 
     await asyncio.to_thread(work)

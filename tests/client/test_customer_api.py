@@ -18,8 +18,16 @@ from billfold.client.responses import ApiError
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
-SCOPES = ("openid", "profile", "email", "customer.read", "pockets.read", "pockets.write",
-          "agreements.read", "subscriptions.read")  # fmt: skip
+SCOPES = (
+    "openid",
+    "profile",
+    "email",
+    "customer.read",
+    "pockets.read",
+    "pockets.write",
+    "agreements.read",
+    "subscriptions.read",
+)
 
 
 async def registered(bank, client_id="books", **fields):
@@ -29,9 +37,12 @@ async def registered(bank, client_id="books", **fields):
         await program(conn, client_id, keys=(), **{"scopes": SCOPES, **fields})
         kept = await clients.add_client_key(conn, client_id, key.pem, now=wall_now())
     return ClientRegistration(
-        issuer=bank.settings.auth_origin, client_id=client_id, kid=kept.key_id,
-        private_key=private_pem(key.private).decode(), redirect_uri=REDIRECT,
-    )  # fmt: skip
+        issuer=bank.settings.auth_origin,
+        client_id=client_id,
+        kid=kept.key_id,
+        private_key=private_pem(key.private).decode(),
+        redirect_uri=REDIRECT,
+    )
 
 
 @pytest.fixture
@@ -54,9 +65,15 @@ async def api(bank, calling, bridge, person):
     now = wall_now()
     async with bank.pool.acquire() as conn:
         came_back = await consent.approve(
-            conn, request_id, user_id=person.user_id, customer_id=person.customer_id,
-            authenticated_at=now, session_id=ids.new(), issuer=bank.settings.auth_origin, now=now,
-        )  # fmt: skip
+            conn,
+            request_id,
+            user_id=person.user_id,
+            customer_id=person.customer_id,
+            authenticated_at=now,
+            session_id=ids.new(),
+            issuer=bank.settings.auth_origin,
+            now=now,
+        )
     with pytest.raises(ValueError, match="another request"):
         authorization.finish(http, msgspec.structs.replace(begun, state="x"), came_back)
     with pytest.raises(ValueError, match="another authorization server"):
@@ -80,9 +97,7 @@ async def test_a_user_consents_and_every_call_has_a_proof(api, world, person):
         assert calls.change_pocket(made.id, name="Taxes").pocket_name == "Taxes"
         portal = calls.open_portal(made.id, "Payroll")
         calls.change_portal(made.id, portal.id, name="Wages")
-        assert [each.name for each in calls.portals(made.id)] == [
-            each.name for each in calls.portals()
-        ]
+        assert [each.name for each in calls.portals(made.id)] == [each.name for each in calls.portals()]
         assert calls.funding_instructions(made.id, portal.id).portal_id == portal.id
         return made, portal
 
@@ -141,9 +156,14 @@ async def test_tokens_are_renewed_before_they_end_and_when_they_are_gone(bank, a
 async def test_client_credentials_need_no_user(bank, world, calling):
     customer = await world.customer()
     me = await registered(
-        bank, "service", grant_types=(CLIENT_CREDENTIALS,), customer_id=UUID(customer), redirect_uris=(),
-        post_logout_redirect_uris=(), scopes=("customer.read", "pockets.read"),
-    )  # fmt: skip
+        bank,
+        "service",
+        grant_types=(CLIENT_CREDENTIALS,),
+        customer_id=UUID(customer),
+        redirect_uris=(),
+        post_logout_redirect_uris=(),
+        scopes=("customer.read", "pockets.read"),
+    )
     authorization = Authorization(me)
     http = calling(bank.settings.auth_origin)
     tokens = await asyncio.to_thread(authorization.client_credentials, http)

@@ -5,12 +5,9 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
-from tests.client.test_partner_api import api
 
 from billfold.client.responses import ApiError
 from billfold.platform import ids
-
-__all__ = ["api"]
 
 SINCE = datetime(2025, 6, 1, tzinfo=UTC)
 
@@ -19,9 +16,7 @@ async def test_a_partner_subscribes_reads_and_mends(api, world):
     customer = UUID(await world.customer())
 
     def work():
-        made = api.subscribe(
-            "https://93.184.215.14/", ["transfers.wire.in.success"], shared_secret="x" * 24
-        )
+        made = api.subscribe("https://93.184.215.14/", ["transfers.wire.in.success"], shared_secret="x" * 24)
         pocket = api.open_pocket(customer, "Reserve", "UST-4W")
         (portal,) = api.portals(pocket.id)
         api.simulate("wire", portal_id=portal.id, amount_usdc=100_00, sender_name="Contoso")

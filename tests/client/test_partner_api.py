@@ -22,9 +22,12 @@ async def api(bank, world, calling):
     )
     url = f"https://{partner.slug}.localhost"
     auth = PartnerAuth(
-        url=url, username=partner.username, shared_secret=partner.secret,
-        private_key=private_pem(key).decode(), kid=str(kid),
-    )  # fmt: skip
+        url=url,
+        username=partner.username,
+        shared_secret=partner.secret,
+        private_key=private_pem(key).decode(),
+        kid=str(kid),
+    )
     return PartnerApi(calling(url, auth))
 
 

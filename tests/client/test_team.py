@@ -33,10 +33,12 @@ def as_program(bank, calling, made, key):
     """Return the calls of a service user."""
     authorization = Authorization(
         ClientRegistration(
-            issuer=bank.settings.auth_origin, client_id=made.client_id, kid=made.key_id,
+            issuer=bank.settings.auth_origin,
+            client_id=made.client_id,
+            kid=made.key_id,
             private_key=private_pem(key.private).decode(),
         )
-    )  # fmt: skip
+    )
     auth_http = calling(bank.settings.auth_origin)
     tokens = authorization.client_credentials(auth_http)
     auth = DpopAuth(authorization, tokens)

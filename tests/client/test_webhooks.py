@@ -13,18 +13,20 @@ from billfold.platform.crypto import sign_webhook
 SECRET, OLD = "a secret of sufficient length", "the secret before this one"
 EVENT = UUID(int=7)
 BODY = encode_envelope(
-    event_id=EVENT, kind="trades.maturity", raised_at=datetime(2025, 6, 2, tzinfo=UTC),
-    payload_json="{}", sequence=1, previous_sequence=0, customer_id=None,
-)  # fmt: skip
+    event_id=EVENT,
+    kind="trades.maturity",
+    raised_at=datetime(2025, 6, 2, tzinfo=UTC),
+    payload_json="{}",
+    sequence=1,
+    previous_sequence=0,
+    customer_id=None,
+)
 
 
 def headers(*secrets, age=0):
     at = int(wall_now().timestamp()) - age
     signatures = [sign_webhook(each, str(EVENT), at, BODY) for each in secrets]
-    return {
-        "Webhook-Id": str(EVENT), "Webhook-Timestamp": str(at),
-        "Webhook-Signature": " ".join(signatures),
-    }  # fmt: skip
+    return {"Webhook-Id": str(EVENT), "Webhook-Timestamp": str(at), "Webhook-Signature": " ".join(signatures)}
 
 
 def test_a_delivery_is_read_when_one_of_its_signatures_holds():

@@ -3,13 +3,7 @@
 from uuid import UUID
 
 import pytest
-from tests.documents.inspection.test_sandboxed_process import (
-    a_pdf,
-    a_picture,
-    huge_png,
-    opens_with,
-    pdf_with,
-)
+from tests.documents.inspection.test_sandboxed_process import a_pdf, a_picture, huge_png, opens_with, pdf_with
 from tests.support.customer_client import EVERYTHING, token_for
 from tests.support.partner_desk import UNKNOWN
 from tests.support.payees import CONTOSO, wire
@@ -30,9 +24,7 @@ def sent(kind="application/pdf", name=None):
     return {"content-type": kind} | named
 
 
-async def upload(
-    customer_desk, path=NEW, content=PAGE, *, kind="application/pdf", name=None, **options
-):
+async def upload(customer_desk, path=NEW, content=PAGE, *, kind="application/pdf", name=None, **options):
     headers = sent(kind, name) | options.pop("headers", {})
     return await customer_desk.send("POST", path, content, headers=headers, **options)
 
@@ -49,9 +41,7 @@ def payee(*documents, **fields):
     return wire(verification=kind, **fields)
 
 
-async def test_a_counterparty_is_verified_when_its_documents_are_approved(
-    customer_desk, customer_world
-):
+async def test_a_counterparty_is_verified_when_its_documents_are_approved(customer_desk, customer_world):
     await customer_desk.pocket()
     first, second = await proof(customer_desk, name="statement.pdf"), await proof(customer_desk)
     made = await customer_desk.post(PATH, payee(first, second))
@@ -74,9 +64,7 @@ async def test_a_counterparty_is_verified_when_its_documents_are_approved(
         await reviewing.decide(bank, waiting.object_id, REJECTED)
     with pytest.raises(NotFound):
         await reviewing.decide(bank, UUID(UNKNOWN), APPROVED)
-    told = [
-        each["description"] for each in (await customer_desk.get("/api/v1/notifications/"))["items"]
-    ]
+    told = [each["description"] for each in (await customer_desk.get("/api/v1/notifications/"))["items"]]
     assert "The counterparty Contoso was verified." in told
 
 
@@ -84,16 +72,13 @@ async def test_a_file_called_invalid_is_sent_again(customer_desk):
     await customer_desk.pocket()
     bad = await proof(customer_desk, name="Invalid scan.pdf")
     shown = await customer_desk.get(f"/api/v2/documents/{bad}/")
-    assert (shown["status"], shown["exception_reason"]) == (
-        "INVALID", "IMAGE_QUALITY_ERROR_CUTOFF",
-    )  # fmt: skip
+    assert (shown["status"], shown["exception_reason"]) == ("INVALID", "IMAGE_QUALITY_ERROR_CUTOFF")
     made = await customer_desk.post(PATH, payee(bad))
     assert (made["status"], made["verification"]["status"]) == ("PENDING", "PENDING_UPLOAD")
     assert await reviewing.list_waiting(customer_desk.bank, 10) == []
     answer = await customer_desk.ask(
-        "POST", "/api/v2/documents/" + bad + "/", a_picture("PNG"), status=200,
-        headers=sent("image/png", "scan.png"),
-    )  # fmt: skip
+        "POST", "/api/v2/documents/" + bad + "/", a_picture("PNG"), status=200, headers=sent("image/png", "scan.png")
+    )
     assert (answer.json()["status"], answer.json()["name"]) == ("PENDING_REVIEW", "scan.png")
     twice = await upload(customer_desk, f"/api/v2/documents/{bad}/")
     assert (twice.status_code, twice.json()["code"]) == (409, "document-in-review")
@@ -118,9 +103,7 @@ async def test_a_document_by_itself_is_found_invalid_and_its_counterparty_waits(
         await reviewing.decide(customer_desk.bank, UUID(made["id"]), APPROVED)
 
 
-async def test_documents_of_others_and_of_other_types_prove_nothing(
-    customer_desk, other_customer, customer_world
-):
+async def test_documents_of_others_and_of_other_types_prove_nothing(customer_desk, other_customer, customer_world):
     await customer_desk.pocket()
     await other_customer.pocket()
     foreign = await proof(other_customer)
@@ -153,9 +136,7 @@ async def test_a_partner_sends_documents_without_a_signature(customer_world, cus
     assert (await upload(customer_world.client, elsewhere)).status_code == 404
     # The same request again is the same document.
     key = "5a0f4a52-6d0b-4c8e-9a57-2f3f2f6f1c11"
-    ids = {
-        (await upload(customer_world.client, path, key=key)).json()["document_id"] for _ in range(2)
-    }
+    ids = {(await upload(customer_world.client, path, key=key)).json()["document_id"] for _ in range(2)}
     assert len(ids) == 1
 
 
@@ -163,19 +144,17 @@ async def test_the_sandbox_decides_what_it_is_asked_to(customer_world, customer_
     await customer_desk.pocket()
     box = "/api/v1/sandbox/counterparty-verification/"
     for status, stands in (
-        ("APPROVED", ("VERIFIED", "APPROVED")), ("REJECTED", ("UNLINKED", "REJECTED")),
+        ("APPROVED", ("VERIFIED", "APPROVED")),
+        ("REJECTED", ("UNLINKED", "REJECTED")),
         ("EXPIRED", ("UNLINKED", "EXPIRED")),
-    ):  # fmt: skip
+    ):
         made = await customer_desk.post(PATH, wire(identifier=status))
-        await customer_world.ask(
-            "POST", box, {"counterparty_id": made["id"], "status": status}, status=202
-        )
+        await customer_world.ask("POST", box, {"counterparty_id": made["id"], "status": status}, status=202)
         shown = await customer_desk.get(f"{PATH}{made['id']}/")
         assert (shown["status"], shown["verification"]["status"]) == stands
         await customer_world.refused(
-            "POST", box, {"counterparty_id": made["id"], "status": status}, status=409,
-            code="counterparty-not-pending",
-        )  # fmt: skip
+            "POST", box, {"counterparty_id": made["id"], "status": status}, status=409, code="counterparty-not-pending"
+        )
 
 
 WRONG = [
@@ -188,11 +167,9 @@ WRONG = [
     (PAGE[:200], "application/pdf", None, 422, "document-not-readable"),
     (b"", "application/pdf", None, 422, None),
     (huge_png(), "image/png", None, 422, "document-not-readable"),
-    (pdf_with(opens_with({"/S": "/JavaScript", "/JS": "x"})), "application/pdf", None, 422,
-     "document-not-readable"),
-    (b"\x89PNG\r\n\x1a\n" + bytes(10 * 1024 * 1024), "image/png", None, 413,
-     "payload-too-large"),
-]  # fmt: skip
+    (pdf_with(opens_with({"/S": "/JavaScript", "/JS": "x"})), "application/pdf", None, 422, "document-not-readable"),
+    (b"\x89PNG\r\n\x1a\n" + bytes(10 * 1024 * 1024), "image/png", None, 413, "payload-too-large"),
+]
 
 
 async def test_a_file_that_is_not_what_it_says_is_refused(customer_desk):

@@ -76,9 +76,7 @@ async def test_a_discarded_file_is_gone_and_may_be_discarded_again(folder) -> No
         await files.fetch(kept)
 
 
-@pytest.mark.parametrize(
-    "key", ["../../etc/passwd", "", "ab/cd", "A" * 40, "0" * 39, "/" + "0" * 39]
-)
+@pytest.mark.parametrize("key", ["../../etc/passwd", "", "ab/cd", "A" * 40, "0" * 39, "/" + "0" * 39])
 async def test_no_key_leads_out_of_the_folder(folder, key) -> None:
     with pytest.raises(StoredFileMissing, match="not the name of a file"):
         await LocalFileStore(folder).fetch(StoredFile(key=key, size_bytes=0, sha256=""))

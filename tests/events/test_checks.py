@@ -5,24 +5,11 @@ from datetime import timedelta
 import pytest
 from tests.events.webhooks.test_sequencer import subscribe
 from tests.fixtures.damaged_bank import DROP_EVERYTHING
-from tests.support.raised_events import (
-    BOTH,
-    CUSTOMERS,
-    NOW,
-    PARTNER,
-    PARTNERS,
-    add_customer,
-    raise_event,
-)
+from tests.support.raised_events import BOTH, CUSTOMERS, NOW, PARTNER, PARTNERS, add_customer, raise_event
 
 from billfold.events.checks import check_event_sequences
 from billfold.events.webhooks import attempts, redelivery, sequencer
-from billfold.events.webhooks.types import (
-    Attempt,
-    DeliveryOutcome,
-    EventSimulation,
-    SubscriptionOwner,
-)
+from billfold.events.webhooks.types import Attempt, DeliveryOutcome, EventSimulation, SubscriptionOwner
 from billfold.platform import ids
 from billfold.verify.report import Findings
 
@@ -39,26 +26,33 @@ async def sequenced(conn):
     await sequencer.sequence_events(conn, now=NOW)
     event = EventSimulation(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload="{}")
     await redelivery.simulate_event(conn, SubscriptionOwner(PARTNER), event, now=NOW)
-    rows = await conn.fetch(
-        "SELECT event_id FROM delivery WHERE subscription_id = $1 ORDER BY sequence", wants
-    )
+    rows = await conn.fetch("SELECT event_id FROM delivery WHERE subscription_id = $1 ORDER BY sequence", wants)
     await attempts.record_attempts(
         conn,
         [
             Attempt(
-                attempt_id=ids.new(), subscription_id=wants, event_id=row["event_id"],
-                response_code=code, response_message="", called_at=NOW, duration_ms=1,
+                attempt_id=ids.new(),
+                subscription_id=wants,
+                event_id=row["event_id"],
+                response_code=code,
+                response_message="",
+                called_at=NOW,
+                duration_ms=1,
                 outcome=outcome,
             )
             for row, code, outcome in zip(
-                rows, (200, 500, 500),
-                (DeliveryOutcome(state="delivered"), DeliveryOutcome(state="failed"),
-                 DeliveryOutcome(state="pending", due_at=NOW + timedelta(hours=1))),
+                rows,
+                (200, 500, 500),
+                (
+                    DeliveryOutcome(state="delivered"),
+                    DeliveryOutcome(state="failed"),
+                    DeliveryOutcome(state="pending", due_at=NOW + timedelta(hours=1)),
+                ),
                 strict=False,
             )
         ],
         now=NOW,
-    )  # fmt: skip
+    )
     await raise_event(conn, anna)  # nobody has read it yet
     await conn.execute(DROP_EVERYTHING)
     return conn

@@ -12,9 +12,15 @@ EVENT, CUSTOMER = UUID(int=7), UUID(int=8)
 
 def told(**fields):
     given = {
-        "event_id": EVENT, "kind": "trades.maturity", "raised_at": AT, "payload_json": '{"a":1}',
-        "sequence": 5, "previous_sequence": 3, "customer_id": None, "resource_version": 9,
-    }  # fmt: skip
+        "event_id": EVENT,
+        "kind": "trades.maturity",
+        "raised_at": AT,
+        "payload_json": '{"a":1}',
+        "sequence": 5,
+        "previous_sequence": 3,
+        "customer_id": None,
+        "resource_version": 9,
+    }
     return json.loads(encode_envelope(**{**given, **fields}))
 
 
@@ -37,6 +43,4 @@ def test_a_customer_is_told_who_he_is():
 
 def test_what_never_happened_has_no_place_in_the_order():
     simulated = told(sequence=None, previous_sequence=None, resource_version=None)
-    assert [simulated[name] for name in ("sequence", "previous_sequence", "resource_version")] == [
-        None, None, None,
-    ]  # fmt: skip
+    assert [simulated[name] for name in ("sequence", "previous_sequence", "resource_version")] == [None, None, None]

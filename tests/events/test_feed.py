@@ -124,7 +124,5 @@ async def test_reading_takes_no_longer_when_the_log_is_long(conn):
     await raise_event(conn, anna)
     async with conn.transaction():
         position = await feed.lock_reader(conn, READER, wait=False)
-        plan = await conn.fetch(
-            f"EXPLAIN (ANALYZE, FORMAT TEXT) {feed._READ_NEW}", position, READER
-        )
+        plan = await conn.fetch(f"EXPLAIN (ANALYZE, FORMAT TEXT) {feed._READ_NEW}", position, READER)
     assert "Seq Scan on event" not in "\n".join(row[0] for row in plan)

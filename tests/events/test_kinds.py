@@ -9,9 +9,7 @@ from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 
 
 def test_partners_see_what_the_contract_gives_them():
-    assert {kind.split(".")[0] for kind in PARTNER_KINDS} == {
-        "application", "card", "reports", "transfers",
-    }  # fmt: skip
+    assert {kind.split(".")[0] for kind in PARTNER_KINDS} == {"application", "card", "reports", "transfers"}
     assert len(PARTNER_KINDS) == 31
     assert not {"trades.maturity", "transfers.on-us.received"} & set(PARTNER_KINDS)
 
@@ -19,9 +17,7 @@ def test_partners_see_what_the_contract_gives_them():
 def test_customers_see_their_own_wires_transfers_bills_and_reports():
     assert len(CUSTOMER_KINDS) == 12
     assert not [kind for kind in CUSTOMER_KINDS if ".ach." in kind or ".crypto." in kind]
-    assert set(CUSTOMER_KINDS) - set(PARTNER_KINDS) == {
-        "trades.maturity", "transfers.on-us.received",
-    }  # fmt: skip
+    assert set(CUSTOMER_KINDS) - set(PARTNER_KINDS) == {"trades.maturity", "transfers.on-us.received"}
 
 
 def test_every_kind_is_for_somebody():

@@ -1,12 +1,8 @@
 """Events over both APIs: each sees his own in his own order, pages and all."""
 
-from tests.support.whole_bank import bank
-
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.events.payload_schemas import payload_schema
 from billfold.platform import ids
-
-__all__ = ["app", "bank", "api", "connect_api", "simulation"]
 
 PATH = "/api/v1/events/"
 
@@ -16,9 +12,7 @@ def told(items):
     return [(each["event"]["sequence"], each["event"]["event_type"]) for each in items]
 
 
-async def test_each_sees_his_own_events_without_a_gap(
-    customer_world, customer_desks, customer_desk
-):
+async def test_each_sees_his_own_events_without_a_gap(customer_world, customer_desks, customer_desk):
     stranger = await customer_desks()
     pocket, other = await customer_desk.pocket(), await customer_desk.pocket()
     await customer_world.wire(pocket, 9_000_00)
@@ -28,9 +22,10 @@ async def test_each_sees_his_own_events_without_a_gap(
     await customer_world.transfer(pocket, other, 50_01, status="REJECTED")
     mine = await customer_desk.pages(PATH, limit=2)
     assert told(mine) == [
-        (3, "transfers.on-us.rejected"), (2, "transfers.on-us.success"),
+        (3, "transfers.on-us.rejected"),
+        (2, "transfers.on-us.success"),
         (1, "transfers.wire.in.success"),
-    ]  # fmt: skip
+    ]
     assert {each["event"]["customer_id"] for each in mine} == {customer_desk.team.customer}
     partners = await customer_world.pages(PATH, {"order": "asc"}, limit=2)
     assert [number for number, _ in told(partners)] == [1, 2, 3, 4, 5]
@@ -42,9 +37,7 @@ async def test_each_sees_his_own_events_without_a_gap(
     assert len((await stranger.get(PATH))["items"]) == 1
 
 
-async def test_an_event_is_read_by_its_id_and_by_nobody_else(
-    customer_world, customer_desks, customer_desk
-):
+async def test_an_event_is_read_by_its_id_and_by_nobody_else(customer_world, customer_desks, customer_desk):
     await customer_world.wire(await customer_desk.pocket(), 100_00)
     listed = (await customer_desk.get(PATH))["items"][0]
     one = f"{PATH}{listed['event']['event_id']}/"
@@ -67,14 +60,10 @@ async def test_events_after_a_time_are_those_raised_later(customer_world, custom
     assert [n for n, _ in told(early)] == [1, 2, 3]
     await customer_desk.invalid("GET", PATH, loc="query.after", filters={"after": "yesterday"})
     await customer_desk.invalid("GET", PATH, loc="query.limit", filters={"limit": "101"})
-    await customer_desk.invalid(
-        "GET", PATH, loc="query.subscription_id", filters={"subscription_id": "x"}
-    )
+    await customer_desk.invalid("GET", PATH, loc="query.subscription_id", filters={"subscription_id": "x"})
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
     await customer_world.invalid("GET", PATH, loc="query.cursor", filters={"cursor": cursor})
-    await customer_desk.invalid(
-        "GET", PATH, loc="query.cursor", filters={"cursor": cursor, "after": middle}
-    )
+    await customer_desk.invalid("GET", PATH, loc="query.cursor", filters={"cursor": cursor, "after": middle})
 
 
 async def test_the_kinds_are_listed_with_schema_and_example(customer_world, customer_desk):

@@ -29,11 +29,13 @@ def test_every_kind_has_a_schema_that_its_example_fits(kinds, customer):
 def test_the_headers_are_those_of_a_delivery():
     call = webhooks_of(PARTNER_KINDS[:1], customer=False)[PARTNER_KINDS[0]]["post"]
     lane = SubscriptionQueue(
-        subscription_id=ids.new(), customer_id=None, url="https://a.example/", retry_policy=None,
-        secrets=("s" * 24,), failures=0,
-    )  # fmt: skip
+        subscription_id=ids.new(),
+        customer_id=None,
+        url="https://a.example/",
+        retry_policy=None,
+        secrets=("s" * 24,),
+        failures=0,
+    )
     delivery = Delivery(event_id=ids.new(), body=b"{}", tries=0)
     sent = headers_of(lane, delivery, ids.new(), NOW)
-    assert {each["name"] for each in call["parameters"]} == set(sent) - {
-        "content-type", "user-agent",
-    }  # fmt: skip
+    assert {each["name"] for each in call["parameters"]} == set(sent) - {"content-type", "user-agent"}

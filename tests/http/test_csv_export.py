@@ -7,9 +7,7 @@ import pytest
 from billfold.http.csv_export import cell_of
 
 
-@pytest.mark.parametrize(
-    "text", ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", " =1", "-1+1", "+1 2", "=HYPERLINK()"]
-)
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", " =1", "-1+1", "+1 2", "=HYPERLINK()"])
 def test_what_a_spreadsheet_would_run_is_made_text(text):
     assert cell_of(text) == "'" + text
 

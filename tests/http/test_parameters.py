@@ -28,16 +28,14 @@ class Filters(msgspec.Struct, frozen=True):
     ("kind", "default", "schema"),
     [
         (UUID | None, None, UUID_SCHEMA),
-        (Annotated[list[UUID] | None, Query(name="pocket[]")], None,
-         {"type": "array", "items": UUID_SCHEMA}),
+        (Annotated[list[UUID] | None, Query(name="pocket[]")], None, {"type": "array", "items": UUID_SCHEMA}),
         (Limit, 30, {"type": "integer", "minimum": 1, "maximum": 100, "default": 30}),
-        (Literal["wtd", "range"], "wtd",
-         {"type": "string", "enum": ["wtd", "range"], "default": "wtd"}),
+        (Literal["wtd", "range"], "wtd", {"type": "string", "enum": ["wtd", "range"], "default": "wtd"}),
         (date | None, None, {"type": "string", "format": "date"}),
         (bool, False, {"type": "boolean", "default": False}),
         (Since, None, {"type": "string"}),
     ],
-)  # fmt: skip
+)
 def test_a_parameter_is_documented_as_its_type_says(kind, default, schema):
     assert parameter_of("x", kind, default).schema == schema
 
@@ -58,10 +56,19 @@ def test_every_mistake_is_named_at_its_place():
     assert [each.loc for each in refused.value.errors] == [("query", "pocket_id"), ("query", "day")]
 
 
-@pytest.mark.parametrize(("kind", "text"), [
-    (Limit, "0"), (Limit, "101"), (Limit, "1.5"), (Limit, "-1"), (bool, "yes"),
-    (Literal["a", "b"], "c"), (UUID, OWN_ID.replace("-", "")), (Since, "2025-06-02T09:00"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Limit, "0"),
+        (Limit, "101"),
+        (Limit, "1.5"),
+        (Limit, "-1"),
+        (bool, "yes"),
+        (Literal["a", "b"], "c"),
+        (UUID, OWN_ID.replace("-", "")),
+        (Since, "2025-06-02T09:00"),
+    ],
+)
 def test_what_is_not_of_the_type_is_refused(kind, text):
     with pytest.raises(InvalidInput) as refused:
         parameter_of("x", kind, None).read({"x": [text]})

@@ -52,19 +52,18 @@ async def test_an_unknown_path_and_method_are_problems(sample_client):
     ("body", "mistakes"),
     [
         (b"{}", [("name", "missing"), ("amount_usdc", "missing")]),
-        (b'{"name":1,"amount_usdc":"1","x":2}',
-         [("name", "type_error"), ("amount_usdc", "type_error"), ("x", "extra_forbidden")]),
+        (
+            b'{"name":1,"amount_usdc":"1","x":2}',
+            [("name", "type_error"), ("amount_usdc", "type_error"), ("x", "extra_forbidden")],
+        ),
         (b'{"name":"a","amount_usdc":0}', [("amount_usdc", "value_error")]),
         (b'{"name":"a","amount_usdc":1.5}', [("amount_usdc", "type_error")]),
         (b'{"name":"a","amount_usdc":1,"size":{"width":0}}', [("size", "width", "value_error")]),
-        (b'{"name":"a","amount_usdc":1,"size":{"y":1,"width":1}}',
-         [("size", "y", "extra_forbidden")]),
+        (b'{"name":"a","amount_usdc":1,"size":{"y":1,"width":1}}', [("size", "y", "extra_forbidden")]),
         (b"[]", [("type_error",)]),
     ],
-)  # fmt: skip
-async def test_every_mistake_of_a_body_is_named_when_its_shape_is_wrong(
-    sample_client, body, mistakes
-):
+)
+async def test_every_mistake_of_a_body_is_named_when_its_shape_is_wrong(sample_client, body, mistakes):
     answer = await sample_client.post(THING, body)
     assert answer.status_code == 422
     found = [(*each["loc"][1:], each["type"]) for each in answer.json()["detail"]]
@@ -76,10 +75,15 @@ async def test_every_mistake_of_a_body_is_named_when_its_shape_is_wrong(
 @pytest.mark.parametrize(
     "body",
     [
-        b"{", b'{"name":}', b'{"name":"a","name":"b","amount_usdc":1}', b'{"name":"\xff"}',
-        b'{"amount_usdc":NaN}', b"[" * 33 + b"]" * 33, b'{"a":' * 5000 + b"1" + b"}" * 5000,
+        b"{",
+        b'{"name":}',
+        b'{"name":"a","name":"b","amount_usdc":1}',
+        b'{"name":"\xff"}',
+        b'{"amount_usdc":NaN}',
+        b"[" * 33 + b"]" * 33,
+        b'{"a":' * 5000 + b"1" + b"}" * 5000,
     ],
-)  # fmt: skip
+)
 async def test_what_is_not_json_is_malformed(sample_client, body):
     answer = await sample_client.post(THING, body)
     assert (answer.status_code, answer.json()["code"]) == (400, "malformed-json")
@@ -127,10 +131,7 @@ async def test_a_body_without_a_length_is_cut_off_when_it_grows_too_large(sample
 async def test_query_names_that_are_not_declared_are_refused(sample_client):
     answer = await sample_client.get(ONE, query="limit=2&limt=3&x%5B%5D=1")
     assert answer.status_code == 422
-    assert [each["loc"] for each in answer.json()["detail"]] == [
-        ["query", "limt"],
-        ["query", "x[]"],
-    ]
+    assert [each["loc"] for each in answer.json()["detail"]] == [["query", "limt"], ["query", "x[]"]]
     answer = await sample_client.get(ONE, query="limit=2&omit%5B%5D=A&omit[]=B")
     assert (answer.json()["limit"], answer.json()["omit"]) == (2, ["A", "B"])
 
@@ -177,18 +178,14 @@ async def test_every_answer_says_what_time_it_is_in_the_bank(sample_client, path
     assert answer.headers.get_list("x-service-clock") == ["2025-06-02T13:00:00.000000Z"]
 
 
-async def test_the_time_is_todays_when_strangers_ask_before_and_after_the_clock_moved(
-    sample_client, bank
-):
+async def test_the_time_is_todays_when_strangers_ask_before_and_after_the_clock_moved(sample_client, bank):
     for hours in range(3):
         answer = await sample_client.get(ONE, headers={"authorization": None})
         assert answer.headers["x-service-clock"] == f"2025-06-02T{13 + hours}:00:00.000000Z"
         await bank.pool.execute("UPDATE clock SET business_anchor = business_anchor + '1h'")
 
 
-async def test_strangers_are_refused_without_the_time_when_the_database_is_away(
-    sample_app, bank, sample_partner
-):
+async def test_strangers_are_refused_without_the_time_when_the_database_is_away(sample_app, bank, sample_partner):
     stranger = PartnerClient(sample_app, sample_partner)
     await bank.pool.close()
     answer = await stranger.get(ONE, headers={"authorization": None})
@@ -211,10 +208,14 @@ async def test_production_tells_no_time_of_its_own(market_dsn):
 
 async def test_the_pages_of_the_product_need_no_token(sample_client):
     for path, kind in (
-        ("/health", "text/plain"), ("/docs/", "text/html"), ("/docs", "text/html"),
-        ("/docs/errors/", "text/html"), ("/docs/errors/not-found.md", "text/markdown"),
-        ("/docs/errors.md", "text/markdown"), ("/openapi.json", "application/json"),
-    ):  # fmt: skip
+        ("/health", "text/plain"),
+        ("/docs/", "text/html"),
+        ("/docs", "text/html"),
+        ("/docs/errors/", "text/html"),
+        ("/docs/errors/not-found.md", "text/markdown"),
+        ("/docs/errors.md", "text/markdown"),
+        ("/openapi.json", "application/json"),
+    ):
         answer = await sample_client.http.get(path)
         assert answer.status_code == 200, path
         assert answer.headers["content-type"].startswith(kind)

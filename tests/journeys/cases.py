@@ -28,15 +28,12 @@ UPLOADS = {
 }
 """What takes a file, of both APIs; tested beside its module (`test_documents.py`)."""
 CUSTOMER_OPEN = PARTNER_OPEN - {("POST", "/api/v1/login"), ("POST", "/token")} | {
-    ("GET", "/agreements/{version}/{file}"),
+    ("GET", "/agreements/{version}/{file}")
 }
 """What needs no token."""
 
 _NEW_POCKET = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
-TOLD = {
-    "url": "https://93.184.215.14/", "events": ["transfers.on-us.success"],
-    "shared_secret": "0123456789abcdef",
-}  # fmt: skip
+TOLD = {"url": "https://93.184.215.14/", "events": ["transfers.on-us.success"], "shared_secret": "0123456789abcdef"}
 _SINCE = {"since": "2025-06-02T09:00:00-04:00"}
 _ONE_TOLD = "/api/v1/subscriptions/{subscription_id}"
 _NAME, _LEFT = {"name": "x"}, {"status": "CLOSED", "closure_reason": "INACTIVITY"}
@@ -58,13 +55,14 @@ _TEAM, _PROGRAM = "/api/v1/team", "/api/v1/team/service-users/{member_id}"
 _ASKED, _ASKED_ONE = "/api/v1/transfer-requests", "/api/v1/transfer-requests/{transfer_id}"
 _ORDER = {
     "transfer": {
-        "id": "5d0f4a52-6d0b-4c8e-9a57-2f3f2f6f1c11", "type": "ON_US",
+        "id": "5d0f4a52-6d0b-4c8e-9a57-2f3f2f6f1c11",
+        "type": "ON_US",
         "origin_pocket_id": "{pocket_id}",
         "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_00},
         "details": {"type": "PEER_TO_PEER", "destination_counterparty_id": "{counterparty_id}"},
     },
     "reviewers": [],
-}  # fmt: skip
+}
 
 _RULE, _CHANGE = "/api/v1/approval-rules", "/api/v1/authorization-requests"
 
@@ -76,7 +74,8 @@ CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", _TEAM): ("team.read", None),
     ("POST", f"{_TEAM}/invite"): ("team.write", _PERSON),
     ("POST", f"{_TEAM}/service-users"): (
-        "team.write", {"name": "x", "scopes": ["team.read"], "public_key": NOBODYS_KEYS[0]},
+        "team.write",
+        {"name": "x", "scopes": ["team.read"], "public_key": NOBODYS_KEYS[0]},
     ),
     ("GET", _PROGRAM): ("team.read", None),
     ("GET", f"{_PROGRAM}/keys"): ("team.read", None),
@@ -116,9 +115,7 @@ CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("DELETE", f"{_RULE}/{{rule_id}}"): ("approval_rules.write", None),
     ("GET", _CHANGE): ("authorization_requests.read", None),
     ("GET", f"{_CHANGE}/{{request_id}}"): ("authorization_requests.read", None),
-    ("PATCH", f"{_CHANGE}/{{request_id}}/status"): (
-        "authorization_requests.write", {"status": "DENIED"},
-    ),
+    ("PATCH", f"{_CHANGE}/{{request_id}}/status"): ("authorization_requests.write", {"status": "DENIED"}),
     ("GET", _ASKED): ("transfers.read", None),
     ("POST", _ASKED): ("transfers.write", _ORDER),
     ("GET", f"{_ASKED}/reviewers"): ("transfers.read", None),
@@ -141,16 +138,14 @@ CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v2/pockets/{pocket_id}/portals"): ("pockets.read", None),
     ("POST", "/api/v2/pockets/{pocket_id}/portals"): ("pockets.write", _NAME),
     ("PATCH", "/api/v2/pockets/{pocket_id}/portals/{portal_id}"): ("pockets.write", _NAME),
-    ("GET", "/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions"): (
-        "pockets.read", None,
-    ),
+    ("GET", "/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions"): ("pockets.read", None),
     ("GET", "/api/v2/portals"): ("pockets.read", None),
     ("GET", "/api/v2/trades"): ("pockets.read", None),
     ("GET", "/api/v2/trading-strategies"): ("pockets.read", None),
     ("GET", "/api/v2/transactions"): ("pockets.read", None),
     ("GET", "/api/v2/transactions.csv"): ("pockets.read", None),
     ("GET", "/api/v2/transactions/{transaction_id}"): ("pockets.read", None),
-}  # fmt: skip
+}
 """(method, path) -> the one scope that opens it, and a body that is well formed."""
 
 _COUNTERPARTY = {
@@ -181,32 +176,54 @@ _BOX = "/api/v1/sandbox"
 PARTNER = {
     **dict.fromkeys(
         [
-            ("GET", "/api/v1/customers"), ("GET", _OLDER), ("GET", f"{_OLDER}/service-accounts"),
-            ("GET", f"{_OLDER}/portals"), ("GET", f"{_OLDER}/trades"),
-            ("GET", f"{_OLDER}/transactions"), ("GET", _ACCOUNT), ("GET", f"{_ACCOUNT}/portals"),
-            ("GET", f"{_ACCOUNT}/portals/{{portal_id}}"), ("GET", f"{_ACCOUNT}/trades"),
+            ("GET", "/api/v1/customers"),
+            ("GET", _OLDER),
+            ("GET", f"{_OLDER}/service-accounts"),
+            ("GET", f"{_OLDER}/portals"),
+            ("GET", f"{_OLDER}/trades"),
+            ("GET", f"{_OLDER}/transactions"),
+            ("GET", _ACCOUNT),
+            ("GET", f"{_ACCOUNT}/portals"),
+            ("GET", f"{_ACCOUNT}/portals/{{portal_id}}"),
+            ("GET", f"{_ACCOUNT}/trades"),
             ("GET", f"{_ACCOUNT}/transactions"),
             ("GET", f"{_ACCOUNT}/transactions/{{transaction_id}}"),
-            ("GET", f"{_ACCOUNT}/ach-originating"), ("GET", f"{_OLDER}/ach-originating"),
+            ("GET", f"{_ACCOUNT}/ach-originating"),
+            ("GET", f"{_OLDER}/ach-originating"),
             ("GET", f"{_ACCOUNT}/ach-originating/{{transfer_id}}"),
             ("GET", "/api/v1/transfers/on-us/{transfer_id}"),
             ("GET", f"{_OF_CUSTOMER}/counterparties"),
             ("GET", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}"),
-            ("GET", f"{_OF_CUSTOMER}/pockets"), ("GET", f"{_OF_CUSTOMER}/pockets/{{pocket_id}}"),
-            ("GET", f"{_OF_CUSTOMER}/portals"), ("GET", f"{_OF_CUSTOMER}/trades"),
-            ("GET", f"{_OF_CUSTOMER}/transactions"), ("GET", "/api/v2/earnings"),
-            ("GET", "/api/v2/pocket-configurations"), ("GET", "/api/v2/pockets"),
-            ("GET", _OF_POCKET), ("GET", f"{_OF_POCKET}/earnings"),
-            ("GET", f"{_OF_POCKET}/portals"), ("GET", f"{_OF_POCKET}/portals/{{portal_id}}"),
+            ("GET", f"{_OF_CUSTOMER}/pockets"),
+            ("GET", f"{_OF_CUSTOMER}/pockets/{{pocket_id}}"),
+            ("GET", f"{_OF_CUSTOMER}/portals"),
+            ("GET", f"{_OF_CUSTOMER}/trades"),
+            ("GET", f"{_OF_CUSTOMER}/transactions"),
+            ("GET", "/api/v2/earnings"),
+            ("GET", "/api/v2/pocket-configurations"),
+            ("GET", "/api/v2/pockets"),
+            ("GET", _OF_POCKET),
+            ("GET", f"{_OF_POCKET}/earnings"),
+            ("GET", f"{_OF_POCKET}/portals"),
+            ("GET", f"{_OF_POCKET}/portals/{{portal_id}}"),
             ("GET", f"{_OF_POCKET}/portals/{{portal_id}}/funding-instructions"),
-            ("GET", f"{_OF_POCKET}/trades"), ("GET", f"{_OF_POCKET}/transactions"),
+            ("GET", f"{_OF_POCKET}/trades"),
+            ("GET", f"{_OF_POCKET}/transactions"),
             ("GET", f"{_OF_POCKET}/transactions/{{transaction_id}}"),
-            ("GET", "/api/v2/trading-strategies"), ("GET", "/api/v2/transactions"),
-            ("GET", "/api/v1/wires"), ("GET", "/api/v1/wires/{wire_id}"),
-            ("GET", f"{_BOX}/clock"), ("GET", "/api/v1/events"), ("GET", "/api/v1/events/types"),
-            ("GET", "/api/v1/events/{event_id}"), ("GET", "/api/v1/subscriptions"),
-            ("GET", _ONE_TOLD), ("GET", f"{_ONE_TOLD}/attempts"), ("DELETE", _ONE_TOLD),
-            ("GET", "/api/v1/documents/{document_id}"), ("GET", f"{_OLDER}/counterparties"),
+            ("GET", "/api/v2/trading-strategies"),
+            ("GET", "/api/v2/transactions"),
+            ("GET", "/api/v1/wires"),
+            ("GET", "/api/v1/wires/{wire_id}"),
+            ("GET", f"{_BOX}/clock"),
+            ("GET", "/api/v1/events"),
+            ("GET", "/api/v1/events/types"),
+            ("GET", "/api/v1/events/{event_id}"),
+            ("GET", "/api/v1/subscriptions"),
+            ("GET", _ONE_TOLD),
+            ("GET", f"{_ONE_TOLD}/attempts"),
+            ("DELETE", _ONE_TOLD),
+            ("GET", "/api/v1/documents/{document_id}"),
+            ("GET", f"{_OLDER}/counterparties"),
             ("GET", f"{_OLDER}/counterparties/{{counterparty_id}}"),
         ]
     ),
@@ -221,11 +238,11 @@ PARTNER = {
     ("POST", f"{_ACCOUNT}/portals/{{portal_id}}/close"): {},
     ("POST", "/api/v1/transfers/on-us"): _TRANSFER,
     ("POST", f"{_ACCOUNT}/ach-originating"): {
-        "counterparty_id": "{counterparty_id}", "direction": "CREDIT", "amount_usdc": 1,
+        "counterparty_id": "{counterparty_id}",
+        "direction": "CREDIT",
+        "amount_usdc": 1,
     },
-    ("POST", f"{_BOX}/ach/entries"): {
-        "portal_id": "{portal_id}", "direction": "DEBIT", "amount_usdc": 1,
-    },
+    ("POST", f"{_BOX}/ach/entries"): {"portal_id": "{portal_id}", "direction": "DEBIT", "amount_usdc": 1},
     ("POST", f"{_BOX}/ach/submit"): {},
     ("POST", f"{_BOX}/ach/{{transfer_id}}"): {"move": "approve"},
     ("POST", f"{_OF_CUSTOMER}/counterparties"): _COUNTERPARTY,
@@ -244,45 +261,41 @@ PARTNER = {
     ("POST", f"{_BOX}/fund"): {"account_id": "{pocket_id}", "amount_usdc": 1_00, "count": 1},
     ("POST", f"{_BOX}/pockets/{{pocket_id}}"): {"real_time_yield": True},
     ("POST", f"{_BOX}/security-transfer"): {
-        "account_id": "{pocket_id}", "direction": "IN", "cusip": "912797PT8", "quantity": 1,
+        "account_id": "{pocket_id}",
+        "direction": "IN",
+        "cusip": "912797PT8",
+        "quantity": 1,
     },
     ("POST", f"{_BOX}/webhook"): {
-        "event_id": "8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a61", "event_type": "trades.maturity",
-        "timestamp": "2025-06-02T09:00:00-04:00", "customer_id": "{customer_id}",
-        "payload": {
-            "trade_id": "{transfer_id}", "pocket_id": "{pocket_id}", "cusip": "912797PX6",
-        },
+        "event_id": "8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a61",
+        "event_type": "trades.maturity",
+        "timestamp": "2025-06-02T09:00:00-04:00",
+        "customer_id": "{customer_id}",
+        "payload": {"trade_id": "{transfer_id}", "pocket_id": "{pocket_id}", "cusip": "912797PX6"},
     },
-    ("POST", f"{_ACCOUNT}/wires"): {
-        "counterparty_id": "{counterparty_id}", "amount_usdc": 1_00,
-    },
+    ("POST", f"{_ACCOUNT}/wires"): {"counterparty_id": "{counterparty_id}", "amount_usdc": 1_00},
     **{
         ("POST", f"{_BOX}/wires/{{wire_id}}/{each}"): {}
         for each in ("submit", "acknowledge", "reject", "return", "request-return")
     },
     ("POST", f"{_OLDER}/counterparties/linking-provider/link-token"): {
-        "client_name": "x", "redirect_uri": "https://x.example/",
+        "client_name": "x",
+        "redirect_uri": "https://x.example/",
     },
     ("POST", f"{_OLDER}/counterparties/linking-provider"): {
-        "public_token": "public-sandbox-x", "accounts": [{"id": "x"}],
+        "public_token": "public-sandbox-x",
+        "accounts": [{"id": "x"}],
     },
     ("POST", f"{_OLDER}/counterparties/{{counterparty_id}}/linking-provider/verify"): {},
-    ("POST", f"{_BOX}/counterparty-verification"): {
-        "counterparty_id": "{awaited_id}", "status": "APPROVED",
-    },
-    ("POST", f"{_BOX}/wire"): {
-        "portal_id": "{portal_id}", "amount_usdc": 1_00, "sender_name": "x",
-    },
-}  # fmt: skip
+    ("POST", f"{_BOX}/counterparty-verification"): {"counterparty_id": "{awaited_id}", "status": "APPROVED"},
+    ("POST", f"{_BOX}/wire"): {"portal_id": "{portal_id}", "amount_usdc": 1_00, "sender_name": "x"},
+}
 """(method, path) -> a body that is well formed, None without one."""
 
 
 def routes_of(app):
     """Return every (method, path) an application answers."""
-    return {
-        (each.method, each.path.replace("{notification_type}", "FUNDS_RECEIVED"))
-        for each in app.operations
-    }
+    return {(each.method, each.path.replace("{notification_type}", "FUNDS_RECEIVED")) for each in app.operations}
 
 
 def filled(value, names):

@@ -34,9 +34,12 @@ class Bookkeeper:
         made = await self.town.post(f"/api/v2/customers/{self.customer}/counterparties/", sent)
         portals = await self.town.get(f"/api/v2/pockets/{self.pocket}/portals/")
         wire = {
-            "portal_id": portals["items"][0]["id"], "amount_usdc": 1_00, "sender_name": name,
-            "sender_account_number": number, "sender_routing_number": routing,
-        }  # fmt: skip
+            "portal_id": portals["items"][0]["id"],
+            "amount_usdc": 1_00,
+            "sender_name": name,
+            "sender_account_number": number,
+            "sender_routing_number": routing,
+        }
         await self.town.post("/api/v1/sandbox/wire/", wire, status=202)
         return made["id"]
 
@@ -103,54 +106,40 @@ async def nothing_is_left(town):
 async def test_a_payroll_goes_out_with_two_returns_and_a_change(town, books):
     wages = {"sec_code": "PPD", "company_entry_description": "PAYROLL"}
     good, gone, shut, rich = [
-        await books.payee(routing)
-        for routing in ("021000021", "091000019", "011000015", "121182904")
+        await books.payee(routing) for routing in ("021000021", "091000019", "011000015", "121182904")
     ]
     paid = [
         await books.pay(payee, cents, **wages)
-        for payee, cents in (
-            (good, 1_510_00),
-            (gone, 1_420_00),
-            (shut, 1_330_03),
-            (rich, 30_000_00),
-        )
+        for payee, cents in ((good, 1_510_00), (gone, 1_420_00), (shut, 1_330_03), (rich, 30_000_00))
     ]
     assert [each["status"] for each in paid] == ["APPROVED"] * 4
     await town.advance(business_days=2)
     # At 9:00 on Wednesday the banks have answered Tuesday's file.
     states = [await books.now(each) for each in paid]
     assert [(each["status"], each["return_code"]) for each in states] == [
-        ("IN_TRANSIT", None), ("FAILED", "R03"), ("FAILED", "R02"), ("IN_TRANSIT", None),
-    ]  # fmt: skip
-    small, large = (
-        books.files()[0].batches,
-        books.files()[1].batches if len(books.files()) > 1 else [],
-    )
+        ("IN_TRANSIT", None),
+        ("FAILED", "R03"),
+        ("FAILED", "R02"),
+        ("IN_TRANSIT", None),
+    ]
+    small, large = (books.files()[0].batches, books.files()[1].batches if len(books.files()) > 1 else [])
     assert sum(len(batch.entries) for batch in small) == 3
-    assert (small[0].purpose, small[0].descriptive_date, small[0].entry_class) == (
-        "PAYROLL", "SD1300", "PPD",
-    )  # fmt: skip
+    assert (small[0].purpose, small[0].descriptive_date, small[0].entry_class) == ("PAYROLL", "SD1300", "PPD")
     assert not large or large[0].entries[0].amount == 30_000_00
     # A bank says the account has another number: the next payment goes there.
     await books.move(states[0], "change", code="C01", corrected="998877")
     later = await books.pay(good, 10_00)
     await town.advance(business_days=3)
     assert [(await books.now(each))["status"] for each in (paid[0], paid[3], later)] == [
-        "PROCESSED", "PROCESSED", "PROCESSED"
-    ]  # fmt: skip
-    accounts = {
-        entry.account_number
-        for file in books.files()
-        for batch in file.batches
-        for entry in batch.entries
-    }
+        "PROCESSED",
+        "PROCESSED",
+        "PROCESSED",
+    ]
+    accounts = {entry.account_number for file in books.files() for batch in file.batches for entry in batch.entries}
     assert "998877" in accounts
-    assert (
-        await books.titles() == ["ACH payment"] + ["ACH payment returned"] * 2 + ["ACH payment"] * 4
-    )
+    assert await books.titles() == ["ACH payment"] + ["ACH payment returned"] * 2 + ["ACH payment"] * 4
     failed = await town.get(
-        f"/api/v1/customers/{books.customer}/ach-originating/",
-        query="filter[status]=FAILED&direction=CREDIT",
+        f"/api/v1/customers/{books.customer}/ach-originating/", query="filter[status]=FAILED&direction=CREDIT"
     )
     assert {each["id"] for each in failed["items"]} == {paid[1]["id"], paid[2]["id"]}
     await town.advance(business_days=1)
@@ -177,8 +166,7 @@ async def test_what_is_asked_on_a_friday_evening_before_a_holiday_goes_after_it(
     assert await states() == ["IN_TRANSIT", "IN_TRANSIT", "APPROVED"]
     await town.advance(seconds=24 * 3600)  # to Thursday 11:00: 2:15 has passed
     assert await states() == ["PROCESSED", "IN_TRANSIT", "IN_TRANSIT"]
-    marks = [(batch.effective_on, batch.descriptive_date)
-             for file in books.files() for batch in file.batches]  # fmt: skip
+    marks = [(batch.effective_on, batch.descriptive_date) for file in books.files() for batch in file.batches]
     assert marks[:2] == [(date(2025, 9, 2), "SD1300"), (date(2025, 9, 3), "SD1300")]
     await town.advance(business_days=3)
     assert await states() == ["PROCESSED"] * 3
@@ -193,8 +181,7 @@ async def test_a_pocket_does_not_close_while_entries_of_it_are_under_way(town, b
     asked = {"counterparty_id": payee, "direction": "DEBIT", "amount_usdc": 50_00}
     made = await town.post(path, asked, status=200)
     closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
-    refused = await town.patch(f"/api/v2/customers/{books.customer}/pockets/{other}/", closing,
-                               status=422)  # fmt: skip
+    refused = await town.patch(f"/api/v2/customers/{books.customer}/pockets/{other}/", closing, status=422)
     assert refused["code"] == "pocket-not-empty"
     assert "ACH entry" in refused["detail"]
     await books.move(made, "cancel")
@@ -240,9 +227,7 @@ async def test_a_debit_on_a_portal_is_paid_while_it_is_covered(town, books):
     await town.post(path, asked | {"amount_usdc": 900_000_00}, status=202)
     assert await books.titles() == ["ACH debit"]
     assert abs(before - await town.value(books.pocket) - 1_000_00) < 100
-    events = await town.bank.pool.fetch(
-        "SELECT kind FROM event WHERE kind LIKE '%ach%' ORDER BY event_no"
-    )
+    events = await town.bank.pool.fetch("SELECT kind FROM event WHERE kind LIKE '%ach%' ORDER BY event_no")
     assert [row[0] for row in events] == ["transfers.ach.in.success", "transfers.ach.in.rejected"]
     await town.advance(business_days=1)
     back = books.files()[0].batches[0].entries[0]
@@ -252,9 +237,9 @@ async def test_a_debit_on_a_portal_is_paid_while_it_is_covered(town, books):
 
 async def test_what_is_asked_wrongly_is_refused_by_its_field(town, books):
     payee = await books.payee()
-    assert (
-        await books.pay(payee, 1_00, sec_code="CCD", company_entry_description="RENT", status=403)
-    )["code"] == "sec-code-not-enabled"
+    assert (await books.pay(payee, 1_00, sec_code="CCD", company_entry_description="RENT", status=403))[
+        "code"
+    ] == "sec-code-not-enabled"
     for fields, field in (
         ({"sec_code": "CCD"}, "company_entry_description"),
         ({"company_entry_description": "much too long"}, "company_entry_description"),
@@ -267,9 +252,7 @@ async def test_what_is_asked_wrongly_is_refused_by_its_field(town, books):
     ):
         told = await books.pay(payee, fields.pop("amount_usdc", 1_00), status=422, **fields)
         assert told["detail"][0]["loc"][:2] == ["body", field]
-    waiting = await town.post(
-        f"/api/v2/customers/{books.customer}/counterparties/", an_account(account_number="4711")
-    )
+    waiting = await town.post(f"/api/v2/customers/{books.customer}/counterparties/", an_account(account_number="4711"))
     assert (await books.pay(waiting["id"], 1_00, status=422))["code"] == "counterparty-not-verified"
     foreign = await town.client.post(books.path)
     assert foreign.status_code == 422
@@ -294,14 +277,13 @@ async def test_a_file_that_is_cut_in_half_changes_nothing(town, books):
     await town.advance(business_days=3)
     listed = (await town.get(books.path))["items"]
     assert sorted((each["direction"], each["company_entry_description"]) for each in listed) == [
-        ("CREDIT", "REVERSAL"), ("DEBIT", "Funding TX"),
-    ]  # fmt: skip
+        ("CREDIT", "REVERSAL"),
+        ("DEBIT", "Funding TX"),
+    ]
     await town.prove()
 
 
-async def test_what_waited_while_nothing_ran_goes_with_the_next_window_and_may_come_back(
-    town, books
-):
+async def test_what_waited_while_nothing_ran_goes_with_the_next_window_and_may_come_back(town, books):
     paid = await books.pay(await books.payee(), 1_330_03)
     assert paid["effective_date"] == "2025-06-03"
     # As if no process had run for two weeks: the clock shows the sixteenth, nothing is done yet.

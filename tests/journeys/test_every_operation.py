@@ -13,12 +13,9 @@ from tests.support.customer_events import tell
 from tests.support.oauth_clients import KEYS
 from tests.support.partner_client import new_partner
 from tests.support.partner_desk import PartnerApi
-from tests.support.whole_bank import bank
 
 from billfold.access.partners import credentials
 from billfold.platform.clock import wall_now
-
-__all__ = ["app", "bank", "connect_api", "simulation"]
 
 _A_DOCUMENT = """
 INSERT INTO document (customer_id, document_id, type, status, created_at)
@@ -26,11 +23,27 @@ VALUES ($1, $2, 'OTHER', 'PENDING_UPLOAD', now())
 """
 DOCUMENT = "d0c5a0d6-0000-4000-8000-0000000000d0"
 UNCHANGED = (
-    "journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer",
-    "membership", "invitation", "oauth_client", "client_key",
-    "subscription", "delivery", "simulated_event", "transfer_request", "review",
-    "approval_rule", "change_request", "wire", "wire_message",
-)  # fmt: skip
+    "journal",
+    "activity",
+    "pocket",
+    "portal",
+    "counterparty",
+    "transfer",
+    "customer",
+    "membership",
+    "invitation",
+    "oauth_client",
+    "client_key",
+    "subscription",
+    "delivery",
+    "simulated_event",
+    "transfer_request",
+    "review",
+    "approval_rule",
+    "change_request",
+    "wire",
+    "wire_message",
+)
 
 
 async def state_of(bank):
@@ -56,9 +69,7 @@ def steps(table, names):
 
     What ends something comes last.
     """
-    for (method, path), told in sorted(
-        table.items(), key=lambda case: (case[0][0] == "DELETE", case[0])
-    ):
+    for (method, path), told in sorted(table.items(), key=lambda case: (case[0][0] == "DELETE", case[0])):
         scope, body = told if isinstance(told, tuple) else (None, told)
         here = cases.names_at(path, names)
         made = cases.filled(body, here) if body is not None else b""
@@ -81,9 +92,7 @@ async def owned(bank, customer_desks, customer_world):
             "account_number": shown["network_address"],
         },
     )
-    awaited = await api.post(
-        "/api/v2/counterparties/", payees.ach(verification={"type": "micro_deposits"})
-    )
+    awaited = await api.post("/api/v2/counterparties/", payees.ach(verification={"type": "micro_deposits"}))
     await api.bank.pool.execute(_A_DOCUMENT, UUID(api.team.customer), UUID(DOCUMENT))
     told = await api.post("/api/v1/subscriptions/", cases.TOLD)
     moved = await customer_world.transfer(pocket, await api.pocket(), 1_00)
@@ -119,10 +128,7 @@ async def _asked(bank, api, customer_desks, pocket):
     asked = [await each.post(REQUESTS, on_us(pocket, 1_00, to=to)) for each in (api, other)]
     await bank.pool.execute("DELETE FROM rate_window")
     admin, rules = await customer_desks(api.team.customer), "/api/v1/approval-rules/"
-    first, second = [
-        await admin.post(rules, {"name": "All", "required_approvals": 1}, status=202)
-        for _ in range(2)
-    ]
+    first, second = [await admin.post(rules, {"name": "All", "required_approvals": 1}, status=202) for _ in range(2)]
     made = f"/api/v1/authorization-requests/{first['id']}/status/"
     await api.patch(made, {"status": "APPROVED"})
     return {
@@ -136,9 +142,7 @@ async def _asked(bank, api, customer_desks, pocket):
 async def _team(bank, api):
     """Return the names of a member, of somebody invited, and of a program with its key."""
     other = await join(bank, api.team.customer, role="VIEWER")
-    member_id = await bank.pool.fetchval(
-        "SELECT member_id FROM membership WHERE user_id = $1", other.user_id
-    )
+    member_id = await bank.pool.fetchval("SELECT member_id FROM membership WHERE user_id = $1", other.user_id)
     user = {"first_name": "Ben", "last_name": "Ode", "email": "ben@b.example", "role": "VIEWER"}
     invited = await api.post("/api/v1/team/invite/", user)
     new = {"name": "Ledger", "scopes": ["team.read"], "public_key": KEYS["ES256"].pem}
@@ -153,19 +157,11 @@ async def _team(bank, api):
 
 def test_every_route_is_in_the_tables(customer_app, customer_world):
     customer, partner = cases.routes_of(customer_app), cases.routes_of(customer_world.app)
-    assert (
-        customer
-        == set(cases.CUSTOMER) | (customer & cases.UPLOADS) | cases.CUSTOMER_OPEN | cases.STREAMS
-    )
-    assert (
-        partner
-        == set(cases.PARTNER) | (partner & cases.UPLOADS) | cases.PARTNER_OPEN | cases.STREAMS
-    )
+    assert customer == set(cases.CUSTOMER) | (customer & cases.UPLOADS) | cases.CUSTOMER_OPEN | cases.STREAMS
+    assert partner == set(cases.PARTNER) | (partner & cases.UPLOADS) | cases.PARTNER_OPEN | cases.STREAMS
 
 
-async def test_no_route_of_the_customer_api_opens_without_the_right_token(
-    bank, customer_desks, owned
-):
+async def test_no_route_of_the_customer_api_opens_without_the_right_token(bank, customer_desks, owned):
     api, names = owned
     expired = await token_for(bank, api.team, age=timedelta(seconds=901))
     before = await state_of(bank)
@@ -203,9 +199,7 @@ async def test_another_customers_token_finds_nothing_behind_any_route(bank, cust
     assert await state_of(bank) == before
 
 
-async def test_no_route_of_the_partner_api_opens_without_token_and_signature(
-    bank, customer_world, owned
-):
+async def test_no_route_of_the_partner_api_opens_without_token_and_signature(bank, customer_world, owned):
     _, names = owned
     wall = wall_now() - timedelta(seconds=3601)
     partner = customer_world.partner
@@ -241,9 +235,7 @@ async def test_another_partners_token_finds_nothing_behind_any_route(bank, custo
     await stranger.close()
 
 
-async def test_what_only_the_bank_says_is_refused_at_every_route_and_never_logged(
-    bank, customer_world, owned, capfd
-):
+async def test_what_only_the_bank_says_is_refused_at_every_route_and_never_logged(bank, customer_world, owned, capfd):
     api, names = owned
     canary = "canary-5f0c9d71"
     more = dict.fromkeys(("object_type", "partner_id", "time_created", "password"), canary)
@@ -258,10 +250,5 @@ async def test_what_only_the_bank_says_is_refused_at_every_route_and_never_logge
             assert {("body", name) for name in more} <= refused, (method, path, answer.text)
     assert await state_of(bank) == before
     said = "".join(capfd.readouterr())
-    for secret in (
-        canary,
-        api.token.text,
-        customer_world.partner.token,
-        customer_world.partner.secret,
-    ):
+    for secret in (canary, api.token.text, customer_world.partner.token, customer_world.partner.secret):
         assert secret not in said

@@ -5,13 +5,10 @@ from tests.journeys import cases
 from tests.support.customer_client import EVERYTHING, MemberDesk, Team, token_for
 from tests.support.oauth_clients import new_key
 from tests.support.partner_desk import UNKNOWN
-from tests.support.whole_bank import bank
 
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
 from billfold.access.team.rules import ROLES
 from billfold.access.users.rules import PERMISSIONS
-
-__all__ = ["app", "bank", "connect_api", "simulation"]
 
 READS = {each for each in SCOPES if each.endswith(".read")} | PERSONAL_SCOPES
 TRANSFERS = {"transfers.write", "counterparties.write"}

@@ -111,10 +111,7 @@ def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox):
 
 def test_a_person_signs_in_and_lets_the_program_work_for_him(sandbox):
     box = msgspec.json.decode((sandbox.state / "sandbox.json").read_bytes())
-    with (
-        running(sandbox, "customer.py", "--sign-in") as process,
-        local_client(box["auth_url"], box["ca_file"]) as http,
-    ):
+    with running(sandbox, "customer.py", "--sign-in") as process, local_client(box["auth_url"], box["ca_file"]) as http:
         lines = iter(process.stdout.readline, "")
         address = next(found[0] for line in lines if (found := re.search(r"https://\S+", line)))
         back = Person(http, box).agree(address)
@@ -139,9 +136,12 @@ def test_the_conformance_suite_finds_its_clients_in_the_sandbox(sandbox):
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
         back = "https://localhost.emobix.co.uk:8443/test/a/billfold/callback"
         me = ClientRegistration(
-            issuer=box["auth_url"], client_id=client["client_id"], private_key=pem, kid=jwk["kid"],
+            issuer=box["auth_url"],
+            client_id=client["client_id"],
+            private_key=pem,
+            kid=jwk["kid"],
             redirect_uri=back + ("" if name == "client" else "?dummy1=lorem&dummy2=ipsum"),
-        )  # fmt: skip
+        )
         with local_client(box["auth_url"], box["ca_file"]) as http:
             assert http.get(plan["server"]["discoveryUrl"]).status_code == 200
             assert Authorization(me).begin(http, client["scope"].split()).url

@@ -18,9 +18,7 @@ async def test_a_wire_becomes_bills_and_the_bank_side_is_zero(town, home):
     assert pocket["portfolio"]["cash"]["value"] == 1616
     path = f"/api/v2/pockets/{short}/transactions/"
     plain = (await town.get(path))["items"]
-    assert [(t["type"], t["direction"], t["amount"]["value"]) for t in plain] == [
-        ("WIRE", "CREDIT", 25_000_000)
-    ]
+    assert [(t["type"], t["direction"], t["amount"]["value"]) for t in plain] == [("WIRE", "CREDIT", 25_000_000)]
     both = (await town.get(path, query="include_sweeps=true"))["items"]
     signed = [t["amount"]["value"] * (1 if t["direction"] == "CREDIT" else -1) for t in both]
     assert sum(signed) == 0
@@ -43,9 +41,7 @@ async def test_value_moves_between_pockets_without_a_cent_lost(town, home):
     assert (done["status"], done["reason"]) == ("COMPLETED", None)
     read = await town.get(f"/api/v1/transfers/on-us/{done['id']}/")
     assert read == done
-    listed = await town.get(
-        f"/api/v2/customers/{customer}/transactions/", query="type[]=ON_US&order=asc"
-    )
+    listed = await town.get(f"/api/v2/customers/{customer}/transactions/", query="type[]=ON_US&order=asc")
     assert [t["direction"] for t in listed["items"]] == ["DEBIT", "CREDIT"]
     one = listed["items"][0]
     path = f"/api/v2/pockets/{short}/transactions/"
@@ -63,9 +59,12 @@ async def test_bills_move_whole_and_keep_their_value(town, home):
     await town.wire(short, 10_000_000)
     before = await town.value(short)
     asked = {
-        "type": "INTERNAL_REALLOCATION", "transfer_type": "SECURITY_TRANSFER",
-        "from_account": {"id": short}, "to_account": {"id": long}, "amount_usdc": 2_500_050,
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "transfer_type": "SECURITY_TRANSFER",
+        "from_account": {"id": short},
+        "to_account": {"id": long},
+        "amount_usdc": 2_500_050,
+    }
     done = await town.post("/api/v1/transfers/on-us/", asked)
     moved = done["transfer"]["amount"]["value"]
     assert 2_500_050 <= moved < 2_500_050 + 10_000
@@ -93,9 +92,8 @@ async def test_a_matured_bill_is_bought_again_and_earnings_add_up(town, home):
         assert cents["earnings"] == cents["realised"] + cents["unrealised_change"]
         assert cents["earnings"] == cents["earnings_net"] + cents["fees"]
         assert cents["earnings_net"] == (
-            cents["end_value"] - cents["start_value"] - cents["contributions"]
-            + cents["withdrawals"]
-        )  # fmt: skip
+            cents["end_value"] - cents["start_value"] - cents["contributions"] + cents["withdrawals"]
+        )
     halves = [
         await town.get(f"/api/v2/pockets/{short}/earnings/", query=f"period=range&{dates}")
         for dates in (
@@ -138,9 +136,11 @@ async def test_everything_leaves_and_the_pocket_closes(town, home):
     assert refused["code"] == "pocket-not-empty"
     await town.patch(path, {"status": "CLOSED"}, status=422)
     asked = {
-        "type": "INTERNAL_REALLOCATION", "from_account": {"id": short},
-        "to_account": {"id": long}, "amount": {"type": "FULL_WITHDRAWAL"},
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": {"id": short},
+        "to_account": {"id": long},
+        "amount": {"type": "FULL_WITHDRAWAL"},
+    }
     done = await town.post("/api/v1/transfers/on-us/", asked)
     assert done["status"] == "COMPLETED"
     unsettled = await town.patch(path, close, status=422)

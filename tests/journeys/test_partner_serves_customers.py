@@ -7,10 +7,7 @@ async def test_a_customer_is_changed_and_closed(town):
     customer = await town.customer("Northwind")
     path = f"/api/v1/customers/{customer}/"
     assert (await town.get(path))["account_status"] == "PENDING"
-    address = {
-        "street_address": "1 Main St", "city": "Dover", "postal_code": "19901", "state": "DE",
-        "country": "US",
-    }  # fmt: skip
+    address = {"street_address": "1 Main St", "city": "Dover", "postal_code": "19901", "state": "DE", "country": "US"}
     changed = await town.patch(path, {"email": "cfo@northwind.example", "address": address})
     assert changed["email"] == "cfo@northwind.example"
     assert changed["address"]["city"] == "Dover"
@@ -52,9 +49,7 @@ async def test_portals_open_rename_and_close_for_ever(town):
     assert (await town.get(one))["status"] == "OPEN"
     assert (await town.get(f"/api/v1/customers/{customer}/portals/"))["count"] == 3
     page = await town.get(f"/api/v2/customers/{customer}/portals/", query="limit=2")
-    rest = await town.get(
-        f"/api/v2/customers/{customer}/portals/", query=f"limit=2&cursor={page['next_page']}"
-    )
+    rest = await town.get(f"/api/v2/customers/{customer}/portals/", query=f"limit=2&cursor={page['next_page']}")
     assert len(page["items"]) + len(rest["items"]) == 3
     crypto = {"name": "c", "type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "chain": "BASE"}
     assert (await town.post(v2, crypto, status=422))["code"] == "rail-not-available"
@@ -67,20 +62,24 @@ async def test_one_customer_pays_another_over_the_network(town):
     portal = (await town.get(f"/api/v2/pockets/{target}/portals/"))["items"][0]
     path = f"/api/v2/customers/{payer}/counterparties/"
     body = {
-        "type": "on_us", "account_number": portal["network_address"],
+        "type": "on_us",
+        "account_number": portal["network_address"],
         "counterparty_name": {"type": "business", "business_name": "Payee Inc"},
         "display_name": "Supplier",
-    }  # fmt: skip
+    }
     linked = await town.post(path, body)
     assert (linked["status"], linked["display_name"]) == ("LINKED", "Supplier")
     assert await town.get(f"{path}{linked['id']}/") == linked
     assert len((await town.get(path, query="type=on_us&status=LINKED"))["items"]) == 1
     await town.post(path, {**body, "account_number": "700000000000"}, status=422)
     asked = {
-        "type": "PEER_TO_PEER", "from_account": {"id": origin}, "counterparty_id": linked["id"],
-        "amount_usdc": 1_234_550, "description": "invoice 7",
+        "type": "PEER_TO_PEER",
+        "from_account": {"id": origin},
+        "counterparty_id": linked["id"],
+        "amount_usdc": 1_234_550,
+        "description": "invoice 7",
         "end_to_end_identification": "E2E-7",
-    }  # fmt: skip
+    }
     done = await town.post("/api/v1/transfers/on-us/", asked)
     assert done["status"] == "COMPLETED"
     got = (await town.get(f"/api/v2/pockets/{target}/transactions/"))["items"][0]
@@ -100,22 +99,26 @@ async def test_a_partner_funds_and_defunds_its_customer(town):
     customer = await town.customer()
     pocket = await town.pocket(customer)
     fund = {
-        "type": "PARTNER_CUSTOMER_FUNDING", "from_account": {"id": house},
-        "to_account": {"id": pocket}, "amount_usdc": 1_000_050, "source": "operating account",
-    }  # fmt: skip
+        "type": "PARTNER_CUSTOMER_FUNDING",
+        "from_account": {"id": house},
+        "to_account": {"id": pocket},
+        "amount_usdc": 1_000_050,
+        "source": "operating account",
+    }
     assert (await town.post("/api/v1/transfers/on-us/", fund))["status"] == "COMPLETED"
     await town.post(
-        "/api/v1/transfers/on-us/",
-        {**fund, "amount": {"type": "FULL_WITHDRAWAL"}, "amount_usdc": None},
-        status=422,
+        "/api/v1/transfers/on-us/", {**fund, "amount": {"type": "FULL_WITHDRAWAL"}, "amount_usdc": None}, status=422
     )
     swapped = {**fund, "from_account": {"id": pocket}, "to_account": {"id": house}}
     refused = await town.post("/api/v1/transfers/on-us/", swapped, status=422)
     assert refused["code"] == "transfer-type-not-allowed"
     back = {
-        "type": "PARTNER_CUSTOMER_DEFUNDING", "from_account": {"id": pocket},
-        "to_account": {"id": house}, "amount": {"type": "FULL_WITHDRAWAL"}, "target": "payouts",
-    }  # fmt: skip
+        "type": "PARTNER_CUSTOMER_DEFUNDING",
+        "from_account": {"id": pocket},
+        "to_account": {"id": house},
+        "amount": {"type": "FULL_WITHDRAWAL"},
+        "target": "payouts",
+    }
     assert (await town.post("/api/v1/transfers/on-us/", back))["status"] == "COMPLETED"
     assert await town.value(pocket) == 0
     everything = await town.get("/api/v2/transactions/", query="type[]=ON_US&limit=100")
@@ -129,9 +132,11 @@ async def test_what_cannot_be_done_is_rejected_and_moves_nothing(town):
     await town.fund(poor, 100_000)
     before = await town.legs()
     asked = {
-        "type": "INTERNAL_REALLOCATION", "from_account": {"id": poor},
-        "to_account": {"id": rich}, "amount_usdc": 5_000_050,
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": {"id": poor},
+        "to_account": {"id": rich},
+        "amount_usdc": 5_000_050,
+    }
     done = await town.post("/api/v1/transfers/on-us/", asked)
     assert (done["status"], done["reason"]) == ("REJECTED", "INSUFFICIENT_FUNDS")
     for cents, reason in ((1001, "ACCOUNT_UNAVAILABLE"), (1002, "SANCTION_SCREEN_FAILED")):
@@ -154,16 +159,17 @@ async def test_a_transfer_id_of_the_callers_own_is_used_once(town):
     one, two = await town.pocket(customer), await town.pocket(customer)
     await town.wire(one, 1_000_000)
     asked = {
-        "type": "INTERNAL_REALLOCATION", "from_account": {"id": one},
-        "to_account": {"id": two}, "amount_usdc": 10_050, "transfer_id": str(uuid.uuid4()),
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": {"id": one},
+        "to_account": {"id": two},
+        "amount_usdc": 10_050,
+        "transfer_id": str(uuid.uuid4()),
+    }
     first = await town.post("/api/v1/transfers/on-us/", asked)
     before = await town.legs()
     assert await town.post("/api/v1/transfers/on-us/", asked) == first
     other = {**asked, "amount_usdc": 20_050}
-    assert (await town.post("/api/v1/transfers/on-us/", other, status=409))[
-        "code"
-    ] == "duplicate-id"
+    assert (await town.post("/api/v1/transfers/on-us/", other, status=409))["code"] == "duplicate-id"
     assert await town.legs() == before
 
 
@@ -172,9 +178,12 @@ async def test_an_accepted_transfer_is_carried_out_afterwards(town):
     one, two = await town.pocket(customer), await town.pocket(customer)
     await town.wire(one, 1_000_000)
     asked = {
-        "type": "INTERNAL_REALLOCATION", "from_account": {"id": one},
-        "to_account": {"id": two}, "amount_usdc": 10_050, "async_mode": True,
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": {"id": one},
+        "to_account": {"id": two},
+        "amount_usdc": 10_050,
+        "async_mode": True,
+    }
     pending = await town.post("/api/v1/transfers/on-us/", asked)
     assert pending["status"] == "PENDING"
     read = pending

@@ -45,11 +45,17 @@ async def test_wrong_queries_are_422_and_name_the_place(town):
     pocket = await town.pocket(customer)
     path = f"/api/v2/pockets/{pocket}/transactions/"
     for query, place in (
-        ("limit=0", "limit"), ("limit=101", "limit"), ("limit=x", "limit"),
-        ("order=up", "order"), ("direction=UP", "direction"), ("type[]=GOLD", "type[]"),
-        ("amount_from=1.5", "amount_from"), ("time_booked_from=yesterday", "time_booked_from"),
-        ("wire[]=1", "wire[]"), ("colour=red", "colour"),
-    ):  # fmt: skip
+        ("limit=0", "limit"),
+        ("limit=101", "limit"),
+        ("limit=x", "limit"),
+        ("order=up", "order"),
+        ("direction=UP", "direction"),
+        ("type[]=GOLD", "type[]"),
+        ("amount_from=1.5", "amount_from"),
+        ("time_booked_from=yesterday", "time_booked_from"),
+        ("wire[]=1", "wire[]"),
+        ("colour=red", "colour"),
+    ):
         refused = await town.get(path, query=query, status=422)
         assert refused["detail"][0]["loc"][:2] == ["query", place]
     for query in ("period=never", "period=range", "period=range&date_from=2025-06-01"):
@@ -64,20 +70,32 @@ async def test_foreign_and_unknown_ids_are_the_same_404(town):
     portal = (await town.get(f"/api/v2/pockets/{pocket}/portals/"))["items"][0]["id"]
     done = (await town.get(f"/api/v2/pockets/{pocket}/transactions/"))["items"][0]["id"]
     paths = [
-        "/api/v1/customers/{c}/", "/api/v1/customers/{c}/portals/",
-        "/api/v1/customers/{c}/service-accounts/", "/api/v1/customers/{c}/trades/",
-        "/api/v1/customers/{c}/transactions/", "/api/v1/service-accounts/{p}/",
-        "/api/v1/service-accounts/{p}/portals/", "/api/v1/service-accounts/{p}/portals/{q}/",
-        "/api/v1/service-accounts/{p}/trades/", "/api/v1/service-accounts/{p}/transactions/",
-        "/api/v1/service-accounts/{p}/transactions/{t}/", "/api/v2/customers/{c}/counterparties/",
-        "/api/v2/customers/{c}/pockets/", "/api/v2/customers/{c}/pockets/{p}/",
-        "/api/v2/customers/{c}/portals/", "/api/v2/customers/{c}/trades/",
-        "/api/v2/customers/{c}/transactions/", "/api/v2/pockets/{p}/",
-        "/api/v2/pockets/{p}/earnings/", "/api/v2/pockets/{p}/portals/",
-        "/api/v2/pockets/{p}/portals/{q}/", "/api/v2/pockets/{p}/portals/{q}/funding-instructions/",
-        "/api/v2/pockets/{p}/trades/", "/api/v2/pockets/{p}/transactions/",
+        "/api/v1/customers/{c}/",
+        "/api/v1/customers/{c}/portals/",
+        "/api/v1/customers/{c}/service-accounts/",
+        "/api/v1/customers/{c}/trades/",
+        "/api/v1/customers/{c}/transactions/",
+        "/api/v1/service-accounts/{p}/",
+        "/api/v1/service-accounts/{p}/portals/",
+        "/api/v1/service-accounts/{p}/portals/{q}/",
+        "/api/v1/service-accounts/{p}/trades/",
+        "/api/v1/service-accounts/{p}/transactions/",
+        "/api/v1/service-accounts/{p}/transactions/{t}/",
+        "/api/v2/customers/{c}/counterparties/",
+        "/api/v2/customers/{c}/pockets/",
+        "/api/v2/customers/{c}/pockets/{p}/",
+        "/api/v2/customers/{c}/portals/",
+        "/api/v2/customers/{c}/trades/",
+        "/api/v2/customers/{c}/transactions/",
+        "/api/v2/pockets/{p}/",
+        "/api/v2/pockets/{p}/earnings/",
+        "/api/v2/pockets/{p}/portals/",
+        "/api/v2/pockets/{p}/portals/{q}/",
+        "/api/v2/pockets/{p}/portals/{q}/funding-instructions/",
+        "/api/v2/pockets/{p}/trades/",
+        "/api/v2/pockets/{p}/transactions/",
         "/api/v2/pockets/{p}/transactions/{t}/",
-    ]  # fmt: skip
+    ]
     for path in paths:
         real = path.format(c=customer, p=pocket, q=portal, t=done)
         await town.get(real)
@@ -89,8 +107,7 @@ async def test_foreign_and_unknown_ids_are_the_same_404(town):
         await town.get(real[:-1])
     mine = f"pocket_id[]={pocket}"
     await town.get("/api/v2/earnings/", query=mine, by=town.foreigner, status=404)
-    await town.get("/api/v2/pockets/", query=f"customer_id[]={customer}", by=town.foreigner,
-                   status=404)  # fmt: skip
+    await town.get("/api/v2/pockets/", query=f"customer_id[]={customer}", by=town.foreigner, status=404)
     assert (await town.get("/api/v2/pockets/", by=town.foreigner))["items"] == []
     assert (await town.get("/api/v2/transactions/", by=town.foreigner))["items"] == []
 
@@ -129,17 +146,17 @@ async def test_a_pocket_is_opened_by_any_name_of_its_strategy(town):
         ({"pocket_configuration_id": "UST-13W"}, "UST-13W", "UST-13W"),
         ({"trading_strategy_id": "UST-52W"}, "UST-52W", "UST-52W"),
         ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": None}, "UST-4W", None),
-        ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": "UST-26W"},
-         "UST-4W", "UST-26W"),
-    ):  # fmt: skip
+        ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": "UST-26W"}, "UST-4W", "UST-26W"),
+    ):
         made = await town.post(path, {"pocket_name": "p", **body})
         assert (made["deposit_strategy_id"], made["reinvestment_strategy_id"]) == (deposit, again)
         assert made["status"] == "OPEN"
     for body in (
-        {}, {"deposit_strategy_id": "UST-1W"},
+        {},
+        {"deposit_strategy_id": "UST-1W"},
         {"deposit_strategy_id": "UST-4W", "trading_strategy_id": "UST-13W"},
         {"deposit_strategy_id": "UST-4W", "status": "OPEN"},
-    ):  # fmt: skip
+    ):
         await town.post(path, {"pocket_name": "p", **body}, status=422)
     listed = await town.get(path, query="omit[]=PORTFOLIO")
     assert len(listed["items"]) == 4

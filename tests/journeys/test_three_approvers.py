@@ -3,22 +3,10 @@
 import asyncio
 
 import pytest
-from tests.support.approvals import (
-    REQUESTS,
-    counterparty,
-    decide,
-    member_id_of,
-    on_us,
-    path_of,
-    refused,
-    wire,
-)
-from tests.support.whole_bank import bank
+from tests.support.approvals import REQUESTS, counterparty, decide, member_id_of, on_us, path_of, refused, wire
 
 from billfold.payments.clearing.store import balances
 from billfold.treasury.settlement.worker import close_bank_days
-
-__all__ = ["app", "bank", "connect_api", "simulation"]
 
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
 
@@ -28,12 +16,9 @@ WIRED = {
     "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
     "routing_number": "121182904",
     "identifier": "5647772655",
-    "address": {
-        "street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV",
-        "country": "US",
-    },
+    "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"},
     "verification": {"type": "incoming_wire"},
-}  # fmt: skip
+}
 
 
 class Company:
@@ -74,15 +59,10 @@ async def company(customer_desks, customer_world):
 async def test_a_company_with_three_approvers_pays_by_its_rules(company, customer_world):
     first, second, third = company.approvers
     order = [await member_id_of(each) for each in (third, first, second)]
-    small = await company.rule(
-        name="Petty cash", required_approvals=0, daily_cap_usdc=2_000_00
-    )  # fmt: skip
+    small = await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=2_000_00)
     assert (small["required_approvals"], small["enabled"], small["version"]) == (0, True, 1)
     await company.rule(name="Usual", required_approvals=1, min_amount_usdc=1_000_00)
-    await company.rule(
-        name="Large", required_approvals=3, min_amount_usdc=100_000_00, approver_ids=order,
-        ordered=True,
-    )  # fmt: skip
+    await company.rule(name="Large", required_approvals=3, min_amount_usdc=100_000_00, approver_ids=order, ordered=True)
     listed = (await company.admin.get(RULES))["items"]
     assert {each["name"] for each in listed} == {"Petty cash", "Usual", "Large"}
 
@@ -105,9 +85,7 @@ async def test_a_company_with_three_approvers_pays_by_its_rules(company, custome
     assert [each["amount"]["value"] for each in moved] == [250_000_00, 1_000_00, 999_99]
 
 
-async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(
-    company, customer_world
-):
+async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(company, customer_world):
     await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
     await company.ask(1_000_00, status="APPROVED")
     over = await company.ask(600_00, by=1)
@@ -121,9 +99,7 @@ async def test_of_two_at_once_only_one_finds_room_under_a_cap(company):
     await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
     answers = await asyncio.gather(
         *(
-            each.send(
-                "POST", REQUESTS, on_us(company.pocket, 1_000_00, counterparty=company.linked)
-            )
+            each.send("POST", REQUESTS, on_us(company.pocket, 1_000_00, counterparty=company.linked))
             for each in company.askers
         )
     )
@@ -133,9 +109,7 @@ async def test_of_two_at_once_only_one_finds_room_under_a_cap(company):
 
 
 async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, customer_world):
-    await company.rule(
-        name="Wires", transfer_types=["WIRE"], required_approvals=3, approver_roles=["APPROVER"]
-    )  # fmt: skip
+    await company.rule(name="Wires", transfer_types=["WIRE"], required_approvals=3, approver_roles=["APPROVER"])
     admin = company.admin
     payee = await admin.post("/api/v2/counterparties/", WIRED)
     sender = {"sender_routing_number": "121182904", "sender_account_number": "5647772655"}
@@ -191,8 +165,7 @@ async def test_rules_change_when_another_confirms_it(company):
     late = f"{CHANGES}{other.json()['id']}/status/"
     await second.refused("PATCH", late, {"status": "APPROVED"}, status=409, code="content-changed")
     assert (await second.patch(late, {"status": "DENIED"}))["status"] == "DENIED"
-    await second.refused("PATCH", late, {"status": "APPROVED"}, status=409,
-                         code="authorization-request-not-pending")  # fmt: skip
+    await second.refused("PATCH", late, {"status": "APPROVED"}, status=409, code="authorization-request-not-pending")
     assert (await admin.get(path_of(waiting)))["required_approvals"] == 2
     gone = (await admin.ask("DELETE", path, status=202)).json()
     await first.patch(f"{CHANGES}{gone['id']}/status/", {"status": "APPROVED"})
@@ -225,16 +198,15 @@ async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
     assert (await admin.ask("DELETE", path, status=200)).json()["status"] == "DEACTIVATED"
 
 
-async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(
-    company, customer_world
-):
+async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company, customer_world):
     admin, first = company.admin, company.approvers[0]
     await company.rule(name="Payees", actions=["NEW_COUNTERPARTY"], required_approvals=1)
     portals = await customer_world.get(f"/api/v2/pockets/{company.payee.id}/portals/")
     body = {
-        "type": "on_us", "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
+        "type": "on_us",
+        "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
         "account_number": portals["items"][0]["network_address"],
-    }  # fmt: skip
+    }
     path = "/api/v2/counterparties/"
     asked = await company.askers[0].post(path, body, status=202)
     assert asked["change"]["counterparty"]["counterparty_name"]["business_name"] == "Fabrikam"
@@ -250,9 +222,8 @@ async def test_a_change_that_nobody_confirms_expires(company, customer_world):
     path = f"{CHANGES}{asked['id']}/"
     assert (await company.admin.get(path))["status"] == "EXPIRED"
     await company.approvers[0].refused(
-        "PATCH", f"{path}status/", {"status": "APPROVED"}, status=409,
-        code="authorization-request-not-pending",
-    )  # fmt: skip
+        "PATCH", f"{path}status/", {"status": "APPROVED"}, status=409, code="authorization-request-not-pending"
+    )
     assert (await company.admin.get(RULES))["items"] == []
 
 

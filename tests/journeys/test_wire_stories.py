@@ -1,26 +1,28 @@
 """Wires told over HTTP and files: they wait, settle, bounce, are rejected, find nobody."""
 
 import pytest
-from tests.journeys.two_partners import Town, bank
+from tests.journeys.two_partners import Town
 from tests.support.apps import lend_partner_app, take_back
 from tests.support.partner_client import PartnerClient, new_partner
 
 from billfold.wiring.file_exchange import rail_files_folder
 
-__all__ = ["bank"]
-
 HOME = {
-    "type": "wire", "routing_number": "121182904", "identifier": "5647772655",
+    "type": "wire",
+    "routing_number": "121182904",
+    "identifier": "5647772655",
     "counterparty_name": {"type": "business", "business_name": "Beta LLC"},
-    "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
-                "state": "NV", "country": "US"},
+    "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"},
     "verification": {"type": "incoming_wire"},
-}  # fmt: skip
+}
 ABROAD = {
-    **HOME, "type": "international_wire", "routing_number": "COBADEFFXXX",
-    "identifier_code": "SWIFT_BIC", "identifier": "DE89370400440532013000",
+    **HOME,
+    "type": "international_wire",
+    "routing_number": "COBADEFFXXX",
+    "identifier_code": "SWIFT_BIC",
+    "identifier": "DE89370400440532013000",
     "identifier_type": "IBAN",
-}  # fmt: skip
+}
 
 
 FRIDAY_EVENING = "2025-08-29T18:30:00-04:00"

@@ -5,13 +5,10 @@ import uuid
 import pytest
 from tests.support.apps import lend_partner_app, take_back
 from tests.support.partner_client import PartnerClient, new_partner
-from tests.support.whole_bank import bank
 
 from billfold.payments.clearing.store import balances
 from billfold.treasury.settlement.worker import close_bank_days
 from billfold.verify.runner import verify_bank
-
-__all__ = ["bank", "town"]
 
 FOREIGN = uuid.UUID("11111111-1111-4111-8111-111111111111")
 
@@ -55,9 +52,7 @@ class Town:
 
     async def wire(self, pocket_id, cents):
         portals = await self.get(f"/api/v2/pockets/{pocket_id}/portals/")
-        body = {
-            "portal_id": portals["items"][0]["id"], "amount_usdc": cents, "sender_name": "Acme",
-        }  # fmt: skip
+        body = {"portal_id": portals["items"][0]["id"], "amount_usdc": cents, "sender_name": "Acme"}
         await self.post("/api/v1/sandbox/wire/", body, status=202)
 
     async def advance(self, **how):

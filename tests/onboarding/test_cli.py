@@ -4,7 +4,7 @@ import os
 from uuid import UUID
 
 import pytest
-from tests.cli.test_commands import SEED, billfold, founded
+from tests.cli.test_commands import SEED
 from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
@@ -16,8 +16,6 @@ from billfold.documents.ports import FileKind
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
-
-__all__ = ["billfold", "founded"]
 
 CUSTOMER, DOCUMENT = ids.new(), ids.new()
 
@@ -31,24 +29,22 @@ def waiting(founded, database_dsn, tmp_path):
             command = kind(caller="test", key=ids.new(), customers=(CUSTOMER,), **fields)
             return (await bank.engine.submit(command)).outcome
 
-        await do(
-            EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name="N",
-            profile={},
-        )  # fmt: skip
+        await do(EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name="N", profile={})
         await do(OpenPocket, partner_id=PARTNER, name="P", deposit_weeks=4, reinvestment_weeks=4)
         file = await bank.files.keep(b"%PDF-a statement")
         async with bank.pool.acquire() as conn, conn.transaction():
             now = await bank.now(conn)
             await uploads.request_document(conn, CUSTOMER, DOCUMENT, PROOF_OF_ACCOUNT, at=now)
             row = await document_store.get_document(conn, DOCUMENT)
-            await uploads.put_file(
-                conn, row, file, kind=FileKind.PDF, name="s.pdf", invalid=None, at=now
-            )
+            await uploads.put_file(conn, row, file, kind=FileKind.PDF, name="s.pdf", invalid=None, at=now)
         added = await do(
-            AddCounterparty, type="wire", details={"routing_number": "1", "identifier": "2"},
+            AddCounterparty,
+            type="wire",
+            details={"routing_number": "1", "identifier": "2"},
             counterparty_name={"type": "business", "business_name": "Contoso"},
-            verification="supporting_documents", document_ids=(DOCUMENT,),
-        )  # fmt: skip
+            verification="supporting_documents",
+            document_ids=(DOCUMENT,),
+        )
         return UUID(added["counterparty_id"])
 
     environment = {

@@ -13,11 +13,7 @@ CALENDARS = Calendars()
 _ONE_DAY = timedelta(days=1)
 _FIRST, _LAST = date(2023, 1, 1), date(2027, 12, 31)
 _DAYS = st.dates(_FIRST, _LAST)
-_INSTANTS = st.datetimes(
-    datetime(2023, 1, 2),
-    datetime(2027, 12, 30),
-    timezones=st.just(UTC),
-)
+_INSTANTS = st.datetimes(datetime(2023, 1, 2), datetime(2027, 12, 30), timezones=st.just(UTC))
 # Instants at which answers change, and their neighbours: where an off-by-one would hide.
 _EDGES = st.builds(
     lambda day, clock_time, off: et_instant(day, clock_time) + timedelta(microseconds=off),
@@ -85,9 +81,7 @@ def test_an_open_day_stays_and_a_closed_one_moves_forward(day):
     settles = CALENDARS.settlement_on_or_after(day)
     pays = CALENDARS.fed_on_or_after(day)
 
-    assert settles == (
-        day if CALENDARS.is_settlement_day(day) else CALENDARS.next_settlement_day(day)
-    )
+    assert settles == (day if CALENDARS.is_settlement_day(day) else CALENDARS.next_settlement_day(day))
     assert pays == (day if CALENDARS.is_fed_day(day) else CALENDARS.next_fed_day(day))
     assert CALENDARS.add_fed_days(day, 0) == pays
     assert CALENDARS.matures_at(day) == et_instant(pays, 8, 30)
@@ -111,9 +105,7 @@ def test_trading_and_investing_follow_the_hours(at):
     trading = CALENDARS.is_bond_day(day) and opens <= at < closes
 
     assert CALENDARS.is_trading(at) == trading
-    assert CALENDARS.may_invest(at) == (
-        trading and CALENDARS.is_fed_day(day) and clock_time < time(15)
-    )
+    assert CALENDARS.may_invest(at) == (trading and CALENDARS.is_fed_day(day) and clock_time < time(15))
 
 
 @given(_MOMENTS)
@@ -217,12 +209,7 @@ def test_a_closure_nobody_foresaw_is_an_override():
 
 def test_an_override_closes_early_and_opens_a_holiday():
     early, holiday = date(2025, 6, 4), date(2025, 10, 13)
-    calendars = Calendars(
-        {
-            early: DayOverride(closes=time(11)),
-            holiday: DayOverride(fed_open=True, bond_open=True),
-        }
-    )
+    calendars = Calendars({early: DayOverride(closes=time(11)), holiday: DayOverride(fed_open=True, bond_open=True)})
 
     assert calendars.closes_at(early) == et_instant(early, 11)
     assert not calendars.may_invest(et_instant(early, 11))

@@ -148,9 +148,7 @@ def test_only_the_one_base64_of_a_signature_is_accepted():
     # A body whose signature has both characters in which the two alphabets differ.
     bodies = (b'{"n": %d}' % n for n in range(10_000))
     body, signature = next(
-        (body, text)
-        for body in bodies
-        if {"+", "/"} <= set(text := crypto.sign_request("secret", _IDEM, _PATH, body))
+        (body, text) for body in bodies if {"+", "/"} <= set(text := crypto.sign_request("secret", _IDEM, _PATH, body))
     )
     raw = base64.b64decode(signature)
     spare = chr(ord(signature[-2]) + 1)

@@ -117,9 +117,7 @@ def test_what_has_the_name_of_a_secret_is_hidden_at_any_depth(name):
     assert "123" not in shown
 
 
-@pytest.mark.parametrize(
-    "name", ["company", "spanning", "opinion", "token_type", "panel", "shipping"]
-)
+@pytest.mark.parametrize("name", ["company", "spanning", "opinion", "token_type", "panel", "shipping"])
 def test_harmless_names_stay(name):
     assert logs.redact(None, "info", {name: "here"}) == {name: "here"}
 
@@ -140,9 +138,7 @@ def test_what_looks_like_a_credential_is_hidden_in_any_text(text):
     assert _CANARY not in str(logs.redact(None, "info", {"event": text}))
 
 
-@pytest.mark.parametrize(
-    "card", [_CARD, "4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005"]
-)
+@pytest.mark.parametrize("card", [_CARD, "4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005"])
 def test_card_numbers_are_hidden_in_any_text(card):
     assert logs.redact_text(f"card {card} swiped") == "card [hidden] swiped"
 
@@ -178,14 +174,7 @@ def test_ids_stay_readable(key):
 def test_other_values_are_shown_so_that_json_can_hold_them():
     circle: list[object] = []
     circle.append(circle)
-    event: dict[str, object] = {
-        "b": b"raw bytes",
-        "n": None,
-        "f": 1.5,
-        "t": True,
-        "s": {1},
-        "c": circle,
-    }
+    event: dict[str, object] = {"b": b"raw bytes", "n": None, "f": 1.5, "t": True, "s": {1}, "c": circle}
 
     shown = logs.redact(None, "info", event)
 

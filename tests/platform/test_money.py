@@ -61,13 +61,7 @@ def test_a_trade_is_rounded_by_the_one_rule(units, price_micros):
 
 @pytest.mark.parametrize(
     ("cents", "text"),
-    [
-        (0, "$0.00"),
-        (100_000, "$1,000.00"),
-        (-100, "-$1.00"),
-        (-5, "-$0.05"),
-        (123_456_789_012, "$1,234,567,890.12"),
-    ],
+    [(0, "$0.00"), (100_000, "$1,000.00"), (-100, "-$1.00"), (-5, "-$0.05"), (123_456_789_012, "$1,234,567,890.12")],
 )
 def test_cents_read_as_dollars(cents, text):
     assert money.format_usd(cents) == text

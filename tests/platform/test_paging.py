@@ -8,9 +8,7 @@ from billfold.platform.paging import InvalidCursor, Page, Pager, Position, parse
 _PAGER = Pager(b"a key for the tests of cursors!!")
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 _PLACES = st.lists(_TEXTS | st.integers(-(2**63), 2**63 - 1), max_size=4).map(tuple)
-_FILTERS = st.dictionaries(
-    _TEXTS, _TEXTS | st.integers(-(2**53), 2**53) | st.none() | st.lists(_TEXTS, max_size=3)
-)
+_FILTERS = st.dictionaries(_TEXTS, _TEXTS | st.integers(-(2**53), 2**53) | st.none() | st.lists(_TEXTS, max_size=3))
 _DIRECTIONS = st.sampled_from(["next", "prev"])
 
 
@@ -125,9 +123,7 @@ def test_a_page_is_empty_when_its_rows_are_gone():
     assert _page([1, 2], 3, token) == Page([])
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [(None, 30), ("1", 1), ("100", 100), (7, 7), ("007", 7)]
-)
+@pytest.mark.parametrize(("value", "expected"), [(None, 30), ("1", 1), ("100", 100), (7, 7), ("007", 7)])
 def test_a_limit_is_read_when_it_is_in_range(value, expected):
     assert parse_limit(value) == expected
 

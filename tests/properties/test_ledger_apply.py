@@ -25,11 +25,14 @@ DAY = date(2025, 6, 2)
 RAIL, BANK, CASH, STREET, STREET_BILLS, LOT, OWED = range(1, 8)
 CUSIP = "912797AA1"
 ACCOUNTS = [
-    (RAIL, "rail:wire", None, "USD", None), (BANK, "bank", POCKET, "USD", None),
-    (CASH, "cash", POCKET, "USD", None), (STREET, "street", None, "USD", None),
-    (STREET_BILLS, "street", None, CUSIP, None), (LOT, "lot", POCKET, CUSIP, DAY),
+    (RAIL, "rail:wire", None, "USD", None),
+    (BANK, "bank", POCKET, "USD", None),
+    (CASH, "cash", POCKET, "USD", None),
+    (STREET, "street", None, "USD", None),
+    (STREET_BILLS, "street", None, CUSIP, None),
+    (LOT, "lot", POCKET, CUSIP, DAY),
     (OWED, "owed", POCKET, "USD", None),
-]  # fmt: skip
+]
 APPLY = "SELECT ledger_apply($1, $2, $3, $4, '{}')"
 
 
@@ -88,8 +91,10 @@ async def begin(conn):
     await conn.execute(
         "INSERT INTO head (customer_id, account_no, booked_at, business_date)"
         " SELECT id, 7, $2, $3 FROM unnest($1::uuid[]) AS id",
-        [ANNA, BERT], NOW, DAY,
-    )  # fmt: skip
+        [ANNA, BERT],
+        NOW,
+        DAY,
+    )
     await conn.copy_records_to_table(
         "account",
         records=[(customer, *account) for customer in (ANNA, BERT) for account in ACCOUNTS],
@@ -186,9 +191,7 @@ WRONG = {
     "a leg twice": add_leg(ANNA, 1, 1, RAIL, CASH, "USD", 1, 0),
     "a leg of a journal that is not there": add_leg(ANNA, 2, 1, RAIL, CASH, "USD", 1, 0),
     "a leg of a journal booked long ago": add_leg(ANNA, 0, 1, RAIL, CASH, "USD", 1, 0),
-    "a leg of a customer who is not in the batch": add_leg(
-        UUID(int=9), 1, 1, RAIL, CASH, "USD", 1, 0
-    ),
+    "a leg of a customer who is not in the batch": add_leg(UUID(int=9), 1, 1, RAIL, CASH, "USD", 1, 0),
     "what a customer owes us turned round": alter_leg(1, 4, OWED),
     "money put back where it came from": alter_leg(0, 3, CASH),
     "a reservation of more than there is": add_leg(BERT, 1, 3, CASH, STREET, "USD", 2_000_00, 1),
@@ -206,17 +209,13 @@ WRONG = {
     "a journal of another customer": alter_journal(0, UUID(int=9)),
     "more journals than were copied": announce(3, 6),
     "fewer legs than were copied": announce(2, 5),
-    "a cost below zero": rebase(
-        (ANNA, LOT, CUSIP, -1, 990_00, True)
-    ),
-    "an empty lot that cost something": rebase(
-        (ANNA, LOT, CUSIP, 1, 1, True), (BERT, LOT, CUSIP, 1, 1, True)
-    ),
+    "a cost below zero": rebase((ANNA, LOT, CUSIP, -1, 990_00, True)),
+    "an empty lot that cost something": rebase((ANNA, LOT, CUSIP, 1, 1, True), (BERT, LOT, CUSIP, 1, 1, True)),
     "bills in a lot that was put away": rebase((ANNA, LOT, CUSIP, 990_00, 990_00, False)),
     "a cost of cash": rebase((ANNA, CASH, "USD", 5, 5, True)),
     "a cost of a lot nobody has": rebase((ANNA, 99, CUSIP, 5, 5, True)),
     "a cost under another bill": rebase((ANNA, LOT, "912797BB2", 5, 5, True)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("wrong", WRONG)
@@ -231,24 +230,19 @@ async def test_a_batch_is_refused_when_a_head_is_named_twice(ledger):
     heads = [(ANNA, *batch.heads[ANNA])] * 2 + [(BERT, *batch.heads[BERT])]
     with pytest.raises(asyncpg.PostgresError):
         async with ledger.transaction():
-            await ledger.copy_records_to_table(
-                "journal", records=batch.journals, columns=JOURNAL_COLUMNS
-            )
+            await ledger.copy_records_to_table("journal", records=batch.journals, columns=JOURNAL_COLUMNS)
             await ledger.copy_records_to_table("leg", records=batch.legs, columns=LEG_COLUMNS)
             await ledger.fetchval(APPLY, 2, 6, heads, batch.bases)
 
 
-def test_random_batches_are_accepted_exactly_when_the_plain_ledger_accepts_them(
-    pg_server, database_template
-):
+def test_random_batches_are_accepted_exactly_when_the_plain_ledger_accepts_them(pg_server, database_template):
     """Hypothesis wants a plain function: it runs the whole examination on one connection."""
     numbers = st.sampled_from((*range(1, 8), 99))
     assets = st.sampled_from(("USD", "USD", "USD", CUSIP))
     leg = st.tuples(numbers, numbers, assets, st.integers(-1, 500))
     journals = st.lists(
-        st.tuples(st.sampled_from((ANNA, BERT)), st.lists(leg, min_size=1, max_size=4)),
-        min_size=1, max_size=3,
-    )  # fmt: skip
+        st.tuples(st.sampled_from((ANNA, BERT)), st.lists(leg, min_size=1, max_size=4)), min_size=1, max_size=3
+    )
 
     async def examine():
         dsn = await pg_server.create_database("hostile", template=database_template)
@@ -301,8 +295,4 @@ def plainly(batch):
             or (kind == "owed" and balance > 0)
         ):
             return None
-    return {
-        (customer, number): balances[customer, number]
-        for customer in (ANNA, BERT)
-        for number in KINDS
-    }
+    return {(customer, number): balances[customer, number] for customer in (ANNA, BERT) for number in KINDS}

@@ -7,13 +7,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.simulation.invariants import check_bank, check_book, check_earnings, picture
 from tests.simulation.life import PARTNER, WEEKS, Life
 from tests.simulation.memory_bank import MemoryBank
@@ -36,14 +30,14 @@ IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
-TERMS = BankPolicy(
-    routing_number="091000019", ach_credit_hold_days=2, screening=SimulatedScreening()
-)
+TERMS = BankPolicy(routing_number="091000019", ach_credit_hold_days=2, screening=SimulatedScreening())
 
 cents = st.one_of(
-    st.integers(1, 300), st.integers(9_000, 11_000), st.integers(1, 100_000_000),
+    st.integers(1, 300),
+    st.integers(9_000, 11_000),
+    st.integers(1, 100_000_000),
     st.integers(1, 10**6).map(lambda dollars: dollars * 100),
-)  # fmt: skip
+)
 
 
 parts = st.integers(1, 101)
@@ -55,12 +49,9 @@ class Books(RuleBasedStateMachine):
     """Customers with pockets; every command is first planned, taken back, and planned again."""
 
     @initialize(
-        strategies=st.lists(
-            st.tuples(st.sampled_from(WEEKS), st.sampled_from((4, None, 13))),
-            min_size=4, max_size=5,
-        ),
+        strategies=st.lists(st.tuples(st.sampled_from(WEEKS), st.sampled_from((4, None, 13))), min_size=4, max_size=5),
         dollars=st.lists(st.integers(1, 10**6), min_size=4, max_size=4),
-    )  # fmt: skip
+    )
     def found(self, strategies, dollars):
         self.bank = MemoryBank(MARKET, CALENDARS, TERMS, b"seed of the machine", START)
         self.count = 0
@@ -79,9 +70,8 @@ class Books(RuleBasedStateMachine):
     def arrive(self, number):
         customer = self.customer(number)
         self.do(
-            EnrolCustomer, customer, partner_id=PARTNER, role="customer", type="BUSINESS",
-            name="Somebody", profile={},
-        )  # fmt: skip
+            EnrolCustomer, customer, partner_id=PARTNER, role="customer", type="BUSINESS", name="Somebody", profile={}
+        )
 
     @staticmethod
     def customer(number):
@@ -90,19 +80,15 @@ class Books(RuleBasedStateMachine):
     def open(self, number, weeks, again):
         customer = self.customer(number)
         opened = self.do(
-            OpenPocket, customer, partner_id=PARTNER, name="A pocket", deposit_weeks=weeks,
-            reinvestment_weeks=again,
-        )  # fmt: skip
+            OpenPocket, customer, partner_id=PARTNER, name="A pocket", deposit_weeks=weeks, reinvestment_weeks=again
+        )
         assert not isinstance(opened, BillfoldError)
         pocket = next(reversed(self.bank.books[customer].pockets))
         self.portals[pocket] = next(reversed(self.bank.books[customer].portals))
         self.places.append((customer, pocket))
 
     @precondition(lambda self: len(self.places) < PLACES)
-    @rule(
-        number=st.integers(0, 1), weeks=st.sampled_from(WEEKS),
-        again=st.sampled_from((*WEEKS, None)),
-    )  # fmt: skip
+    @rule(number=st.integers(0, 1), weeks=st.sampled_from(WEEKS), again=st.sampled_from((*WEEKS, None)))
     def another(self, number, weeks, again):
         self.open(number, weeks, again)
 
@@ -114,10 +100,7 @@ class Books(RuleBasedStateMachine):
     @rule(place=places, weeks=st.sampled_from((*WEEKS, None)))
     def reinvest(self, place, weeks):
         customer, pocket = self.at(place)
-        self.do(
-            UpdatePocket, customer, pocket_id=pocket, reinvestment_weeks=weeks,
-            keep_reinvestment=False,
-        )  # fmt: skip
+        self.do(UpdatePocket, customer, pocket_id=pocket, reinvestment_weeks=weeks, keep_reinvestment=False)
 
     @rule(place=places, there=places)
     def empty_and_close(self, place, there):
@@ -134,9 +117,15 @@ class Books(RuleBasedStateMachine):
     def deposit(self, place, amount, rail):
         customer, pocket = self.at(place)
         self.do(
-            ReceiveMoney, customer, rail=rail, portal_id=self.portals[pocket], pocket_id=pocket,
-            amount=amount, description="a deposit", details={},
-        )  # fmt: skip
+            ReceiveMoney,
+            customer,
+            rail=rail,
+            portal_id=self.portals[pocket],
+            pocket_id=pocket,
+            amount=amount,
+            description="a deposit",
+            details={},
+        )
 
     @rule(origin=places, there=places, amount=st.one_of(cents, st.none()))
     def pay(self, origin, there, amount):
@@ -171,11 +160,17 @@ class Books(RuleBasedStateMachine):
         (payer, from_pocket), (payee, to_pocket) = self.at(origin), self.at(there)
         within = payer == payee
         return self.do(
-            TransferOnUs, payer, *(() if within else (payee,)), transfer_id=transfer_id,
+            TransferOnUs,
+            payer,
+            *(() if within else (payee,)),
+            transfer_id=transfer_id,
             type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
-            from_pocket_id=from_pocket, to_pocket_id=to_pocket, amount=amount,
-            partner_id=PARTNER, **fields,
-        )  # fmt: skip
+            from_pocket_id=from_pocket,
+            to_pocket_id=to_pocket,
+            amount=amount,
+            partner_id=PARTNER,
+            **fields,
+        )
 
     # -- time -------------------------------------------------------------------------
 
@@ -199,9 +194,12 @@ class Books(RuleBasedStateMachine):
         """Plan it, take it back, look whether anything is left, and then do it."""
         self.count += 1
         command = kind(
-            caller="machine", key=command_id("machine", str(self.count)), customers=customers,
-            request_hash=b"%d" % self.count, **fields,
-        )  # fmt: skip
+            caller="machine",
+            key=command_id("machine", str(self.count)),
+            customers=customers,
+            request_hash=b"%d" % self.count,
+            **fields,
+        )
         rehearsed = self.rehearse(command)
         try:
             outcome = self.bank.submit(command).outcome
@@ -217,10 +215,7 @@ class Books(RuleBasedStateMachine):
     def rehearse(self, command):
         if isinstance(command, EnrolCustomer):
             return None
-        ctx = Context(
-            now=self.bank.now, market=MARKET, calendars=CALENDARS, terms=TERMS,
-            seed=self.bank.seed,
-        )  # fmt: skip
+        ctx = Context(now=self.bank.now, market=MARKET, calendars=CALENDARS, terms=TERMS, seed=self.bank.seed)
         own = {customer: self.bank.books[customer] for customer in command.customers}
         for book in own.values():
             catch_up(book, ctx)
@@ -252,9 +247,11 @@ class Books(RuleBasedStateMachine):
 
 
 Books.TestCase.settings = settings(
-    max_examples=80, stateful_step_count=40, deadline=None,
+    max_examples=80,
+    stateful_step_count=40,
+    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)  # fmt: skip
+)
 TestBooks = Books.TestCase
 
 

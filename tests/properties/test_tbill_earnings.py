@@ -57,15 +57,11 @@ class Book:
         )
 
     def deposit(self, amount: int, _weeks: int, _at: datetime) -> None:
-        self.state = replace(
-            self.state, cash=self.state.cash + amount, inflow=self.state.inflow + amount
-        )
+        self.state = replace(self.state, cash=self.state.cash + amount, inflow=self.state.inflow + amount)
 
     def withdraw(self, amount: int, _weeks: int, _at: datetime) -> None:
         paid = min(amount, self.state.cash)
-        self.state = replace(
-            self.state, cash=self.state.cash - paid, outflow=self.state.outflow + paid
-        )
+        self.state = replace(self.state, cash=self.state.cash - paid, outflow=self.state.outflow + paid)
 
     def fee(self, amount: int, _weeks: int, _at: datetime) -> None:
         paid = min(amount // 1_000, self.state.cash)
@@ -105,9 +101,7 @@ class Book:
 
     def _gain(self, proceeds: int, basis: int) -> None:
         self.state = replace(
-            self.state,
-            cash=self.state.cash + proceeds,
-            realised=self.state.realised + proceeds - basis,
+            self.state, cash=self.state.cash + proceeds, realised=self.state.realised + proceeds - basis
         )
 
 
@@ -130,10 +124,7 @@ def test_earnings_are_realised_plus_unrealised_and_periods_add_up(
     total = sum_earnings(steps)
     assert total[:7] == whole[:7]
     assert whole.earnings == whole.realised + whole.unrealised_change
-    assert (
-        whole.end_value
-        == whole.start_value + whole.contributions - whole.withdrawals + whole.earnings_net
-    )
+    assert whole.end_value == whole.start_value + whole.contributions - whole.withdrawals + whole.earnings_net
 
 
 @settings(deadline=None)
@@ -147,9 +138,7 @@ def test_the_slope_carries_every_portfolio_to_par(
     held: list[tuple[int, int]], cash: int, fees: int, minutes: int
 ) -> None:
     at = et_instant(FIRST, 12) + timedelta(minutes=minutes)
-    positions = [
-        (MARKET.on_the_run(weeks, FIRST).cusip, units, units // 2) for weeks, units in held
-    ]
+    positions = [(MARKET.on_the_run(weeks, FIRST).cusip, units, units // 2) for weeks, units in held]
 
     valued = value_positions(positions, cash, fees, MARKET, at)
 
@@ -157,8 +146,7 @@ def test_the_slope_carries_every_portfolio_to_par(
     assert 0 <= valued.liquidation_value_t0 <= max(0, valued.liquidation_value_t1)
     assert valued.pricing_timestamp <= at
     exact = sum(
-        Decimal(10_000 * item.units - item.market_value)
-        / Decimal(MARKET.tick_prices(at)[item.cusip].seconds_left)
+        Decimal(10_000 * item.units - item.market_value) / Decimal(MARKET.tick_prices(at)[item.cusip].seconds_left)
         for item in valued.positions
         if MARKET.tick_prices(at)[item.cusip].seconds_left
     )
@@ -173,7 +161,5 @@ def test_fees_charged_month_by_month_lose_nothing(values: list[tuple[int, int]])
         cents, accrued = split_accrued_fee(accrued)
         charged += cents
 
-    assert charged * ACCRUED_UNITS_PER_CENT + accrued == sum(
-        worth * 25 * days for worth, days in values
-    )
+    assert charged * ACCRUED_UNITS_PER_CENT + accrued == sum(worth * 25 * days for worth, days in values)
     assert 0 <= accrued < ACCRUED_UNITS_PER_CENT

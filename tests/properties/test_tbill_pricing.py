@@ -25,9 +25,7 @@ instants = st.integers(0, 366 * 86_400).map(
 )
 days_left = st.integers(1, 366)
 days = st.dates(date(2000, 1, 1), date(2098, 1, 1))
-curves = st.dictionaries(st.integers(1, 400), rates, min_size=1, max_size=7).map(
-    lambda nodes: sorted(nodes.items())
-)
+curves = st.dictionaries(st.integers(1, 400), rates, min_size=1, max_size=7).map(lambda nodes: sorted(nodes.items()))
 
 
 def flat_market(rate_milli: int) -> Market:
@@ -66,9 +64,7 @@ def test_investing_yields_more_than_the_discount(rate: int, left: int, settles: 
 
 
 @given(curves, st.integers(-5, 500))
-def test_an_interpolated_rate_lies_between_its_neighbours_on_the_grid(
-    nodes: list[tuple[int, int]], left: int
-) -> None:
+def test_an_interpolated_rate_lies_between_its_neighbours_on_the_grid(nodes: list[tuple[int, int]], left: int) -> None:
     rate = pricing.interpolated_rate(nodes, left)
     below = [node for node in nodes if node[0] <= left][-1:] or nodes[:1]
     above = [node for node in nodes if node[0] >= left][:1] or nodes[-1:]
@@ -106,10 +102,7 @@ def test_the_opening_of_a_day_moves_a_price_by_no_more_than_rounding(rate: int, 
     # Two lines meet here, of two days' bids. They differ by the rounding of each, and by the hour
     # of a change to or from summer time: a whole hour's accretion when the change lies between
     # the two days, else that hour spread over the days left.
-    earlier, today = (
-        CALENDARS.pricing_day(opening - timedelta(microseconds=1)),
-        CALENDARS.pricing_day(opening),
-    )
+    earlier, today = (CALENDARS.pricing_day(opening - timedelta(microseconds=1)), CALENDARS.pricing_day(opening))
     passed, left = (today - earlier).days, (HE0.maturity - earlier).days
     changed = et_instant(today, 0).hour != et_instant(earlier, 0).hour
     an_hour = rate * 1_000 // (360 * 24) + 1
@@ -126,9 +119,7 @@ def test_a_bill_is_at_par_exactly_from_its_maturity_on(rate: int, seconds: int) 
 
 
 @given(rates, instants)
-def test_the_ask_is_never_under_the_bid_and_tomorrow_never_under_today(
-    rate: int, at: datetime
-) -> None:
+def test_the_ask_is_never_under_the_bid_and_tomorrow_never_under_today(rate: int, at: datetime) -> None:
     market = flat_market(rate)
 
     assert market.t0_bid(HE0, at) <= market.t1_bid(HE0, at) <= PAR

@@ -35,9 +35,7 @@ async def play_ach(r, customer, pocket):
     made = await r.play("create_ach_origination", "POST", account, wage)
     await r.play("get_ach_origination", "GET", f"{account}{made['id']}/")
     await r.play("list_account_ach_originations", "GET", account)
-    await r.play(
-        "list_customer_ach_originations", "GET", f"/api/v1/customers/{customer}/ach-originating/"
-    )
+    await r.play("list_customer_ach_originations", "GET", f"/api/v1/customers/{customer}/ach-originating/")
     box = "/api/v1/sandbox/ach/"
     await r.play("sandbox_ach_submit", "POST", f"{box}submit/", {})
     returned = {"move": "return", "code": "R03"}

@@ -13,11 +13,13 @@ async def play_approvals(r, other, pocket):
     new = {"pocket_name": "Payroll", "deposit_strategy_id": "UST-4W"}
     to = (await r.play("-", "POST", "/api/v2/pockets/", new))["id"]
     order = {
-        "id": str(ids.derive(SEED, OPERATOR, 2201)), "type": "ON_US", "origin_pocket_id": pocket,
+        "id": str(ids.derive(SEED, OPERATOR, 2201)),
+        "type": "ON_US",
+        "origin_pocket_id": pocket,
         "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_000_00},
         "details": {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": to},
         "description": "Wages of June",
-    }  # fmt: skip
+    }
     body = {"transfer": order, "reviewers": []}
     await r.play("list_transfer_reviewers", "GET", f"{ASKED}reviewers/")
     one = (await r.play("create_transfer_request", "POST", ASKED, body))["id"]
@@ -40,9 +42,13 @@ async def _play_rules(r, other):
     """Ask for a rule, have `other` confirm it, change it and ask for its end."""
     rules, changes = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
     new = {
-        "name": "Large wires", "transfer_types": ["WIRE"], "min_amount_usdc": 100_000_00,
-        "required_approvals": 2, "approver_roles": ["MANAGER", "ADMIN"], "ordered": True,
-    }  # fmt: skip
+        "name": "Large wires",
+        "transfer_types": ["WIRE"],
+        "min_amount_usdc": 100_000_00,
+        "required_approvals": 2,
+        "approver_roles": ["MANAGER", "ADMIN"],
+        "ordered": True,
+    }
     asked = await r.play("create_approval_rule", "POST", rules, new)
     r.name(asked["id"], asked["resource_id"])
     change, rule = f"{changes}{asked['id']}/", f"{rules}{asked['resource_id']}/"

@@ -36,9 +36,7 @@ class MemberClient:
 
     def __init__(self, app, token):
         self.token = token
-        self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url="https://api.localhost:8443"
-        )
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="https://api.localhost:8443")
 
     async def send(self, method, path, body, *, key, query="", headers=None):
         sent = {
@@ -98,19 +96,24 @@ async def token_of(bank, customer_id, *, user=USER, member=MEMBER, name="Anna"):
         await conn.execute(
             "INSERT INTO person (user_id, email, email_verified_at, first_name, last_name, "
             "phone_number, created_at) VALUES ($1, $3, $2, $4, 'Lind', '+12025550123', $2)",
-            user, now, f"{name.lower()}@northwind.example", name,
-        )  # fmt: skip
+            user,
+            now,
+            f"{name.lower()}@northwind.example",
+            name,
+        )
         await conn.execute(
             "INSERT INTO membership (customer_id, user_id, member_id, role, status, created_at, "
             "changed_at) VALUES ($1, $2, $3, 'ADMIN', 'ACTIVE', $4, $4)",
-            customer_id, user, member, await bank.now(),
-        )  # fmt: skip
+            customer_id,
+            user,
+            member,
+            await bank.now(),
+        )
         if await clients.find_client(conn, "books") is None:
             await program(conn, keys=(), scopes=tuple(SCOPES), profile="documented")
         return await access_tokens.issue_access(
-            conn, client_id="books", customer_id=customer_id, scopes=tuple(SCOPES),
-            now=now, user_id=user,
-        )  # fmt: skip
+            conn, client_id="books", customer_id=customer_id, scopes=tuple(SCOPES), now=now, user_id=user
+        )
 
 
 async def record(bank):
@@ -201,9 +204,12 @@ async def _play_team(r):
     """Invite two, let one of them be forgotten, and look at the team."""
     path = "/api/v1/team/"
     person = {
-        "first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example",
-        "phone_number": "+12025550144", "role": "MANAGER",
-    }  # fmt: skip
+        "first_name": "Ben",
+        "last_name": "Ode",
+        "email": "ben@northwind.example",
+        "phone_number": "+12025550144",
+        "role": "MANAGER",
+    }
     ben = (await r.play("invite_team_member", "POST", f"{path}invite/", person))["member_id"]
     r.name(ben)
     await r.play("resend_invite", "POST", f"{path}{ben}/invite/")
@@ -218,9 +224,11 @@ async def _play_programs(r):
     path = "/api/v1/team/service-users/"
     keys = cases.NOBODYS_KEYS
     new = {
-        "name": "Ledger", "description": "Books what was paid.",
-        "scopes": ["pockets.read", "customer.read"], "public_key": keys[0],
-    }  # fmt: skip
+        "name": "Ledger",
+        "description": "Books what was paid.",
+        "scopes": ["pockets.read", "customer.read"],
+        "public_key": keys[0],
+    }
     made = await r.play("create_service_user", "POST", path, new)
     r.name(made["member_id"], str(UUID(made["client_id"])))
     path = f"{path}{made['member_id']}/"
@@ -250,9 +258,12 @@ async def _play_told(r):
     await r.play("list_member_audit_logs", "GET", of_member)
     await r.play_file("get_audit_logs_csv", f"{v1}/team/audit-logs.csv")
     for name in (
-        "list_notifications", "get_notification", "update_notification", "list_audit_logs",
+        "list_notifications",
+        "get_notification",
+        "update_notification",
+        "list_audit_logs",
         "list_member_audit_logs",
-    ):  # fmt: skip
+    ):
         r.notes[name] = dated(r.notes[name], known)
 
 

@@ -15,10 +15,13 @@ NEW = {
     "events": ["transfers.on-us.success", "transfers.wire.in.success"],
     "shared_secret": SECRET,
     "retry_policy": {
-        "retry_on_status_codes": [], "backoff_coefficient": 2, "maximum_attempts": 10,
-        "initial_interval_seconds": 30, "maximum_interval_seconds": 3600,
+        "retry_on_status_codes": [],
+        "backoff_coefficient": 2,
+        "maximum_attempts": 10,
+        "initial_interval_seconds": 30,
+        "maximum_interval_seconds": 3600,
     },
-}  # fmt: skip
+}
 SINCE = {"since": "2025-06-02T00:00:00-04:00"}
 
 
@@ -50,9 +53,13 @@ def attempts(subscription_id, event_id):
     """Return a list of attempts: nobody delivers while examples are recorded."""
     attempt = DeliveryAttempt(
         delivery_attempt_id=UUID("6f0c7c0e-1b7e-4d2c-9a51-0c3f7d1e2b4a"),
-        subscription_id=UUID(subscription_id), event_id=UUID(event_id), success=False,
-        response_code=503, response_message="Service Unavailable",
-        called_at=datetime(2025, 6, 2, 13, 0, 2, tzinfo=UTC), duration_ms=41,
-    )  # fmt: skip
+        subscription_id=UUID(subscription_id),
+        event_id=UUID(event_id),
+        success=False,
+        response_code=503,
+        response_message="Service Unavailable",
+        called_at=datetime(2025, 6, 2, 13, 0, 2, tzinfo=UTC),
+        duration_ms=41,
+    )
     page = CursorList(prev_page=None, next_page=None, items=[attempt])
     return msgspec.json.decode(msgspec.json.encode(page))

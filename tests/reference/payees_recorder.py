@@ -24,10 +24,7 @@ PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
 async def send_file(r, name, path, file_name):
     """Send a picture under the next key; note its answer under its operation's name, once."""
     key = r.next_key()
-    headers = {
-        "content-type": "image/png",
-        "content-disposition": f'attachment; filename="{file_name}"',
-    }
+    headers = {"content-type": "image/png", "content-disposition": f'attachment; filename="{file_name}"'}
     answer = await r.client.send("POST", path, a_picture("PNG"), key=key, headers=headers)
     assert answer.status_code < 300, (name, answer.text)
     r.notes.setdefault(name, {"response": answer.json()})
@@ -53,8 +50,9 @@ async def play_verifications(r, customer):
     token = f"{path}linking-provider/link-token/"
     await r.play("create_link_token", "POST", token, begun)
     r.notes["create_link_token"]["response"] = {
-        "link_token": "link-sandbox-7d0f1c...", "expiration": "2025-06-02T17:00:00Z",
-    }  # fmt: skip
+        "link_token": "link-sandbox-7d0f1c...",
+        "expiration": "2025-06-02T17:00:00Z",
+    }
     chosen = {"public_token": "public-sandbox-1", "accounts": [{"id": "manual-checking"}]}
     linked = await r.play("link_accounts", "POST", f"{path}linking-provider/", chosen)
     account = linked["items"][0]["id"]
@@ -62,14 +60,19 @@ async def play_verifications(r, customer):
     await r.play("verify_linked_account", "POST", verify, {})
     await r.play("list_v1_counterparties", "GET", path)
     await r.play("get_v1_counterparty", "GET", f"{path}{account}/")
-    await play_documents(
-        r, f"{v1}documents/{PROOF}/file/", "/api/v1/documents/", "/api/v1/documents/"
-    )
+    await play_documents(r, f"{v1}documents/{PROOF}/file/", "/api/v1/documents/", "/api/v1/documents/")
     wire = {name: ACCOUNT[name] for name in ("counterparty_name", "routing_number")} | {
-        "type": "wire", "identifier": "1234567890", "verification": {"type": "incoming_wire"},
-        "address": {"street_address": "1 Main Street", "city": "New York", "state": "NY",
-                    "postal_code": "10001", "country": "US"},
-    }  # fmt: skip
+        "type": "wire",
+        "identifier": "1234567890",
+        "verification": {"type": "incoming_wire"},
+        "address": {
+            "street_address": "1 Main Street",
+            "city": "New York",
+            "state": "NY",
+            "postal_code": "10001",
+            "country": "US",
+        },
+    }
     waiting = await r.play("-", "POST", v2, wire | {"identifier": "9876543210"})
     decided = {"counterparty_id": waiting["id"], "status": "APPROVED"}
     box = "/api/v1/sandbox/counterparty-verification/"
@@ -80,11 +83,13 @@ async def _waiting(r, customer):
     """Return the id of a counterparty whose deposits wait to be confirmed."""
     added = await r.bank.engine.submit(
         AddCounterparty(
-            caller="examples", key=ids.derive(SEED, UUID(customer), 0),
-            customers=(UUID(customer),), type="ach",
+            caller="examples",
+            key=ids.derive(SEED, UUID(customer), 0),
+            customers=(UUID(customer),),
+            type="ach",
             counterparty_name=ACCOUNT["counterparty_name"],
             details={name: ACCOUNT[name] for name in ("routing_number", "account_number")},
             verification="micro_deposits",
         )
-    )  # fmt: skip
+    )
     return added.outcome["counterparty_id"]

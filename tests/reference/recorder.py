@@ -106,16 +106,9 @@ async def partner_of(bank):
             partner_id=partner_id,
         )
         await credentials.create_partner_user(
-            conn,
-            partner_id,
-            username="acme-app",
-            password="correct horse battery",
-            now=now,
-            user_id=user_id,
+            conn, partner_id, username="acme-app", password="correct horse battery", now=now, user_id=user_id
         )
-        token, _ = await credentials.issue_token(
-            conn, partner_id=partner_id, user_id=user_id, now=now
-        )
+        token, _ = await credentials.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
 
     return SimpleNamespace(slug="acme", secret=made.shared_secret, token=token)
 
@@ -143,10 +136,7 @@ async def _let_arrive(r, portal, other, theirs):
         {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
     )
     await r.play(
-        "sandbox_fund",
-        "POST",
-        f"{v1}/sandbox/fund/",
-        {"account_id": other, "amount_usdc": 1_500_000, "count": 1},
+        "sandbox_fund", "POST", f"{v1}/sandbox/fund/", {"account_id": other, "amount_usdc": 1_500_000, "count": 1}
     )
     await r.play(
         "sandbox_security_transfer",
@@ -166,42 +156,23 @@ async def _let_arrive(r, portal, other, theirs):
 
 async def _play_all(r):
     v1, v2 = "/api/v1", "/api/v2"
-    await r.play(
-        "log_in",
-        "POST",
-        f"{v1}/login/",
-        {"username": "acme-app", "password": "correct horse battery"},
-    )
+    await r.play("log_in", "POST", f"{v1}/login/", {"username": "acme-app", "password": "correct horse battery"})
     r.notes["exchange_assertion"] = {
         "response": {"access_token": HIDDEN["token"], "token_type": "Bearer", "expires_in": 3600}
     }
-    customer = (
-        await r.play("sandbox_customer", "POST", f"{v1}/sandbox/customers/", {"name": "Northwind"})
-    )["id"]
+    customer = (await r.play("sandbox_customer", "POST", f"{v1}/sandbox/customers/", {"name": "Northwind"}))["id"]
     payee = (await r.play("-", "POST", f"{v1}/sandbox/customers/", {"name": "Contoso"}))["id"]
     made = f"{v2}/customers/{customer}/pockets/"
-    pocket = (
-        await r.play(
-            "create_pocket",
-            "POST",
-            made,
-            {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"},
-        )
-    )["id"]
-    other = (
-        await r.play("-", "POST", made, {"pocket_name": "Long", "deposit_strategy_id": "UST-26W"})
-    )["id"]
+    pocket = (await r.play("create_pocket", "POST", made, {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}))[
+        "id"
+    ]
+    other = (await r.play("-", "POST", made, {"pocket_name": "Long", "deposit_strategy_id": "UST-26W"}))["id"]
     theirs = (
         await r.play(
-            "-",
-            "POST",
-            f"{v2}/customers/{payee}/pockets/",
-            {"pocket_name": "Inbox", "deposit_strategy_id": "UST-13W"},
+            "-", "POST", f"{v2}/customers/{payee}/pockets/", {"pocket_name": "Inbox", "deposit_strategy_id": "UST-13W"}
         )
     )["id"]
-    await r.play(
-        "sandbox_pocket", "POST", f"{v1}/sandbox/pockets/{pocket}/", {"real_time_yield": True}
-    )
+    await r.play("sandbox_pocket", "POST", f"{v1}/sandbox/pockets/{pocket}/", {"real_time_yield": True})
     portals = f"{v2}/pockets/{pocket}/portals/"
     portal = (await r.play("list_portals", "GET", portals))["items"][0]["id"]
     await _let_arrive(r, portal, other, theirs)
@@ -209,12 +180,7 @@ async def _play_all(r):
     await _play_portals(r, customer, pocket)
     address = (await r.play("-", "GET", f"{v2}/pockets/{theirs}/portals/"))["items"][0]
     await _play_payments(r, customer, pocket, address["network_address"])
-    await r.play(
-        "update_customer",
-        "PATCH",
-        f"{v1}/customers/{customer}/",
-        {"email": "treasury@northwind.example"},
-    )
+    await r.play("update_customer", "PATCH", f"{v1}/customers/{customer}/", {"email": "treasury@northwind.example"})
     await r.play("update_pocket", "PATCH", f"{made}{other}/", {"pocket_name": "Longer"})
     await _play_clock(r)
     r.notes.pop("-", None)
@@ -247,9 +213,7 @@ async def _play_reads(r, customer, pocket):
         ("list_pocket_trades", f"{of_pocket}/trades/"),
     ):
         await r.play(name, "GET", path)
-    one = (await r.play("list_pocket_transactions", "GET", f"{of_pocket}/transactions/"))["items"][
-        0
-    ]
+    one = (await r.play("list_pocket_transactions", "GET", f"{of_pocket}/transactions/"))["items"][0]
     await r.play("get_transaction", "GET", f"{of_pocket}/transactions/{one['id']}/")
     await r.play("get_v1_transaction", "GET", f"{account}/transactions/{one['id']}/")
 
@@ -299,15 +263,24 @@ async def _play_wires(r, customer, pocket):
     portal = (await r.play("-", "GET", f"/api/v2/pockets/{pocket}/portals/"))["items"][0]["id"]
     box, path = "/api/v1/sandbox", f"/api/v1/service-accounts/{pocket}/wires/"
     linked = await r.play(
-        "-", "POST", f"/api/v2/customers/{customer}/counterparties/",
+        "-",
+        "POST",
+        f"/api/v2/customers/{customer}/counterparties/",
         {
-            "type": "wire", "routing_number": "121182904", "identifier": "5647772655",
+            "type": "wire",
+            "routing_number": "121182904",
+            "identifier": "5647772655",
             "counterparty_name": {"type": "business", "business_name": "Beta LLC"},
-            "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
-                        "state": "NV", "country": "US"},
+            "address": {
+                "street_address": "1 Main St",
+                "city": "Reno",
+                "postal_code": "89501",
+                "state": "NV",
+                "country": "US",
+            },
             "verification": {"type": "incoming_wire"},
         },
-    )  # fmt: skip
+    )
     theirs = {"sender_account_number": "5647772655", "sender_routing_number": "121182904"}
     proof = {"portal_id": portal, "amount_usdc": 1_00, "sender_name": "Beta LLC", **theirs}
     await r.play("-", "POST", f"{box}/wire/", proof)
@@ -375,9 +348,7 @@ async def write(examples, record):
 
 def text_of(notes):
     """The examples as JSON, one operation a line."""
-    lines = [
-        f"{json.dumps(name)}: {json.dumps(notes[name], sort_keys=True)}" for name in sorted(notes)
-    ]
+    lines = [f"{json.dumps(name)}: {json.dumps(notes[name], sort_keys=True)}" for name in sorted(notes)]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 

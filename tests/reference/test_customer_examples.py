@@ -3,12 +3,9 @@
 import json
 
 from tests.reference.customer_recorder import EXAMPLES, record
-from tests.support.whole_bank import bank
 
 from billfold.http.customer_api.app import customer_document
 from billfold.platform.settings.settings import Settings
-
-__all__ = ["bank"]
 
 
 async def test_examples_are_what_is_answered(bank):

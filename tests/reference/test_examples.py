@@ -3,13 +3,10 @@
 import json
 
 from tests.reference.recorder import EXAMPLES, record
-from tests.support.whole_bank import bank
 
 from billfold.http.partner_api.app import partner_document, partner_operations
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.routes.routes import sandbox_operations
-
-__all__ = ["bank"]
 
 
 async def test_examples_are_what_is_answered(bank):
@@ -18,8 +15,6 @@ async def test_examples_are_what_is_answered(bank):
 
 
 def test_every_operation_has_an_example():
-    document = partner_document(
-        Settings(), tuple(partner_operations(sandbox_operations())), include_deprecated=True
-    )
+    document = partner_document(Settings(), tuple(partner_operations(sandbox_operations())), include_deprecated=True)
     named = {each["operationId"] for path in document["paths"].values() for each in path.values()}
     assert named == set(json.loads(EXAMPLES.read_text()))

@@ -59,9 +59,7 @@ class Sandbox:
         self.port, self.http_port = free_ports(2)
         self.said = folder / "said.txt"
         words = ["sandbox", "--port", self.port, "--http-port", self.http_port, *options]
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")
-        }
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")}
         with self.said.open("wb") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "billfold", *map(str, words)],
@@ -85,10 +83,13 @@ class Sandbox:
     def run(self, *words):
         """Start another command in the folder of the sandbox."""
         return subprocess.Popen(
-            [sys.executable, "-m", "billfold", *map(str, words)], cwd=self.state.parent,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "billfold", *map(str, words)],
+            cwd=self.state.parent,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"},
-        )  # fmt: skip
+        )
 
     def end(self, number=signal.SIGINT):
         if self.process.poll() is None:
@@ -135,16 +136,15 @@ def look_up(body, where):
 
 def last(story, method, ending):
     return next(
-        each for each in reversed(story.client.answers)
+        each
+        for each in reversed(story.client.answers)
         if each.method == method and each.path.partition("?")[0].endswith(ending)
-    )  # fmt: skip
+    )
 
 
 def trades_of(story):
     """Return every trade the story saw, Pocket by Pocket, oldest first."""
-    newest_first = {
-        each.path: each.body["items"] for each in story.client.answers if "/trades/" in each.path
-    }
+    newest_first = {each.path: each.body["items"] for each in story.client.answers if "/trades/" in each.path}
     return [trade for trades in newest_first.values() for trade in reversed(trades)]
 
 
@@ -172,9 +172,9 @@ def test_bills_are_bought_at_the_public_rates_and_every_amount_follows(told):
     for trade in trades:
         at = datetime.fromisoformat(trade["trade_datetime"])
         bill = market.bill(trade["cusip"])
-        price = {
-            "BUY": market.ask(bill, at), "SELL": market.t1_bid(bill, at), "MATURITY": 100_000_000,
-        }[trade["activity"]]  # fmt: skip
+        price = {"BUY": market.ask(bill, at), "SELL": market.t1_bid(bill, at), "MATURITY": 100_000_000}[
+            trade["activity"]
+        ]
         assert trade["price"] == f"{price // 10**6}.{price % 10**6:06d}"
         assert trade["notional"]["value"] == cents_for(trade["quantity"], price)
         assert trade["maturity_date"] == bill.maturity.isoformat()
@@ -248,9 +248,8 @@ def test_the_bank_side_is_zero_with_the_sweeps(told):
     for rows in lists:
         assert {row["type"] for row in rows} >= {"SWEEP", "ON_US"}
         signed = [
-            row["amount"]["value"] * (1 if row["direction"] == "CREDIT" else -1)
-            for row in rows if row["type"] != "FEE"
-        ]  # fmt: skip
+            row["amount"]["value"] * (1 if row["direction"] == "CREDIT" else -1) for row in rows if row["type"] != "FEE"
+        ]
         assert sum(signed) == 0
         assert len(signed) % 2 == 0
 
@@ -322,9 +321,8 @@ def test_what_is_triggered_is_listened_to_and_forwarded_with_a_signature(sandbox
     threading.Thread(target=server.serve_forever, daemon=True).start()
     kinds = ["transfers.wire.in.success", "trades.maturity"]
     with sandbox.run(
-        "listen", "--forward-to", server.server_port, "--secret", SECRET, "--count", 2,
-        "--api", "customer",
-    ) as listening:  # fmt: skip
+        "listen", "--forward-to", server.server_port, "--secret", SECRET, "--count", 2, "--api", "customer"
+    ) as listening:
         assert SECRET in [listening.stdout.readline() for _ in range(3)][2]
         for kind in kinds:
             with sandbox.run("trigger", kind) as told:
@@ -379,10 +377,7 @@ def test_a_second_start_keeps_the_data_and_plays_no_story_twice(tmp_path):
     second = Sandbox(tmp_path).wait_up()
     try:
         kept = second.home()
-        same = (
-            "password", "shared_secret", "kid", "story", "pocket_ids", "customer_id", "person",
-            "colleague",
-        )  # fmt: skip
+        same = ("password", "shared_secret", "kid", "story", "pocket_ids", "customer_id", "person", "colleague")
         assert home.colleague is not None
         assert all(getattr(kept, name) == getattr(home, name) for name in same)
         assert not any(word in second.said.read_text() for word in ("Portfolio", "[info"))
@@ -392,6 +387,5 @@ def test_a_second_start_keeps_the_data_and_plays_no_story_twice(tmp_path):
     finally:
         assert second.end(signal.SIGTERM) == 0
     assert not any(
-        str(second.state) in " ".join(each.info["cmdline"] or ())
-        for each in psutil.process_iter(["cmdline"])
+        str(second.state) in " ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])
     )

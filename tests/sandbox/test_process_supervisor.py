@@ -16,11 +16,7 @@ from billfold.sandbox import process_supervisor as supervision
 from billfold.sandbox.process_supervisor import Supervisor
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
-STUBBORN = (
-    sys.executable,
-    "-c",
-    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
-)
+STUBBORN = (sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)")
 TOLD: list[str] = []
 
 
@@ -106,9 +102,7 @@ def test_a_process_exits_when_its_parent_is_killed(tmp_path):
     )
     source = Path(supervision.__file__).parents[3]
     environment = {**os.environ, "PYTHONPATH": str(source)}
-    parent = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
-    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment)
     assert parent.stdout is not None
     grandchild = int(parent.stdout.readline())
     assert parent.stdout.readline().strip() == "up"

@@ -19,25 +19,25 @@ from billfold.payments.ach.commands import (
     SendAch,
 )
 from billfold.payments.ach.types import IncomingEntry
-from billfold.payments.wires.commands import (
-    CompleteWire,
-    RejectWire,
-    SendWire,
-    SubmitWire,
-    TakeBackWire,
-)
+from billfold.payments.wires.commands import CompleteWire, RejectWire, SendWire, SubmitWire, TakeBackWire
 from billfold.platform.ids import command_id, derive
 
 CALLER = "life"
 IMAD = "20250602BLFDUS33000001"
 DETAILS = {
     "wire": {
-        "routing_number": "121182904", "identifier": "5647772655",
-        "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
-                    "state": "NV", "country": "US"},
+        "routing_number": "121182904",
+        "identifier": "5647772655",
+        "address": {
+            "street_address": "1 Main St",
+            "city": "Reno",
+            "postal_code": "89501",
+            "state": "NV",
+            "country": "US",
+        },
     },
     "ach": {"routing_number": "021000021", "account_number": "77", "account_type": "CHECKING"},
-}  # fmt: skip
+}
 
 
 def learn(life, step, outcome):
@@ -61,10 +61,13 @@ def _payee(life, rail):
 
 def _link(life, customer, rail):
     return life._make(
-        AddCounterparty, (customer,), type=rail, details=DETAILS[rail],
+        AddCounterparty,
+        (customer,),
+        type=rail,
+        details=DETAILS[rail],
         counterparty_name={"type": "business", "business_name": "Beta LLC"},
         verification="pre_verified",
-    )  # fmt: skip
+    )
 
 
 def wire(life):
@@ -74,10 +77,14 @@ def wire(life):
     if payee is None:
         return _link(life, place[0], "wire")
     return life._make(
-        SendWire, place[:1], wire_id=_new(life), pocket_id=place[1],
+        SendWire,
+        place[:1],
+        wire_id=_new(life),
+        pocket_id=place[1],
         amount=life.random.choice((None, life._payable(place), life._payable(place))),
-        counterparty_id=payee, references=(payee,),
-    )  # fmt: skip
+        counterparty_id=payee,
+        references=(payee,),
+    )
 
 
 def wire_goes_on(life):
@@ -91,11 +98,16 @@ def wire_goes_on(life):
         CompleteWire: {"wire_id": wire_id},
         RejectWire: {"wire_id": wire_id, "code": "AC04"},
         TakeBackWire: {
-            "wire_id": _new(life), "original_id": wire_id, "code": "AC04", "information": None,
-            "imad": IMAD, "omad": None, "message": "{}",
+            "wire_id": _new(life),
+            "original_id": wire_id,
+            "code": "AC04",
+            "information": None,
+            "imad": IMAD,
+            "omad": None,
+            "message": "{}",
             "amount": life.bank.seen.of(customer)[wire_id].row.amount,
         },
-    }  # fmt: skip
+    }
     return life._make(kind, (customer,), references=(wire_id,), **told[kind])
 
 
@@ -106,10 +118,17 @@ def originate(life):
     if payee is None:
         return _link(life, place[0], "ach")
     return life._make(
-        OriginateAch, place[:1], ach_id=_new(life), pocket_id=place[1], counterparty_id=payee,
-        direction=life.random.choice(("CREDIT", "CREDIT", "DEBIT")), sec_code="PPD",
-        description="PAYROLL", amount=life._payable(place), references=(payee,),
-    )  # fmt: skip
+        OriginateAch,
+        place[:1],
+        ach_id=_new(life),
+        pocket_id=place[1],
+        counterparty_id=payee,
+        direction=life.random.choice(("CREDIT", "CREDIT", "DEBIT")),
+        sec_code="PPD",
+        description="PAYROLL",
+        amount=life._payable(place),
+        references=(payee,),
+    )
 
 
 def entry_goes_on(life):
@@ -122,18 +141,24 @@ def entry_goes_on(life):
     told = {"ach_ids": (ach_id,)} if kind in {SendAch, CountAchSettled} else {"ach_id": ach_id}
     if kind is ReturnAch:
         told |= {
-            "direction": entry.direction, "amount": entry.amount, "trace": "061199990000001",
+            "direction": entry.direction,
+            "amount": entry.amount,
+            "trace": "061199990000001",
             "arrived_at": life.bank.now + timedelta(seconds=1),
-        }  # fmt: skip
+        }
     if kind in {CollectAch, CountAchSettled, SendAch} and entry.way == "RECEIVING":
         return None
     return life._make(kind, (customer,), references=(ach_id,), **told, **_MOVES[kind])
 
 
 _MOVES: dict[type, dict[str, Any]] = {
-    ReviewAch: {"decision": "CANCELLED", "reason": None}, SendAch: {}, CollectAch: {},
-    CountAchSettled: {}, ReturnAch: {"code": "R03"}, GiveBackAch: {"code": "R10"},
-}  # fmt: skip
+    ReviewAch: {"decision": "CANCELLED", "reason": None},
+    SendAch: {},
+    CollectAch: {},
+    CountAchSettled: {},
+    ReturnAch: {"code": "R03"},
+    GiveBackAch: {"code": "R10"},
+}
 
 
 def entry_arrives(life):
@@ -142,15 +167,28 @@ def entry_arrives(life):
         return None
     ach_id = _new(life)
     told = IncomingEntry(
-        code=life.random.choice(("22", "27")), amount=life._payable(place), account_number="1",
-        name="SOMEBODY", identification="", trace=f"09100001{life.count % 10_000_000:07}",
-        bank="09100001", entry_class="PPD", company="ACME", company_id="9000000001",
+        code=life.random.choice(("22", "27")),
+        amount=life._payable(place),
+        account_number="1",
+        name="SOMEBODY",
+        identification="",
+        trace=f"09100001{life.count % 10_000_000:07}",
+        bank="09100001",
+        entry_class="PPD",
+        company="ACME",
+        company_id="9000000001",
         purpose="PAYMENT",
-    )  # fmt: skip
+    )
     return life._make(
-        ReceiveAch, place[:1], ach_id=ach_id, file_id=ach_id, pocket_id=place[1],
-        portal_id=life.random.choice(life.portals[place[1]]), entry=told, references=(ach_id,),
-    )  # fmt: skip
+        ReceiveAch,
+        place[:1],
+        ach_id=ach_id,
+        file_id=ach_id,
+        pocket_id=place[1],
+        portal_id=life.random.choice(life.portals[place[1]]),
+        entry=told,
+        references=(ach_id,),
+    )
 
 
 def _new(life):
@@ -159,6 +197,9 @@ def _new(life):
 
 
 BANKING = {
-    "wire": wire, "wire_goes_on": wire_goes_on, "originate": originate,
-    "entry_goes_on": entry_goes_on, "entry_arrives": entry_arrives,
-}  # fmt: skip
+    "wire": wire,
+    "wire_goes_on": wire_goes_on,
+    "originate": originate,
+    "entry_goes_on": entry_goes_on,
+    "entry_arrives": entry_arrives,
+}

@@ -29,9 +29,8 @@ class DyingDoors:
     def __init__(self, dsn, folder, partner, path):
         told = (dsn, str(folder), partner.slug, partner.secret, partner.token, path)
         self._spawner = subprocess.Popen(
-            [sys.executable, "-m", __name__, *told], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
+            [sys.executable, "-m", __name__, *told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def upload(self, steps, key):
         """Tell whether a door that dies after so many steps has answered before."""

@@ -34,9 +34,12 @@ class DyingWorkers:
     def __init__(self, dsn, folder):
         with (folder / "worker.log").open("ab") as log:
             self._spawner = subprocess.Popen(
-                [sys.executable, "-m", __name__, dsn, str(folder)], stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=log, text=True,
-            )  # fmt: skip
+                [sys.executable, "-m", __name__, dsn, str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         self._worker = 0
 
     def start(self, steps=0):

@@ -20,12 +20,13 @@ class ForkedWorkers:
     def __init__(self, settings, **changes):
         with (settings.state_dir / "worker.log").open("ab") as log:
             self._spawner = subprocess.Popen(
-                [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=log, text=True,
-                env=Wiring(os.environ).environment(
-                    settings, settings.database_url, log_level="WARNING", **changes
-                ),
-            )  # fmt: skip
+                [sys.executable, __file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=Wiring(os.environ).environment(settings, settings.database_url, log_level="WARNING", **changes),
+            )
         self._worker = 0
 
     def start(self):

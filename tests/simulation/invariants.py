@@ -60,10 +60,14 @@ def check_bank(bank):
 def state_of(pocket):
     """What the earnings of a pocket are computed from."""
     return PocketState(
-        positions=tuple(pocket.positions()), cash=pocket.cash.balance,
-        earnings_basis=pocket.earnings_basis(), inflow=pocket.inflow, outflow=pocket.outflow,
-        fees=pocket.fees, realised=pocket.realised,
-    )  # fmt: skip
+        positions=tuple(pocket.positions()),
+        cash=pocket.cash.balance,
+        earnings_basis=pocket.earnings_basis(),
+        inflow=pocket.inflow,
+        outflow=pocket.outflow,
+        fees=pocket.fees,
+        realised=pocket.realised,
+    )
 
 
 def check_earnings(pocket, market, now):
@@ -74,20 +78,34 @@ def check_earnings(pocket, market, now):
 def picture(book):
     """Everything a book holds, in a form that can be compared."""
     return (
-        book.version, book.journal_no, book.event_no, book.account_no, book.booked_at,
-        book.business_date, book.chain, book.account_status, book.draft.lengths(),
+        book.version,
+        book.journal_no,
+        book.event_no,
+        book.account_no,
+        book.booked_at,
+        book.business_date,
+        book.chain,
+        book.account_status,
+        book.draft.lengths(),
         {key: picture_of_account(account) for key, account in book.house.items()},
-        dict(book.portals), dict(book.counterparties), dict(book.pending),
+        dict(book.portals),
+        dict(book.counterparties),
+        dict(book.pending),
         {key: picture_of_pocket(pocket) for key, pocket in book.pockets.items()},
         list(book.draft.banks),
-    )  # fmt: skip
+    )
 
 
 def picture_of_account(account):
     return (
-        account.no, account.kind, account.asset, account.balance, account.reserved,
-        account.tax_basis, account.earnings_basis,
-    )  # fmt: skip
+        account.no,
+        account.kind,
+        account.asset,
+        account.balance,
+        account.reserved,
+        account.tax_basis,
+        account.earnings_basis,
+    )
 
 
 def picture_of_pocket(pocket):
@@ -98,8 +116,10 @@ def picture_of_pocket(pocket):
         if name not in {"bank", "cash", "owed", "lots", "emptied", "liens", "due_at"}
     }
     return (
-        plain, picture_of_account(pocket.bank), picture_of_account(pocket.cash),
+        plain,
+        picture_of_account(pocket.bank),
+        picture_of_account(pocket.cash),
         [picture_of_account(lot) for lot in pocket.lots],
         sorted(picture_of_account(lot) for lot in pocket.emptied),
         list(pocket.liens),
-    )  # fmt: skip
+    )

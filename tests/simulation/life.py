@@ -74,10 +74,15 @@ class Life:
     def found(self):
         """The first step of all: the house."""
         return EnrolCustomer(
-            caller="founding", key=command_id("founding", "house"),
-            customers=(bank_customer_id(self.bank.seed),), partner_id=None, role="house",
-            type="BUSINESS", name="House", profile={},
-        )  # fmt: skip
+            caller="founding",
+            key=command_id("founding", "house"),
+            customers=(bank_customer_id(self.bank.seed),),
+            partner_id=None,
+            role="house",
+            type="BUSINESS",
+            name="House",
+            profile={},
+        )
 
     def step(self):
         """Draw a step and live it. Returns it with what became of it."""
@@ -134,9 +139,7 @@ class Life:
     def _make(self, kind, customers, **fields):
         self.count += 1
         key = command_id(CALLER, str(self.count))
-        command = kind(
-            caller=CALLER, key=key, customers=customers, request_hash=key.bytes, **fields
-        )
+        command = kind(caller=CALLER, key=key, customers=customers, request_hash=key.bytes, **fields)
         if len(self.sent) < REMEMBERED:
             self.sent.append(command)
         else:
@@ -146,20 +149,28 @@ class Life:
     def _enrol(self):
         customer_id = derive(b"life", command_id(CALLER, f"customer:{self.count}"), 0)
         return self._make(
-            EnrolCustomer, (customer_id,), partner_id=PARTNER, role="customer", type="BUSINESS",
-            name=f"Customer {self.count}", profile={},
-        )  # fmt: skip
+            EnrolCustomer,
+            (customer_id,),
+            partner_id=PARTNER,
+            role="customer",
+            type="BUSINESS",
+            name=f"Customer {self.count}",
+            profile={},
+        )
 
     def open_pocket(self):
         if not self.people or len(self.pockets) > 3 * self.wanted:
             return None
         customer = self.random.choice(self.people)
         return self._make(
-            OpenPocket, (customer,), partner_id=PARTNER, name="A pocket",
+            OpenPocket,
+            (customer,),
+            partner_id=PARTNER,
+            name="A pocket",
             deposit_weeks=self.random.choice(WEEKS),
             reinvestment_weeks=self.random.choice((*WEEKS, None)),
             type=self.random.choice(("STANDARD", "STANDARD", "NETWORK")),
-        )  # fmt: skip
+        )
 
     def deposit(self):
         place = self._pocket()
@@ -167,10 +178,15 @@ class Life:
             return None
         customer, pocket = place
         return self._make(
-            ReceiveMoney, (customer,), rail=self.random.choice(("WIRE", "ACH")),
-            portal_id=self.random.choice(self.portals[pocket]), pocket_id=pocket,
-            amount=self._cents(), description="a deposit", details={},
-        )  # fmt: skip
+            ReceiveMoney,
+            (customer,),
+            rail=self.random.choice(("WIRE", "ACH")),
+            portal_id=self.random.choice(self.portals[pocket]),
+            pocket_id=pocket,
+            amount=self._cents(),
+            description="a deposit",
+            details={},
+        )
 
     def pay(self):
         return self._transfer(self._pocket(), self._pocket())
@@ -215,16 +231,20 @@ class Life:
             return None
         within = origin[0] == destination[0]
         return self._make(
-            TransferOnUs, (origin[0],) if within else (origin[0], destination[0]),
-            transfer_id=None, type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
-            from_pocket_id=origin[1], to_pocket_id=destination[1],
-            amount=(amount or self._payable)(origin), partner_id=PARTNER,
+            TransferOnUs,
+            (origin[0],) if within else (origin[0], destination[0]),
+            transfer_id=None,
+            type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
+            from_pocket_id=origin[1],
+            to_pocket_id=destination[1],
+            amount=(amount or self._payable)(origin),
+            partner_id=PARTNER,
             order=TransferOrder(
                 description=self.random.choice(("", "rent")),
                 transfer_type="SECURITY_TRANSFER" if within and in_kind else None,
             ),
             **fields,
-        )  # fmt: skip
+        )
 
     def change_pocket(self):
         place = self._pocket()
@@ -242,10 +262,7 @@ class Life:
         place = self._pocket()
         if place is None:
             return None
-        return self._make(
-            UpdatePocket, place[:1], pocket_id=place[1], close_for="not needed",
-            references=place[1:2],
-        )  # fmt: skip
+        return self._make(UpdatePocket, place[:1], pocket_id=place[1], close_for="not needed", references=place[1:2])
 
     def close_customer(self):
         if not self.people:
@@ -293,19 +310,28 @@ class Life:
         book = self.bank.books[target[0]]
         portal = book.portals[self.portals[target[1]][0]]
         return self._make(
-            AddCounterparty, place[:1], counterparty_name={"name": "Somebody"},
-            display_name=None, type="on_us", details={"account_number": portal.network_address},
-            target_customer_id=target[0], target_pocket_id=target[1],
-        )  # fmt: skip
+            AddCounterparty,
+            place[:1],
+            counterparty_name={"name": "Somebody"},
+            display_name=None,
+            type="on_us",
+            details={"account_number": portal.network_address},
+            target_customer_id=target[0],
+            target_pocket_id=target[1],
+        )
 
     def unlink(self):
         if not self.linked:
             return None
         customer, counterparty = self.random.choice(self.linked)
         return self._make(
-            UpdateCounterparty, (customer,), counterparty_id=counterparty,
-            unlink=self.random.random() < 0.5, rename=True, display_name="X",
-        )  # fmt: skip
+            UpdateCounterparty,
+            (customer,),
+            counterparty_id=counterparty,
+            unlink=self.random.random() < 0.5,
+            rename=True,
+            display_name="X",
+        )
 
     # -- the same again ------------------------------------------------------------------------
 
@@ -348,10 +374,13 @@ class Life:
         return self.bank.books[place[0]].pockets[place[1]].status
 
     def _cents(self):
-        return self.random.choice((
-            self.random.randint(1, 20_000), self.random.randint(10_000, 2_000_000),
-            self.random.randint(1_000_000, 500_000_000),
-        ))  # fmt: skip
+        return self.random.choice(
+            (
+                self.random.randint(1, 20_000),
+                self.random.randint(10_000, 2_000_000),
+                self.random.randint(1_000_000, 500_000_000),
+            )
+        )
 
     def _worth(self, place):
         pocket = self.bank.books[place[0]].pockets[place[1]]
@@ -369,13 +398,39 @@ class Life:
 ASIDE = OPERATING | BANKING
 LATEST = et_instant(date(2026, 5, 1), 0)
 _KINDS = (
-    ("deposit", 22), ("pay", 34), ("pay_from_small", 5), ("move", 8), ("move_bills", 6),
-    ("withdraw", 2), ("pay_later", 2), ("carry_out", 2), ("open_pocket", 3),
-    ("change_pocket", 2), ("close_pocket", 1.5), ("close_customer", 0.1), ("freeze", 0.7),
-    ("thaw", 0.8), ("open_portal", 0.5), ("close_portal", 0.3), ("profile", 0.5), ("link", 0.5),
-    ("unlink", 0.5), ("hold", 0.8), ("give_back", 0.6), ("give", 1), ("correct", 0.6),
-    ("bills_come", 0.4), ("bills_go", 0.8),
-    ("wire", 1.5), ("wire_goes_on", 2), ("originate", 1.5), ("entry_goes_on", 3),
+    ("deposit", 22),
+    ("pay", 34),
+    ("pay_from_small", 5),
+    ("move", 8),
+    ("move_bills", 6),
+    ("withdraw", 2),
+    ("pay_later", 2),
+    ("carry_out", 2),
+    ("open_pocket", 3),
+    ("change_pocket", 2),
+    ("close_pocket", 1.5),
+    ("close_customer", 0.1),
+    ("freeze", 0.7),
+    ("thaw", 0.8),
+    ("open_portal", 0.5),
+    ("close_portal", 0.3),
+    ("profile", 0.5),
+    ("link", 0.5),
+    ("unlink", 0.5),
+    ("hold", 0.8),
+    ("give_back", 0.6),
+    ("give", 1),
+    ("correct", 0.6),
+    ("bills_come", 0.4),
+    ("bills_go", 0.8),
+    ("wire", 1.5),
+    ("wire_goes_on", 2),
+    ("originate", 1.5),
+    ("entry_goes_on", 3),
     ("entry_arrives", 1),
-    ("repeat", 4), ("reuse_key", 1.5), ("minutes", 3), ("to_morning", 0.7), ("week", 0.06),
-)  # fmt: skip
+    ("repeat", 4),
+    ("reuse_key", 1.5),
+    ("minutes", 3),
+    ("to_morning", 0.7),
+    ("week", 0.06),
+)

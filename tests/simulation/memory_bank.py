@@ -79,9 +79,8 @@ class Rails:
         for row in book.draft.rows_of(RailSettlement):
             until = self._closing
             self.payments = [
-                p for p in self.payments
-                if p[0] != row.rail or et_date(p[1]) != row.settles_on or p[1] > until
-            ]  # fmt: skip
+                p for p in self.payments if p[0] != row.rail or et_date(p[1]) != row.settles_on or p[1] > until
+            ]
         if book.role == "house":
             self._learn_of_house(book)
 
@@ -131,16 +130,21 @@ class Seen:
             if row.type in {"FEE", "CREDIT", "GENERIC"}:
                 told = msgspec.json.decode(row.details)
                 known[row.activity_id] = BankBooking(
-                    row.activity_id, row.pocket_id, row.journal_no, kinds[row.journal_no],
-                    row.type, row.direction, row.amount, told.get("cause"), is_corrected=False,
-                )  # fmt: skip
+                    row.activity_id,
+                    row.pocket_id,
+                    row.journal_no,
+                    kinds[row.journal_no],
+                    row.type,
+                    row.direction,
+                    row.amount,
+                    told.get("cause"),
+                    is_corrected=False,
+                )
 
     def _learn_wires(self, known, book):
         """Wires as their rows stand now, and which of them has come back."""
         for wire in book.draft.rows_of(WireRow):
-            known[wire.wire_id] = ReferencedWire(
-                wire, returned=False, booked_journal_no=wire.journal_no
-            )
+            known[wire.wire_id] = ReferencedWire(wire, returned=False, booked_journal_no=wire.journal_no)
             if wire.original_wire_id is not None:
                 original = known[wire.original_wire_id]
                 known[wire.original_wire_id] = original._replace(returned=True)
@@ -169,13 +173,7 @@ class MemoryBank:
         self._ctx = None
         no_pool: Any = None  # planning asks no database
         self._engine = Engine(
-            no_pool,
-            market=market,
-            calendars=calendars,
-            terms=terms,
-            seed=seed,
-            references={},
-            test_clock=True,
+            no_pool, market=market, calendars=calendars, terms=terms, seed=seed, references={}, test_clock=True
         )
 
     # -- commands -----------------------------------------------------------------------
@@ -206,17 +204,22 @@ class MemoryBank:
         """The context of this instant; prices looked up at it are kept while it lasts."""
         if self._ctx is None or self._ctx.now != self.now:
             self._ctx = Context(
-                now=self.now, market=self.market, calendars=self.calendars, terms=self.terms,
-                seed=self.seed,
-            )  # fmt: skip
+                now=self.now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed
+            )
         return self._ctx
 
     def _new_head(self, customer_id, ctx):
         if customer_id not in self.books:
             self.books[customer_id] = Book(
-                customer_id=customer_id, version=0, journal_no=0, event_no=0, account_no=0,
-                booked_at=ctx.now, business_date=ctx.business_date, chain=b"",
-            )  # fmt: skip
+                customer_id=customer_id,
+                version=0,
+                journal_no=0,
+                event_no=0,
+                account_no=0,
+                booked_at=ctx.now,
+                business_date=ctx.business_date,
+                chain=b"",
+            )
 
     def _write(self, book):
         was_due = book.due_at
@@ -231,9 +234,11 @@ class MemoryBank:
             self.tables[kind] += made
         for row in book.draft.rows_of(CommandEntry):
             self.commands[row.customer_id, row.command_id] = {
-                "command_id": row.command_id, "request_hash": row.request_hash,
-                "accepted": row.accepted, "outcome": row.outcome,
-            }  # fmt: skip
+                "command_id": row.command_id,
+                "request_hash": row.request_hash,
+                "accepted": row.accepted,
+                "outcome": row.outcome,
+            }
         self._fold(book)
         self.seen.learn(book)
         self.under_way.learn(book)
@@ -314,15 +319,15 @@ class MemoryBank:
             day = book.business_date
             self.submit(
                 CloseHouseDay(
-                    caller="house", key=command_id("house-day", day.isoformat()),
-                    customers=(house,), day=day, blocks=self._blocks(day),
+                    caller="house",
+                    key=command_id("house-day", day.isoformat()),
+                    customers=(house,),
+                    day=day,
+                    blocks=self._blocks(day),
                     clearings=self.under_way.until(day, self.calendars.closes_at(day)),
                 )
-            )  # fmt: skip
+            )
 
     def _blocks(self, day):
         keys = sorted({block for block, _ in self.unsettled if block[0] <= day})
-        return tuple(
-            SettlementBlock(*key, self.unsettled[key, "units"], self.unsettled[key, "cents"])
-            for key in keys
-        )
+        return tuple(SettlementBlock(*key, self.unsettled[key, "units"], self.unsettled[key, "cents"]) for key in keys)

@@ -4,11 +4,7 @@ from uuid import UUID
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
-from billfold.payments.suspense.commands import (
-    AssignFromSuspense,
-    HoldInSuspense,
-    ReturnFromSuspense,
-)
+from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.ids import command_id, derive
 from billfold.treasury.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 
@@ -30,10 +26,15 @@ def hold(life):
     life.count += 1
     item_id = derive(b"life", command_id(CALLER, f"item:{life.count}"), 0)
     return life._make(
-        HoldInSuspense, (bank_customer_id(life.bank.seed),), item_id=item_id,
-        rail=life.random.choice(("WIRE", "ACH")), amount=life._cents(), reason="NO_ACCOUNT",
-        direction=life.random.choice(("CREDIT", "CREDIT", "DEBIT")), details={"to": "nobody"},
-    )  # fmt: skip
+        HoldInSuspense,
+        (bank_customer_id(life.bank.seed),),
+        item_id=item_id,
+        rail=life.random.choice(("WIRE", "ACH")),
+        amount=life._cents(),
+        reason="NO_ACCOUNT",
+        direction=life.random.choice(("CREDIT", "CREDIT", "DEBIT")),
+        details={"to": "nobody"},
+    )
 
 
 def give_back(life):
@@ -43,17 +44,18 @@ def give_back(life):
     item_id = life.random.choice(life.held)
     house = bank_customer_id(life.bank.seed)
     if life.random.random() < 0.5:
-        return life._make(
-            ReturnFromSuspense, (house,), item_id=item_id, reason="NO_ACCOUNT",
-            references=(item_id,),
-        )  # fmt: skip
+        return life._make(ReturnFromSuspense, (house,), item_id=item_id, reason="NO_ACCOUNT", references=(item_id,))
     place = life._pocket()
     if place is None:
         return None
     return life._make(
-        AssignFromSuspense, (house, place[0]), item_id=item_id, pocket_id=place[1],
-        portal_id=life.random.choice(life.portals[place[1]]), references=(item_id,),
-    )  # fmt: skip
+        AssignFromSuspense,
+        (house, place[0]),
+        item_id=item_id,
+        pocket_id=place[1],
+        portal_id=life.random.choice(life.portals[place[1]]),
+        references=(item_id,),
+    )
 
 
 def give(life):
@@ -63,13 +65,16 @@ def give(life):
     kind = life.random.choice(("CASH_BACK", "PROMOTION", "ADJUSTMENT", "DEBIT"))
     if kind == "DEBIT":
         return life._make(
-            AdjustPocket, place[:1], pocket_id=place[1], direction="DEBIT",
-            amount=life._payable(place), description="an adjustment",
-        )  # fmt: skip
+            AdjustPocket,
+            place[:1],
+            pocket_id=place[1],
+            direction="DEBIT",
+            amount=life._payable(place),
+            description="an adjustment",
+        )
     return life._make(
-        GiveCredit, place[:1], pocket_id=place[1], amount=life._cents(), credit_type=kind,
-        description="a credit",
-    )  # fmt: skip
+        GiveCredit, place[:1], pocket_id=place[1], amount=life._cents(), credit_type=kind, description="a credit"
+    )
 
 
 def correct(life):
@@ -82,9 +87,8 @@ def correct(life):
             return life._transfer(life.doomed[-1][0], life._pocket(), amount=lambda _: None)
     place, activity_id = life.doomed.pop()
     return life._make(
-        CorrectBooking, place[:1], activity_id=activity_id, description="a mistake",
-        references=(activity_id,),
-    )  # fmt: skip
+        CorrectBooking, place[:1], activity_id=activity_id, description="a mistake", references=(activity_id,)
+    )
 
 
 def bills_come(life):
@@ -94,11 +98,17 @@ def bills_come(life):
     weeks, today = life.random.choice((4, 13, 26)), life.bank.books[place[0]].business_date
     bill = life.bank.market.on_the_run(weeks, today)
     return life._make(
-        ReceiveBills, place[:1], transfer_id=_bills_id(life),
-        pocket_id=place[1], cusip=bill.cusip, units=life.random.randint(1, 5_000),
-        counterparty_name="Elsewhere", counterparty_account="1", acquired_on=life.random.choice(
-            (None, bill.first_issue)), cost_cents=life.random.choice((None, 1, 9_900_00)),
-    )  # fmt: skip
+        ReceiveBills,
+        place[:1],
+        transfer_id=_bills_id(life),
+        pocket_id=place[1],
+        cusip=bill.cusip,
+        units=life.random.randint(1, 5_000),
+        counterparty_name="Elsewhere",
+        counterparty_account="1",
+        acquired_on=life.random.choice((None, bill.first_issue)),
+        cost_cents=life.random.choice((None, 1, 9_900_00)),
+    )
 
 
 def bills_go(life):
@@ -109,18 +119,26 @@ def bills_go(life):
     if life.leaving and life.random.random() < 0.5:
         customer, transfer_id = life.leaving.pop()
         return life._make(
-            EndDelivery, (customer,), transfer_id=transfer_id, references=(transfer_id,),
+            EndDelivery,
+            (customer,),
+            transfer_id=transfer_id,
+            references=(transfer_id,),
             reason=life.random.choice((None, "UNKNOWN")),
-        )  # fmt: skip
+        )
     held = life.bank.books[place[0]].pockets[place[1]].positions()
     if not held:
         return None
     cusip, units = life.random.choice(held)
     return life._make(
-        DeliverBills, place[:1], transfer_id=_bills_id(life),
-        pocket_id=place[1], cusip=cusip, units=life.random.randint(1, units + 1),
-        counterparty_name="Elsewhere", counterparty_account="1",
-    )  # fmt: skip
+        DeliverBills,
+        place[:1],
+        transfer_id=_bills_id(life),
+        pocket_id=place[1],
+        cusip=cusip,
+        units=life.random.randint(1, units + 1),
+        counterparty_name="Elsewhere",
+        counterparty_account="1",
+    )
 
 
 def _bills_id(life):
@@ -129,6 +147,10 @@ def _bills_id(life):
 
 
 OPERATING = {
-    "hold": hold, "give_back": give_back, "give": give, "correct": correct,
-    "bills_come": bills_come, "bills_go": bills_go,
-}  # fmt: skip
+    "hold": hold,
+    "give_back": give_back,
+    "give": give,
+    "correct": correct,
+    "bills_come": bills_come,
+    "bills_go": bills_go,
+}

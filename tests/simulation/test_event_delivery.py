@@ -89,9 +89,14 @@ async def test_a_receiver_sees_everything_once_though_the_worker_is_killed(marke
     async with opened(market_dsn, tmp_path) as (bank, workers), receiving() as receiver:
         receiver.script = assassin = Assassin(workers, receiver)
         await subscriptions.create_subscription(
-            bank.pool, bank.vault, SubscriptionOwner(PARTNER), url=receiver.url, events=PARTNER_KINDS,
-            shared_secret=SECRET, now=wall_now(),
-        )  # fmt: skip
+            bank.pool,
+            bank.vault,
+            SubscriptionOwner(PARTNER),
+            url=receiver.url,
+            events=PARTNER_KINDS,
+            shared_secret=SECRET,
+            now=wall_now(),
+        )
         workers.start()
         await busy_week(bank)
         last = await all_told(bank, receiver)

@@ -66,17 +66,18 @@ class Programs:
         return Settings(state_dir=self.state_dir, database_url=self.dsn)
 
     def start(self, name):
-        environment = Wiring(
-            {k: v for k, v in os.environ.items() if not k.startswith("BILLFOLD_")}
-        ).environment(
-            self.settings(), self.dsn, port=self.port, http_port=self.http_port,
-            log_level="WARNING",
-        )  # fmt: skip
+        environment = Wiring({k: v for k, v in os.environ.items() if not k.startswith("BILLFOLD_")}).environment(
+            self.settings(), self.dsn, port=self.port, http_port=self.http_port, log_level="WARNING"
+        )
         with (self.state_dir / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*Wiring({}).program(), name], env=environment, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+                [*Wiring({}).program(), name],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def kill(self, name, *, whole):
         """End one without warning and start it again.
@@ -122,10 +123,7 @@ class Programs:
 
     def logs(self):
         """The end of what both programs had to say."""
-        return {
-            name: (self.state_dir / f"{name}.log").read_text(errors="replace")[-2000:]
-            for name in self.processes
-        }
+        return {name: (self.state_dir / f"{name}.log").read_text(errors="replace")[-2000:] for name in self.processes}
 
     def _start_postgres(self):
         return embedded_postgres.start(self.state_dir)
@@ -150,9 +148,11 @@ class Client:
         self.stopping = False
         tls = ssl.create_default_context(cafile=str(programs.state_dir / "tls" / "ca.pem"))
         self._http = httpx.AsyncClient(
-            base_url=f"https://localhost:{programs.port}", verify=tls, timeout=5.0,
+            base_url=f"https://localhost:{programs.port}",
+            verify=tls,
+            timeout=5.0,
             headers={"host": f"{partner.slug}.localhost"},
-        )  # fmt: skip
+        )
 
     async def line(self):
         """Pay again and again; nothing that has no answer yet is given up."""
@@ -170,10 +170,7 @@ class Client:
             "type": "INTERNAL_REALLOCATION",
             "from_account": {"id": str(origin), "type": "SERVICE_ACCOUNT"},
             "to_account": {"id": str(there), "type": "SERVICE_ACCOUNT"},
-            "amount": {
-                "type": "REQUESTED_AMOUNT",
-                "amount_usdc": self.random.randint(10, 2_000) * 100,
-            },
+            "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": self.random.randint(10, 2_000) * 100},
             "async_mode": self.random.random() < 0.2,
         }
         return msgspec.json.encode(body)
@@ -224,26 +221,40 @@ async def new_customer(bank, partner):
     common: dict[str, Any] = {"caller": "test", "customers": (customer,)}
     await bank.engine.submit(
         EnrolCustomer(
-            key=ids.new(), partner_id=partner.partner_id, role="customer", type="BUSINESS",
-            name="Somebody", profile={}, **common,
+            key=ids.new(),
+            partner_id=partner.partner_id,
+            role="customer",
+            type="BUSINESS",
+            name="Somebody",
+            profile={},
+            **common,
         )
-    )  # fmt: skip
+    )
     pockets = []
     for weeks in (4, 26):
         opened = await bank.engine.submit(
             OpenPocket(
-                key=ids.new(), partner_id=partner.partner_id, name="A pocket",
-                deposit_weeks=weeks, reinvestment_weeks=weeks, **common,
+                key=ids.new(),
+                partner_id=partner.partner_id,
+                name="A pocket",
+                deposit_weeks=weeks,
+                reinvestment_weeks=weeks,
+                **common,
             )
-        )  # fmt: skip
+        )
         pocket, portal = opened.outcome["pocket_id"], opened.outcome["portal_id"]
         await bank.engine.submit(
             ReceiveMoney(
-                key=ids.new(), rail=Rail.WIRE, portal_id=UUID(portal),
-                pocket_id=UUID(pocket), amount=500_000_00,
-                description="a wire", details={}, **common,
+                key=ids.new(),
+                rail=Rail.WIRE,
+                portal_id=UUID(portal),
+                pocket_id=UUID(pocket),
+                amount=500_000_00,
+                description="a wire",
+                details={},
+                **common,
             )
-        )  # fmt: skip
+        )
         pockets.append(pocket)
     return pockets
 
@@ -341,9 +352,7 @@ async def must_have_happened_once(programs, client):
     happened = [row["key"] for row in rows]
     assert len(happened) == len(set(happened))
     assert set(happened) <= client.sent
-    assert {row["key"]: row["id"] for row in rows if row["key"] in client.acknowledged} == (
-        client.acknowledged
-    )
+    assert {row["key"]: row["id"] for row in rows if row["key"] in client.acknowledged} == (client.acknowledged)
     transfers = await conn.fetch("SELECT transfer_id::text FROM transfer")
     assert sorted(row[0] for row in transfers) == sorted(row["id"] for row in rows)
     assert len(client.acknowledged) > 2 * KILLS

@@ -92,14 +92,18 @@ class Street:
         fed, day = SimulatedFed(OURS), fedwire_day(self.bank, now)
         file = [
             fed.payment(
-                f"{self.nth}:{n}", now, day, account_number=account, amount=1_00 + n,
-                sender_name="Acme", sender_account_number=None, sender_routing_number=None,
+                f"{self.nth}:{n}",
+                now,
+                day,
+                account_number=account,
+                amount=1_00 + n,
+                sender_name="Acme",
+                sender_account_number=None,
+                sender_routing_number=None,
             )
             for n, account in enumerate([self.anna.account] * (IN_A_FILE - 1) + ["999999999999"])
-        ]  # fmt: skip
-        self.paid_in += [
-            each.message.uetr for each in file if isinstance(each.message, CreditTransfer)
         ]
+        self.paid_in += [each.message.uetr for each in file if isinstance(each.message, CreditTransfer)]
         content = FedwireXmlFormat().write(file, "incoming")
         await self.bank.rails.wire.network_side().transmit(f"in-{self.nth}.xml", content)
 
@@ -109,19 +113,28 @@ class Street:
         amounts = (50_00, 9_000_000_00, 20_00, 30_00)
         entries = tuple(
             Entry(
-                code=code, routing_number=OURS, account_number=account, amount=cents,
-                name="SOMEBODY", trace=f"{THEIRS}{self.nth * 10 + n:07}",
+                code=code,
+                routing_number=OURS,
+                account_number=account,
+                amount=cents,
+                name="SOMEBODY",
+                trace=f"{THEIRS}{self.nth * 10 + n:07}",
             )
             for n, (code, account, cents) in enumerate(zip(codes, accounts, amounts, strict=True))
-        )  # fmt: skip
+        )
         batch = Batch(
-            number=1, company="ACME", company_id="9000000001", entry_class="PPD",
-            purpose="PAYMENT", effective_on=FRIDAY, bank=THEIRS, entries=entries,
-        )  # fmt: skip
+            number=1,
+            company="ACME",
+            company_id="9000000001",
+            entry_class="PPD",
+            purpose="PAYMENT",
+            effective_on=FRIDAY,
+            bank=THEIRS,
+            entries=entries,
+        )
         file = AchFile(
-            destination=OURS, origin="061000146", modifier="A", batches=(batch,),
-            created_at=datetime(2025, 6, 2, 9),
-        )  # fmt: skip
+            destination=OURS, origin="061000146", modifier="A", batches=(batch,), created_at=datetime(2025, 6, 2, 9)
+        )
         await self.bank.rails.ach.network_side().transmit(f"in-{self.nth}.ach", write_file(file))
 
     async def pass_time(self, by):
@@ -141,12 +154,8 @@ class Street:
     def messages(self):
         """How often each wire was told to Fedwire, by its UETR and kind."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".xml")]
-        sent = [
-            wire.message for raw in files for _, wire in FedwireXmlFormat().read(raw, "outgoing")
-        ]
-        return Counter(
-            each.uetr if isinstance(each, CreditTransfer) else each.original.uetr for each in sent
-        )
+        sent = [wire.message for raw in files for _, wire in FedwireXmlFormat().read(raw, "outgoing")]
+        return Counter(each.uetr if isinstance(each, CreditTransfer) else each.original.uetr for each in sent)
 
     def traces(self):
         """How often each number is in the files we handed over."""
@@ -216,9 +225,7 @@ async def must_have_happened_once(bank, street):
     told = street.messages()
     assert set(told.values()) == {1}
     nobodys = set(street.paid_in) - set(to_anna)
-    assert told.keys() == {
-        row["uetr"] for row in rows if row["direction"] == "OUTGOING"
-    } | nobodys  # fmt: skip
+    assert told.keys() == {row["uetr"] for row in rows if row["direction"] == "OUTGOING"} | nobodys
     await entries_must_have_happened_once(bank, street)
     assert not list(Path(street.folder).glob("rails/*/inbox/[!.]*"))
     waiting = await bank.pool.fetchval("SELECT count(*) FROM rail_file WHERE done_at IS NULL")

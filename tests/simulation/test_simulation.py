@@ -15,13 +15,7 @@ from tests.support.whole_bank import SEED, close_bank, open_bank
 from billfold.accounts.pockets.types import PocketSnapshot
 from billfold.bills.rules.market import Market
 from billfold.bills.types import BillSettlement
-from billfold.ledger.book.rows import (
-    EventEntry,
-    JournalEntry,
-    Posting,
-    TradeEntry,
-    TransactionEntry,
-)
+from billfold.ledger.book.rows import EventEntry, JournalEntry, Posting, TradeEntry, TransactionEntry
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.payments.clearing.types import RailSettlement
@@ -38,9 +32,11 @@ THROUGH_POSTGRES = 5_000
 LOOK_EVERY = 2_500
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
 TERMS = BankPolicy(
-    aum_fee_bps=Settings().aum_fee_bps, routing_number=Settings().bank_routing_number,
-    ach_credit_hold_days=2, screening=SimulatedScreening(),
-)  # fmt: skip
+    aum_fee_bps=Settings().aum_fee_bps,
+    routing_number=Settings().bank_routing_number,
+    ach_credit_hold_days=2,
+    screening=SimulatedScreening(),
+)
 
 
 @pytest.fixture
@@ -76,18 +72,24 @@ def test_everything_stays_whole_when_a_bank_lives_through_a_hundred_thousand_ste
     assert {"Shortfall carried", "Shortfall repaid", "Correction", "Adjustment"} <= {
         row.title for row in life.bank.tables[TransactionEntry]
     }
-    assert {"replayed", "idempotency-key-reused", "COMPLETED", "REJECTED", "PENDING"} <= set(
-        life.outcomes
-    )
+    assert {"replayed", "idempotency-key-reused", "COMPLETED", "REJECTED", "PENDING"} <= set(life.outcomes)
     assert {row.kind for row in life.bank.tables[JournalEntry]} == {
-        "adjustment", "clearing", "custody", "deposit",
-        "ach", "fee", "invest", "maturity", "on_us", "payment", "return", "settlement",
+        "adjustment",
+        "clearing",
+        "custody",
+        "deposit",
+        "ach",
+        "fee",
+        "invest",
+        "maturity",
+        "on_us",
+        "payment",
+        "return",
+        "settlement",
         "suspense",
-    }  # fmt: skip
+    }
     kinds = {row.activity for row in life.bank.tables[TradeEntry]}
-    assert kinds == {
-        "BUY", "SELL", "MATURITY", "SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER",
-    }  # fmt: skip
+    assert kinds == {"BUY", "SELL", "MATURITY", "SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER"}
 
 
 async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(life, market_dsn):
@@ -98,9 +100,15 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
     bank.job_runners = {}  # who would answer from outside speaks in this life
     # Two engines on one database, each with books that the other has made stale.
     other = Engine(
-        bank.pool, market=bank.market, calendars=bank.calendars, terms=TERMS, seed=SEED,
-        test_clock=True, references=bank.engine.references, lanes=1,
-    )  # fmt: skip
+        bank.pool,
+        market=bank.market,
+        calendars=bank.calendars,
+        terms=TERMS,
+        seed=SEED,
+        test_clock=True,
+        references=bank.engine.references,
+        lanes=1,
+    )
     await other.start()
     engines = [bank.engine, other]
     for number, (step, answer) in enumerate(lived):
@@ -140,11 +148,17 @@ async def must_be_the_same(conn: asyncpg.Connection, bank):
     )
     assert {row["customer_id"]: tuple(row)[1:] for row in heads} == {
         customer_id: (
-            book.version, book.journal_no, book.event_no, book.account_no, book.booked_at,
-            book.business_date, book.due_at, book.chain,
+            book.version,
+            book.journal_no,
+            book.event_no,
+            book.account_no,
+            book.booked_at,
+            book.business_date,
+            book.due_at,
+            book.chain,
         )
         for customer_id, book in bank.books.items()
-    }  # fmt: skip
+    }
     accounts = await conn.fetch("SELECT customer_id, account_no, debits, credits FROM account")
     assert {tuple(row) for row in accounts} == {
         (*key, balance.debits, balance.credits) for key, balance in bank.balances.items()
@@ -152,10 +166,15 @@ async def must_be_the_same(conn: asyncpg.Connection, bank):
     links = await conn.fetch("SELECT * FROM link")
     assert {tuple(row) for row in links} == set(bank.links.values())
     for kind, order in (
-        (TransactionEntry, (0, 2, 3)), (TradeEntry, (0, 2, 3)), (Posting, (0, 1, 2)),
-        (EventEntry, (0, 1)), (JournalEntry, (0, 1)), (PocketSnapshot, (0, 1, 2)),
-        (BillSettlement, (0, 1, 2, 3, 4)), (RailSettlement, (0, 1)),
-    ):  # fmt: skip
+        (TransactionEntry, (0, 2, 3)),
+        (TradeEntry, (0, 2, 3)),
+        (Posting, (0, 1, 2)),
+        (EventEntry, (0, 1)),
+        (JournalEntry, (0, 1)),
+        (PocketSnapshot, (0, 1, 2)),
+        (BillSettlement, (0, 1, 2, 3, 4)),
+        (RailSettlement, (0, 1)),
+    ):
         # The database adds a column or two of its own.
         columns = ", ".join(kind.__struct_fields__)
         rows = [tuple(row) for row in await conn.fetch(f"SELECT {columns} FROM {kind.table}")]

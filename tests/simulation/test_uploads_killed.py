@@ -27,9 +27,8 @@ async def anna(market_dsn, tmp_path):
     partner = await new_partner(bank)
     customer = Customer(bank, "Anna")
     await customer.do(
-        EnrolCustomer, partner_id=partner.partner_id, role="customer", type="BUSINESS",
-        name="Anna", profile={},
-    )  # fmt: skip
+        EnrolCustomer, partner_id=partner.partner_id, role="customer", type="BUSINESS", name="Anna", profile={}
+    )
     app = lend_partner_app(bank)
     client = PartnerClient(app, partner)
     yield customer, client
@@ -38,9 +37,7 @@ async def anna(market_dsn, tmp_path):
     await close_bank(bank)
 
 
-async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(
-    anna, market_dsn, tmp_path
-):
+async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna, market_dsn, tmp_path):
     customer, client = anna
     bank = customer.bank
     path = f"/api/v1/customers/{customer.id}/documents/{PROOF}/file/"

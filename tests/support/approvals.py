@@ -68,17 +68,13 @@ def path_of(request):
 async def decide(customer_desk, request, status="APPROVED", *, answers=200, **fields):
     """Return the answer to a decision about a request."""
     path = f"{path_of(request)}status/"
-    return (
-        await customer_desk.ask("PATCH", path, {"status": status, **fields}, status=answers)
-    ).json()
+    return (await customer_desk.ask("PATCH", path, {"status": status, **fields}, status=answers)).json()
 
 
 async def refused(customer_desk, request, code, *, answers, status="APPROVED", **fields):
     """Check that a decision is refused with a problem of this code."""
     body = {"status": status, **fields}
-    await customer_desk.refused(
-        "PATCH", f"{path_of(request)}status/", body, status=answers, code=code
-    )
+    await customer_desk.refused("PATCH", f"{path_of(request)}status/", body, status=answers, code=code)
 
 
 async def ask_step_up(customer_desk):
@@ -91,8 +87,7 @@ async def ask_for_two(customer_desk):
     """Let all that waits need two voices, as by a rule."""
     async with _by_operator(customer_desk) as audited_action:
         changed = await audited_action.conn.fetch(
-            "UPDATE transfer_request SET terms = json_build_object('required', 2)"
-            " WHERE status = 'PENDING' RETURNING *"
+            "UPDATE transfer_request SET terms = json_build_object('required', 2) WHERE status = 'PENDING' RETURNING *"
         )
         record_checksums(audited_action, "transfer_request", changed)
 
@@ -100,9 +95,14 @@ async def ask_for_two(customer_desk):
 def _by_operator(customer_desk):
     customer = UUID(customer_desk.team.customer)
     return audit_record.audited(
-        customer_desk.bank.pool, customer_desk.bank.vault, customer, Origin.operator(), "customer.updated",
-        resource=("customer", customer), now=wall_now(),
-    )  # fmt: skip
+        customer_desk.bank.pool,
+        customer_desk.bank.vault,
+        customer,
+        Origin.operator(),
+        "customer.updated",
+        resource=("customer", customer),
+        now=wall_now(),
+    )
 
 
 async def member_id_of(customer_desk):
@@ -110,18 +110,17 @@ async def member_id_of(customer_desk):
     return str(
         await customer_desk.bank.pool.fetchval(
             "SELECT member_id FROM membership WHERE customer_id = $1::uuid AND user_id = $2",
-            customer_desk.team.customer, customer_desk.team.user_id,
+            customer_desk.team.customer,
+            customer_desk.team.user_id,
         )
-    )  # fmt: skip
+    )
 
 
 async def counterparty(customer_world, customer, to):
     """Link a Pocket of somebody else as a counterparty; return its id."""
     portal = (await customer_world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
     name = {"type": "business", "business_name": "Contoso"}
-    body = {
-        "type": "on_us", "counterparty_name": name, "account_number": portal["network_address"]
-    }  # fmt: skip
+    body = {"type": "on_us", "counterparty_name": name, "account_number": portal["network_address"]}
     return (await customer_world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
 
 
@@ -143,15 +142,25 @@ def wire(origin, cents, to, **fields):
 async def wire_counterparty(customer_desk, *, kind="wire", verification="pre_verified"):
     """Link an account of another bank, or a wallet; return its id."""
     details = {
-        "routing_number": "121182904", "identifier": "5647772655",
-        "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
-                    "state": "NV", "country": "US"},
-    }  # fmt: skip
+        "routing_number": "121182904",
+        "identifier": "5647772655",
+        "address": {
+            "street_address": "1 Main St",
+            "city": "Reno",
+            "postal_code": "89501",
+            "state": "NV",
+            "country": "US",
+        },
+    }
     answer = await customer_desk.bank.engine.submit(
         AddCounterparty(
-            caller="test", key=ids.new(), customers=(UUID(customer_desk.team.customer),), type=kind,
+            caller="test",
+            key=ids.new(),
+            customers=(UUID(customer_desk.team.customer),),
+            type=kind,
             counterparty_name={"type": "business", "business_name": "Contoso"},
-            details=details, verification=verification,
+            details=details,
+            verification=verification,
         )
-    )  # fmt: skip
+    )
     return answer.outcome["counterparty_id"]

@@ -39,9 +39,7 @@ class Team:
     scopes: tuple[str, ...] = field(default=EVERYTHING)
 
 
-async def join(
-    bank, customer, *, role="ADMIN", client_id="books", scopes=EVERYTHING, profile="documented"
-):
+async def join(bank, customer, *, role="ADMIN", client_id="books", scopes=EVERYTHING, profile="documented"):
     """Make a new person a member of a customer; register the client when it is not there."""
     async with bank.pool.acquire() as conn:
         if await clients.find_client(conn, client_id) is None:
@@ -53,10 +51,14 @@ async def join(
 async def token_for(bank, team, *, scopes=None, key=SPA, age=timedelta(0)):
     """Return an access token, bound to `key` or a bearer's; `age` says how old it is."""
     text = await access_tokens.issue_access(
-        bank.pool, client_id=team.client_id, customer_id=UUID(team.customer),
-        scopes=team.scopes if scopes is None else scopes, now=wall_now() - age,
-        user_id=team.user_id, jkt=None if key is None else key.thumbprint,
-    )  # fmt: skip
+        bank.pool,
+        client_id=team.client_id,
+        customer_id=UUID(team.customer),
+        scopes=team.scopes if scopes is None else scopes,
+        now=wall_now() - age,
+        user_id=team.user_id,
+        jkt=None if key is None else key.thumbprint,
+    )
     return Token(text, key)
 
 
@@ -68,8 +70,7 @@ class MemberDesk(PartnerApi):
         self.base = bank.settings.customer_origin
         self.clock = ClockStepper(bank)
         self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(customer_app, raise_app_exceptions=False),
-            base_url=self.base,
+            transport=httpx.ASGITransport(customer_app, raise_app_exceptions=False), base_url=self.base
         )
 
     @override
@@ -93,9 +94,7 @@ class MemberDesk(PartnerApi):
             sent["idempotency-key"] = str(key)
         query = query_of(filters)
         url = path + (f"?{query}" if query else "")
-        return await self.http.request(
-            method, url, content=json_of(body), headers=sent | (headers or {})
-        )
+        return await self.http.request(method, url, content=json_of(body), headers=sent | (headers or {}))
 
     @override
     async def ask(self, method, path, body=b"", *, status, **options):

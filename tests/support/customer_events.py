@@ -11,9 +11,15 @@ async def tell(customer_desk, kind="FUNDS_RECEIVED", *, title="Money arrived", *
     bank = customer_desk.bank
     async with bank.pool.acquire() as conn, conn.transaction():
         return await notification_notify.notify(
-            conn, bank.vault, UUID(customer_desk.team.customer), kind,
-            title=title, description="A wire of $1.00.", now=wall_now(), **fields,
-        )  # fmt: skip
+            conn,
+            bank.vault,
+            UUID(customer_desk.team.customer),
+            kind,
+            title=title,
+            description="A wire of $1.00.",
+            now=wall_now(),
+            **fields,
+        )
 
 
 async def member_id_of(customer_desk):

@@ -29,20 +29,15 @@ async def report_of(conn, *checks: Check):
 async def undetected(conn, table, *checks: Check, where="true", undetectable=()):
     """Damage every column of a row, delete it, double it; return what the checks did not name."""
     types = dict(await conn.fetch(COLUMNS, table))
-    before = await conn.fetchrow(
-        f"SELECT ctid::text AS place, * FROM {table} WHERE {where} ORDER BY 1 LIMIT 1"
-    )
+    before = await conn.fetchrow(f"SELECT ctid::text AS place, * FROM {table} WHERE {where} ORDER BY 1 LIMIT 1")
     assert before is not None, (table, where)
     damages = {
         "deleted": f"DELETE FROM {table} WHERE ctid = $1::text::tid RETURNING *",
-        "twice": f"INSERT INTO {table} SELECT * FROM {table} WHERE ctid = $1::text::tid"
-        " RETURNING *",
+        "twice": f"INSERT INTO {table} SELECT * FROM {table} WHERE ctid = $1::text::tid RETURNING *",
     }
     for column, kind in types.items():
         change = OTHERWISE.get((table, column)) or (CHANGES | LISTS)[kind].format(c=column)
-        damages[column] = (
-            f"UPDATE {table} SET {column} = {change} WHERE ctid = $1::text::tid RETURNING *"
-        )
+        damages[column] = f"UPDATE {table} SET {column} = {change} WHERE ctid = $1::text::tid RETURNING *"
     missed = []
     for what, damage in damages.items():
         if what in undetectable:
@@ -60,6 +55,4 @@ async def undetected(conn, table, *checks: Check, where="true", undetectable=())
 
 def _is_one(key, *rows):
     """Is this the key of one of the rows?"""
-    return any(
-        set(key) <= set(row.keys()) and same_key(key, row) for row in rows if row is not None
-    )
+    return any(set(key) <= set(row.keys()) and same_key(key, row) for row in rows if row is not None)

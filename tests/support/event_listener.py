@@ -17,13 +17,21 @@ class Listener:
         self._text = ""
         self.status = 0
         self.scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET",
-            "scheme": "https", "path": "/api/v1/events/stream/",
-            "raw_path": b"/api/v1/events/stream/", "query_string": query.encode(),
-            "root_path": "", "client": ("127.0.0.1", 1), "server": (host, 443), "state": {},
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "GET",
+            "scheme": "https",
+            "path": "/api/v1/events/stream/",
+            "raw_path": b"/api/v1/events/stream/",
+            "query_string": query.encode(),
+            "root_path": "",
+            "client": ("127.0.0.1", 1),
+            "server": (host, 443),
+            "state": {},
             "headers": [(b"host", host.encode())]
             + [(name.encode(), value.encode()) for name, value in headers.items()],
-        }  # fmt: skip
+        }
 
     async def __aenter__(self):
         self._task = asyncio.create_task(self._app(self.scope, self._receive, self._send))

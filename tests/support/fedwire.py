@@ -45,9 +45,7 @@ class Fedwire:
 
     async def drop(self, name, *wires):
         """Put a file into the inbox, raw or of these messages, and let it be taken."""
-        raw = (
-            wires[0] if isinstance(wires[0], bytes) else FedwireXmlFormat().write(wires, "incoming")
-        )
+        raw = wires[0] if isinstance(wires[0], bytes) else FedwireXmlFormat().write(wires, "incoming")
         inbox = self.folder / "inbox"
         inbox.mkdir(parents=True, exist_ok=True)
         (inbox / name).write_bytes(raw)
@@ -74,9 +72,15 @@ class Fedwire:
     async def payment(self, named, account_number, cents=5_00):
         now = await self.bank.now()
         return self.fed.payment(
-            named, now, fedwire_day(self.bank, now), account_number=account_number, amount=cents,
-            sender_name="Acme", sender_account_number="77", sender_routing_number=None,
-        )  # fmt: skip
+            named,
+            now,
+            fedwire_day(self.bank, now),
+            account_number=account_number,
+            amount=cents,
+            sender_name="Acme",
+            sender_account_number="77",
+            sender_routing_number=None,
+        )
 
     async def status(self, wire_id, code=None):
         message = await self.message(wire_id)
@@ -119,12 +123,9 @@ class Fedwire:
     async def second_pocket(self, holder):
         """Another Pocket of the same customer; return it as a holder of its own."""
         opened = await self.do(
-            holder, OpenPocket, partner_id=PARTNER, name="Second", deposit_weeks=4,
-            reinvestment_weeks=4,
-        )  # fmt: skip
-        return Holder(
-            self.bank, holder.customer_id, UUID(opened["pocket_id"]), UUID(opened["portal_id"])
+            holder, OpenPocket, partner_id=PARTNER, name="Second", deposit_weeks=4, reinvestment_weeks=4
         )
+        return Holder(self.bank, holder.customer_id, UUID(opened["pocket_id"]), UUID(opened["portal_id"]))
 
     async def close(self, holder):
         await self.do(holder, UpdatePocket, pocket_id=holder.pocket_id, close_for="NO_LONGER_USED")
@@ -135,20 +136,28 @@ class Fedwire:
     async def assign(self, item_id, holder):
         await self.bank.engine.submit(
             AssignFromSuspense(
-                caller="test", key=ids.new(), item_id=item_id, portal_id=holder.portal_id,
+                caller="test",
+                key=ids.new(),
+                item_id=item_id,
+                portal_id=holder.portal_id,
                 customers=(bank_customer_id(self.bank.seed), holder.customer_id),
-                pocket_id=holder.pocket_id, references=(item_id,),
+                pocket_id=holder.pocket_id,
+                references=(item_id,),
             )
-        )  # fmt: skip
+        )
 
     async def return_payment(self, item_id):
         """Return what is held, as the operator does, and let our files go."""
         await self.bank.engine.submit(
             ReturnFromSuspense(
-                caller="test", key=ids.new(), customers=(bank_customer_id(self.bank.seed),),
-                item_id=item_id, reason="AC04", references=(item_id,),
+                caller="test",
+                key=ids.new(),
+                customers=(bank_customer_id(self.bank.seed),),
+                item_id=item_id,
+                reason="AC04",
+                references=(item_id,),
             )
-        )  # fmt: skip
+        )
         await self.clock.advance(timedelta(0))
 
     async def do(self, holder, kind, **fields):
@@ -157,9 +166,16 @@ class Fedwire:
 
     async def wires(self, holder):
         return await list_wires(
-            self.bank.pool, "customer_id", holder.customer_id, pocket_id=None, customer_id=None,
-            direction=None, after=None, descending=True, limit=100,
-        )  # fmt: skip
+            self.bank.pool,
+            "customer_id",
+            holder.customer_id,
+            pocket_id=None,
+            customer_id=None,
+            direction=None,
+            after=None,
+            descending=True,
+            limit=100,
+        )
 
     async def held(self):
         return await suspense_store.list_items(self.bank.pool, status=SuspenseStatus.HELD)
@@ -176,8 +192,13 @@ class Fedwire:
 def file_of_a_payment(named, account_number, cents=5_00):
     """What a file says that brings one payment to a bank of the usual settings."""
     wire = SimulatedFed("061199992").payment(
-        named, datetime(2025, 6, 2, 13, tzinfo=UTC), date(2025, 6, 2),
-        account_number=account_number, amount=cents, sender_name="Acme",
-        sender_account_number=None, sender_routing_number=None,
-    )  # fmt: skip
+        named,
+        datetime(2025, 6, 2, 13, tzinfo=UTC),
+        date(2025, 6, 2),
+        account_number=account_number,
+        amount=cents,
+        sender_name="Acme",
+        sender_account_number=None,
+        sender_routing_number=None,
+    )
     return FedwireXmlFormat().write([wire], "incoming")

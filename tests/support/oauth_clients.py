@@ -65,9 +65,11 @@ SPA = new_key()
 async def program(conn, client_id="books", *, keys=("ES256",), **changed):
     """Return a registered client with keys; `fapi2` unless something else is said."""
     fields = {
-        "name": "Books", "scopes": SCOPES, "redirect_uris": (REDIRECT,),
+        "name": "Books",
+        "scopes": SCOPES,
+        "redirect_uris": (REDIRECT,),
         "post_logout_redirect_uris": ("https://books.example/bye",),
-    } | changed  # fmt: skip
+    } | changed
     new = NewClient(**fields)
     made = await clients.register_client(conn, new, now=wall_now(), client_id=client_id)
     for each in keys:
@@ -89,9 +91,12 @@ def hash_of(token):
 def proof(method, url, *, key=SPA, token=None, header=None, **changed):
     """Return a DPoP proof; a claim or header member that is None is left out."""
     claims = {
-        "jti": str(ids.new()), "htm": method, "htu": url, "iat": int(time.time()),
+        "jti": str(ids.new()),
+        "htm": method,
+        "htu": url,
+        "iat": int(time.time()),
         "ath": None if token is None else hash_of(token),
-    } | changed  # fmt: skip
+    } | changed
     head = {"typ": "dpop+jwt", "jwk": key.jwk} | (header or {})
     return raw_jwt(key, without_none(claims), head)
 

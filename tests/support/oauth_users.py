@@ -22,8 +22,11 @@ async def company(conn, name="Northwind"):
     await conn.execute(
         "INSERT INTO customer (customer_id, partner_id, role, type, name, account_status, profile, "
         "opened_at) VALUES ($1, $2, 'customer', 'BUSINESS', $3, 'OPEN', '{}', $4)",
-        customer_id, ids.new(), name, wall_now(),
-    )  # fmt: skip
+        customer_id,
+        ids.new(),
+        name,
+        wall_now(),
+    )
     return customer_id
 
 
@@ -35,11 +38,17 @@ async def member(conn, customer_id, *, role="ADMIN", user_id=None):
         await conn.execute(
             "INSERT INTO person (user_id, email, email_verified_at, first_name, last_name, "
             "phone_number, created_at) VALUES ($1, $2, $3, 'Anna', 'Lind', '+12025550123', $3)",
-            user_id, f"{user_id}@example.com", now,
-        )  # fmt: skip
+            user_id,
+            f"{user_id}@example.com",
+            now,
+        )
     await conn.execute(
         "INSERT INTO membership (customer_id, user_id, member_id, role, status, created_at, "
         "changed_at) VALUES ($1, $2, $3, $4, 'ACTIVE', $5, $5)",
-        customer_id, user_id, member_id, role, now,
-    )  # fmt: skip
+        customer_id,
+        user_id,
+        member_id,
+        role,
+        now,
+    )
     return Member(user_id, member_id, customer_id)

@@ -4,11 +4,16 @@ from tests.support.browser import found
 from tests.support.oauth_clients import KEYS, REDIRECT
 
 FORM = {
-    "name": "Books", "description": "Keeps our books", "profile": "fapi2",
+    "name": "Books",
+    "description": "Keeps our books",
+    "profile": "fapi2",
     "redirect_uris": f"{REDIRECT}\r\n\r\n http://127.0.0.1:8123/back \r\n",
-    "post_logout_redirect_uris": "https://books.example/bye", "key": KEYS["ES256"].pem,
-    "scope.pockets.read": "yes", "scope.openid": "yes", "refreshes": "yes",
-}  # fmt: skip
+    "post_logout_redirect_uris": "https://books.example/bye",
+    "key": KEYS["ES256"].pem,
+    "scope.pockets.read": "yes",
+    "scope.openid": "yes",
+    "refreshes": "yes",
+}
 UNCHECKED = ("requires_signature", "scope.", "refreshes")
 
 

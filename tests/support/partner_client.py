@@ -37,22 +37,33 @@ async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=
     own, partner_id = ids.new(), ids.new()
     await bank.engine.submit(
         EnrolCustomer(
-            caller="test", key=ids.new(), customers=(own,), partner_id=partner_id,
-            role="partner", type="BUSINESS", name=slug, profile={},
+            caller="test",
+            key=ids.new(),
+            customers=(own,),
+            partner_id=partner_id,
+            role="partner",
+            type="BUSINESS",
+            name=slug,
+            profile={},
         )
-    )  # fmt: skip
+    )
     now = wall_now()
     async with bank.pool.acquire() as conn:
         made = await credentials.create_partner(
-            conn, bank.vault, slug=slug, name=slug.title(), own_customer_id=own,
-            rate_per_minute=rate, money_per_minute=money, now=now, features=features,
+            conn,
+            bank.vault,
+            slug=slug,
+            name=slug.title(),
+            own_customer_id=own,
+            rate_per_minute=rate,
+            money_per_minute=money,
+            now=now,
+            features=features,
             partner_id=partner_id,
-        )  # fmt: skip
+        )
         user_id = ids.new()
         await conn.execute(_ADD_USER, user_id, partner_id, f"{slug}-app", _HASH, now)
-        token, _ = await credentials.issue_token(
-            conn, partner_id=partner_id, user_id=user_id, now=now
-        )
+        token, _ = await credentials.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
     return Acme(slug, partner_id, own, user_id, f"{slug}-app", made.shared_secret, token)
 
 
@@ -73,8 +84,7 @@ class PartnerClient:
         self.partner = partner
         host = host or f"{partner.slug}.localhost"
         self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app, raise_app_exceptions=False),
-            base_url=f"{scheme}://{host}",
+            transport=httpx.ASGITransport(app, raise_app_exceptions=False), base_url=f"{scheme}://{host}"
         )
 
     def headers(self, path, body, *, key=None, secret=None):

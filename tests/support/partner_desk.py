@@ -127,9 +127,15 @@ class PartnerApi:
         """Open the partner's own Pocket, from which he funds customers."""
         own = self.partner.own_customer_id
         command = OpenPocket(
-            caller="test", key=ids.new(), customers=(own,), partner_id=self.partner.partner_id,
-            name="Facilitation", deposit_weeks=4, reinvestment_weeks=4, type="FACILITATION",
-        )  # fmt: skip
+            caller="test",
+            key=ids.new(),
+            customers=(own,),
+            partner_id=self.partner.partner_id,
+            name="Facilitation",
+            deposit_weeks=4,
+            reinvestment_weeks=4,
+            type="FACILITATION",
+        )
         outcome = (await self.bank.engine.submit(command)).outcome
         opened = Opened(str(own), outcome["pocket_id"], outcome["portal_id"])
         if cents:
@@ -166,11 +172,7 @@ class PartnerApi:
 
     async def transfer(self, origin, to, amount, status="COMPLETED", **fields):
         """Move money between two Pockets of one customer, or as `type` says."""
-        asked = (
-            {"type": "FULL_WITHDRAWAL"}
-            if amount is None
-            else {"type": "REQUESTED_AMOUNT", "amount_usdc": amount}
-        )
+        asked = {"type": "FULL_WITHDRAWAL"} if amount is None else {"type": "REQUESTED_AMOUNT", "amount_usdc": amount}
         body = {
             "type": "INTERNAL_REALLOCATION",
             "from_account": {"id": origin.id, "type": "SERVICE_ACCOUNT"},
@@ -191,7 +193,4 @@ class PartnerApi:
     async def counts(self):
         """Return how many journals, trades, activities and transfers there are."""
         tables = ("journal", "leg", "trade", "activity", "transfer", "portal", "counterparty")
-        return {
-            table: await self.bank.pool.fetchval(f"SELECT count(*) FROM {table}")
-            for table in tables
-        }
+        return {table: await self.bank.pool.fetchval(f"SELECT count(*) FROM {table}") for table in tables}

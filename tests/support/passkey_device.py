@@ -37,9 +37,7 @@ class Device:
         """Answer a request to make a passkey."""
         self.user = plain(options["user"]["id"])
         numbers = self.key.public_key().public_numbers()
-        public = cbor2.dumps(
-            {1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32), -3: numbers.y.to_bytes(32)}
-        )
+        public = cbor2.dumps({1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32), -3: numbers.y.to_bytes(32)})
         credential = bytes(16) + len(self.credential_id).to_bytes(2) + self.credential_id + public
         seen = self._seen(self.flags | ATTESTED) + credential
         attestation = cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": seen})
@@ -53,15 +51,15 @@ class Device:
         signature = self.key.sign(seen + hashlib.sha256(told).digest(), ec.ECDSA(hashes.SHA256()))
         return self._answer(
             {
-                "clientDataJSON": text(told), "authenticatorData": text(seen),
-                "signature": text(signature), "userHandle": text(self.user),
+                "clientDataJSON": text(told),
+                "authenticatorData": text(seen),
+                "signature": text(signature),
+                "userHandle": text(self.user),
             }
-        )  # fmt: skip
+        )
 
     def _told(self, kind, options):
-        return json.dumps(
-            {"type": kind, "challenge": options["challenge"], "origin": self.origin}
-        ).encode()
+        return json.dumps({"type": kind, "challenge": options["challenge"], "origin": self.origin}).encode()
 
     def _seen(self, flags):
         return hashlib.sha256(self.host.encode()).digest() + bytes([flags]) + self.count.to_bytes(4)

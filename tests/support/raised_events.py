@@ -9,9 +9,7 @@ PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 OTHER_PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000bbbb")
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 RAISED = datetime(2025, 6, 2, 13, tzinfo=UTC)
-BOTH, PARTNERS, CUSTOMERS = (
-    "transfers.wire.in.success", "transfers.ach.in.success", "trades.maturity",
-)  # fmt: skip
+BOTH, PARTNERS, CUSTOMERS = ("transfers.wire.in.success", "transfers.ach.in.success", "trades.maturity")
 """Kinds that both are told of, only the partner, only the customer."""
 
 
@@ -20,8 +18,10 @@ async def add_customer(conn, partner_id=PARTNER):
     await conn.execute(
         "INSERT INTO customer (customer_id, partner_id, role, type, name, account_status, profile,"
         " opened_at) VALUES ($1, $2, 'customer', 'BUSINESS', 'Anna', 'OPEN', '{}', $3)",
-        customer_id, partner_id, RAISED,
-    )  # fmt: skip
+        customer_id,
+        partner_id,
+        RAISED,
+    )
     return customer_id
 
 
@@ -32,6 +32,9 @@ async def raise_event(conn, customer_id, kind=BOTH, *, seconds=0):
         "INSERT INTO event (customer_id, event_no, event_id, kind, payload, raised_at)"
         " SELECT $1, coalesce(max(event_no), 0) + 1, $2, $3, '{\"a\": 1}', $4"
         " FROM event WHERE customer_id = $1",
-        customer_id, event_id, kind, RAISED + timedelta(seconds=seconds),
-    )  # fmt: skip
+        customer_id,
+        event_id,
+        kind,
+        RAISED + timedelta(seconds=seconds),
+    )
     return event_id

@@ -7,15 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 import httpx
-from tests.support.oauth_clients import (
-    KEYS,
-    REDIRECT,
-    SPA,
-    base64url,
-    proof,
-    raw_jwt,
-    without_none,
-)
+from tests.support.oauth_clients import KEYS, REDIRECT, SPA, base64url, proof, raw_jwt, without_none
 
 from billfold.access.oauth import consent
 from billfold.access.oauth.token_exchange import challenge_of
@@ -57,9 +49,13 @@ class Relying:
         """Return a client assertion."""
         now = int(time.time())
         claims = {
-            "iss": self.client.client_id, "sub": self.client.client_id, "aud": ISSUER,
-            "iat": now, "exp": now + 60, "jti": str(ids.new()),
-        } | changed  # fmt: skip
+            "iss": self.client.client_id,
+            "sub": self.client.client_id,
+            "aud": ISSUER,
+            "iat": now,
+            "exp": now + 60,
+            "jti": str(ids.new()),
+        } | changed
         return raw_jwt(key or self.key, without_none(claims), {"typ": "JWT"} | (header or {}))
 
     def authenticated(self, form, **changed):
@@ -129,10 +125,15 @@ class Relying:
         now = wall_now()
         async with self.bank.pool.acquire() as conn:
             address = await consent.approve(
-                conn, request_id, user_id=self.person.user_id,
-                customer_id=self.person.customer_id, authenticated_at=now,
-                session_id=self.session_id, issuer=ISSUER, now=now,
-            )  # fmt: skip
+                conn,
+                request_id,
+                user_id=self.person.user_id,
+                customer_id=self.person.customer_id,
+                authenticated_at=now,
+                session_id=self.session_id,
+                issuer=ISSUER,
+                now=now,
+            )
         return came(address)
 
     async def code(self, **changed):
@@ -142,9 +143,11 @@ class Relying:
     async def exchange(self, code, /, *, dpop="yes", proving=None, **changed):
         """Exchange a code."""
         form = {
-            "grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT,
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": REDIRECT,
             "code_verifier": self.verifier,
-        } | changed  # fmt: skip
+        } | changed
         return await self.ask_token(form, dpop=dpop, proving=proving)
 
     async def ask_token(self, form, *, dpop="yes", proving=None):

@@ -40,9 +40,11 @@ class Served:
     def client(self):
         """Return a client that keeps no connection, so that each request finds any process."""
         return httpx.AsyncClient(
-            base_url=self.issuer, verify=ssl.create_default_context(cafile=self.authority),
-            limits=httpx.Limits(max_keepalive_connections=0), timeout=PATIENCE_SECONDS,
-        )  # fmt: skip
+            base_url=self.issuer,
+            verify=ssl.create_default_context(cafile=self.authority),
+            limits=httpx.Limits(max_keepalive_connections=0),
+            timeout=PATIENCE_SECONDS,
+        )
 
 
 @asynccontextmanager
@@ -70,9 +72,7 @@ async def serving(dsn, folder, *, workers):
         port = probe.getsockname()[1]
     served = Served(f"https://localhost:{port}", files.authority)
     root = Path.cwd()
-    env = os.environ | {
-        "HOUSES_DSN": dsn, "HOUSES_ISSUER": served.issuer, "PYTHONPATH": f"{root}:{root}/src"
-    }  # fmt: skip
+    env = os.environ | {"HOUSES_DSN": dsn, "HOUSES_ISSUER": served.issuer, "PYTHONPATH": f"{root}:{root}/src"}
     arguments = [str(files.certificate), str(files.key), str(port), str(workers)]
     process = subprocess.Popen([sys.executable, str(script), *arguments], env=env)
     try:

@@ -22,11 +22,7 @@ from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking,
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
-from billfold.payments.suspense.commands import (
-    AssignFromSuspense,
-    HoldInSuspense,
-    ReturnFromSuspense,
-)
+from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
@@ -50,9 +46,7 @@ class Town:
         """Carry out a command of this kind; return its outcome, or the refusal."""
         self.count += 1
         key = command_id(CALLER, str(self.count))
-        command = kind(
-            caller=CALLER, key=key, customers=customers, request_hash=key.bytes, **fields
-        )
+        command = kind(caller=CALLER, key=key, customers=customers, request_hash=key.bytes, **fields)
         try:
             return (await self.bank.engine.submit(command)).outcome
         except BillfoldError as refused:
@@ -61,33 +55,48 @@ class Town:
     async def customer(self, name):
         customer_id = derive(SEED, command_id(CALLER, name), 0)
         await self.do(
-            EnrolCustomer, (customer_id,), partner_id=PARTNER, role="customer", type="BUSINESS",
-            name=name, profile={},
-        )  # fmt: skip
+            EnrolCustomer, (customer_id,), partner_id=PARTNER, role="customer", type="BUSINESS", name=name, profile={}
+        )
         return customer_id
 
     async def pocket(self, customer_id, *, weeks=4, reinvest=4):
         outcome = await self.do(
-            OpenPocket, (customer_id,), partner_id=PARTNER, name=f"{weeks} weeks",
-            deposit_weeks=weeks, reinvestment_weeks=reinvest,
-        )  # fmt: skip
+            OpenPocket,
+            (customer_id,),
+            partner_id=PARTNER,
+            name=f"{weeks} weeks",
+            deposit_weeks=weeks,
+            reinvestment_weeks=reinvest,
+        )
         return UUID(outcome["pocket_id"]), UUID(outcome["portal_id"])
 
     async def deposit(self, customer_id, pocket, cents, rail="WIRE"):
         pocket_id, portal_id = pocket
         return await self.do(
-            ReceiveMoney, (customer_id,), rail=rail, portal_id=portal_id, pocket_id=pocket_id,
-            amount=cents, description="a deposit", details={},
-        )  # fmt: skip
+            ReceiveMoney,
+            (customer_id,),
+            rail=rail,
+            portal_id=portal_id,
+            pocket_id=pocket_id,
+            amount=cents,
+            description="a deposit",
+            details={},
+        )
 
     async def transfer(self, payer, origin, payee, destination, cents, **fields):
         customers = (payer,) if payer == payee else (payer, payee)
         kind = "INTERNAL_REALLOCATION" if payer == payee else "PEER_TO_PEER"
         return await self.do(
-            TransferOnUs, customers, transfer_id=fields.pop("transfer_id", None), type=kind,
-            from_pocket_id=origin[0], to_pocket_id=destination[0], amount=cents,
-            partner_id=PARTNER, **fields,
-        )  # fmt: skip
+            TransferOnUs,
+            customers,
+            transfer_id=fields.pop("transfer_id", None),
+            type=kind,
+            from_pocket_id=origin[0],
+            to_pocket_id=destination[0],
+            amount=cents,
+            partner_id=PARTNER,
+            **fields,
+        )
 
     async def until(self, day, hour=10):
         await self.clock.set_to(et_instant(day, hour))
@@ -105,9 +114,13 @@ async def live(dsn):
     doras, spare = await town.pocket(dora), await town.pocket(dora, weeks=13)
     await town.until(date(2025, 6, 2))
     for who, where, cents in (
-        (anna, short, 250_000_00), (anna, long, 100_000_37), (bert, berts, 80_000_11),
-        (carl, carls, 33_333_33), (dora, doras, 12_345_67), (dora, spare, 777_77),
-    ):  # fmt: skip
+        (anna, short, 250_000_00),
+        (anna, long, 100_000_37),
+        (bert, berts, 80_000_11),
+        (carl, carls, 33_333_33),
+        (dora, doras, 12_345_67),
+        (dora, spare, 777_77),
+    ):
         await town.deposit(who, where, cents)
     await town.deposit(bert, berts, 20_000_00, "ACH")
     await _pay(town, anna, short, long, bert, berts, carl, carls)
@@ -142,18 +155,20 @@ async def _pay(town, anna, short, long, bert, berts, carl, carls):
 
 async def _change(town, anna, short, bert, berts):
     await town.do(UpdateCustomer, (anna,), profile={"email": "anna@example.org"})
-    network = await town.bank.pool.fetchval(
-        "SELECT network_address FROM portal WHERE portal_id = $1", berts[1]
-    )
+    network = await town.bank.pool.fetchval("SELECT network_address FROM portal WHERE portal_id = $1", berts[1])
     added = await town.do(
-        AddCounterparty, (anna,), counterparty_name={"name": "Bert"}, display_name=None,
-        type="on_us", details={"account_number": network},
-        target_customer_id=bert, target_pocket_id=berts[0],
-    )  # fmt: skip
+        AddCounterparty,
+        (anna,),
+        counterparty_name={"name": "Bert"},
+        display_name=None,
+        type="on_us",
+        details={"account_number": network},
+        target_customer_id=bert,
+        target_pocket_id=berts[0],
+    )
     await town.do(
-        UpdateCounterparty, (anna,), counterparty_id=UUID(added["counterparty_id"]),
-        display_name="B.", rename=True,
-    )  # fmt: skip
+        UpdateCounterparty, (anna,), counterparty_id=UUID(added["counterparty_id"]), display_name="B.", rename=True
+    )
     opened = await town.do(OpenPortal, (anna,), pocket_id=short[0], name="second")
     await town.do(UpdatePortal, (anna,), portal_id=UUID(opened["portal_id"]), close=True)
     await town.do(SetPocketState, (bert,), pocket_id=berts[0], status="FROZEN")
@@ -167,57 +182,64 @@ async def _operate(town, bert, berts, carl, carls):
     items = [derive(SEED, command_id(CALLER, f"item {n}"), 0) for n in range(5)]
     for nth, item_id in enumerate(items):
         await town.do(
-            HoldInSuspense, house, item_id=item_id, rail=("WIRE", "ACH")[nth % 2],
-            direction=("CREDIT", "DEBIT")[nth == 1], amount=1_000_00 + nth, reason=f"because {nth}",
-            details={"description": f"item {nth}"}, settles_on=date(2025, 6, 4) if nth else None,
-        )  # fmt: skip
-    for item_id in items[:2]:
-        await town.do(
-            ReturnFromSuspense, house, item_id=item_id, reason="NO_ACCOUNT", references=(item_id,)
+            HoldInSuspense,
+            house,
+            item_id=item_id,
+            rail=("WIRE", "ACH")[nth % 2],
+            direction=("CREDIT", "DEBIT")[nth == 1],
+            amount=1_000_00 + nth,
+            reason=f"because {nth}",
+            details={"description": f"item {nth}"},
+            settles_on=date(2025, 6, 4) if nth else None,
         )
+    for item_id in items[:2]:
+        await town.do(ReturnFromSuspense, house, item_id=item_id, reason="NO_ACCOUNT", references=(item_id,))
     await town.do(
-        AssignFromSuspense, (*house, carl), item_id=items[2], pocket_id=carls[0],
-        portal_id=carls[1], references=(items[2],),
-    )  # fmt: skip
+        AssignFromSuspense,
+        (*house, carl),
+        item_id=items[2],
+        pocket_id=carls[0],
+        portal_id=carls[1],
+        references=(items[2],),
+    )
     purse = await town.pocket(bert)
     given = await town.do(
-        GiveCredit, (bert,), pocket_id=purse[0], amount=300_00, credit_type="PROMOTION",
-        description="welcome",
-    )  # fmt: skip
+        GiveCredit, (bert,), pocket_id=purse[0], amount=300_00, credit_type="PROMOTION", description="welcome"
+    )
     await town.transfer(bert, purse, bert, berts, 200_00)
     activity_id = UUID(given["activity_id"])
-    await town.do(
-        CorrectBooking, (bert,), activity_id=activity_id, description="a mistake",
-        references=(activity_id,),
-    )  # fmt: skip
+    await town.do(CorrectBooking, (bert,), activity_id=activity_id, description="a mistake", references=(activity_id,))
     await town.deposit(bert, purse, 50_00)
     await town.do(
-        AdjustPocket, (carl,), pocket_id=carls[0], direction="DEBIT", amount=10_00,
-        description="an adjustment",
-    )  # fmt: skip
+        AdjustPocket, (carl,), pocket_id=carls[0], direction="DEBIT", amount=10_00, description="an adjustment"
+    )
 
 
 async def _travel(town, anna, long):
     """Bills come from elsewhere, and go there: one delivery is taken, one refused."""
     bill = await town.bank.pool.fetchval(
         "SELECT asset FROM account WHERE kind = 'lot' AND pocket_id = $1 AND credits > debits"
-        " ORDER BY account_no LIMIT 1", long[0],
-    )  # fmt: skip
+        " ORDER BY account_no LIMIT 1",
+        long[0],
+    )
     ids = [derive(SEED, command_id(CALLER, f"bills {n}"), 0) for n in range(3)]
     common = {"pocket_id": long[0], "cusip": bill, "counterparty_name": "Elsewhere"}
     await town.do(
-        ReceiveBills, (anna,), transfer_id=ids[0], units=20, acquired_on=date(2025, 6, 9),
-        cost_cents=1_950_00, counterparty_account="1", **common,
-    )  # fmt: skip
+        ReceiveBills,
+        (anna,),
+        transfer_id=ids[0],
+        units=20,
+        acquired_on=date(2025, 6, 9),
+        cost_cents=1_950_00,
+        counterparty_account="1",
+        **common,
+    )
     await town.until(date(2025, 6, 12))
     for nth, (transfer_id, reason) in enumerate(zip(ids[1:], (None, "UNKNOWN"), strict=True)):
         await town.do(
-            DeliverBills, (anna,), transfer_id=transfer_id, units=30 + nth,
-            counterparty_account=str(nth + 2), **common,
-        )  # fmt: skip
-        await town.do(
-            EndDelivery, (anna,), transfer_id=transfer_id, reason=reason, references=(transfer_id,)
+            DeliverBills, (anna,), transfer_id=transfer_id, units=30 + nth, counterparty_account=str(nth + 2), **common
         )
+        await town.do(EndDelivery, (anna,), transfer_id=transfer_id, reason=reason, references=(transfer_id,))
 
 
 async def _end(town, anna, long, dora, doras, spare):

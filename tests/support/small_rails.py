@@ -7,13 +7,7 @@ from tests.support.whole_bank import PARTNER, close_bank, open_bank
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.payments.ach.commands import (
-    GiveBackAch,
-    OriginateAch,
-    RetryAch,
-    ReverseAch,
-    ReviewAch,
-)
+from billfold.payments.ach.commands import GiveBackAch, OriginateAch, RetryAch, ReverseAch, ReviewAch
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.ach.nacha.writer import write_file
@@ -31,10 +25,7 @@ CALLER = "small rails"
 OURS, THEIRS = "061199992", "09100001"
 NO_SUCH_BANK = "091000019"
 NAME = {"type": "business", "business_name": "Beta LLC"}
-ADDRESS = {
-    "street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV",
-    "country": "US",
-}  # fmt: skip
+ADDRESS = {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
 
 
 class Customer:
@@ -52,21 +43,21 @@ class Customer:
         return (await self.bank.engine.submit(command)).outcome
 
     async def settle_in(self, cents):
-        await self.do(
-            EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name=self.name,
-            profile={},
-        )  # fmt: skip
-        opened = await self.do(
-            OpenPocket, partner_id=PARTNER, name="Reserve", deposit_weeks=4, reinvestment_weeks=4
-        )
+        await self.do(EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name=self.name, profile={})
+        opened = await self.do(OpenPocket, partner_id=PARTNER, name="Reserve", deposit_weeks=4, reinvestment_weeks=4)
         self.pocket, self.portal = UUID(opened["pocket_id"]), UUID(opened["portal_id"])
         self.account = await self.bank.pool.fetchval(
             "SELECT account_number FROM portal WHERE portal_id = $1", self.portal
         )
         await self.do(
-            ReceiveMoney, rail="WIRE", portal_id=self.portal, pocket_id=self.pocket, amount=cents,
-            description="a deposit", details={},
-        )  # fmt: skip
+            ReceiveMoney,
+            rail="WIRE",
+            portal_id=self.portal,
+            pocket_id=self.pocket,
+            amount=cents,
+            description="a deposit",
+            details={},
+        )
         wire = {"routing_number": "121182904", "identifier": "5647772655", "address": ADDRESS}
         self.wired = await self.link("wire", wire, "pre_verified")
         self.good = await self.payee("021000021")
@@ -74,31 +65,34 @@ class Customer:
 
     async def link(self, type_, details, verification):
         made = await self.do(
-            AddCounterparty, type=type_, counterparty_name=NAME, details=details,
-            verification=verification,
-        )  # fmt: skip
+            AddCounterparty, type=type_, counterparty_name=NAME, details=details, verification=verification
+        )
         return UUID(made["counterparty_id"])
 
     async def payee(self, routing, verification="pre_verified"):
-        details = {
-            "routing_number": routing, "account_number": "5647772655", "account_type": "CHECKING",
-        }  # fmt: skip
+        details = {"routing_number": routing, "account_number": "5647772655", "account_type": "CHECKING"}
         return await self.link("ach", details, verification)
 
     async def wire(self, cents):
         sent = await self.do(
-            SendWire, self.wired, wire_id=None, pocket_id=self.pocket, amount=cents,
-            counterparty_id=self.wired,
-        )  # fmt: skip
+            SendWire, self.wired, wire_id=None, pocket_id=self.pocket, amount=cents, counterparty_id=self.wired
+        )
         return UUID(sent["wire_id"])
 
     async def ach(self, direction, cents, payee=None):
         payee = payee or self.good
         sent = await self.do(
-            OriginateAch, payee, ach_id=command_id(CALLER, f"{self.name}:ach:{self.count}"),
-            pocket_id=self.pocket, counterparty_id=payee, direction=direction, sec_code="PPD",
-            description="PAYROLL", amount=cents, lines=("INVOICE 7",),
-        )  # fmt: skip
+            OriginateAch,
+            payee,
+            ach_id=command_id(CALLER, f"{self.name}:ach:{self.count}"),
+            pocket_id=self.pocket,
+            counterparty_id=payee,
+            direction=direction,
+            sec_code="PPD",
+            description="PAYROLL",
+            amount=cents,
+            lines=("INVOICE 7",),
+        )
         return UUID(sent["ach_id"])
 
     async def move(self, kind, ach_id, **fields):
@@ -135,20 +129,12 @@ async def _send_wires(bank, anna, bert):
     await anna.wire(4_000_02)
     paid_in = command_id(CALLER, "paid in")
     for key, cents in ((paid_in, 500_00), (command_id(CALLER, "kept"), 600_00)):
-        await room.simulation.pay(
-            bank, key, DestinationAccount(OURS, bert.account), cents, Sender("Acme")
-        )
-    rows = await bank.pool.fetch(
-        "SELECT wire_id FROM wire WHERE direction = 'INCOMING' ORDER BY amount"
-    )
+        await room.simulation.pay(bank, key, DestinationAccount(OURS, bert.account), cents, Sender("Acme"))
+    rows = await bank.pool.fetch("SELECT wire_id FROM wire WHERE direction = 'INCOMING' ORDER BY amount")
     await room.simulation.ask_for(bank, bert.id, rows[0][0], "DUPL")
     await wire_cases.pay_back(bank, rows[0][0], "FOCR")
     await room.simulation.pay(
-        bank,
-        command_id(CALLER, "nobody"),
-        DestinationAccount(OURS, "999999999999"),
-        5_00,
-        Sender("Acme"),
+        bank, command_id(CALLER, "nobody"), DestinationAccount(OURS, "999999999999"), 5_00, Sender("Acme")
     )
     return sent
 
@@ -174,32 +160,42 @@ async def _originate(anna, bert):
 async def _receive(bank, anna, bert):
     entries = [
         Entry(
-            code=code, routing_number=OURS, account_number=account, amount=cents, name="SOMEBODY",
-            trace=f"{THEIRS}{number:07}", identification="7",
+            code=code,
+            routing_number=OURS,
+            account_number=account,
+            amount=cents,
+            name="SOMEBODY",
+            trace=f"{THEIRS}{number:07}",
+            identification="7",
         )
         for number, (code, account, cents) in enumerate(
             (
-                ("22", anna.account, 100_00), ("27", anna.account, 50_00),
-                ("27", bert.account, 9_000_000_00), ("22", "100000000001", 60_00),
+                ("22", anna.account, 100_00),
+                ("27", anna.account, 50_00),
+                ("27", bert.account, 9_000_000_00),
+                ("22", "100000000001", 60_00),
                 ("22", bert.account, 65_00),
             ),
             start=1,
         )
-    ]  # fmt: skip
+    ]
     batch = Batch(
-        number=1, company="ACME", company_id="9000000001", entry_class="PPD", purpose="PAYMENT",
-        effective_on=date(2025, 6, 2), bank=THEIRS, entries=tuple(entries),
-    )  # fmt: skip
+        number=1,
+        company="ACME",
+        company_id="9000000001",
+        entry_class="PPD",
+        purpose="PAYMENT",
+        effective_on=date(2025, 6, 2),
+        bank=THEIRS,
+        entries=tuple(entries),
+    )
     file = AchFile(
-        destination=OURS, origin="061000146", modifier="A", batches=(batch,),
-        created_at=datetime(2025, 6, 2, 9),
-    )  # fmt: skip
+        destination=OURS, origin="061000146", modifier="A", batches=(batch,), created_at=datetime(2025, 6, 2, 9)
+    )
     await bank.rails.ach.network_side().transmit("ENTRIES.ach", write_file(file))
     await AchFileProcessor(NachaFormat()).take(bank)
     for customer, cents in ((bert, 65_00), (anna, 50_00)):
-        ach_id = await bank.pool.fetchval(
-            "SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents
-        )
+        ach_id = await bank.pool.fetchval("SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents)
         if customer is bert:
             await bert.move(GiveBackAch, ach_id, code="R23")
 

@@ -29,9 +29,8 @@ class Town:
     async def subscribe(self, receiver, **fields):
         usual: dict[str, Any] = {"shared_secret": SECRET, "now": self.now}
         row = await subscriptions.create_subscription(
-            self.pool, VAULT, OWNER, url=receiver.url, events=[BOTH],
-            **usual | fields,
-        )  # fmt: skip
+            self.pool, VAULT, OWNER, url=receiver.url, events=[BOTH], **usual | fields
+        )
         return row.subscription_id
 
     async def happen(self, times=1):
@@ -44,14 +43,9 @@ class Town:
         async def on_failing(_conn, failing):
             self.failing.append(failing)
 
-        usual: dict[str, Any] = {
-            "clock": lambda: self.now, "on_failing": on_failing, "pause_seconds": 0.01
-        }  # fmt: skip
+        usual: dict[str, Any] = {"clock": lambda: self.now, "on_failing": on_failing, "pause_seconds": 0.01}
         stop = asyncio.Event()
-        courier = WebhookDispatcher(
-            self.pool, VAULT, GuardedWebhookClient(allowed=LOOPBACK),
-            **usual | fields,
-        )  # fmt: skip
+        courier = WebhookDispatcher(self.pool, VAULT, GuardedWebhookClient(allowed=LOOPBACK), **usual | fields)
         work = asyncio.create_task(courier.run(stop))
         yield
         stop.set()
@@ -79,7 +73,6 @@ class Town:
 
     async def states(self, subscription_id):
         rows = await self.pool.fetch(
-            "SELECT state FROM delivery WHERE subscription_id = $1 ORDER BY sequence",
-            subscription_id,
+            "SELECT state FROM delivery WHERE subscription_id = $1 ORDER BY sequence", subscription_id
         )
         return [row[0] for row in rows]

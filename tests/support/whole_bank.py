@@ -43,23 +43,18 @@ async def open_bank(dsn, **changes):
     settings = replace(Settings(), **own | changes)
     pool = await create_pool(dsn, min_size=2, max_size=8, role=APP_ROLE)
     async with pool.acquire() as conn:
-        await initialize_bank(
-            conn,
-            seed=SEED,
-            environment="sandbox",
-            clock_start=settings.clock_start,
-            wall=wall_now(),
-        )
+        await initialize_bank(conn, seed=SEED, environment="sandbox", clock_start=settings.clock_start, wall=wall_now())
         calendars = await load_calendars(conn)
         market = await _known_market(conn, calendars)
     terms = BankPolicy(
-        aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number,
+        aum_fee_bps=settings.aum_fee_bps,
+        routing_number=settings.bank_routing_number,
         screening=SimulatedScreening(),
         wire_fee_cents=settings.wire_fee_cents,
         ach_review_above_cents=settings.ach_review_above_cents,
         wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),
         correspondent=settings.correspondent_routing_number,
-    )  # fmt: skip
+    )
     engine = Engine(
         pool,
         market=market,
@@ -133,11 +128,17 @@ class Holder:
     async def deposit(self, cents, *, rail="WIRE"):
         answer = await self.bank.engine.submit(
             ReceiveMoney(
-                caller="test", key=ids.new(), customers=(self.customer_id,), rail=rail,
-                portal_id=self.portal_id, pocket_id=self.pocket_id, amount=cents,
-                description="a deposit", details={},
+                caller="test",
+                key=ids.new(),
+                customers=(self.customer_id,),
+                rail=rail,
+                portal_id=self.portal_id,
+                pocket_id=self.pocket_id,
+                amount=cents,
+                description="a deposit",
+                details={},
             )
-        )  # fmt: skip
+        )
         return answer.outcome
 
 
@@ -147,20 +148,13 @@ def new_holder(bank):
 
     async def make(*, weeks=4, reinvest=4, name="A holder", at=bank):
         customer = ids.new()
-        common: dict[str, Any] = {
-            "caller": "test", "customers": (customer,), "partner_id": PARTNER
-        }  # fmt: skip
+        common: dict[str, Any] = {"caller": "test", "customers": (customer,), "partner_id": PARTNER}
         await at.engine.submit(
-            EnrolCustomer(
-                key=ids.new(), role="customer", type="BUSINESS", name=name, profile={}, **common
-            )
+            EnrolCustomer(key=ids.new(), role="customer", type="BUSINESS", name=name, profile={}, **common)
         )
         answer = await at.engine.submit(
-            OpenPocket(
-                key=ids.new(), name="Reserve", deposit_weeks=weeks, reinvestment_weeks=reinvest,
-                **common,
-            )
-        )  # fmt: skip
+            OpenPocket(key=ids.new(), name="Reserve", deposit_weeks=weeks, reinvestment_weeks=reinvest, **common)
+        )
         outcome = answer.outcome
         return Holder(at, customer, UUID(outcome["pocket_id"]), UUID(outcome["portal_id"]))
 

@@ -24,10 +24,7 @@ class DamageCase(NamedTuple):
 # Names, contact details and the like are in no log; nothing says what they were before.
 TABLES = {
     "head": DamageCase(("customer_id",), where="journal_no > 5"),
-    "customer": DamageCase(
-        ("customer_id",), ("type", "profile"),
-        where="role = 'customer' AND closed_at IS NULL",
-    ),
+    "customer": DamageCase(("customer_id",), ("type", "profile"), where="role = 'customer' AND closed_at IS NULL"),
     "account": DamageCase(("customer_id", "account_no"), where="kind = 'lot' AND credits > debits"),
     "journal": DamageCase(("customer_id", "journal_no")),
     "leg": DamageCase(("customer_id", "journal_no", "leg_no")),
@@ -37,21 +34,18 @@ TABLES = {
     "command": DamageCase(("customer_id", "command_id")),
     "link": DamageCase(("customer_id", "version"), where="length(marks) > 40"),
     "pocket": DamageCase(
-        ("customer_id", "pocket_id"),
-        (),
-        where="status = 'OPEN' AND outflow > 0 AND inflow > outflow + 10000",
+        ("customer_id", "pocket_id"), (), where="status = 'OPEN' AND outflow > 0 AND inflow > outflow + 10000"
     ),
     "snapshot": DamageCase(("customer_id", "pocket_id", "business_date")),
     "lien": DamageCase(("customer_id", "lien_id"), ("lien_id",)),
-    "portal": DamageCase(
-        ("customer_id", "portal_id"), ("type", "name", "payment_rails"), where="status = 'OPEN'"
-    ),
+    "portal": DamageCase(("customer_id", "portal_id"), ("type", "name", "payment_rails"), where="status = 'OPEN'"),
     "counterparty": DamageCase(
         ("customer_id", "counterparty_id"),
         ("type", "status", "counterparty_name", "display_name", "verification", "details"),
     ),
     "transfer": DamageCase(
-        ("customer_id", "transfer_id"), ("request",),
+        ("customer_id", "transfer_id"),
+        ("request",),
         where="status = 'COMPLETED' AND NOT EXISTS"
         " (SELECT 1 FROM trade WHERE trade.transfer_id = transfer.transfer_id)",
     ),
@@ -60,7 +54,7 @@ TABLES = {
     "suspense_item": DamageCase(("customer_id", "item_id"), ("details",)),
     "security_transfer": DamageCase(("customer_id", "transfer_id")),
     "settlement": DamageCase(("settles_on", "cusip", "price_micros", "side", "closed_on")),
-}  # fmt: skip
+}
 CHANGES = {
     "bigint": "coalesce({c}, 0) + 1",
     "integer": "coalesce({c}, 0) + 1",
@@ -101,9 +95,7 @@ async def test_the_bank_is_clean_when_nothing_was_damaged(damaged):
 
 def columns_to_damage():
     """Every proved column; which there are is read from the migration's tables by name."""
-    listed = {
-        table.name: table.columns for table in (*streams.CUSTOMER_TABLES, streams.LEDGER_HEADS)
-    }
+    listed = {table.name: table.columns for table in (*streams.CUSTOMER_TABLES, streams.LEDGER_HEADS)}
     listed |= {row.table: row.__struct_fields__ for row in Row.__subclasses__()}
     return [
         (table, column)
@@ -120,8 +112,7 @@ async def test_the_row_is_named_when_a_column_was_changed(damaged, table, column
     change = OTHERWISE.get((table, column), CHANGES.get(types[column], "")).format(c=column)
     change = change.replace("cents_in_hand", "9000000000")
     after = await damaged.fetchrow(
-        f"UPDATE {table} SET {column} = {change} WHERE ctid = $1::text::tid RETURNING *",
-        before["ctid"],
+        f"UPDATE {table} SET {column} = {change} WHERE ctid = $1::text::tid RETURNING *", before["ctid"]
     )
     assert after[column] != before[column]
     assert_finding(await verify_bank(damaged, market=MARKET), table, before, after)
@@ -141,16 +132,19 @@ async def test_the_row_is_named_when_it_is_there_twice(damaged, table):
     if table == "lien":
         pytest.skip("two liens for one credit withhold money and lose none")
     before = await one_row(damaged, table)
-    await damaged.execute(
-        f"INSERT INTO {table} SELECT * FROM {table} WHERE ctid = $1::text::tid", before["ctid"]
-    )
+    await damaged.execute(f"INSERT INTO {table} SELECT * FROM {table} WHERE ctid = $1::text::tid", before["ctid"])
     assert_finding(await verify_bank(damaged, market=MARKET), table, before)
 
 
 NUMBERED = {
-    "account": "account_no", "journal": "journal_no", "leg": "leg_no", "trade": "trade_no",
-    "activity": "leg_no", "event": "event_no", "link": "version",
-}  # fmt: skip
+    "account": "account_no",
+    "journal": "journal_no",
+    "leg": "leg_no",
+    "trade": "trade_no",
+    "activity": "leg_no",
+    "event": "event_no",
+    "link": "version",
+}
 
 
 @pytest.mark.parametrize("table", NUMBERED)
@@ -160,20 +154,31 @@ async def test_the_row_is_named_when_it_was_added_after_the_last(damaged, table)
     columns = [name for name, _ in await damaged.fetch(COLUMNS, table)]
     values = ", ".join(f"coalesce({c}, 0) + 1" if c == number else c for c in columns)
     after = await damaged.fetchrow(
-        f"INSERT INTO {table} SELECT {values} FROM {table} WHERE ctid = $1::text::tid RETURNING *",
-        before["ctid"],
+        f"INSERT INTO {table} SELECT {values} FROM {table} WHERE ctid = $1::text::tid RETURNING *", before["ctid"]
     )
     assert_finding(await verify_bank(damaged, market=MARKET), table, after)
 
 
 SWAPPED_COLUMNS = {
-    "account": "debits", "leg": "amount", "trade": "notional", "activity": "amount",
-    "event": "payload", "command": "outcome", "snapshot": "cash", "pocket": "inflow",
-    "head": "chain", "link": "hash", "transfer": "amount", "journal": "settles_on",
-    "settlement": "customers_cents", "clearing": "came_in", "suspense_item": "amount",
+    "account": "debits",
+    "leg": "amount",
+    "trade": "notional",
+    "activity": "amount",
+    "event": "payload",
+    "command": "outcome",
+    "snapshot": "cash",
+    "pocket": "inflow",
+    "head": "chain",
+    "link": "hash",
+    "transfer": "amount",
+    "journal": "settles_on",
+    "settlement": "customers_cents",
+    "clearing": "came_in",
+    "suspense_item": "amount",
     "security_transfer": "units",
-    "directory": "object_id", "portal": "account_number",
-}  # fmt: skip
+    "directory": "object_id",
+    "portal": "account_number",
+}
 
 
 @pytest.mark.parametrize(("table", "column"), SWAPPED_COLUMNS.items())
@@ -185,9 +190,7 @@ async def test_one_of_them_is_named_when_two_rows_were_swapped(damaged, table, c
     one, other = rows
     assert one[column] != other[column]
     for row, value in ((one, other[column]), (other, one[column])):
-        await damaged.execute(
-            f"UPDATE {table} SET {column} = $2 WHERE ctid = $1::text::tid", row["ctid"], value
-        )
+        await damaged.execute(f"UPDATE {table} SET {column} = $2 WHERE ctid = $1::text::tid", row["ctid"], value)
     first = (await verify_bank(damaged, market=MARKET)).first
     assert first is not None
     assert first.table == table
@@ -198,9 +201,7 @@ async def one_row(conn, table, order=None):
     """A row from the middle of the table, with the address by which it is found again."""
     proved = TABLES[table]
     order = order or ", ".join(proved.key)
-    rows = await conn.fetch(
-        f"SELECT ctid::text, * FROM {table} WHERE {proved.where} ORDER BY {order}"
-    )
+    rows = await conn.fetch(f"SELECT ctid::text, * FROM {table} WHERE {proved.where} ORDER BY {order}")
     return rows[0] if "DESC" in order else rows[len(rows) // 2]
 
 

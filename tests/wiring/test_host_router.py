@@ -3,11 +3,8 @@
 from typing import Any, cast
 
 import httpx
-from tests.support.whole_bank import bank
 
 from billfold.wiring.server import make_host_router
-
-__all__ = ["bank"]
 
 ANSWERS = {
     "https://auth.localhost:8443/.well-known/openid-configuration": 200,

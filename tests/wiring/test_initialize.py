@@ -21,13 +21,7 @@ from billfold.wiring.initialize import (
 
 
 async def lay(conn, seed=SEED, environment="sandbox"):
-    await initialize_bank(
-        conn,
-        seed=seed,
-        environment=environment,
-        clock_start=Settings().clock_start,
-        wall=wall_now(),
-    )
+    await initialize_bank(conn, seed=seed, environment=environment, clock_start=Settings().clock_start, wall=wall_now())
 
 
 async def test_the_foundation_is_laid_once_when_it_is_laid_twice(conn):
@@ -44,9 +38,7 @@ async def test_a_real_bank_has_no_clock_of_its_own(conn):
     assert await conn.fetchval("SELECT count(*) FROM clock") == 0
 
 
-@pytest.mark.parametrize(
-    ("seed", "environment"), [(b"another seed", "sandbox"), (SEED, "production")]
-)
+@pytest.mark.parametrize(("seed", "environment"), [(b"another seed", "sandbox"), (SEED, "production")])
 async def test_another_bank_is_refused_when_the_database_has_one(conn, seed, environment):
     await lay(conn)
     with pytest.raises(BankConfigMismatch):
@@ -55,9 +47,7 @@ async def test_another_bank_is_refused_when_the_database_has_one(conn, seed, env
 
 async def test_the_bank_customer_is_created_once_and_its_day_is_due(bank):
     await create_bank_customer(bank)
-    row = await bank.pool.fetchrow(
-        "SELECT * FROM head WHERE customer_id = $1", bank_customer_id(SEED)
-    )
+    row = await bank.pool.fetchrow("SELECT * FROM head WHERE customer_id = $1", bank_customer_id(SEED))
     assert row["business_date"] == date(2025, 6, 2)
     assert row["due_at"] == bank.calendars.closes_at(date(2025, 6, 2))
     assert await bank.pool.fetchval("SELECT count(*) FROM customer") == 1
@@ -68,8 +58,7 @@ async def test_a_partner_has_its_customers_and_its_pocket_once_when_enrolled_twi
     assert await create_partner_customers(bank, "acme", "Acme Inc.") == places
     assert places == partner_ids(SEED, "acme")
     rows = await bank.pool.fetch(
-        "SELECT customer_id, name, role, account_status FROM customer WHERE partner_id = $1"
-        " ORDER BY name",
+        "SELECT customer_id, name, role, account_status FROM customer WHERE partner_id = $1 ORDER BY name",
         places.partner_id,
     )
     assert [tuple(row) for row in rows] == [

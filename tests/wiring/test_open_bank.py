@@ -40,9 +40,7 @@ async def test_a_bank_opens_when_it_was_founded(settings, database_dsn):
         assert len(bank.seed) == 32
 
 
-@pytest.mark.parametrize(
-    ("workers", "crowd"), [(1, 1), (2, MIN_BATCH_FOR_EXTRA_LANE), (8, MIN_BATCH_FOR_EXTRA_LANE)]
-)
+@pytest.mark.parametrize(("workers", "crowd"), [(1, 1), (2, MIN_BATCH_FOR_EXTRA_LANE), (8, MIN_BATCH_FOR_EXTRA_LANE)])
 def test_an_extra_lane_needs_a_larger_batch_when_several_processes_serve(workers, crowd):
     assert extra_lane_threshold(replace(Settings(), workers=workers)) == crowd
 
@@ -56,9 +54,7 @@ async def test_a_bank_keeps_its_seed_when_it_is_founded_again_without_one(settin
         await initialize_database(replace(settings, seed=b"another"), database_dsn)
 
 
-async def test_nothing_opens_and_the_next_step_is_named_when_nothing_was_founded(
-    settings, database_dsn
-):
+async def test_nothing_opens_and_the_next_step_is_named_when_nothing_was_founded(settings, database_dsn):
     with pytest.raises(CliError) as gap:
         async with open_bank(settings, database_dsn):
             pass
@@ -72,9 +68,7 @@ async def test_nothing_opens_when_the_schema_is_not_there(settings, empty_databa
     assert "migrate up" in gap.value.next_step
 
 
-async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(
-    settings, database_dsn
-):
+async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(settings, database_dsn):
     await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
         assert two.vault.open(one.vault.seal(b"secret", b"here"), b"here") == b"secret"
@@ -116,9 +110,7 @@ async def test_a_running_bank_notices_what_is_imported(settings, database_dsn, m
 
 
 def test_hours_and_limits_of_the_settings_are_those_of_the_bank():
-    settings = replace(
-        Settings(), wires_open=time(10), wire_cutoff=time(11), ach_review_above_cents=5
-    )
+    settings = replace(Settings(), wires_open=time(10), wire_cutoff=time(11), ach_review_above_cents=5)
     terms, calendars = policy_of(settings), Calendars()
     assert terms.ach_review_above_cents == 5
     at_ten = datetime(2025, 6, 2, 14, tzinfo=UTC)

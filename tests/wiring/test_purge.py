@@ -21,9 +21,7 @@ async def named(bank, content):
     async with bank.pool.acquire() as conn:
         await uploads.request_document(conn, CUSTOMER, document_id, PROOF_OF_ACCOUNT, at=now)
         row = await document_store.get_document(conn, document_id)
-        await uploads.put_file(
-            conn, row, file, kind=FileKind.PDF, name="proof.pdf", invalid=None, at=now
-        )
+        await uploads.put_file(conn, row, file, kind=FileKind.PDF, name="proof.pdf", invalid=None, at=now)
     return file
 
 

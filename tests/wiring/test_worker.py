@@ -106,17 +106,16 @@ async def test_a_long_errand_holds_up_no_other(bank):
 
 @pytest.mark.parametrize(
     ("age", "left"),
-    [
-        (IDEMPOTENCY_KEY_RETENTION - timedelta(minutes=1), 1),
-        (IDEMPOTENCY_KEY_RETENTION + timedelta(minutes=1), 0),
-    ],
+    [(IDEMPOTENCY_KEY_RETENTION - timedelta(minutes=1), 1), (IDEMPOTENCY_KEY_RETENTION + timedelta(minutes=1), 0)],
 )
 async def test_keys_are_forgotten_after_a_day(bank, age, left):
     claimed = wall_now() - age
     await bank.pool.execute(
-        "INSERT INTO request_key (caller, key, fingerprint, claimed_at, lease_until)"
-        " VALUES ($1, $2, 'x', $3, $3)", ids.new(), ids.new(), claimed,
-    )  # fmt: skip
+        "INSERT INTO request_key (caller, key, fingerprint, claimed_at, lease_until) VALUES ($1, $2, 'x', $3, $3)",
+        ids.new(),
+        ids.new(),
+        claimed,
+    )
     await Worker(bank).work_once()
     assert await count(bank, "request_key") == left
 
@@ -125,9 +124,7 @@ async def test_assertions_and_windows_are_forgotten_when_they_are_over(bank):
     wall = wall_now()
     for minutes in (-40, 10):
         at = wall + timedelta(minutes=minutes)
-        await bank.pool.execute(
-            "INSERT INTO used_assertion VALUES ('a', $1, $2)", ids.new().bytes, at
-        )
+        await bank.pool.execute("INSERT INTO used_assertion VALUES ('a', $1, $2)", ids.new().bytes, at)
         await bank.pool.execute("INSERT INTO rate_window VALUES ($1, 'all', $2, 1)", ids.new(), at)
     await Worker(bank).work_once()
     assert await count(bank, "used_assertion") == 1
@@ -139,21 +136,32 @@ async def test_attempts_to_deliver_are_forgotten_when_the_set_days_are_over(bank
     wall, subscription_id, event_id = wall_now(), ids.new(), ids.new()
     await bank.pool.execute(
         "INSERT INTO subscription (subscription_id, partner_id, url, events, status, created_at,"
-        " updated_at) VALUES ($1, $1, 'x', '{x}', 'enabled', $2, $2)", subscription_id, wall,
-    )  # fmt: skip
+        " updated_at) VALUES ($1, $1, 'x', '{x}', 'enabled', $2, $2)",
+        subscription_id,
+        wall,
+    )
     simulated = await bank.pool.fetchval(
         "INSERT INTO simulated_event (event_id, partner_id, kind, payload, raised_at, told_at)"
-        " VALUES ($1, $2, 'x', '{}', $3, $3) RETURNING serial", event_id, subscription_id, wall,
-    )  # fmt: skip
+        " VALUES ($1, $2, 'x', '{}', $3, $3) RETURNING serial",
+        event_id,
+        subscription_id,
+        wall,
+    )
     await bank.pool.execute(
         "INSERT INTO delivery (subscription_id, event_id, simulated, state, tries, told_at)"
-        " VALUES ($1, $2, $3, 'failed', 1, $4)", subscription_id, event_id, simulated, wall,
-    )  # fmt: skip
+        " VALUES ($1, $2, $3, 'failed', 1, $4)",
+        subscription_id,
+        event_id,
+        simulated,
+        wall,
+    )
     for days, left in ((1, 1), (3, 0)):
         await bank.pool.execute("DELETE FROM delivery_attempt")
         await bank.pool.execute(
             "INSERT INTO delivery_attempt VALUES ($1, $2, $1, false, 0, '', $3, 1)",
-            event_id, subscription_id, wall - timedelta(days=days),
-        )  # fmt: skip
+            event_id,
+            subscription_id,
+            wall - timedelta(days=days),
+        )
         await Worker(bank).work_once()
         assert await count(bank, "delivery_attempt") == left

@@ -28,9 +28,13 @@ async def record_member(
 ) -> None:
     """Record what was done to a member, in the transaction in which it was."""
     entry = NewEntry(
-        customer_id=customer_id, origin=Origin.operator(), action=action, resource_type="member",
-        resource_id=member_id, details=details,
-    )  # fmt: skip
+        customer_id=customer_id,
+        origin=Origin.operator(),
+        action=action,
+        resource_type="member",
+        resource_id=member_id,
+        details=details,
+    )
     await audit_record.record(conn, bank.vault, entry, now=wall_now())
 
 
@@ -38,12 +42,15 @@ async def record_user(bank: Bank, conn: Connection, user_id: UUID, action: str) 
     """Record what was done to a person in the log of each team he is in."""
     entries = [
         NewEntry(
-            customer_id=membership.customer_id, origin=Origin.operator(), action=action,
-            resource_type="member", resource_id=membership.member_id,
+            customer_id=membership.customer_id,
+            origin=Origin.operator(),
+            action=action,
+            resource_type="member",
+            resource_id=membership.member_id,
         )
         for membership in await user_store.list_user_memberships(conn, user_id)
         if membership.status == "ACTIVE"
-    ]  # fmt: skip
+    ]
     await audit_record.record_all(conn, bank.vault, entries, now=wall_now())
 
 
@@ -57,8 +64,11 @@ async def record_oauth_client(
         await record_member(bank, conn, client.customer_id, client.member_id, action, **details)
     elif client.owner_id is not None:
         entry = NewEntry(
-            customer_id=client.owner_id, origin=Origin.operator(),
+            customer_id=client.owner_id,
+            origin=Origin.operator(),
             action=_OWNED_CLIENT_ACTIONS[action],
-            resource_type="program", resource_id=client.client_id, details=details,
-        )  # fmt: skip
+            resource_type="program",
+            resource_id=client.client_id,
+            details=details,
+        )
         await audit_record.record(conn, bank.vault, entry, now=wall_now())

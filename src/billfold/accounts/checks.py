@@ -57,10 +57,7 @@ async def check_tracked_tables(conn: Connection, findings: Findings, seed: bytes
     await run_checks(conn, findings, queries())
     await _check_account_numbers(conn, findings, seed)
     for name in ("portal", "counterparty", "transfer", "wire", "directory"):
-        findings.checked[name] = await conn.fetchval(
-            f"SELECT count(*) FROM {name}",
-            timeout=STATEMENT_TIMEOUT_SECONDS,
-        )
+        findings.checked[name] = await conn.fetchval(f"SELECT count(*) FROM {name}", timeout=STATEMENT_TIMEOUT_SECONDS)
 
 
 async def run_checks(conn: Connection, findings: Findings, queries: Iterable[Check]) -> None:
@@ -71,10 +68,7 @@ async def run_checks(conn: Connection, findings: Findings, queries: Iterable[Che
     counts = await conn.fetchrow(f"SELECT {counted}", timeout=timeout_seconds)
     for query in compress(all_checks, counts or ()):
         for row in await conn.fetch(query.sql, timeout=STATEMENT_TIMEOUT_SECONDS):
-            key = {
-                name: _as_id(value) if name.endswith("_id") else value
-                for name, value in row.items()
-            }
+            key = {name: _as_id(value) if name.endswith("_id") else value for name, value in row.items()}
             findings.add(query.check, query.table, key, query.wrong, query.certainty)
 
 
@@ -103,10 +97,12 @@ def queries() -> Iterator[Check]:
 
 def _duplicate_check(table: str, key: str) -> Check:
     return Check(
-        "births", table, "it is there twice",
+        "births",
+        table,
+        "it is there twice",
         f"SELECT {key} FROM {table} GROUP BY {key} HAVING count(*) > 1 ORDER BY {key} LIMIT 100",
         MISSING,
-    )  # fmt: skip
+    )
 
 
 def _creation_checks(tracked: TrackedTable) -> Iterator[Check]:
@@ -122,45 +118,55 @@ def _creation_checks(tracked: TrackedTable) -> Iterator[Check]:
     check = "commands" if tracked.name in {"transfer", "wire"} else "births"
     key = ", ".join(f"n.{column}" for column in tracked.key)
     yield Check(
-        check, tracked.name, "no command made it, or not then",
+        check,
+        tracked.name,
+        "no command made it, or not then",
         f"""SELECT {key} FROM {tracked.name} n LEFT JOIN {creations} b
               ON b.customer_id = n.customer_id AND b.id = n.{tracked.id_column}::text
              WHERE b.at IS DISTINCT FROM n.{tracked.made_at} ORDER BY {key} LIMIT 100""",
         MISSING,
-    )  # fmt: skip
+    )
     id_column_sql = "" if tracked.name == "customer" else f", b.id AS {tracked.id_column}"
     yield Check(
-        check, tracked.name, "a command made it, and it is not there",
+        check,
+        tracked.name,
+        "a command made it, and it is not there",
         f"""SELECT b.customer_id{id_column_sql} FROM {creations} b LEFT JOIN {tracked.name} n
               ON n.customer_id = b.customer_id AND n.{tracked.id_column}::text = b.id
              WHERE n.customer_id IS NULL ORDER BY 1 LIMIT 100""",
         MISSING,
-    )  # fmt: skip
+    )
 
 
 def _directory_checks(tracked: TrackedTable) -> Iterator[Check]:
     """Every thing has its entry under its id, and every entry leads to its thing."""
     yield Check(
-        "directory", "directory", "the entry leads to nothing of this customer",
+        "directory",
+        "directory",
+        "the entry leads to nothing of this customer",
         f"""SELECT d.kind, d.value FROM directory d
              WHERE d.kind = '{tracked.name}' AND (d.value <> d.object_id::text OR NOT EXISTS (
                SELECT 1 FROM {tracked.name} n
                 WHERE n.customer_id = d.customer_id AND n.{tracked.id_column} = d.object_id))
              ORDER BY 1, 2 LIMIT 100""",
-    )  # fmt: skip
+    )
     yield Check(
-        "directory", "directory", "the entry is missing",
+        "directory",
+        "directory",
+        "the entry is missing",
         f"""SELECT '{tracked.name}' AS kind, n.{tracked.id_column}::text AS value FROM {tracked.name} n
              WHERE NOT EXISTS (SELECT 1 FROM directory d
                WHERE d.kind = '{tracked.name}' AND d.value = n.{tracked.id_column}::text)
              ORDER BY 2 LIMIT 100""",
         MISSING,
-    )  # fmt: skip
+    )
 
 
 _PORTAL_NAMES = (
     Check(
-        "directory", "portal", "its routing number is not under its account number",
+        "directory",
+        "portal",
+        "its routing number is not under its account number",
         """SELECT p.customer_id, p.portal_id FROM portal p
             WHERE NOT EXISTS (SELECT 1 FROM directory d
                     WHERE d.kind = 'account'
@@ -172,7 +178,9 @@ _PORTAL_NAMES = (
         MISSING,
     ),
     Check(
-        "directory", "directory", "the entry leads to nothing of this customer",
+        "directory",
+        "directory",
+        "the entry leads to nothing of this customer",
         """SELECT d.kind, d.value FROM directory d
             WHERE d.kind = 'account' AND NOT EXISTS (SELECT 1 FROM portal p
                     WHERE p.customer_id = d.customer_id AND p.portal_id = d.object_id
@@ -185,7 +193,9 @@ _PORTAL_NAMES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "directory", "directory", "the entry is missing",
+        "directory",
+        "directory",
+        "the entry is missing",
         """SELECT kind, value FROM (
              SELECT 'account' AS kind, routing_number || ':' || account_number AS value FROM portal
              UNION ALL SELECT 'network', network_address FROM portal) n
@@ -194,12 +204,14 @@ _PORTAL_NAMES = (
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-)  # fmt: skip
+)
 
 _STATE_CHECKS = (
     *(
         Check(
-            "states", "pocket", "its last command said it was something else",
+            "states",
+            "pocket",
+            "its last command said it was something else",
             f"""WITH said AS (
                   SELECT customer_id, outcome->>'pocket_id' AS id, {says} AS says,
                          rank() OVER (PARTITION BY customer_id, outcome->>'pocket_id'
@@ -218,25 +230,30 @@ _STATE_CHECKS = (
                  ORDER BY 1, 2 LIMIT 100""",
         )
         for column, says, kinds in (
-            ("status", "coalesce(outcome->>'status', 'OPEN')",
-             "'OpenPocket', 'UpdatePocket', 'SetPocketState'"),
+            ("status", "coalesce(outcome->>'status', 'OPEN')", "'OpenPocket', 'UpdatePocket', 'SetPocketState'"),
             ("real_time_yield", "outcome->>'real_time_yield'", "'SetPocketState'"),
         )
     ),
     Check(
-        "states", "portal", "no portal is in such a state",
+        "states",
+        "portal",
+        "no portal is in such a state",
         """SELECT customer_id, portal_id FROM portal WHERE status NOT IN ('OPEN', 'CLOSED')
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "states", "portal", "its pocket is not there, or closed while it is open",
+        "states",
+        "portal",
+        "its pocket is not there, or closed while it is open",
         """SELECT p.customer_id, p.portal_id
              FROM portal p LEFT JOIN pocket k USING (customer_id, pocket_id)
             WHERE k.pocket_id IS NULL OR (k.status = 'CLOSED' AND p.status <> 'CLOSED')
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "states", "portal", "no command closed it",
+        "states",
+        "portal",
+        "no command closed it",
         """SELECT p.customer_id, p.portal_id
              FROM portal p JOIN pocket k USING (customer_id, pocket_id)
             WHERE p.status = 'CLOSED' AND k.status <> 'CLOSED' AND NOT EXISTS (
@@ -246,7 +263,9 @@ _STATE_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "states", "portal", "its pocket is not the one it was made for",
+        "states",
+        "portal",
+        "its pocket is not the one it was made for",
         """SELECT p.customer_id, p.portal_id FROM portal p JOIN command c
                ON c.customer_id = p.customer_id AND c.kind = 'OpenPocket' AND c.accepted
               AND c.outcome->>'portal_id' = p.portal_id::text
@@ -254,21 +273,27 @@ _STATE_CHECKS = (
     ),
     *(
         Check(
-            "states", name, "no command changed it then",
+            "states",
+            name,
+            "no command changed it then",
             f"""SELECT n.customer_id{key} FROM {name} n
                  WHERE n.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM command c
                    WHERE c.customer_id = n.customer_id AND c.accepted AND c.booked_at = n.{column})
                  ORDER BY 1 LIMIT 100""",
         )
         for name, key, column in (
-            ("customer", "", "closed_at"), ("pocket", ", n.pocket_id", "closed_at"),
+            ("customer", "", "closed_at"),
+            ("pocket", ", n.pocket_id", "closed_at"),
             ("portal", ", n.portal_id", "updated_at"),
             ("counterparty", ", n.counterparty_id", "updated_at"),
-            ("wire", ", n.wire_id", "updated_at"), ("ach_entry", ", n.ach_id", "updated_at"),
+            ("wire", ", n.wire_id", "updated_at"),
+            ("ach_entry", ", n.ach_id", "updated_at"),
         )
     ),
     Check(
-        "states", "counterparty", "it does not lead to the pocket behind its address",
+        "states",
+        "counterparty",
+        "it does not lead to the pocket behind its address",
         """SELECT c.customer_id, c.counterparty_id FROM counterparty c
             WHERE c.type = 'on_us' AND NOT EXISTS (SELECT 1 FROM portal p
               WHERE p.customer_id = c.target_customer_id AND p.pocket_id = c.target_pocket_id
@@ -276,7 +301,9 @@ _STATE_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "states", "lien", "no ACH credit of this amount came in",
+        "states",
+        "lien",
+        "no ACH credit of this amount came in",
         """SELECT l.customer_id, l.lien_id FROM lien l
             WHERE NOT EXISTS (SELECT 1 FROM activity a
               WHERE a.customer_id = l.customer_id AND a.pocket_id = l.pocket_id
@@ -285,18 +312,22 @@ _STATE_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "states", "bank", "the house is not the customer it names",
+        "states",
+        "bank",
+        "the house is not the customer it names",
         """SELECT b.house_customer_id FROM bank b
             WHERE NOT EXISTS (SELECT 1 FROM customer c
               WHERE c.customer_id = b.house_customer_id AND c.role = 'house')
                OR EXISTS (SELECT 1 FROM customer c
               WHERE c.customer_id <> b.house_customer_id AND c.role = 'house')""",
     ),
-)  # fmt: skip
+)
 
 _TRANSFER_CHECKS = (
     Check(
-        "commands", "transfer", "its last command said something else became of it",
+        "commands",
+        "transfer",
+        "its last command said something else became of it",
         """SELECT t.customer_id, t.transfer_id FROM transfer t JOIN (
              SELECT DISTINCT ON (customer_id, id) *
                FROM (SELECT customer_id, outcome->>'transfer_id' AS id, version,
@@ -310,19 +341,25 @@ _TRANSFER_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "transfers", "transfer", "it belongs to another partner than its payer",
+        "transfers",
+        "transfer",
+        "it belongs to another partner than its payer",
         """SELECT t.customer_id, t.transfer_id FROM transfer t JOIN customer c USING (customer_id)
             WHERE t.partner_id IS DISTINCT FROM c.partner_id ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "transfers", "transfer", "its pocket is not the payer's",
+        "transfers",
+        "transfer",
+        "its pocket is not the payer's",
         """SELECT t.customer_id, t.transfer_id FROM transfer t WHERE NOT EXISTS (
              SELECT 1 FROM pocket p
               WHERE p.customer_id = t.customer_id AND p.pocket_id = t.from_pocket_id)
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "transfers", "transfer", "what moved is not what it says",
+        "transfers",
+        "transfer",
+        "what moved is not what it says",
         """WITH moved AS (
              SELECT details->>'on_us_transfer_id' AS id,
                     details->>'on_us_transfer_type' AS type, direction = 'DEBIT' AS paid,
@@ -344,12 +381,14 @@ _TRANSFER_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "transfers", "activity", "its transfer is not there",
+        "transfers",
+        "activity",
+        "its transfer is not there",
         """SELECT a.customer_id, a.pocket_id, a.journal_no, a.leg_no FROM activity a
              LEFT JOIN transfer t ON t.transfer_id::text = a.details->>'on_us_transfer_id'
             WHERE a.type = 'ON_US' AND t.transfer_id IS NULL ORDER BY 1, 3, 4 LIMIT 100""",
     ),
-)  # fmt: skip
+)
 
 
 async def _check_account_numbers(conn: Connection, findings: Findings, seed: bytes) -> None:
@@ -363,7 +402,5 @@ async def _check_account_numbers(conn: Connection, findings: Findings, seed: byt
             derived = account_number(seed, portal_id), network_address(seed, portal_id)
             if account is not None and derived != (account, network):
                 key: dict[str, UUID] = {"customer_id": customer_id, "portal_id": portal_id}
-                findings.add(
-                    "directory", "portal", key, f"its numbers must be {derived}", MISSING - 1
-                )
+                findings.add("directory", "portal", key, f"its numbers must be {derived}", MISSING - 1)
                 return

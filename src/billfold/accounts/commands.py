@@ -52,9 +52,7 @@ class OpenPocket(Command, frozen=True, kw_only=True):
     """Open a pocket with its first bank portal. Strategies as weeks; None keeps matured cash."""
 
     rule = open_pocket
-    audit = AuditedAction(
-        "pocket", "created", fields=("name", "deposit_weeks", "reinvestment_weeks")
-    )
+    audit = AuditedAction("pocket", "created", fields=("name", "deposit_weeks", "reinvestment_weeks"))
 
     partner_id: UUID
     name: str
@@ -121,9 +119,7 @@ class UpdatePortal(Command, frozen=True, kw_only=True):
     """Rename a portal, or close it for ever."""
 
     rule = update_portal
-    audit = AuditedAction(
-        "portal", lambda c: "closed" if c.close else "updated", fields=("pocket_id", "name")
-    )
+    audit = AuditedAction("portal", lambda c: "closed" if c.close else "updated", fields=("pocket_id", "name"))
 
     portal_id: UUID
     pocket_id: UUID | None = None

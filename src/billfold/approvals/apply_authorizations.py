@@ -47,9 +47,8 @@ async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id:
         except (Refused, NotFound, InvalidInput) as refusal:
             refused = None if refusal.code == _DONE_BEFORE else refusal.code
         await authorization_requests.record_applied(
-            bank.pool, bank.vault, change, refused=refused, resource_id=made, now=now,
-            wall=wall_now(),
-        )  # fmt: skip
+            bank.pool, bank.vault, change, refused=refused, resource_id=made, now=now, wall=wall_now()
+        )
     await jobs_store.cancel(bank.pool, APPLY_AUTHORIZATION_REQUEST, request_id)
 
 
@@ -72,18 +71,12 @@ async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> U
             by, change.resource_id, role=change_fields["role"], status=change_fields["status"]
         )
         return None
-    return (
-        await team_invitations.invite(by, msgspec.convert(change_fields["invited"], NewInvitation))
-    ).member_id
+    return (await team_invitations.invite(by, msgspec.convert(change_fields["invited"], NewInvitation))).member_id
 
 
-def _link(
-    change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin
-) -> AddCounterparty:
+def _link(change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin) -> AddCounterparty:
     who = {"caller": CALLER, "key": change.request_id, "customers": (change.customer_id,)}
-    return msgspec.structs.replace(
-        msgspec.convert({**change_fields, **who}, AddCounterparty), origin=origin
-    )
+    return msgspec.structs.replace(msgspec.convert({**change_fields, **who}, AddCounterparty), origin=origin)
 
 
 async def _administrator(

@@ -63,7 +63,9 @@ _QUERIES = (
     ),
     *(
         Check(
-            "approvals", table, "it was approved by fewer than it needs",
+            "approvals",
+            table,
+            "it was approved by fewer than it needs",
             _APPROVED.format(table=table, also=_NOT_BY_OPERATOR if table == "change_request" else ""),
         )
         for table in _TABLES
@@ -71,7 +73,7 @@ _QUERIES = (
     Check("reviews", "review", "it is about the reviewer's own request", _SELF_REVIEWED),
     Check("unheard", "review", "the audit log knows of nobody who said so", _NOT_AUDITED),
     Check("unapproved", "command", "it carries out what nobody approved", _NOT_APPROVED),
-)  # fmt: skip
+)
 
 
 async def check_approvals(conn: Connection, findings: Findings) -> None:

@@ -42,25 +42,20 @@ def list_pending(ctx: typer.Context, customer: CustomerId) -> None:
     async def work(bank: Bank) -> list[tuple[UUID, str, datetime]]:
         now = await bank.now()
         transfers = await transfer_requests.list_requests(
-            bank.pool, customer, Filters(statuses=["PENDING"]), None, now=now, descending=False,
-            limit=_SHOWN,
-        )  # fmt: skip
+            bank.pool, customer, Filters(statuses=["PENDING"]), None, now=now, descending=False, limit=_SHOWN
+        )
         changes = await authorization_requests.list_changes(
-            bank.pool, customer, None, statuses=["PENDING"], actions=None, now=now,
-            descending=False, limit=_SHOWN,
-        )  # fmt: skip
+            bank.pool, customer, None, statuses=["PENDING"], actions=None, now=now, descending=False, limit=_SHOWN
+        )
         return [
-            (each.request_id, f"{each.type} of {format_usd(each.amount)}", each.expires_at)
-            for each in transfers
+            (each.request_id, f"{each.type} of {format_usd(each.amount)}", each.expires_at) for each in transfers
         ] + [(each.request_id, each.action, each.expires_at) for each in changes]
 
     rows = run_with_bank(cli_context(ctx), work)
     console.print(table("", ("id", "what", "until"), rows))
 
 
-@app.command(
-    epilog=example("billfold approvals confirm 5d0c2a4e-8f00-8000-8000-0000000000e1 <request>")
-)
+@app.command(epilog=example("billfold approvals confirm 5d0c2a4e-8f00-8000-8000-0000000000e1 <request>"))
 def confirm(
     ctx: typer.Context,
     customer: CustomerId,
@@ -89,10 +84,7 @@ def confirm(
     print_success(f"Confirmed: {result.action}.")
 
 
-@app.command(
-    "step-up",
-    epilog=example("billfold approvals step-up 5d0c2a4e-8f00-8000-8000-0000000000e1 --off"),
-)
+@app.command("step-up", epilog=example("billfold approvals step-up 5d0c2a4e-8f00-8000-8000-0000000000e1 --off"))
 def require_mfa(
     ctx: typer.Context,
     customer: CustomerId,
@@ -105,9 +97,15 @@ def require_mfa(
         if await find_customer(bank.pool, customer) is None:
             raise CliError("There is no such customer.", "See `billfold partner list`.")
         async with audit_record.audited(
-            bank.pool, bank.vault, customer, Origin.operator(), "customer.updated",
-            resource=("customer", customer), now=wall_now(), details={"step_up": on},
-        ) as recording:  # fmt: skip
+            bank.pool,
+            bank.vault,
+            customer,
+            Origin.operator(),
+            "customer.updated",
+            resource=("customer", customer),
+            now=wall_now(),
+            details={"step_up": on},
+        ) as recording:
             await mfa_policy.set_step_up(recording, customer, asked=on)
 
     run_with_bank(cli_context(ctx), work)

@@ -59,9 +59,8 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
         return
     try:
         command = await command_for(
-            bank.pool, customer_id, found.content, unverified_wires=found.unverified_wires,
-            approved=True,
-        )  # fmt: skip
+            bank.pool, customer_id, found.content, unverified_wires=found.unverified_wires, approved=True
+        )
         code = (await bank.engine.submit(command)).outcome.get("code")
     except (Refused, NotFound) as refusal:
         code = refusal.code

@@ -10,13 +10,7 @@ import msgspec
 from billfold.accounts.counterparties import peers
 from billfold.accounts.directory.store import find_customer
 from billfold.approvals.store import payees
-from billfold.approvals.transfer_orders import (
-    InternalReallocation,
-    OnUsOrder,
-    PeerToPeer,
-    RequestContent,
-    WireOrder,
-)
+from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, PeerToPeer, RequestContent, WireOrder
 from billfold.ledger.engine.dry_run import dry_run
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
@@ -36,9 +30,7 @@ _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
 """A customer, the Pocket that is paid, and the network addresses of both Pockets."""
 
 
-async def check_feasible(
-    bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID
-) -> None:
+async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID) -> None:
     """Find out whether a transfer could be carried out now. Raises Refused as that would.
 
     What the simulated world rejects by its amount is let through: that is an answer to come.
@@ -49,9 +41,7 @@ async def check_feasible(
     command = await command_for(conn, customer_id, content, unverified_wires=unverified_wires)
     outcome = await dry_run(conn, bank, command)
     if outcome.get("reason") == INSUFFICIENT_FUNDS:
-        raise Refused(
-            "insufficient-funds", "The Pocket cannot raise the amount now; nothing was approved."
-        )
+        raise Refused("insufficient-funds", "The Pocket cannot raise the amount now; nothing was approved.")
 
 
 async def command_for(
@@ -103,9 +93,7 @@ def _on_us(order: OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
     )
 
 
-def _wire(
-    customer_id: UUID, order: WireOrder, *, unverified_wires: bool, approved: bool
-) -> SendWire:
+def _wire(customer_id: UUID, order: WireOrder, *, unverified_wires: bool, approved: bool) -> SendWire:
     return SendWire(
         caller=CALLER,
         key=order.id,
@@ -125,9 +113,7 @@ def _wire(
     )
 
 
-async def _destination(
-    conn: Connection | Pool, customer_id: UUID, content: RequestContent
-) -> _Destination:
+async def _destination(conn: Connection | Pool, customer_id: UUID, content: RequestContent) -> _Destination:
     order = content.transfer
     if isinstance(order, OnUsOrder) and isinstance(order.details, InternalReallocation):
         return customer_id, order.details.destination_pocket_id, (None, None)

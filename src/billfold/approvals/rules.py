@@ -12,14 +12,7 @@ import msgspec
 
 from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import Role
-from billfold.approvals.types import (
-    DEFAULT_REQUIREMENT,
-    Action,
-    ApprovalRequirement,
-    Decision,
-    ReviewRow,
-    Rule,
-)
+from billfold.approvals.types import DEFAULT_REQUIREMENT, Action, ApprovalRequirement, Decision, ReviewRow, Rule
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:
@@ -56,9 +49,7 @@ def matching(
     about = [each for each in rules if _is_about(each, action, type_=type_, amount=amount)]
     ranked: list[Rule] = []
     while about:
-        best = [
-            each for each in about if not any(_is_more_specific(other, each) for other in about)
-        ]
+        best = [each for each in about if not any(_is_more_specific(other, each) for other in about)]
         best.sort(key=lambda each: (-each.required_approvals, each.created_at, each.rule_id))
         ranked.append(best[0])
         about.remove(best[0])
@@ -71,9 +62,7 @@ def stricter(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRequirement]:
     Only what asks for more approvals does; the usual one approval stands at the end.
     """
     others = [requirement_of(each) for each in ranked if each.rule_id != than.rule_id]
-    return [
-        each for each in (*others, DEFAULT_REQUIREMENT) if each.required > than.required_approvals
-    ]
+    return [each for each in (*others, DEFAULT_REQUIREMENT) if each.required > than.required_approvals]
 
 
 def requirement_of(rule: Rule) -> ApprovalRequirement:
@@ -171,13 +160,7 @@ def may_review(terms: ApprovalRequirement, member_id: UUID, role: Role, *, needs
 
 
 def check_reviewer(
-    terms: ApprovalRequirement,
-    member_id: UUID,
-    role: Role,
-    *,
-    named: Collection[UUID],
-    needs: str,
-    is_requester: bool,
+    terms: ApprovalRequirement, member_id: UUID, role: Role, *, named: Collection[UUID], needs: str, is_requester: bool
 ) -> None:
     """Refuse the requester, and members who are not reviewers of this request.
 

@@ -11,12 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.approvals.transfer_orders import MOST_CENTS
-from billfold.approvals.transfer_request_schemas import (
-    DualAuthUser,
-    Review,
-    render_person,
-    render_review,
-)
+from billfold.approvals.transfer_request_schemas import DualAuthUser, Review, render_person, render_review
 from billfold.approvals.types import AuthorizationRequestRow, Reviewer, ReviewRow, Rule
 from billfold.http.schemas.texts import NOT_BLANK
 
@@ -128,19 +123,13 @@ class AuthorizationRequest(msgspec.Struct, kw_only=True):
 
 def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]:
     """Return what a body says of a rule, in the words of the rule."""
-    told = {
-        name: value
-        for name in data.__struct_fields__
-        if (value := getattr(data, name)) is not UNSET
-    }
+    told = {name: value for name in data.__struct_fields__ if (value := getattr(data, name)) is not UNSET}
     for name, named in (("min_amount_usdc", "min_amount"), ("daily_cap_usdc", "daily_cap")):
         if name in told:
             told[named] = told.pop(name) or None
     unique_fields = {"actions", "transfer_types"}
     return {
-        name: tuple(dict.fromkeys(value) if name in unique_fields else value)
-        if isinstance(value, list)
-        else value
+        name: tuple(dict.fromkeys(value) if name in unique_fields else value) if isinstance(value, list) else value
         for name, value in told.items()
     }
 

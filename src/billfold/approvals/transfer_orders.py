@@ -31,24 +31,14 @@ class RequestedCents(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amount_usdc: Cents
 
 
-class PeerToPeer(
-    msgspec.Struct,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="type",
-    tag="PEER_TO_PEER",
-):
+class PeerToPeer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="PEER_TO_PEER"):
     """To an `on_us` counterparty."""
 
     destination_counterparty_id: UUID
 
 
 class InternalReallocation(
-    msgspec.Struct,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="type",
-    tag="INTERNAL_REALLOCATION",
+    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="INTERNAL_REALLOCATION"
 ):
     """To another Pocket of the same customer. `SECURITY_TRANSFER` moves the bills themselves."""
 
@@ -56,9 +46,7 @@ class InternalReallocation(
     transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] = "BANK_TRANSFER"
 
 
-class OnUsOrder(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="ON_US"
-):
+class OnUsOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="ON_US"):
     """A transfer within this bank."""
 
     id: UUID
@@ -69,9 +57,7 @@ class OnUsOrder(
     end_to_end_identification: Reference | None = None
 
 
-class WireOrder(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="WIRE"
-):
+class WireOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="WIRE"):
     """A wire to a `wire` or `international_wire` counterparty."""
 
     id: UUID
@@ -83,9 +69,7 @@ class WireOrder(
     end_to_end_identification: Reference | None = None
 
 
-class UsdcOrder(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="USDC"
-):
+class UsdcOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="USDC"):
     """USDC to a `crypto_wallet_address` counterparty."""
 
     id: UUID

@@ -158,8 +158,7 @@ def render_request(row: TransferRequest, around: RequestDetails) -> ShownTransfe
 def _transfer_of(row: TransferRequest, around: RequestDetails) -> RequestedTransfer:
     content = content_of(row)
     order = msgspec.to_builtins(content.transfer)
-    kept = ("details", "counterparty_id", "description", "wire_instructions",
-            "end_to_end_identification")  # fmt: skip
+    kept = ("details", "counterparty_id", "description", "wire_instructions", "end_to_end_identification")
     fields = {name: order[name] for name in kept if name in order}
     if content.payee is not None:
         fields["counterparty_name"] = _name_of(content.payee["counterparty_name"])
@@ -172,9 +171,7 @@ def _transfer_of(row: TransferRequest, around: RequestDetails) -> RequestedTrans
             "amount": msgspec.to_builtins(usd(row.amount)),
             "execution_status": row.execution,
             "reason": row.reason,
-            "fees": [{"type": "WIRE_FEE", "amount": msgspec.to_builtins(usd(row.fee))}]
-            if row.fee
-            else [],
+            "fees": [{"type": "WIRE_FEE", "amount": msgspec.to_builtins(usd(row.fee))}] if row.fee else [],
             "transaction_ids": list(around.moved[row.request_id]),
         },
         RequestedTransfer,

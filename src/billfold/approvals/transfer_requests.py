@@ -18,11 +18,7 @@ from billfold.approvals.store.approval_rules import requirement_for_transfer
 from billfold.approvals.store.fingerprints import record_checksums
 from billfold.approvals.store.payees import check_same_payee
 from billfold.approvals.store.reviews import Subject, record_review, users_behind, void_reviews
-from billfold.approvals.store.transfer_requests import (
-    find_request,
-    lock_request,
-    possible_reviewers,
-)
+from billfold.approvals.store.transfer_requests import find_request, lock_request, possible_reviewers
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.approvals.types import (
     EXECUTE_TRANSFER_REQUEST,
@@ -96,19 +92,32 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
         terms, status = await _required(bank, by, content, conn=conn)
         text = rules.text_of(msgspec.to_builtins(content))
         made = await conn.fetch(
-            _INSERT, by.customer_id, content.request_id, content.type, content.pocket_id,
-            content.counterparty_id, content.amount, text, rules.hash_of(text),
-            _fingerprint(content), by.member_id, by.user_id, by.client_id, content.reviewers,
-            terms.rule_id, rules.text_of(terms), by.business_date, status, by.now,
+            _INSERT,
+            by.customer_id,
+            content.request_id,
+            content.type,
+            content.pocket_id,
+            content.counterparty_id,
+            content.amount,
+            text,
+            rules.hash_of(text),
+            _fingerprint(content),
+            by.member_id,
+            by.user_id,
+            by.client_id,
+            content.reviewers,
+            terms.rule_id,
+            rules.text_of(terms),
+            by.business_date,
+            status,
+            by.now,
             by.now + rules.REQUEST_LIFETIME,
-        )  # fmt: skip
+        )
         if not made:
             audited_action.skip()
             return await _same_or_refuse(conn, by, content)
         record_checksums(audited_action, _RESOURCE, made)
-        await _schedule_next(
-            conn, by, content.request_id, status=status, expires_at=by.now + rules.REQUEST_LIFETIME
-        )
+        await _schedule_next(conn, by, content.request_id, status=status, expires_at=by.now + rules.REQUEST_LIFETIME)
         found = await lock_request(conn, by, content.request_id)
         if status == "PENDING":
             await _notify_reviewers(audited_action, by, found)
@@ -121,9 +130,7 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
     Raises NotFound, Refused `forbidden` for everybody but who asked,
     `transfer-request-not-pending`, and as `create`.
     """
-    async with _deed(
-        by, "updated", content.request_id, **_audit_details(content)
-    ) as audited_action:
+    async with _deed(by, "updated", content.request_id, **_audit_details(content)) as audited_action:
         conn = audited_action.conn
         before = await lock_request(conn, by, content.request_id)
         if before.member_id != by.member_id:
@@ -136,14 +143,23 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
             return before
         await void_reviews(audited_action, by, content.request_id)
         changed = await conn.fetch(
-            _CHANGE, by.customer_id, content.request_id, content.counterparty_id, content.amount,
-            text, rules.hash_of(text), content.reviewers, terms.rule_id, rules.text_of(terms),
-            by.business_date, status, by.now, content.pocket_id,
-        )  # fmt: skip
-        record_checksums(audited_action, _RESOURCE, changed)
-        await _schedule_next(
-            conn, by, content.request_id, status=status, expires_at=before.expires_at
+            _CHANGE,
+            by.customer_id,
+            content.request_id,
+            content.counterparty_id,
+            content.amount,
+            text,
+            rules.hash_of(text),
+            content.reviewers,
+            terms.rule_id,
+            rules.text_of(terms),
+            by.business_date,
+            status,
+            by.now,
+            content.pocket_id,
         )
+        record_checksums(audited_action, _RESOURCE, changed)
+        await _schedule_next(conn, by, content.request_id, status=status, expires_at=before.expires_at)
         found = await lock_request(conn, by, content.request_id)
         if status == "PENDING":
             await _notify_reviewers(audited_action, by, found)
@@ -161,9 +177,7 @@ async def cancel(by: Actor, request_id: UUID) -> None:
             raise Refused("forbidden", "Who asked for the transfer cancels it, or an ADMIN.")
         _must_be_pending(found)
         await _move(audited_action, by, request_id, status="CANCELLED")
-        await _schedule_next(
-            audited_action.conn, by, request_id, status="CANCELLED", expires_at=found.expires_at
-        )
+        await _schedule_next(audited_action.conn, by, request_id, status="CANCELLED", expires_at=found.expires_at)
 
 
 async def decide(
@@ -184,9 +198,7 @@ async def decide(
     async with _deed(by, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await lock_request(conn, by, request_id)
-        status = await record_review(
-            audited_action, by, subject_of(found), decision=decision, comment=comment
-        )
+        status = await record_review(audited_action, by, subject_of(found), decision=decision, comment=comment)
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The request was changed since you read it.")
         if decision == "APPROVED":
@@ -205,9 +217,15 @@ async def decide(
 async def record_rejection(bank: Bank, customer_id: UUID, request_id: UUID, *, reason: str) -> None:
     """Record why an approved request could not be carried out, for good."""
     async with audit_record.audited(
-        bank.pool, bank.vault, customer_id, Origin.system(), f"{_RESOURCE}.rejected",
-        resource=(_RESOURCE, request_id), now=wall_now(), details={"reason": reason},
-    ) as audited_action:  # fmt: skip
+        bank.pool,
+        bank.vault,
+        customer_id,
+        Origin.system(),
+        f"{_RESOURCE}.rejected",
+        resource=(_RESOURCE, request_id),
+        now=wall_now(),
+        details={"reason": reason},
+    ) as audited_action:
         now = await bank.now()
         noted = await audited_action.conn.fetch(_REJECT, customer_id, request_id, reason, now)
         record_checksums(audited_action, _RESOURCE, noted)
@@ -245,9 +263,13 @@ async def _required(
 ) -> tuple[ApprovalRequirement, Status]:
     """Return the approvals that a request requires, and its status before the first."""
     terms = await requirement_for_transfer(
-        conn, by.customer_id, type_=content.type, amount=content.amount, day=by.business_date,
+        conn,
+        by.customer_id,
+        type_=content.type,
+        amount=content.amount,
+        day=by.business_date,
         request_id=content.request_id,
-    )  # fmt: skip
+    )
     await _check_reviewers(conn, by, content, terms=terms)
     if terms.required:
         return terms, "PENDING"
@@ -255,9 +277,7 @@ async def _required(
     return terms, "APPROVED"
 
 
-async def _check_reviewers(
-    conn: Connection, by: Actor, content: RequestContent, *, terms: ApprovalRequirement
-) -> None:
+async def _check_reviewers(conn: Connection, by: Actor, content: RequestContent, *, terms: ApprovalRequirement) -> None:
     """Raise InvalidInput unless the reviewers who are named may approve, and are enough."""
     if not content.reviewers:
         return
@@ -265,9 +285,7 @@ async def _check_reviewers(
     possible = await possible_reviewers(conn, by.customer_id, apart_from=requester_ids, terms=terms)
     known = {each.member_id for each in possible}
     wrong = [
-        FieldError(
-            ("reviewers", place), "must be an active member who may approve this", "value_error"
-        )
+        FieldError(("reviewers", place), "must be an active member who may approve this", "value_error")
         for place, member_id in enumerate(content.reviewers)
         if member_id not in known
     ]
@@ -291,20 +309,14 @@ async def _schedule_next(
 ) -> None:
     """Schedule the next job: at its expiry, or at once when it is approved."""
     if status == "PENDING":
-        await jobs_store.schedule(
-            conn, [ScheduledJob(EXPIRE_TRANSFER_REQUEST, request_id, by.customer_id, expires_at)]
-        )
+        await jobs_store.schedule(conn, [ScheduledJob(EXPIRE_TRANSFER_REQUEST, request_id, by.customer_id, expires_at)])
         return
     await jobs_store.cancel(conn, EXPIRE_TRANSFER_REQUEST, request_id)
     if status == "APPROVED":
-        await jobs_store.schedule(
-            conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, by.customer_id, by.now)]
-        )
+        await jobs_store.schedule(conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, by.customer_id, by.now)])
 
 
-async def _move(
-    audited_action: AuditedAction, by: Actor, request_id: UUID, *, status: Status
-) -> None:
+async def _move(audited_action: AuditedAction, by: Actor, request_id: UUID, *, status: Status) -> None:
     moved = await audited_action.conn.fetch(_MOVE, by.customer_id, request_id, status, by.now)
     record_checksums(audited_action, _RESOURCE, moved)
 
@@ -327,21 +339,30 @@ def _audit_details(content: RequestContent) -> dict[str, Any]:
 
 def _deed(by: Actor, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
     return audit_record.audited(
-        by.pool, by.vault, by.customer_id, by.origin, f"{_RESOURCE}.{verb}",
-        resource=(_RESOURCE, request_id), now=by.wall, details=details,
-    )  # fmt: skip
+        by.pool,
+        by.vault,
+        by.customer_id,
+        by.origin,
+        f"{_RESOURCE}.{verb}",
+        resource=(_RESOURCE, request_id),
+        now=by.wall,
+        details=details,
+    )
 
 
-async def _notify_reviewers(
-    audited_action: AuditedAction, by: Actor, request: TransferRequest
-) -> None:
+async def _notify_reviewers(audited_action: AuditedAction, by: Actor, request: TransferRequest) -> None:
     said = await _sentence(audited_action.conn, request)
     await notification_notify.notify(
-        audited_action.conn, by.vault, by.customer_id, "TRANSFER_REQUEST_PENDING_REVIEW",
-        title="A transfer waits for approval", description=f"{by.name} asks for {said}.",
+        audited_action.conn,
+        by.vault,
+        by.customer_id,
+        "TRANSFER_REQUEST_PENDING_REVIEW",
+        title="A transfer waits for approval",
+        description=f"{by.name} asks for {said}.",
         metadata={"transfer_request_id": request.request_id, "amount_usdc": request.amount},
-        now=by.wall, except_user_id=by.user_id,
-    )  # fmt: skip
+        now=by.wall,
+        except_user_id=by.user_id,
+    )
 
 
 async def _notify_reviewed(
@@ -350,13 +371,16 @@ async def _notify_reviewed(
     said = await _sentence(audited_action.conn, request)
     more = " More approvals are needed." if request.status == "PENDING" else ""
     await notification_notify.notify(
-        audited_action.conn, by.vault, by.customer_id, "TRANSFER_REQUEST_REVIEWED",
+        audited_action.conn,
+        by.vault,
+        by.customer_id,
+        "TRANSFER_REQUEST_REVIEWED",
         title=f"A transfer was {decision.lower()}",
         description=f"{by.name} {decision.lower()} {said}.{more}",
-        metadata={"transfer_request_id": request.request_id, "decision": decision,
-                  "status": request.status},
-        now=by.wall, except_user_id=by.user_id,
-    )  # fmt: skip
+        metadata={"transfer_request_id": request.request_id, "decision": decision, "status": request.status},
+        now=by.wall,
+        except_user_id=by.user_id,
+    )
 
 
 async def _sentence(conn: Connection, request: TransferRequest) -> str:

@@ -36,9 +36,7 @@ class SealedHead(NamedTuple):
     seal_no: int
 
 
-async def check_audit(
-    conn: Connection, findings: Findings, vault: Vault | None, copy: Iterable[str] = ()
-) -> None:
+async def check_audit(conn: Connection, findings: Findings, vault: Vault | None, copy: Iterable[str] = ()) -> None:
     """Compare every entry with the one before, the ends with the heads and with what was sealed.
 
     `copy` are the lines of the seals as they were carried out of the database.
@@ -46,9 +44,7 @@ async def check_audit(
     rows = await conn.fetch(_HEADS, timeout=STATEMENT_TIMEOUT_SECONDS)
     walk = _AuditLogWalk(findings, vault, {row["customer_id"]: row for row in rows})
     walk.sealed = await _read_seals(conn, findings, vault, copy)
-    async for row in audit_store.iterate_all_entries(
-        conn, timeout_seconds=STATEMENT_TIMEOUT_SECONDS
-    ):
+    async for row in audit_store.iterate_all_entries(conn, timeout_seconds=STATEMENT_TIMEOUT_SECONDS):
         walk.take(row)
     walk.end()
 
@@ -90,9 +86,7 @@ class _AuditLogWalk:
             if head["entry_no"]:
                 self._report_missing(customer_id, 1, "it is missing")
         for customer_id, sealed in self.sealed.items():
-            self._report_missing(
-                customer_id, 1, f"seal {sealed.seal_no} vouches for it, and it is missing"
-            )
+            self._report_missing(customer_id, 1, f"seal {sealed.seal_no} vouches for it, and it is missing")
 
     def _close(self) -> None:
         """Look at the end of the customer whose last entry has been read."""
@@ -102,9 +96,7 @@ class _AuditLogWalk:
         head = self._heads.pop(last.customer_id, None)
         sealed = self.sealed.pop(last.customer_id, None)
         if sealed is not None and sealed.head.entry_no > last.entry_no:
-            missing_message = (
-                f"seal {sealed.seal_no} vouches for it or a later one, and it is missing"
-            )
+            missing_message = f"seal {sealed.seal_no} vouches for it or a later one, and it is missing"
             self._report_missing(last.customer_id, last.entry_no + 1, missing_message)
         key = {"customer_id": last.customer_id}
         if head is None:
@@ -130,9 +122,7 @@ async def _read_seals(
 ) -> dict[UUID, SealedHead]:
     """Check the seals here against each other and against the copy; return what they vouch for."""
     exported_lines = [line for each in copy if (line := each.strip())]
-    stored_lines = [
-        row["line"] for row in await conn.fetch(_SEALS, timeout=STATEMENT_TIMEOUT_SECONDS)
-    ]
+    stored_lines = [row["line"] for row in await conn.fetch(_SEALS, timeout=STATEMENT_TIMEOUT_SECONDS)]
     findings.checked["audit_seal"] = len(stored_lines)
     for n, (kept, exported) in enumerate(zip(stored_lines, exported_lines, strict=False), 1):
         if kept != exported:
@@ -140,17 +130,13 @@ async def _read_seals(
             findings.add(SEALS, "audit_seal", key, "it is not as it was carried out", CHANGED)
             break
     if len(exported_lines) > len(stored_lines):
-        findings.add(
-            SEALS, "audit_seal", {"seal_no": len(stored_lines) + 1}, "it is missing", MISSING
-        )
+        findings.add(SEALS, "audit_seal", {"seal_no": len(stored_lines) + 1}, "it is missing", MISSING)
     # What was carried out counts: whoever owns the database owns what is in it.
     lines = exported_lines + stored_lines[len(exported_lines) :]
     return _heads_in_seals(lines, findings, vault)
 
 
-def _heads_in_seals(
-    lines: list[str], findings: Findings, vault: Vault | None
-) -> dict[UUID, SealedHead]:
+def _heads_in_seals(lines: list[str], findings: Findings, vault: Vault | None) -> dict[UUID, SealedHead]:
     sealed_heads: dict[UUID, SealedHead] = {}
     previous = ""
     for number, line in enumerate(lines, 1):

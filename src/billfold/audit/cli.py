@@ -57,9 +57,7 @@ def list_entries(
 
 
 @app.command(epilog=example(f"billfold audit export {_CUSTOMER} > log.jsonl"))
-def export(
-    ctx: typer.Context, customer_id: CustomerId, *, since: Since = None, until: Until = None
-) -> None:
+def export(ctx: typer.Context, customer_id: CustomerId, *, since: Since = None, until: Until = None) -> None:
     """Print the log as lines of JSON, oldest first, each with its hash."""
     filters = _filters(customer_id, since, until)
 
@@ -67,9 +65,7 @@ def export(
         last: AuditEntry | None = None
         while True:
             cursor = None if last is None else (last.recorded_at, last.entry_no)
-            rows = await audit_store.list_entries(
-                conn, filters, cursor, descending=False, limit=_AT_ONCE
-            )
+            rows = await audit_store.list_entries(conn, filters, cursor, descending=False, limit=_AT_ONCE)
             for row in rows:
                 sys.stdout.buffer.write(msgspec.json.encode(_exported(row)) + b"\n")
             if len(rows) < _AT_ONCE:
@@ -101,9 +97,7 @@ def keys(ctx: typer.Context) -> None:
 
 
 def _filters(customer_id: UUID, since: str | None, until: str | None) -> EntryFilter:
-    return EntryFilter(
-        customer_id=customer_id, since=_instant("from", since), until=_instant("to", until)
-    )
+    return EntryFilter(customer_id=customer_id, since=_instant("from", since), until=_instant("to", until))
 
 
 def _instant(name: str, text: str | None) -> datetime | None:

@@ -34,11 +34,23 @@ UNION ALL
 SELECT member_id, name FROM oauth_client WHERE member_id = ANY($1)
 """
 _COLUMNS = {
-    "customer_id": "uuid", "entry_no": "bigint", "entry_id": "uuid", "recorded_at": "timestamptz",
-    "actor": "text", "member_id": "uuid", "actor_name": "text", "client_id": "text",
-    "action": "text", "resource_type": "text", "resource_id": "text", "outcome": "text",
-    "ip_address": "text", "user_agent": "text", "details": "text", "hash": "bytea",
-}  # fmt: skip
+    "customer_id": "uuid",
+    "entry_no": "bigint",
+    "entry_id": "uuid",
+    "recorded_at": "timestamptz",
+    "actor": "text",
+    "member_id": "uuid",
+    "actor_name": "text",
+    "client_id": "text",
+    "action": "text",
+    "resource_type": "text",
+    "resource_id": "text",
+    "outcome": "text",
+    "ip_address": "text",
+    "user_agent": "text",
+    "details": "text",
+    "hash": "bytea",
+}
 _COLUMN_NAMES = ", ".join(_COLUMNS)
 _PARAMETERS = ", ".join(f"${n}::{kind}[]" for n, kind in enumerate(_COLUMNS.values(), 1))
 _SELECTED = ", ".join(f"{name}::json" if name == "details" else name for name in _COLUMNS)
@@ -63,9 +75,7 @@ async def record(conn: Connection, vault: Vault, entry: NewEntry, *, now: dateti
     await record_all(conn, vault, [entry], now=now)
 
 
-async def record_all(
-    conn: Connection, vault: Vault, entries: Sequence[NewEntry], *, now: datetime
-) -> None:
+async def record_all(conn: Connection, vault: Vault, entries: Sequence[NewEntry], *, now: datetime) -> None:
     """Add entries, of one customer or of several, in the order in which they are given."""
     if not entries:
         return
@@ -75,9 +85,7 @@ async def record_all(
     for entry in entries:
         entry_no, previous, last_at = heads[entry.customer_id]
         name = entry.origin.name or names.get(entry.origin.member_id) or entry.origin.client_id
-        row = build_entry(
-            entry, entry_no + 1, previous, at=max(now, last_at), name=name or "", vault=vault
-        )
+        row = build_entry(entry, entry_no + 1, previous, at=max(now, last_at), name=name or "", vault=vault)
         heads[entry.customer_id] = row.entry_no, row.hash, row.recorded_at
         rows.append(row)
     await conn.execute(_WRITE, *_columns_of(rows))
@@ -88,9 +96,7 @@ class AuditedAction:
 
     __slots__ = ("conn", "details", "is_recorded", "resource_id")
 
-    def __init__(
-        self, conn: Connection, resource_id: UUID | str | None, details: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, conn: Connection, resource_id: UUID | str | None, details: Mapping[str, Any]) -> None:
         self.conn = conn
         self.resource_id = resource_id
         self.details: dict[str, Any] = dict(details)
@@ -143,9 +149,7 @@ async def audited(
 
 
 def _with_result(entry: NewEntry, audited_action: AuditedAction) -> NewEntry:
-    return msgspec.structs.replace(
-        entry, resource_id=audited_action.resource_id, details=audited_action.details
-    )
+    return msgspec.structs.replace(entry, resource_id=audited_action.resource_id, details=audited_action.details)
 
 
 _Head = tuple[int, bytes, datetime]

@@ -54,9 +54,7 @@ async def list_member_audit_logs(
     return page_of(page, [render_entry(row) for row in page.items])
 
 
-@get(
-    "/api/v1/team/audit-logs.csv", READS, tag="team", documented=CSV_ANSWER, refuses=("not-found",)
-)
+@get("/api/v1/team/audit-logs.csv", READS, tag="team", documented=CSV_ANSWER, refuses=("not-found",))
 async def get_audit_logs_csv(
     member: CustomerCaller, bank: Bank, span: SpanQuery, member_id: UUID | None = None
 ) -> StreamedResponse:
@@ -77,10 +75,7 @@ async def _check_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> 
 
 def _entry_filter(member: CustomerCaller, member_id: UUID | None, span: SpanQuery) -> EntryFilter:
     return EntryFilter(
-        customer_id=member.customer_id,
-        member_id=member_id,
-        since=span.timestamp_from,
-        until=span.timestamp_to,
+        customer_id=member.customer_id, member_id=member_id, since=span.timestamp_from, until=span.timestamp_to
     )
 
 

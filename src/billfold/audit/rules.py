@@ -60,20 +60,31 @@ def build_entry(
         user_agent=_truncate(origin.user_agent, _AGENT_CHARS_MAX),
         details=_details(entry.details),
     )
-    return msgspec.structs.replace(
-        row, hash=vault.compute_mac(signed_message(previous, row), PURPOSE)
-    )
+    return msgspec.structs.replace(row, hash=vault.compute_mac(signed_message(previous, row), PURPOSE))
 
 
 def signed_message(previous: bytes, row: AuditEntry) -> bytes:
     """Return what the hash of a row vouches for: the hash before it and all its columns."""
-    return _pack((
-        previous, row.customer_id.bytes, row.entry_no, row.entry_id.bytes,
-        iso_z(row.recorded_at), row.actor,
-        None if row.member_id is None else row.member_id.bytes, row.actor_name, row.client_id,
-        row.action, row.resource_type, row.resource_id, row.outcome, row.ip_address,
-        row.user_agent, row.details,
-    ))  # fmt: skip
+    return _pack(
+        (
+            previous,
+            row.customer_id.bytes,
+            row.entry_no,
+            row.entry_id.bytes,
+            iso_z(row.recorded_at),
+            row.actor,
+            None if row.member_id is None else row.member_id.bytes,
+            row.actor_name,
+            row.client_id,
+            row.action,
+            row.resource_type,
+            row.resource_id,
+            row.outcome,
+            row.ip_address,
+            row.user_agent,
+            row.details,
+        )
+    )
 
 
 def is_chained_to(previous: bytes, row: AuditEntry, vault: Vault) -> bool:

@@ -58,8 +58,10 @@ async def seal_heads(conn: Connection, vault: Vault, *, now: datetime) -> Seal |
     )
     await conn.execute(
         "INSERT INTO audit_seal (seal_no, sealed_at, line) VALUES ($1, $2, $3)",
-        seal.seal_no, now, format_seal(seal, vault),
-    )  # fmt: skip
+        seal.seal_no,
+        now,
+        format_seal(seal, vault),
+    )
     return seal
 
 

@@ -59,9 +59,7 @@ async def list_entries(
     return [_entry(row) for row in rows]
 
 
-async def iterate_all_entries(
-    conn: Connection, *, timeout_seconds: float
-) -> AsyncIterator[AuditEntry]:
+async def iterate_all_entries(conn: Connection, *, timeout_seconds: float) -> AsyncIterator[AuditEntry]:
     """Yield the entries of all customers, each customer's in their order; in a transaction."""
     statement = f"SELECT {COLUMNS} FROM audit_entry ORDER BY customer_id, entry_no"
     async for row in conn.cursor(statement, prefetch=_PREFETCH, timeout=timeout_seconds):

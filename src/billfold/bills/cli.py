@@ -20,7 +20,9 @@ from billfold.cli.resources import read_text_file, run_with_connection
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_REFRESH_NOTE = f"Running processes use what was imported {REFRESH_SECONDS + ACTIVATION_DELAY_SECONDS:.0f} seconds later."
+_REFRESH_NOTE = (
+    f"Running processes use what was imported {REFRESH_SECONDS + ACTIVATION_DELAY_SECONDS:.0f} seconds later."
+)
 market = typer.Typer(
     no_args_is_help=True,
     help=f"Bring the Treasury's newer rates and auctions into the bank. {_REFRESH_NOTE}",
@@ -40,14 +42,8 @@ _RESTART_NOTE = (
 )
 
 
-@market.command(
-    "import", epilog=example("billfold market import --rates rates.csv --auctions auctions.csv")
-)
-def import_files(
-    ctx: typer.Context,
-    rates: CsvFile = None,
-    auctions: CsvFile = None,
-) -> None:
+@market.command("import", epilog=example("billfold market import --rates rates.csv --auctions auctions.csv"))
+def import_files(ctx: typer.Context, rates: CsvFile = None, auctions: CsvFile = None) -> None:
     """Add a Daily Treasury Bill Rates file and an auctions_query file, as the Treasury wrote them.
 
     Nothing is changed that is on record: a row that contradicts refuses the whole file.
@@ -74,22 +70,14 @@ def import_files(
         print_line(_REFRESH_NOTE)
 
 
-@calendar.command(
-    epilog=example("billfold calendar override 2025-11-28 --closes 13:00 --reason 'Early close'")
-)
+@calendar.command(epilog=example("billfold calendar override 2025-11-28 --closes 13:00 --reason 'Early close'"))
 def override(
     ctx: typer.Context,
     day: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"])],
     *,
-    bond: Annotated[
-        Literal["open", "closed"], typer.Option(help="The bond market on that day.")
-    ] = "open",
-    fed: Annotated[
-        Literal["open", "closed"], typer.Option(help="The Federal Reserve on that day.")
-    ] = "open",
-    closes: Annotated[
-        datetime | None, typer.Option(formats=["%H:%M"], help="An early close, New York time.")
-    ] = None,
+    bond: Annotated[Literal["open", "closed"], typer.Option(help="The bond market on that day.")] = "open",
+    fed: Annotated[Literal["open", "closed"], typer.Option(help="The Federal Reserve on that day.")] = "open",
+    closes: Annotated[datetime | None, typer.Option(formats=["%H:%M"], help="An early close, New York time.")] = None,
     reason: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
     remove: Annotated[bool, typer.Option("--remove", help="Forget the override.")] = False,
 ) -> None:
@@ -124,9 +112,6 @@ def list_all(ctx: typer.Context) -> None:
         table(
             "",
             ("day", "bond market", "closes", "Reserve", "reason"),
-            [
-                (each.day, each.bond_market, each.closes_at or "", each.fed, each.reason)
-                for each in rows
-            ],
+            [(each.day, each.bond_market, each.closes_at or "", each.fed, each.reason) for each in rows],
         )
     )

@@ -68,9 +68,7 @@ def parse_daily_rates(text: str) -> tuple[DailyRates, ...]:
     Raises InvalidInput.
     """
     header, lines = _csv_lines(text, ("Date",))
-    terms = sorted(
-        {int(match[1]) for column in header if (match := _QUOTED_TERM.fullmatch(column))}
-    )
+    terms = sorted({int(match[1]) for column in header if (match := _QUOTED_TERM.fullmatch(column))})
     if not terms:
         raise InvalidInput.at("line", 1, msg="no column named like `4 WEEKS BANK DISCOUNT`")
     rows = _read_all(lines, lambda line: _daily_rates(line, terms), lambda row: row.day, "Date")
@@ -93,11 +91,7 @@ def parse_auctions(text: str) -> tuple[Auction, ...]:
 def _csv_lines(text: str, needed: Iterable[str]) -> tuple[list[str], Iterator[_CsvLine]]:
     rows = csv.reader(text.removeprefix("\ufeff").splitlines())
     header = [column.strip() for column in next(rows, [])]
-    missing = [
-        FieldError(("line", 1, name), "column is missing", "missing")
-        for name in needed
-        if name not in header
-    ]
+    missing = [FieldError(("line", 1, name), "column is missing", "missing") for name in needed if name not in header]
     if missing:
         raise InvalidInput(missing)
     return header, (_line(rows.line_num, header, cells) for cells in rows if cells)
@@ -111,10 +105,7 @@ def _line(number: int, header: list[str], cells: list[str]) -> _CsvLine:
 
 
 def _read_all(
-    lines: Iterable[_CsvLine],
-    read: Callable[[_CsvLine], Row],
-    name_of: Callable[[Row], object],
-    name_column: str,
+    lines: Iterable[_CsvLine], read: Callable[[_CsvLine], Row], name_of: Callable[[Row], object], name_column: str
 ) -> list[Row]:
     """Return every row read; raise InvalidInput with the mistakes of all lines together."""
     rows: list[Row] = []

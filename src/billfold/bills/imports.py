@@ -22,9 +22,18 @@ if TYPE_CHECKING:
 _ERRORS_MAX = 50
 _SECURITY = ("cusip", "isin", "maturity", "first_issue", "original_term")
 _AUCTION = (
-    "cusip", "issue_date", "term", "auction_date", "announced_on", "high_rate_milli",
-    "price_micros", "investment_milli", "reopening", "cash_management", "basis",
-)  # fmt: skip
+    "cusip",
+    "issue_date",
+    "term",
+    "auction_date",
+    "announced_on",
+    "high_rate_milli",
+    "price_micros",
+    "investment_milli",
+    "reopening",
+    "cash_management",
+    "basis",
+)
 _RATE = ("day", "weeks", "discount_milli", "coupon_milli")
 _UPDATE_RESULT = """
 UPDATE auction SET announced_on = coalesce(announced_on, $3), high_rate_milli = $4,
@@ -57,21 +66,28 @@ async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> Impo
         known = {(row.cusip, row.issue_date): row for row in await list_auctions(conn)}
         new, updated = _split_new_and_updated(auctions, known)
         new_bills = [bill for bill in securities_of(new) if bill.cusip not in bills]
-        changed_maturities = [row for row in auctions if row.cusip in bills
-                 and bills[row.cusip].maturity != row.maturity]  # fmt: skip
+        changed_maturities = [
+            row for row in auctions if row.cusip in bills and bills[row.cusip].maturity != row.maturity
+        ]
         if changed_maturities:
             raise InvalidInput(
-                FieldError((row.cusip, "maturity_date"),
-                           f"is {bills[row.cusip].maturity} on record", "value_error")
+                FieldError((row.cusip, "maturity_date"), f"is {bills[row.cusip].maturity} on record", "value_error")
                 for row in changed_maturities[:_ERRORS_MAX]
-            )  # fmt: skip
+            )
         await _copy(conn, "security", _SECURITY, new_bills)
         await _copy(conn, "auction", _AUCTION, new)
         for row in updated:
             await conn.execute(
-                _UPDATE_RESULT, row.cusip, row.issue_date, row.announced_on, row.high_rate_milli,
-                row.price_micros, row.investment_milli, row.reopening, row.basis,
-            )  # fmt: skip
+                _UPDATE_RESULT,
+                row.cusip,
+                row.issue_date,
+                row.announced_on,
+                row.high_rate_milli,
+                row.price_micros,
+                row.investment_milli,
+                row.reopening,
+                row.basis,
+            )
     return ImportCounts(len(new) + len(updated), len(auctions) - len(new) - len(updated))
 
 
@@ -84,17 +100,14 @@ async def import_rates(conn: Connection, rates: Iterable[DailyRates]) -> ImportC
         conflicting = [row for row in same if known[row.day] != row]
         if conflicting:
             raise InvalidInput(
-                FieldError((row.day.isoformat(),), "says otherwise than what is on record",
-                           "value_error")
+                FieldError((row.day.isoformat(),), "says otherwise than what is on record", "value_error")
                 for row in conflicting[:_ERRORS_MAX]
-            )  # fmt: skip
+            )
         await conn.copy_records_to_table(
             "bill_rate",
             columns=_RATE,
             records=[
-                (row.day, quote.weeks, quote.discount_milli, quote.coupon_milli)
-                for row in new
-                for quote in row.quotes
+                (row.day, quote.weeks, quote.discount_milli, quote.coupon_milli) for row in new for quote in row.quotes
             ],
         )
     return ImportCounts(len(new), len(same))
@@ -115,9 +128,10 @@ def _split_new_and_updated(
             updated.append(row)
         elif row.basis != "none" and _result(row) != _result(earlier):
             mistakes.append(
-                FieldError((row.cusip, row.issue_date.isoformat()),
-                           "says otherwise than what is on record", "value_error")
-            )  # fmt: skip
+                FieldError(
+                    (row.cusip, row.issue_date.isoformat()), "says otherwise than what is on record", "value_error"
+                )
+            )
     if mistakes:
         raise InvalidInput(mistakes[:_ERRORS_MAX])
     return new, updated
@@ -127,11 +141,7 @@ def _result(row: Auction) -> tuple[object, ...]:
     return row.term, row.price_micros
 
 
-async def _copy(
-    conn: Connection, table: str, columns: tuple[str, ...], rows: Iterable[object]
-) -> None:
+async def _copy(conn: Connection, table: str, columns: tuple[str, ...], rows: Iterable[object]) -> None:
     await conn.copy_records_to_table(
-        table,
-        columns=columns,
-        records=[tuple(getattr(row, name) for name in columns) for row in rows],
+        table, columns=columns, records=[tuple(getattr(row, name) for name in columns) for row in rows]
     )

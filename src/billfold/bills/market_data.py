@@ -41,10 +41,7 @@ def securities_of(sold: Iterable[Auction]) -> tuple[Bill, ...]:
     first: dict[str, Auction] = {}
     for auction in sorted(sold, key=lambda row: row.issue_date):
         first.setdefault(auction.cusip, auction)
-    return tuple(
-        Bill(cusip, isin_of(cusip), row.maturity, row.issue_date, row.term)
-        for cusip, row in first.items()
-    )
+    return tuple(Bill(cusip, isin_of(cusip), row.maturity, row.issue_date, row.term) for cusip, row in first.items())
 
 
 def _text(name: str) -> str:

@@ -43,9 +43,7 @@ async def run_market_refresher(pool: Pool, market: Market) -> AsyncIterator[None
 class MarketRefresher:
     """Looks after the one market of a process. It costs one small query every `LOOK_SECONDS`."""
 
-    def __init__(
-        self, pool: Pool, market: Market, *, activation_delay: float = ACTIVATION_DELAY_SECONDS
-    ) -> None:
+    def __init__(self, pool: Pool, market: Market, *, activation_delay: float = ACTIVATION_DELAY_SECONDS) -> None:
         self._pool = pool
         self._market = market
         self._activation_delay = activation_delay
@@ -74,8 +72,5 @@ class MarketRefresher:
             log.info("market_refreshed", row_counts=self._market.row_counts)
 
     async def _read(self) -> Market:
-        async with (
-            self._pool.acquire() as conn,
-            conn.transaction(isolation="repeatable_read", readonly=True),
-        ):
+        async with self._pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
             return await load_market(conn, self._market.calendars)

@@ -35,10 +35,7 @@ async def load_market(conn: Connection, calendars: Calendars) -> Market:
     """
     row_counts = await count_rows(conn)
     market = Market.from_rows(
-        calendars,
-        await list_securities(conn),
-        await list_auctions(conn),
-        await list_daily_rates(conn),
+        calendars, await list_securities(conn), await list_auctions(conn), await list_daily_rates(conn)
     )
     market.row_counts = row_counts
     return market
@@ -64,11 +61,6 @@ async def list_daily_rates(conn: Connection) -> list[DailyRates]:
     """Return the rates of every day on record, oldest first."""
     rows = await conn.fetch(_RATES)
     return [
-        DailyRates(
-            day,
-            tuple(
-                Quote(row["weeks"], row["discount_milli"], row["coupon_milli"]) for row in quotes
-            ),
-        )
+        DailyRates(day, tuple(Quote(row["weeks"], row["discount_milli"], row["coupon_milli"]) for row in quotes))
         for day, quotes in groupby(rows, key=lambda row: row["day"])
     ]

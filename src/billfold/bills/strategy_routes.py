@@ -12,9 +12,7 @@ from billfold.bills.schemas import TradingStrategy
 from billfold.http.parameters import Query
 from billfold.http.schemas.pages import OffsetList
 
-Offset = Annotated[
-    int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")
-]
+Offset = Annotated[int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")]
 
 
 def strategies(use: StrategyUse | None, offset: int, limit: int) -> OffsetList[TradingStrategy]:

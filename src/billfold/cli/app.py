@@ -125,18 +125,13 @@ def run(ground: CliContext, arguments: Sequence[str] | None = None) -> int:
 def _remedy(error: BillfoldError) -> str:
     """What to do next: what the register says of a refusal, and of what is broken its doctor."""
     known = PROBLEMS.get(error.code)
-    return (
-        known.remedy if known and known.status < _FIRST_SERVER_ERROR else "See `billfold doctor`."
-    )
+    return known.remedy if known and known.status < _FIRST_SERVER_ERROR else "See `billfold doctor`."
 
 
 def _about(
     *,
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and end."
-        ),
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
     pass

@@ -8,11 +8,7 @@ import typer
 
 from billfold.cli.context import CliError
 
-ARGUMENTS_AS_THEY_ARE = {
-    "allow_extra_args": True,
-    "ignore_unknown_options": True,
-    "help_option_names": [],
-}
+ARGUMENTS_AS_THEY_ARE = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
 def bench(ctx: typer.Context) -> None:
@@ -20,7 +16,5 @@ def bench(ctx: typer.Context) -> None:
     try:
         app = import_module("benchmarks.cli").app
     except ModuleNotFoundError:
-        raise CliError(
-            "The benchmarks come with the source checkout.", "Clone it and run `make bench`."
-        ) from None
+        raise CliError("The benchmarks come with the source checkout.", "Clone it and run `make bench`.") from None
     raise typer.Exit(app(ctx.args, prog_name="billfold bench", standalone_mode=False))

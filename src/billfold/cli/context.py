@@ -67,9 +67,7 @@ class CliContext(Protocol):
     def settings(self, **changes: object) -> Settings:
         """Return the settings of the environment with some replaced. Raises SettingsError."""
 
-    def database(
-        self, settings: Settings, report: StepReporter
-    ) -> AbstractContextManager[Database]:
+    def database(self, settings: Settings, report: StepReporter) -> AbstractContextManager[Database]:
         """Lend the database, started when it is the embedded one. Blocks. Raises CannotGoOn."""
 
     def bank(self, settings: Settings, dsn: str) -> AbstractAsyncContextManager[Bank]:
@@ -124,9 +122,7 @@ class CliContext(Protocol):
     def partner_http(self, settings: Settings) -> httpx.Client:
         """Return a client that signs as the partner of the sandbox that runs. Raises CannotGoOn."""
 
-    def sandbox_api(
-        self, settings: Settings, *, customer: bool
-    ) -> AbstractContextManager[SandboxApi]:
+    def sandbox_api(self, settings: Settings, *, customer: bool) -> AbstractContextManager[SandboxApi]:
         """Call the sandbox that runs: its Partner API, or its Customer API. Raises CannotGoOn."""
 
     def program(self) -> Sequence[str]:

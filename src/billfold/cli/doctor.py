@@ -76,9 +76,7 @@ def run_health_checks(ground: CliContext) -> list[HealthCheck]:
 async def _check_bank(ground: CliContext, settings: Settings, dsn: str) -> list[HealthCheck]:
     pending = await ground.pending_migrations(dsn)
     if pending:
-        return [
-            HealthCheck("schema", f"{len(pending)} steps pending", "Run `billfold migrate up`.")
-        ]
+        return [HealthCheck("schema", f"{len(pending)} steps pending", "Run `billfold migrate up`.")]
     checks = [HealthCheck("schema", "this release's")]
     try:
         async with ground.bank(settings, dsn) as bank:
@@ -122,11 +120,7 @@ async def _rail_files(bank: Bank) -> HealthCheck:
     first, trouble = waiting[0], exceptions.retry_state_of(waiting[0])
     reason = trouble.words() if trouble else ""
     more = f"; {len(waiting) - 1} more wait" if waiting[1:] else ""
-    return HealthCheck(
-        "rail files",
-        f"{first.name}, {reason}{more}",
-        f"Run `billfold files retry {first.file_id}`.",
-    )
+    return HealthCheck("rail files", f"{first.name}, {reason}{more}", f"Run `billfold files retry {first.file_id}`.")
 
 
 def _check_server(settings: Settings) -> Iterator[HealthCheck]:
@@ -148,9 +142,7 @@ def _check_server(settings: Settings) -> Iterator[HealthCheck]:
 def _expiry(certificate: x509.Certificate, wall: datetime) -> HealthCheck:
     ends = certificate.not_valid_after_utc.astimezone(UTC)
     soon = ends - wall < CERTIFICATE_WARNING
-    return HealthCheck(
-        "certificate", f"valid until {ends:%Y-%m-%d}", "Renew the certificate." if soon else ""
-    )
+    return HealthCheck("certificate", f"valid until {ends:%Y-%m-%d}", "Renew the certificate." if soon else "")
 
 
 def _answers(host: str, port: int) -> bool:

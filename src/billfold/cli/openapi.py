@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 openapi = typer.Typer(
-    no_args_is_help=True,
-    help="Print an OpenAPI document.",
-    epilog=example("billfold openapi partner > partner.json"),
+    no_args_is_help=True, help="Print an OpenAPI document.", epilog=example("billfold openapi partner > partner.json")
 )
 
 _CALLS = """
@@ -46,9 +44,7 @@ def auth(ctx: typer.Context) -> None:
 def partner(
     ctx: typer.Context,
     *,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Deprecated operations as well.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Deprecated operations as well.")] = False,
 ) -> None:
     """Print the OpenAPI 3.1 document of the Partner API; it needs no database."""
     ground = cli_context(ctx)
@@ -77,9 +73,15 @@ def deprecations(ctx: typer.Context) -> None:
             "",
             ("partner", "user", "operation", "calls>", "first", "last"),
             [
-                (row["slug"] or "-", row["username"] or "-", row["operation"], row["calls"],
-                 f"{row['first_at']:%Y-%m-%d}", f"{row['last_at']:%Y-%m-%d %H:%M}")
+                (
+                    row["slug"] or "-",
+                    row["username"] or "-",
+                    row["operation"],
+                    row["calls"],
+                    f"{row['first_at']:%Y-%m-%d}",
+                    f"{row['last_at']:%Y-%m-%d %H:%M}",
+                )
                 for row in rows
             ],
         )
-    )  # fmt: skip
+    )

@@ -41,9 +41,7 @@ def run_with_bank(ground: CliContext, work: Callable[[Bank], Awaitable[Result]])
         return asyncio.run(run())
 
 
-def run_with_connection(
-    ground: CliContext, work: Callable[[Connection], Awaitable[Result]]
-) -> Result:
+def run_with_connection(ground: CliContext, work: Callable[[Connection], Awaitable[Result]]) -> Result:
     """Connect to the database, do the work, let go. The bank need not be founded."""
     settings = ground.settings()
     with ground.database(settings, _ignore) as database:

@@ -36,9 +36,7 @@ def serve(ctx: typer.Context) -> None:
 
 
 def worker(
-    ctx: typer.Context,
-    *,
-    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
+    ctx: typer.Context, *, with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False
 ) -> None:
     """Do what is due: day ends, maturities, fees, waiting transfers. Several may run."""
     ground = cli_context(ctx)

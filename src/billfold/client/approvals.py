@@ -7,11 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from billfold.approvals.schemas import ApprovalRule, ApprovalRules, AuthorizationRequest
-from billfold.approvals.transfer_request_schemas import (
-    DualAuthUser,
-    DualAuthUsers,
-    ShownTransferRequest,
-)
+from billfold.approvals.transfer_request_schemas import DualAuthUser, DualAuthUsers, ShownTransferRequest
 from billfold.client.responses import ApiClient
 
 _TRANSFER_REQUESTS = "/api/v1/transfer-requests/"
@@ -43,7 +39,7 @@ class ApprovalApi(ApiClient):
 
     def change_transfer_request(
         self, request_id: UUID, *, key: str | None = None, **changes: Any
-    ) -> ShownTransferRequest:  # fmt: skip
+    ) -> ShownTransferRequest:
         """Change a request: `transfer`, `reviewers`. What was said about it is void."""
         path = f"{_TRANSFER_REQUESTS}{request_id}/"
         return self._change("PATCH", path, changes, ShownTransferRequest, key=key)
@@ -68,22 +64,18 @@ class ApprovalApi(ApiClient):
         """Return one rule."""
         return self._get(f"{_RULES}{rule_id}/", ApprovalRule)
 
-    def request_approval_rule(
-        self, *, key: str | None = None, **fields: Any
-    ) -> AuthorizationRequest:
+    def request_approval_rule(self, *, key: str | None = None, **fields: Any) -> AuthorizationRequest:
         """Ask for a new rule; another member confirms it."""
         return self._change("POST", _RULES, fields, AuthorizationRequest, key=key)
 
     def request_approval_rule_change(
         self, rule_id: UUID, *, key: str | None = None, **fields: Any
-    ) -> AuthorizationRequest:  # fmt: skip
+    ) -> AuthorizationRequest:
         """Ask for a change of a rule; another member confirms it."""
         path = f"{_RULES}{rule_id}/"
         return self._change("PATCH", path, fields, AuthorizationRequest, key=key)
 
-    def request_approval_rule_deletion(
-        self, rule_id: UUID, *, key: str | None = None
-    ) -> AuthorizationRequest:
+    def request_approval_rule_deletion(self, rule_id: UUID, *, key: str | None = None) -> AuthorizationRequest:
         """Ask for the end of a rule; another member confirms it."""
         return self._change("DELETE", f"{_RULES}{rule_id}/", {}, AuthorizationRequest, key=key)
 

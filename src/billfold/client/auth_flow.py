@@ -15,9 +15,7 @@ class AuthFlow(httpx.Auth):
     """
 
     @override
-    def sync_auth_flow(
-        self, request: httpx.Request
-    ) -> Generator[httpx.Request, httpx.Response, None]:
+    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Send what the flow wants to be sent."""
         request.read()
         flow = self.auth_flow(request)
@@ -32,9 +30,7 @@ class AuthFlow(httpx.Auth):
             return
 
     @override
-    async def async_auth_flow(
-        self, request: httpx.Request
-    ) -> AsyncGenerator[httpx.Request, httpx.Response]:
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """Send what the flow wants to be sent."""
         await request.aread()
         flow = self.auth_flow(request)

@@ -17,11 +17,7 @@ from billfold.client.approvals import ApprovalApi
 from billfold.client.events import EventCalls
 from billfold.client.responses import ApiError
 from billfold.client.team import TeamApi
-from billfold.events.notifications.schemas import (
-    CustomerNotification,
-    NotificationAudience,
-    NotificationAudiences,
-)
+from billfold.events.notifications.schemas import CustomerNotification, NotificationAudience, NotificationAudiences
 from billfold.http.schemas.pages import OffsetList
 from billfold.payments.wires.schemas import Wire
 from billfold.treasury.earnings.schemas import Earnings, EarningsList
@@ -45,9 +41,7 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
 
     def memberships(self) -> list[dict[str, Any]]:
         """Return whose team the user belongs to."""
-        memberships_page = self._get(
-            "/api/v1/user/memberships/", dict[str, list[dict[str, Any]] | str]
-        )
+        memberships_page = self._get("/api/v1/user/memberships/", dict[str, list[dict[str, Any]] | str])
         items = memberships_page["items"]
         return items if isinstance(items, list) else []
 
@@ -87,14 +81,10 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         """Go back to the platform's default."""
         self._change("DELETE", f"{_AUDIENCES}{notification_type}/", {}, type(None))
 
-    def audit_log(
-        self, member_id: UUID | None = None, **timestamps: str
-    ) -> Iterator[CustomerAuditLogEntry]:
+    def audit_log(self, member_id: UUID | None = None, **timestamps: str) -> Iterator[CustomerAuditLogEntry]:
         """Go through what was done, by one member or by all: `timestamp_from`, `timestamp_to`."""
         member_path = "" if member_id is None else f"members/{member_id}/"
-        return self._iterate(
-            f"/api/v1/team/{member_path}audit-logs/", CustomerAuditLogEntry, timestamps
-        )
+        return self._iterate(f"/api/v1/team/{member_path}audit-logs/", CustomerAuditLogEntry, timestamps)
 
     def audit_log_csv(self) -> str:
         """Return the whole log as CSV."""
@@ -108,17 +98,9 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         """Add an account as payee; fields as in the API."""
         return self._change("POST", _COUNTERPARTIES, fields, Counterparty, key=key)
 
-    def change_counterparty(
-        self,
-        counterparty_id: UUID,
-        *,
-        key: str | None = None,
-        **fields: Any,
-    ) -> Counterparty:
+    def change_counterparty(self, counterparty_id: UUID, *, key: str | None = None, **fields: Any) -> Counterparty:
         """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
-        return self._change(
-            "PATCH", f"{_COUNTERPARTIES}{counterparty_id}/", fields, Counterparty, key=key
-        )
+        return self._change("PATCH", f"{_COUNTERPARTIES}{counterparty_id}/", fields, Counterparty, key=key)
 
     def confirm_deposits(
         self, counterparty_id: UUID, first: int, second: int, *, key: str | None = None
@@ -154,9 +136,7 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         path = f"{_POCKETS}{pocket_id}/portals/"
         return self._change("POST", path, {"name": name}, Portal, key=key)
 
-    def change_portal(
-        self, pocket_id: UUID, portal_id: UUID, *, key: str | None = None, **changes: str
-    ) -> None:
+    def change_portal(self, pocket_id: UUID, portal_id: UUID, *, key: str | None = None, **changes: str) -> None:
         """Rename a portal, or close it with `status="CLOSED"`."""
         path = f"{_POCKETS}{pocket_id}/portals/{portal_id}/"
         self._change("PATCH", path, changes, type(None), key=key)

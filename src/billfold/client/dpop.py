@@ -48,7 +48,5 @@ class DpopAuth(AuthFlow):
             return request
         key = self._authorization.key
         request.headers["authorization"] = f"DPoP {token}"
-        request.headers["dpop"] = key.proof(
-            request.method, request.url, token=token, nonce=self._nonce
-        )
+        request.headers["dpop"] = key.proof(request.method, request.url, token=token, nonce=self._nonce)
         return request

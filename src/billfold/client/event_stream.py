@@ -26,9 +26,7 @@ class EventStream:
     the more often that fails. Raises ApiError for what will not get better.
     """
 
-    def __init__(
-        self, http: httpx.Client, *, after: int | None = None, kinds: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, http: httpx.Client, *, after: int | None = None, kinds: Sequence[str] = ()) -> None:
         self._http = http
         self._kinds = list(kinds)
         self.sequence = after
@@ -50,9 +48,7 @@ class EventStream:
         query = {"event_type[]": self._kinds}
         headers = {} if self.sequence is None else {"last-event-id": str(self.sequence)}
         timeout = httpx.Timeout(10.0, read=READ_TIMEOUT_SECONDS)
-        with self._http.stream(
-            "GET", PATH, params=query, headers=headers, timeout=timeout
-        ) as response:
+        with self._http.stream("GET", PATH, params=query, headers=headers, timeout=timeout) as response:
             if response.is_error:
                 response.read()
                 if response.status_code not in _TRANSIENT:

@@ -45,13 +45,7 @@ class EventCalls(ApiClient):
         return self._get(f"{_SUBSCRIPTIONS}{subscription_id}/", Subscription)
 
     def subscribe(
-        self,
-        url: str,
-        kinds: Sequence[str],
-        *,
-        shared_secret: str,
-        key: str | None = None,
-        **fields: Any,
+        self, url: str, kinds: Sequence[str], *, shared_secret: str, key: str | None = None, **fields: Any
     ) -> Subscription:
         """Subscribe a url to kinds of events; `retry_policy=`, `description=` as in the API."""
         body = {"url": url, "events": list(kinds), "shared_secret": shared_secret, **fields}
@@ -66,9 +60,7 @@ class EventCalls(ApiClient):
         """Delete a subscription."""
         self._change("DELETE", f"{_SUBSCRIPTIONS}{subscription_id}/", {}, type(None))
 
-    def attempts(
-        self, subscription_id: UUID, event_id: UUID | None = None
-    ) -> Iterator[DeliveryAttempt]:
+    def attempts(self, subscription_id: UUID, event_id: UUID | None = None) -> Iterator[DeliveryAttempt]:
         """Go through what was attempted to deliver, newest first."""
         path = f"{_SUBSCRIPTIONS}{subscription_id}/attempts/"
         return self._iterate(path, DeliveryAttempt, {"event_id": event_id})

@@ -36,9 +36,7 @@ class ProofKey:
         ordered = msgspec.json.encode(dict(sorted(self.jwk.items())))
         return base64url(hashlib.sha256(ordered).digest())
 
-    def proof(
-        self, method: str, url: httpx.URL, *, token: str | None = None, nonce: str | None = None
-    ) -> str:
+    def proof(self, method: str, url: httpx.URL, *, token: str | None = None, nonce: str | None = None) -> str:
         """Return a new proof for one request."""
         claims: dict[str, Any] = {
             "jti": str(ids.new()),

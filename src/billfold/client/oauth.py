@@ -90,16 +90,11 @@ class Authorization:
             "code_challenge_method": "S256",
         }
         pushed_request = _run(http, self._post_form("par", form)).json()
-        query = {
-            "client_id": self._registration.client_id,
-            "request_uri": pushed_request["request_uri"],
-        }
+        query = {"client_id": self._registration.client_id, "request_uri": pushed_request["request_uri"]}
         url = f"{self._registration.issuer}/api/oauth2/authorize?{urlencode(query)}"
         return PendingAuthorization(url=url, state=state, verifier=verifier)
 
-    def finish(
-        self, http: httpx.Client, pending: PendingAuthorization, callback_url: str
-    ) -> Tokens:
+    def finish(self, http: httpx.Client, pending: PendingAuthorization, callback_url: str) -> Tokens:
         """Exchange the code in the address the user came back to. Raises ValueError, ApiError."""
         params = {name: each[0] for name, each in parse_qs(urlsplit(callback_url).query).items()}
         if not hmac.compare_digest(params.get("state", ""), pending.state):
@@ -177,9 +172,7 @@ class Authorization:
             "jti": str(ids.new()),
         }
         headers = {"kid": self._registration.kid}
-        return jwt.encode(
-            claims, self._registration.private_key, algorithm="ES256", headers=headers
-        )
+        return jwt.encode(claims, self._registration.private_key, algorithm="ES256", headers=headers)
 
 
 def _run(http: httpx.Client, flow: RequestFlow[Result]) -> Result:

@@ -49,9 +49,7 @@ class PartnerApi(EventCalls):
         """Return one Pocket."""
         return self._get(f"/api/v2/pockets/{pocket_id}/", Pocket)
 
-    def open_pocket(
-        self, customer_id: UUID, name: str, strategy_id: str, *, key: str | None = None
-    ) -> Pocket:
+    def open_pocket(self, customer_id: UUID, name: str, strategy_id: str, *, key: str | None = None) -> Pocket:
         """Open a Pocket that follows one strategy, like `UST-4W`."""
         body = {"pocket_name": name, "deposit_strategy_id": strategy_id}
         path = f"/api/v2/customers/{customer_id}/pockets/"
@@ -70,24 +68,13 @@ class PartnerApi(EventCalls):
         """Go through the counterparties of a customer."""
         return self._iterate(f"/api/v2/customers/{customer_id}/counterparties/", Counterparty)
 
-    def add_counterparty(
-        self,
-        customer_id: UUID,
-        *,
-        key: str | None = None,
-        **fields: Any,
-    ) -> Counterparty:
+    def add_counterparty(self, customer_id: UUID, *, key: str | None = None, **fields: Any) -> Counterparty:
         """Add an account as payee of a customer; fields as in the API."""
         path = f"/api/v2/customers/{customer_id}/counterparties/"
         return self._change("POST", path, fields, Counterparty, key=key)
 
     def change_counterparty(
-        self,
-        customer_id: UUID,
-        counterparty_id: UUID,
-        *,
-        key: str | None = None,
-        **fields: Any,
+        self, customer_id: UUID, counterparty_id: UUID, *, key: str | None = None, **fields: Any
     ) -> Counterparty:
         """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
         path = f"/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/"
@@ -111,13 +98,7 @@ class PartnerApi(EventCalls):
         """Return one wire."""
         return self._get(f"/api/v1/wires/{wire_id}/", Wire)
 
-    def originate_ach(
-        self,
-        pocket_id: UUID,
-        *,
-        key: str | None = None,
-        **fields: Any,
-    ) -> AchOrigination:
+    def originate_ach(self, pocket_id: UUID, *, key: str | None = None, **fields: Any) -> AchOrigination:
         """Pay a counterparty by ACH, or collect from it; fields as in the API."""
         path = f"/api/v1/service-accounts/{pocket_id}/ach-originating/"
         return self._change("POST", path, fields, AchOrigination, key=key)
@@ -127,11 +108,7 @@ class PartnerApi(EventCalls):
         path = f"/api/v1/service-accounts/{pocket_id}/ach-originating/{ach_id}/"
         return self._get(path, AchOrigination)
 
-    def ach_originations(
-        self,
-        customer_id: UUID,
-        **filters: Any,
-    ) -> Iterator[AchOrigination]:
+    def ach_originations(self, customer_id: UUID, **filters: Any) -> Iterator[AchOrigination]:
         """Go through the ACH originations of a customer."""
         path = f"/api/v1/customers/{customer_id}/ach-originating/"
         return self._iterate(path, AchOrigination, filters)

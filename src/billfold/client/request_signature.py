@@ -27,9 +27,7 @@ class PartnerAuth(AuthFlow):
     Tokens are had for an assertion by the private key (PEM, ES256), and had again when they end.
     """
 
-    def __init__(
-        self, *, url: str, username: str, shared_secret: str, private_key: str, kid: str
-    ) -> None:
+    def __init__(self, *, url: str, username: str, shared_secret: str, private_key: str, kid: str) -> None:
         self._token_url = f"{url.rstrip('/')}/token/"
         self._username, self._secret = username, shared_secret
         self._private_key, self._kid = private_key, kid
@@ -51,9 +49,7 @@ class PartnerAuth(AuthFlow):
         key = request.headers.setdefault(KEY_HEADER, str(ids.new()))
         path = request.url.raw_path.partition(b"?")[0].decode()
         request.headers["authorization"] = f"Bearer {self._token}"
-        request.headers["x-service-signature"] = sign_request(
-            self._secret, key, path, request.content
-        )
+        request.headers["x-service-signature"] = sign_request(self._secret, key, path, request.content)
         return request
 
     def _token_request(self) -> httpx.Request:

@@ -35,15 +35,11 @@ class ApiClient:
     def _get(self, path: str, kind: type[Shape], query: Query | None = None) -> Shape:
         return read(self._http.get(path, params=_query_params(query)), kind)
 
-    def _change(
-        self, method: str, path: str, body: Query, kind: type[Shape], *, key: str | None = None
-    ) -> Shape:
+    def _change(self, method: str, path: str, body: Query, kind: type[Shape], *, key: str | None = None) -> Shape:
         headers = {} if key is None else {self._key_header: key}
         content = msgspec.json.encode(body)
         request_headers = {"content-type": "application/json", **headers}
-        return read(
-            self._http.request(method, path, content=content, headers=request_headers), kind
-        )
+        return read(self._http.request(method, path, content=content, headers=request_headers), kind)
 
     def _iterate(self, path: str, kind: type[Shape], query: Query | None = None) -> Iterator[Shape]:
         """Go through a cursor list, page by page."""

@@ -13,11 +13,7 @@ TIMEOUT_SECONDS = 120
 
 
 def local_client(
-    base_url: str,
-    ca_file: Path | str,
-    auth: httpx.Auth | None = None,
-    *,
-    address: str = "127.0.0.1",
+    base_url: str, ca_file: Path | str, auth: httpx.Auth | None = None, *, address: str = "127.0.0.1"
 ) -> httpx.Client:
     """Return a client that finds `https://api.localhost:8443` at an address of this machine."""
     transport = _AtAddress(ssl.create_default_context(cafile=str(ca_file)), address)

@@ -24,9 +24,7 @@ class TeamApi(ApiClient):
         """Return one member."""
         return self._get(f"{_TEAM}{member_id}/", TeamMember)
 
-    def change_member(
-        self, member_id: UUID, *, key: str | None = None, **changes: str
-    ) -> TeamMember:
+    def change_member(self, member_id: UUID, *, key: str | None = None, **changes: str) -> TeamMember:
         """Give a member another `role` or `status`."""
         return self._change("PUT", f"{_TEAM}{member_id}/", changes, TeamMember, key=key)
 
@@ -45,8 +43,13 @@ class TeamApi(ApiClient):
         key: str | None = None,
     ) -> TeamMember:
         """Invite somebody by mail."""
-        body = {"first_name": first_name, "last_name": last_name, "email": email, "role": role,
-                "phone_number": phone_number}  # fmt: skip
+        body = {
+            "first_name": first_name,
+            "last_name": last_name,
+            "email": email,
+            "role": role,
+            "phone_number": phone_number,
+        }
         return self._change("POST", f"{_TEAM}invite/", body, TeamMember, key=key)
 
     def resend_invite(self, member_id: UUID, *, key: str | None = None) -> TeamMember:
@@ -58,13 +61,7 @@ class TeamApi(ApiClient):
         return self._change("DELETE", f"{_TEAM}{member_id}/invite/", {}, TeamMember, key=key)
 
     def create_service_user(
-        self,
-        name: str,
-        scopes: Sequence[str],
-        public_key: str,
-        *,
-        key: str | None = None,
-        **fields: str,
+        self, name: str, scopes: Sequence[str], public_key: str, *, key: str | None = None, **fields: str
     ) -> TeamProgram:
         """Make a service user with its first public key, PEM; `description`, `profile`."""
         body: dict[str, Any] = {"name": name, "scopes": list(scopes), "public_key": public_key}
@@ -85,9 +82,7 @@ class TeamApi(ApiClient):
         path = f"{_SERVICE_USERS}{member_id}/keys/{'rotate/' if rotate else ''}"
         return self._change("POST", path, {"public_key": public_key}, ProgramKey, key=key)
 
-    def revoke_service_user_key(
-        self, member_id: UUID, key_id: str, *, key: str | None = None
-    ) -> None:
+    def revoke_service_user_key(self, member_id: UUID, key_id: str, *, key: str | None = None) -> None:
         """Take a public key out of use; the service user's tokens end."""
         path = f"{_SERVICE_USERS}{member_id}/keys/{key_id}/"
         self._change("DELETE", path, {}, type(None), key=key)

@@ -19,11 +19,7 @@ class InvalidWebhook(ValueError):
 
 
 def verify_webhook(
-    body: bytes,
-    headers: Mapping[str, str],
-    *,
-    shared_secret: str,
-    tolerance_seconds: int = TOLERANCE_SECONDS,
+    body: bytes, headers: Mapping[str, str], *, shared_secret: str, tolerance_seconds: int = TOLERANCE_SECONDS
 ) -> Envelope:
     """Return the event of a delivery whose signature holds. Raises NotGenuine.
 
@@ -34,14 +30,10 @@ def verify_webhook(
         delivery_id, signatures = lowered["webhook-id"], lowered["webhook-signature"]
         at = int(lowered["webhook-timestamp"])
     except (KeyError, ValueError):
-        raise InvalidWebhook(
-            "It lacks webhook-id, webhook-timestamp or webhook-signature."
-        ) from None
+        raise InvalidWebhook("It lacks webhook-id, webhook-timestamp or webhook-signature.") from None
     if abs(wall_now().timestamp() - at) > tolerance_seconds:
         raise InvalidWebhook("It was signed too long ago, or the clocks differ.")
     expected = sign_webhook(shared_secret, delivery_id, at, body)
-    if not any(
-        hmac.compare_digest(expected.encode(), each.encode()) for each in signatures.split(" ")
-    ):
+    if not any(hmac.compare_digest(expected.encode(), each.encode()) for each in signatures.split(" ")):
         raise InvalidWebhook("The signature does not match the body.")
     return msgspec.json.decode(body, type=Envelope)

@@ -28,16 +28,8 @@ async def upload_document(
     return await store_new_document(member, bank, member.customer_id, document_type, request)
 
 
-@post(
-    "/api/v2/documents/{document_id}/",
-    WRITES,
-    status=200,
-    takes_file=True,
-    refuses=(*FILE_ERRORS,),
-)
-async def upload_document_file(
-    member: CustomerCaller, bank: Bank, document_id: UUID, request: RawRequest
-) -> Document:
+@post("/api/v2/documents/{document_id}/", WRITES, status=200, takes_file=True, refuses=(*FILE_ERRORS,))
+async def upload_document_file(member: CustomerCaller, bank: Bank, document_id: UUID, request: RawRequest) -> Document:
     """Send the file of a document that waits for one, or whose file was found invalid."""
     row = await document_store.get_document(bank.pool, document_id, member.customer_id)
     return render_document(await store_document_file(member, bank, row, request))
@@ -46,6 +38,4 @@ async def upload_document_file(
 @get("/api/v2/documents/{document_id}/", READS)
 async def get_document(member: CustomerCaller, bank: Bank, document_id: UUID) -> Document:
     """Read where a document stands."""
-    return render_document(
-        await document_store.get_document(bank.pool, document_id, member.customer_id)
-    )
+    return render_document(await document_store.get_document(bank.pool, document_id, member.customer_id))

@@ -26,9 +26,7 @@ class LocalFileStore:
         """Keep a file for good; when this returns it survives a crash."""
         key = secrets.token_hex(_KEY_BYTES)
         await asyncio.to_thread(self._write, self._path(key), content)
-        return StoredFile(
-            key=key, size_bytes=len(content), sha256=hashlib.sha256(content).hexdigest()
-        )
+        return StoredFile(key=key, size_bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
 
     async def fetch(self, file: StoredFile) -> bytes:
         """Return the file as it was kept. Raises FileLost."""

@@ -15,11 +15,7 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 
 
-@post(
-    "/api/v1/customers/{customer_id}/documents/{document_type}/file/",
-    TOKEN_AND_KEY,
-    takes_file=True,
-)
+@post("/api/v1/customers/{customer_id}/documents/{document_type}/file/", TOKEN_AND_KEY, takes_file=True)
 async def upload_document(
     caller: Caller, bank: Bank, customer_id: UUID, document_type: str, request: RawRequest
 ) -> UploadedDocument:
@@ -31,16 +27,8 @@ async def upload_document(
     return await store_new_document(caller, bank, owner, document_type, request)
 
 
-@post(
-    "/api/v1/documents/{document_id}/",
-    TOKEN_AND_KEY,
-    status=200,
-    takes_file=True,
-    refuses=(*FILE_ERRORS,),
-)
-async def upload_document_file(
-    caller: Caller, bank: Bank, document_id: UUID, request: RawRequest
-) -> Document:
+@post("/api/v1/documents/{document_id}/", TOKEN_AND_KEY, status=200, takes_file=True, refuses=(*FILE_ERRORS,))
+async def upload_document_file(caller: Caller, bank: Bank, document_id: UUID, request: RawRequest) -> Document:
     """Send the file of a document that waits for one, or whose file was found invalid."""
     row = await _find_document(caller, bank, document_id)
     return render_document(await store_document_file(caller, bank, row, request))

@@ -14,19 +14,40 @@ from billfold.platform.errors import BillfoldError, InvalidInput
 PROOF_OF_ACCOUNT: Final = "WIRE_COUNTERPARTY_VERIFICATION"
 """The type of what shows whose account a counterparty's is."""
 _IDENTITY_DOCUMENTS: Final = ("ID_FRONT", "ID_BACK", "SELFIE", "PASSPORT")
-TYPES: Final = frozenset({
-    *_IDENTITY_DOCUMENTS,
-    "IDENTIFICATION_NUMBER_VERIFICATION", "ADDRESS_VERIFICATION",
-    "EIN_CONFIRMATION", "OPERATING_AGREEMENT", "PARTNERSHIP_AGREEMENT",
-    "ARTICLES_OF_INCORPORATION", "BYLAWS", "PROOF_OF_501_STATUS", "ARTICLES_OF_ASSOCIATION",
-    "CORPORATE_CHARTER", "TRUST_FORMATION_RECORDS", "LIST_OF_TRUSTEES", "ARTICLES_OF_ORGANIZATION",
-    "FLOW_OF_FUNDS", "BANK_STATEMENTS_1", "BANK_STATEMENTS_2", "BANK_STATEMENTS_3", "ORG_CHART",
-    "BUSINESS_DESCRIPTION", "LEGAL_ANALYSIS_OF_BUSINESS_MODEL",
-    "COINS_AND_TOKENS_LISTED_AND_OFFERED", "COIN_RATING_POLICY_AND_PROCEDURES",
-    "TYPE_OF_BLOCKCHAIN_ANALYTICS_USED", "MARKET_MANIPULATION_POLICY", "BSA_AML_OFAC_POLICIES",
-    "INDEPENDENT_AML_AUDIT_REPORT", "BSA_AML_OFAC_INTERNAL_RISK_ASSESSMENT",
-    PROOF_OF_ACCOUNT, "OTHER",
-})  # fmt: skip
+TYPES: Final = frozenset(
+    {
+        *_IDENTITY_DOCUMENTS,
+        "IDENTIFICATION_NUMBER_VERIFICATION",
+        "ADDRESS_VERIFICATION",
+        "EIN_CONFIRMATION",
+        "OPERATING_AGREEMENT",
+        "PARTNERSHIP_AGREEMENT",
+        "ARTICLES_OF_INCORPORATION",
+        "BYLAWS",
+        "PROOF_OF_501_STATUS",
+        "ARTICLES_OF_ASSOCIATION",
+        "CORPORATE_CHARTER",
+        "TRUST_FORMATION_RECORDS",
+        "LIST_OF_TRUSTEES",
+        "ARTICLES_OF_ORGANIZATION",
+        "FLOW_OF_FUNDS",
+        "BANK_STATEMENTS_1",
+        "BANK_STATEMENTS_2",
+        "BANK_STATEMENTS_3",
+        "ORG_CHART",
+        "BUSINESS_DESCRIPTION",
+        "LEGAL_ANALYSIS_OF_BUSINESS_MODEL",
+        "COINS_AND_TOKENS_LISTED_AND_OFFERED",
+        "COIN_RATING_POLICY_AND_PROCEDURES",
+        "TYPE_OF_BLOCKCHAIN_ANALYTICS_USED",
+        "MARKET_MANIPULATION_POLICY",
+        "BSA_AML_OFAC_POLICIES",
+        "INDEPENDENT_AML_AUDIT_REPORT",
+        "BSA_AML_OFAC_INTERNAL_RISK_ASSESSMENT",
+        PROOF_OF_ACCOUNT,
+        "OTHER",
+    }
+)
 
 _MEGABYTE: Final = 1024 * 1024
 _PDF_BYTES_MAX: Final = 52_428_799
@@ -34,18 +55,10 @@ _PERSON_BYTES_MAX: Final = 5 * _MEGABYTE
 _PICTURE_BYTES_MAX: Final = 10 * _MEGABYTE
 _NAME_CHARS_MAX: Final = 255
 _SIGNATURES: Final[Mapping[FileKind, bytes]] = MappingProxyType(
-    {
-        FileKind.PDF: b"%PDF-",
-        FileKind.PNG: b"\x89PNG\r\n\x1a\n",
-        FileKind.JPEG: b"\xff\xd8\xff",
-    }
+    {FileKind.PDF: b"%PDF-", FileKind.PNG: b"\x89PNG\r\n\x1a\n", FileKind.JPEG: b"\xff\xd8\xff"}
 )
 _EXTENSIONS: Final[Mapping[FileKind, frozenset[str]]] = MappingProxyType(
-    {
-        FileKind.PDF: frozenset({"pdf"}),
-        FileKind.PNG: frozenset({"png"}),
-        FileKind.JPEG: frozenset({"jpg", "jpeg"}),
-    }
+    {FileKind.PDF: frozenset({"pdf"}), FileKind.PNG: frozenset({"png"}), FileKind.JPEG: frozenset({"jpg", "jpeg"})}
 )
 _FILENAME = re.compile(r"""filename="((?:[^"\\]|\\.)*)"|filename=([^;"\s]+)""", re.IGNORECASE)
 _FILENAME_UTF8 = re.compile(r"filename\*=UTF-8'[^']*'([^;\s]+)", re.IGNORECASE)
@@ -77,9 +90,8 @@ def parse_file_name(disposition: str | None) -> str | None:
     name = re.split(r"[/\\]", name)[-1].strip()
     if not name.strip(".") or len(name) > _NAME_CHARS_MAX or _INVISIBLE.search(name):
         raise InvalidInput.at(
-            "header", "content-disposition",
-            msg=f"must name a file in 1 to {_NAME_CHARS_MAX} visible characters",
-        )  # fmt: skip
+            "header", "content-disposition", msg=f"must name a file in 1 to {_NAME_CHARS_MAX} visible characters"
+        )
     return name
 
 
@@ -97,6 +109,4 @@ def check_file(content: bytes, kind: FileKind, type_: str, name: str | None) -> 
         raise BillfoldError("unsupported-media-type", f"The file does not begin like {kind}.")
     extension = name.rpartition(".")[2].lower() if name and "." in name else None
     if extension is not None and extension not in _EXTENSIONS[kind]:
-        raise BillfoldError(
-            "unsupported-media-type", f"The file is declared as {kind} and called .{extension}."
-        )
+        raise BillfoldError("unsupported-media-type", f"The file is declared as {kind} and called .{extension}.")

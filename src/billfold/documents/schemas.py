@@ -31,9 +31,5 @@ class UploadedDocument(msgspec.Struct, kw_only=True):
 def render_document(row: DocumentRow) -> Document:
     """A document from its row."""
     return Document(
-        id=row.document_id,
-        type=row.type,
-        status=row.status,
-        exception_reason=row.exception_reason,
-        name=row.name,
+        id=row.document_id, type=row.type, status=row.status, exception_reason=row.exception_reason, name=row.name
     )

@@ -29,9 +29,7 @@ async def store_new_document(
 ) -> UploadedDocument:
     """Make a document of a type out of the file that is the body."""
     if document_type not in TYPES:
-        raise InvalidInput.at(
-            "path", "document_type", msg=f"must be one of {', '.join(sorted(TYPES))}"
-        )
+        raise InvalidInput.at("path", "document_type", msg=f"must be one of {', '.join(sorted(TYPES))}")
     kind, name = await _inspect(bank, document_type, request)
     document_id = call.new_resource_id(bank.seed)
     file = await bank.files.keep(request.body)
@@ -45,23 +43,17 @@ async def store_new_document(
     return UploadedDocument(success=True, document_id=document_id)
 
 
-async def store_document_file(
-    call: Call, bank: Bank, document: DocumentRow, request: RawRequest
-) -> DocumentRow:
+async def store_document_file(call: Call, bank: Bank, document: DocumentRow, request: RawRequest) -> DocumentRow:
     """Give a document that waits for one the file that is the body."""
     if document.status == "APPROVED":
         raise BillfoldError("already-approved", "The document is approved.")
     kind, name = await _inspect(bank, document.type, request)
     file = await bank.files.keep(request.body)
-    async with _audited(
-        call, bank, document.customer_id, document.document_id, document.type
-    ) as audited:
+    async with _audited(call, bank, document.customer_id, document.document_id, document.type) as audited:
         return await _store_file(audited, bank, document, file, kind=kind, name=name, call=call)
 
 
-async def _inspect(
-    bank: Bank, document_type: str, request: RawRequest
-) -> tuple[FileKind, str | None]:
+async def _inspect(bank: Bank, document_type: str, request: RawRequest) -> tuple[FileKind, str | None]:
     """Return what a file is and how it is called, when it may be taken.
 
     Raises InvalidInput, `payload-too-large`, `unsupported-media-type`, `document-not-readable`.
@@ -87,15 +79,19 @@ async def _store_file(
     call: Call,
 ) -> DocumentRow:
     invalid = bank.terms.screening.invalid_file(name)
-    return await uploads.put_file(
-        audited.conn, document, file, kind=kind, name=name, invalid=invalid, at=call.now
-    )
+    return await uploads.put_file(audited.conn, document, file, kind=kind, name=name, invalid=invalid, at=call.now)
 
 
 def _audited(
     call: Call, bank: Bank, owner: UUID, document_id: UUID, document_type: str
 ) -> AbstractAsyncContextManager[Any]:
     return audit_record.audited(
-        bank.pool, bank.vault, owner, call.origin, "document.uploaded",
-        resource=("document", document_id), details={"type": document_type}, now=call.wall,
-    )  # fmt: skip
+        bank.pool,
+        bank.vault,
+        owner,
+        call.origin,
+        "document.uploaded",
+        resource=("document", document_id),
+        details={"type": document_type},
+        now=call.wall,
+    )

@@ -32,9 +32,7 @@ RETURNING {COLUMNS}
 """
 
 
-async def request_document(
-    conn: Connection, customer_id: UUID, document_id: UUID, type_: str, *, at: datetime
-) -> None:
+async def request_document(conn: Connection, customer_id: UUID, document_id: UUID, type_: str, *, at: datetime) -> None:
     """Ask for a document: it waits for its file. One that is there already stays as it is."""
     await conn.execute(_ADD, customer_id, document_id, type_, at)
 
@@ -54,10 +52,18 @@ async def put_file(
     Refuses: already-approved, document-in-review.
     """
     row = await conn.fetchrow(
-        _PUT, document.customer_id, document.document_id,
-        "PENDING_REVIEW" if invalid is None else "INVALID", invalid, name, kind.value, file.key,
-        file.size_bytes, file.sha256, at,
-    )  # fmt: skip
+        _PUT,
+        document.customer_id,
+        document.document_id,
+        "PENDING_REVIEW" if invalid is None else "INVALID",
+        invalid,
+        name,
+        kind.value,
+        file.key,
+        file.size_bytes,
+        file.sha256,
+        at,
+    )
     if row is not None:
         return DocumentRow(*row)
     found = await get_document(conn, document.document_id)
@@ -66,9 +72,7 @@ async def put_file(
     raise Refused("document-in-review", "The document has its file and waits for its review.")
 
 
-async def record_review(
-    conn: Connection, document_id: UUID, status: str, reason: str | None
-) -> DocumentRow:
+async def record_review(conn: Connection, document_id: UUID, status: str, reason: str | None) -> DocumentRow:
     """Approve a document or find it invalid. Refuses: document-not-in-review."""
     row = await conn.fetchrow(_DECIDE, document_id, status, reason)
     if row is None:

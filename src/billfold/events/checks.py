@@ -24,10 +24,7 @@ async def check_event_sequences(conn: Connection, findings: Findings) -> None:
         for row in await conn.fetch(query.sql, timeout=STATEMENT_TIMEOUT_SECONDS):
             findings.add(query.check, query.table, dict(row), query.wrong, query.certainty)
     for name in ("told", "delivery", "delivery_attempt"):
-        findings.checked[name] = await conn.fetchval(
-            f"SELECT count(*) FROM {name}",
-            timeout=STATEMENT_TIMEOUT_SECONDS,
-        )
+        findings.checked[name] = await conn.fetchval(f"SELECT count(*) FROM {name}", timeout=STATEMENT_TIMEOUT_SECONDS)
 
 
 def queries() -> Iterator[Check]:
@@ -40,7 +37,9 @@ def queries() -> Iterator[Check]:
 
 _SEQUENCING = (
     Check(
-        "told", "told", "an event was read and has no place",
+        "told",
+        "told",
+        "an event was read and has no place",
         """SELECT e.customer_id, e.event_no
              FROM event e JOIN event_reader r ON r.name = 'sequencer'
              JOIN customer c ON c.customer_id = e.customer_id AND c.partner_id IS NOT NULL
@@ -50,7 +49,9 @@ _SEQUENCING = (
         MISSING,
     ),
     Check(
-        "places", "told", "it is not what the event says",
+        "places",
+        "told",
+        "it is not what the event says",
         """SELECT t.customer_id, t.event_no
              FROM told t LEFT JOIN event e USING (customer_id, event_no)
              LEFT JOIN customer c USING (customer_id)
@@ -59,11 +60,13 @@ _SEQUENCING = (
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-)  # fmt: skip
+)
 
 _DELIVERIES = (
     Check(
-        "deliveries", "delivery", "it is of no event, or not in its place",
+        "deliveries",
+        "delivery",
+        "it is of no event, or not in its place",
         """SELECT d.subscription_id, d.event_id
              FROM delivery d LEFT JOIN subscription s USING (subscription_id)
              LEFT JOIN told t ON t.customer_id = d.customer_id AND t.event_no = d.event_no
@@ -80,7 +83,9 @@ _DELIVERIES = (
         MISSING,
     ),
     Check(
-        "attempts", "delivery", "no attempt says what it says",
+        "attempts",
+        "delivery",
+        "no attempt says what it says",
         """SELECT d.subscription_id, d.event_id
              FROM delivery d LEFT JOIN
                   (SELECT subscription_id, event_id, count(*) AS attempts,
@@ -93,14 +98,18 @@ _DELIVERIES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "answers", "delivery_attempt", "it is of no delivery, or no such success",
+        "answers",
+        "delivery_attempt",
+        "it is of no delivery, or no such success",
         """SELECT a.attempt_id
              FROM delivery_attempt a LEFT JOIN delivery d USING (subscription_id, event_id)
             WHERE d.event_id IS NULL OR a.success <> (a.response_code BETWEEN 200 AND 299)
             ORDER BY 1 LIMIT 100""",
     ),
     Check(
-        "lanes", "subscription_lane", "something waits on it and nobody will come",
+        "lanes",
+        "subscription_lane",
+        "something waits on it and nobody will come",
         """SELECT s.subscription_id
              FROM subscription s LEFT JOIN subscription_lane l USING (subscription_id)
             WHERE l.subscription_id IS NULL
@@ -109,27 +118,31 @@ _DELIVERIES = (
                                   AND d.subscription_id = s.subscription_id))
             ORDER BY 1 LIMIT 100""",
     ),
-)  # fmt: skip
+)
 
 
 def _sequences(owner_type: str) -> Iterator[Check]:
     """Numbers from one on without a gap, each customer's in the order of his events."""
     owner, number = f"{owner_type}_id", f"{owner_type}_sequence"
     yield Check(
-        "sequences", "told", f"the sequence of its {owner_type} has a gap here",
+        "sequences",
+        "told",
+        f"the sequence of its {owner_type} has a gap here",
         f"""SELECT customer_id, event_no FROM (
               SELECT customer_id, event_no, {number},
                      row_number() OVER (PARTITION BY {owner} ORDER BY {number}, event_no) AS should
                 FROM told WHERE {number} IS NOT NULL) n
              WHERE {number} <> should ORDER BY 1, 2 LIMIT 100""",
         DERIVED,
-    )  # fmt: skip
+    )
     yield Check(
-        "order", "told", f"it comes in another order for its {owner_type} than it happened",
+        "order",
+        "told",
+        f"it comes in another order for its {owner_type} than it happened",
         f"""SELECT customer_id, event_no FROM (
               SELECT customer_id, event_no,
                      lag(event_no) OVER (PARTITION BY customer_id ORDER BY {number}) AS before
                 FROM told WHERE {number} IS NOT NULL) n
              WHERE before > event_no ORDER BY 1, 2 LIMIT 100""",
         DERIVED,
-    )  # fmt: skip
+    )

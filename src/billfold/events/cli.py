@@ -29,23 +29,13 @@ TIMEOUT_SECONDS = 10.0
 SECRET_PURPOSE = b"billfold listen"
 _PORT = re.compile(r"^:?(\d+)(?=/|$)")
 
-Kinds = Annotated[
-    list[str] | None,
-    typer.Option("--event", "-e", help="Only this kind; may be given several times."),
-]
+Kinds = Annotated[list[str] | None, typer.Option("--event", "-e", help="Only this kind; may be given several times.")]
 ForwardTo = Annotated[
-    str | None,
-    typer.Option(help="Where to send each event: `4242`, `localhost:4242/hooks`, or a whole url."),
+    str | None, typer.Option(help="Where to send each event: `4242`, `localhost:4242/hooks`, or a whole url.")
 ]
-ApiName = Annotated[
-    str, typer.Option("--api", help="Whose events: `partner` (all customers) or `customer`.")
-]
-After = Annotated[
-    int | None, typer.Option(min=0, help="Begin after this sequence; 0 tells everything again.")
-]
-Secret = Annotated[
-    str | None, typer.Option(help="Sign with this secret, not with the sandbox's own for this.")
-]
+ApiName = Annotated[str, typer.Option("--api", help="Whose events: `partner` (all customers) or `customer`.")]
+After = Annotated[int | None, typer.Option(min=0, help="Begin after this sequence; 0 tells everything again.")]
+Secret = Annotated[str | None, typer.Option(help="Sign with this secret, not with the sandbox's own for this.")]
 Count = Annotated[int | None, typer.Option(min=1, help="End after so many events.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print envelopes, one a line.")]
 
@@ -179,8 +169,7 @@ def check_kinds(requested: Sequence[str], known: Sequence[str]) -> None:
         suggestions = get_close_matches(unknown[0], known, 1)
         raise CliError(
             f"There is no kind {unknown[0]!r} here.",
-            (f"Is it {suggestions[0]}? " if suggestions else "")
-            + "`billfold trigger` lists all kinds.",
+            (f"Is it {suggestions[0]}? " if suggestions else "") + "`billfold trigger` lists all kinds.",
         )
 
 

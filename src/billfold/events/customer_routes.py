@@ -45,9 +45,7 @@ async def list_event_types(
 
 
 @get("/api/v1/events/", READS, refuses=("not-found",))
-async def list_events(
-    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: EventQuery
-) -> CursorList[Event]:
+async def list_events(member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: EventQuery) -> CursorList[Event]:
     """List events with what was attempted to deliver them, the newest first.
 
     With `subscription_id` they are those that subscription was to be told of. A simulated event
@@ -58,11 +56,7 @@ async def list_events(
 
 @get("/api/v1/events/stream/", READS, **STREAM_OPTIONS)
 async def stream_events(
-    member: CustomerCaller,
-    bank: Bank,
-    newsroom: EventBroadcaster,
-    request: RawRequest,
-    asked: StreamQuery,
+    member: CustomerCaller, bank: Bank, newsroom: EventBroadcaster, request: RawRequest, asked: StreamQuery
 ) -> StreamedResponse:
     """Follow events as server-sent events.
 
@@ -78,9 +72,7 @@ async def stream_events(
         may = PERMISSIONS.get(access.role, frozenset())
         return access.expires_at if SCOPE in may else None
 
-    return await event_stream.event_stream(
-        newsroom, subscriber_of(member), asked.resumed(request), find_expiry
-    )
+    return await event_stream.event_stream(newsroom, subscriber_of(member), asked.resumed(request), find_expiry)
 
 
 @get("/api/v1/events/{event_id}/", READS)

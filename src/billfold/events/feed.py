@@ -118,9 +118,7 @@ async def lock_reader(conn: Connection, name: str, *, wait: bool) -> str | None:
     return None if position is None else str(position)
 
 
-async def read_new_events(
-    conn: Connection, name: str, *, wait: bool = False
-) -> list[EventRow] | None:
+async def read_new_events(conn: Connection, name: str, *, wait: bool = False) -> list[EventRow] | None:
     """Return what is new to a reader, in order; it is read when this transaction commits.
 
     None when another transaction reads right now and we do not `wait`.

@@ -57,9 +57,7 @@ _application = ApplicationPayload(application_id=_TRANSFER)
 _ach = AchPayload(service_account_id=_POCKET, ach_id=_TRANSFER)
 _wire = WirePayload(wire_id=_TRANSFER, service_account_id=_POCKET)
 _on_us = OnUsPayload(on_us_id=_TRANSFER, origin_account_id=_POCKET, destination_account_id=_OTHER)
-_on_us_received = OnUsReceivedPayload(
-    on_us_id=_TRANSFER, transaction_activity_id=_ACTIVITY, receiving_pocket_id=_OTHER
-)
+_on_us_received = OnUsReceivedPayload(on_us_id=_TRANSFER, transaction_activity_id=_ACTIVITY, receiving_pocket_id=_OTHER)
 _crypto = CryptoPayload(crypto_transfer_id=_TRANSFER, service_account_id=_POCKET)
 _card_transaction = CardTransactionPayload(card_id=_CARD, amount=12_50, account_id=_POCKET)
 _maturity = MaturityPayload(trade_id=_ACTIVITY, pocket_id=_POCKET, cusip="912797PX6")
@@ -83,12 +81,8 @@ def _for_both(name: str, meaning: str, example: Payload) -> EventKind[Payload]:
     return EventKind(name, meaning, example, partner=True, customer=True)
 
 
-APPLICATION_APPROVED = _for_partners(
-    "application.approved", "An application was approved.", _application
-)
-APPLICATION_REJECTED = _for_partners(
-    "application.rejected", "An application was rejected.", _application
-)
+APPLICATION_APPROVED = _for_partners("application.approved", "An application was approved.", _application)
+APPLICATION_REJECTED = _for_partners("application.rejected", "An application was rejected.", _application)
 APPLICATION_MANUAL_REVIEW = _for_partners(
     "application.manual_review", "An application waits for a person to look at it.", _application
 )
@@ -96,66 +90,34 @@ APPLICATION_DOCUMENTS_NEEDED = _for_partners(
     "application.documents_needed", "An application waits for documents.", _application
 )
 CARD_OPEN = _for_partners("card.status.open", "A card can be used.", _card("ONLINE"))
-CARD_LOCKED = _for_partners(
-    "card.status.locked", "A card was switched off for the time being.", _card("OFFLINE")
-)
+CARD_LOCKED = _for_partners("card.status.locked", "A card was switched off for the time being.", _card("OFFLINE"))
 CARD_FROZEN = _for_partners("card.status.frozen", "The bank froze a card.", _card("FROZEN"))
 CARD_CLOSED = _for_partners("card.status.closed", "A card was closed for ever.", _card("CLOSED"))
-CARD_APPROVED = _for_partners(
-    "card.transaction.approved", "A payment by card was approved.", _card_transaction
-)
-CARD_REJECTED = _for_partners(
-    "card.transaction.rejected", "A payment by card was declined.", _card_transaction
-)
-CARD_ON_HOLD = _for_partners(
-    "card.transaction.on_hold", "Money is held for a payment by card.", _card_transaction
-)
+CARD_APPROVED = _for_partners("card.transaction.approved", "A payment by card was approved.", _card_transaction)
+CARD_REJECTED = _for_partners("card.transaction.rejected", "A payment by card was declined.", _card_transaction)
+CARD_ON_HOLD = _for_partners("card.transaction.on_hold", "Money is held for a payment by card.", _card_transaction)
 CARD_REVERSED = _for_partners(
     "card.transaction.reversed", "Money held for a payment by card was set free.", _card_transaction
 )
-ACH_IN_SUCCESS = _for_partners(
-    "transfers.ach.in.success", "An incoming ACH entry was booked.", _ach
-)
+ACH_IN_SUCCESS = _for_partners("transfers.ach.in.success", "An incoming ACH entry was booked.", _ach)
 ACH_IN_REJECTED = _for_partners(
     "transfers.ach.in.rejected", "An incoming ACH entry was not taken, or given back later.", _ach
 )
-ACH_OUT_SENT = _for_partners(
-    "transfers.ach.out.sent", "An outgoing ACH entry was given to the network.", _ach
-)
-ACH_OUT_SUCCESS = _for_partners(
-    "transfers.ach.out.success", "An outgoing ACH entry is final.", _ach
-)
-ACH_OUT_REJECTED = _for_partners(
-    "transfers.ach.out.rejected", "An outgoing ACH entry was rejected or came back.", _ach
-)
-WIRE_OUT_PROCESSING = _for_both(
-    "transfers.wire.out.processing", "An outgoing wire is on its way.", _wire
-)
+ACH_OUT_SENT = _for_partners("transfers.ach.out.sent", "An outgoing ACH entry was given to the network.", _ach)
+ACH_OUT_SUCCESS = _for_partners("transfers.ach.out.success", "An outgoing ACH entry is final.", _ach)
+ACH_OUT_REJECTED = _for_partners("transfers.ach.out.rejected", "An outgoing ACH entry was rejected or came back.", _ach)
+WIRE_OUT_PROCESSING = _for_both("transfers.wire.out.processing", "An outgoing wire is on its way.", _wire)
 WIRE_OUT_SUCCESS = _for_both("transfers.wire.out.success", "An outgoing wire has settled.", _wire)
-WIRE_OUT_REJECTED = _for_both(
-    "transfers.wire.out.rejected", "An outgoing wire was rejected; the money is back.", _wire
-)
+WIRE_OUT_REJECTED = _for_both("transfers.wire.out.rejected", "An outgoing wire was rejected; the money is back.", _wire)
 WIRE_IN_SUCCESS = _for_both("transfers.wire.in.success", "An incoming wire was booked.", _wire)
-WIRE_IN_REJECTED = _for_both(
-    "transfers.wire.in.rejected", "An incoming wire was not taken and went back.", _wire
-)
-ON_US_PROCESSING = _for_both(
-    "transfers.on-us.processing", "An on-us transfer was accepted for later.", _on_us
-)
+WIRE_IN_REJECTED = _for_both("transfers.wire.in.rejected", "An incoming wire was not taken and went back.", _wire)
+ON_US_PROCESSING = _for_both("transfers.on-us.processing", "An on-us transfer was accepted for later.", _on_us)
 ON_US_SUCCESS = _for_both(
-    "transfers.on-us.success",
-    "An on-us transfer was carried out, between customers or between Pockets of one.",
-    _on_us,
+    "transfers.on-us.success", "An on-us transfer was carried out, between customers or between Pockets of one.", _on_us
 )
-ON_US_REJECTED = _for_both(
-    "transfers.on-us.rejected", "An on-us transfer was rejected; nothing moved.", _on_us
-)
-ON_US_RECEIVED = _for_customers(
-    "transfers.on-us.received", "Another customer paid by on-us transfer.", _on_us_received
-)
-CRYPTO_IN_SUCCESS = _for_partners(
-    "transfers.crypto.deposit.success", "A crypto deposit was booked.", _crypto
-)
+ON_US_REJECTED = _for_both("transfers.on-us.rejected", "An on-us transfer was rejected; nothing moved.", _on_us)
+ON_US_RECEIVED = _for_customers("transfers.on-us.received", "Another customer paid by on-us transfer.", _on_us_received)
+CRYPTO_IN_SUCCESS = _for_partners("transfers.crypto.deposit.success", "A crypto deposit was booked.", _crypto)
 CRYPTO_OUT_PROCESSING = _for_partners(
     "transfers.crypto.withdrawal.processing", "A crypto withdrawal was accepted.", _crypto
 )
@@ -165,9 +127,7 @@ CRYPTO_OUT_SUCCESS = _for_partners(
 CRYPTO_OUT_REJECTED = _for_partners(
     "transfers.crypto.withdrawal.rejected", "A crypto withdrawal was rejected.", _crypto
 )
-TRADE_MATURITY = _for_customers(
-    "trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _maturity
-)
+TRADE_MATURITY = _for_customers("trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _maturity)
 REPORT_COMPLETED = _for_both("reports.completed", "A report is ready.", _report_completed)
 REPORT_FAILED = _for_both("reports.failed", "A report could not be made.", _report_failed)
 
@@ -175,8 +135,7 @@ KINDS: Mapping[str, EventKind[Any]] = MappingProxyType(
     {
         each.name: each
         for each in sorted(
-            (each for each in list(globals().values()) if isinstance(each, EventKind)),
-            key=lambda each: each.name,
+            (each for each in list(globals().values()) if isinstance(each, EventKind)), key=lambda each: each.name
         )
     }
 )

@@ -45,9 +45,7 @@ class Subscriber(msgspec.Struct, frozen=True):
 class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which events a caller asks for."""
 
-    subscription_id: Annotated[
-        UUID | None, Query(description="Those this subscription was to be told of.")
-    ] = None
+    subscription_id: Annotated[UUID | None, Query(description="Those this subscription was to be told of.")] = None
     after: Annotated[Since, Query(description="Those with a later `timestamp`.")] = None
 
 
@@ -84,10 +82,7 @@ async def event_page(
         if subscription_uuid is None
         else await log.list_subscription_events(bank.pool, subscription_uuid, **window)
     )
-    page = bank.pager.page(
-        scope, filters, rows, limit=wanted.limit, start=position,
-        sort_key_of=lambda row: row.place,
-    )  # fmt: skip
+    page = bank.pager.page(scope, filters, rows, limit=wanted.limit, start=position, sort_key_of=lambda row: row.place)
     return page_of(page, await _render(bank, subscriber, page.items, subscription_uuid))
 
 
@@ -98,9 +93,7 @@ async def read_event(call: Call, bank: Bank, subscriber: Subscriber, event_id: U
     return (await _render(bank, subscriber, [found], None))[0]
 
 
-async def _render(
-    bank: Bank, subscriber: Subscriber, found: list[LoggedEvent], of: UUID | None
-) -> list[Event]:
+async def _render(bank: Bank, subscriber: Subscriber, found: list[LoggedEvent], of: UUID | None) -> list[Event]:
     ids = [each.event_id for each in found]
     attempts = await webhook_store.list_attempts_of_events(bank.pool, subscriber.owner, ids, of)
     return [render_event(each, subscriber.reader, attempts[each.event_id]) for each in found]

@@ -33,17 +33,13 @@ def subscriber_of(caller: Caller) -> Subscriber:
 
 
 @get("/api/v1/events/types/")
-async def list_event_types(
-    caller: Caller, offset: Offset = 0, limit: Limit = LIMIT_MAX
-) -> OffsetList[EventType]:
+async def list_event_types(caller: Caller, offset: Offset = 0, limit: Limit = LIMIT_MAX) -> OffsetList[EventType]:
     """List the kinds of events, each with the JSON Schema of its payload."""
     return event_lists.event_types(subscriber_of(caller), offset, limit)
 
 
 @get("/api/v1/events/", refuses=("not-found",))
-async def list_events(
-    caller: Caller, bank: Bank, wanted: OrderedQuery, asked: EventQuery
-) -> CursorList[Event]:
+async def list_events(caller: Caller, bank: Bank, wanted: OrderedQuery, asked: EventQuery) -> CursorList[Event]:
     """List events with what was attempted to deliver them, the newest first.
 
     With `subscription_id` they are those that subscription was to be told of. A simulated event
@@ -64,14 +60,10 @@ async def stream_events(
     token = (request.header(b"authorization") or "").partition(" ")[2].strip()
 
     async def find_expiry() -> datetime | None:
-        found = await partner_store.find_credential(
-            bank.pool, bank.vault, hash_token(token), wall_now()
-        )
+        found = await partner_store.find_credential(bank.pool, bank.vault, hash_token(token), wall_now())
         return None if found is None else found.expires_at
 
-    return await event_stream.event_stream(
-        newsroom, subscriber_of(caller), asked.resumed(request), find_expiry
-    )
+    return await event_stream.event_stream(newsroom, subscriber_of(caller), asked.resumed(request), find_expiry)
 
 
 @get("/api/v1/events/{event_id}/")

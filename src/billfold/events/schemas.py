@@ -121,10 +121,7 @@ def render_attempt(row: AttemptRow) -> DeliveryAttempt:
 
 def render_event(event: LoggedEvent, reader: EventReader, attempts: Iterable[AttemptRow]) -> Event:
     """Return an event as its reader is told of it, with its attempts."""
-    return Event(
-        event=envelope_of(event, reader),
-        delivery_attempts=[render_attempt(each) for each in attempts],
-    )
+    return Event(event=envelope_of(event, reader), delivery_attempts=[render_attempt(each) for each in attempts])
 
 
 def render_subscription(row: SubscriptionRow, warnings: list[str] | None = None) -> Subscription:
@@ -137,9 +134,7 @@ def render_subscription(row: SubscriptionRow, warnings: list[str] | None = None)
         events=list(row.events),
         status=row.status,
         disabled_because=row.disabled_because,
-        retry_policy=None
-        if policy is None
-        else msgspec.convert(msgspec.structs.asdict(policy), RetryPolicy),
+        retry_policy=None if policy is None else msgspec.convert(msgspec.structs.asdict(policy), RetryPolicy),
         time_created=row.created_at,
         updated_at=row.updated_at,
         warnings=warnings or msgspec.UNSET,

@@ -211,9 +211,7 @@ async def last_simulated_serial(conn: Connection | Pool) -> int:
     return int(await conn.fetchval(_LAST_SERIAL))
 
 
-async def list_new_simulated(
-    conn: Connection | Pool, serial: int, *, limit: int
-) -> tuple[int, list[NewEvent]]:
+async def list_new_simulated(conn: Connection | Pool, serial: int, *, limit: int) -> tuple[int, list[NewEvent]]:
     """Return the events simulated after a serial, and the serial to go on from."""
     rows = await conn.fetch(_NEW_SIMULATED, serial, limit)
     news = [NewEvent(row["customer_id"] or row["partner_id"], _event(row)) for row in rows]

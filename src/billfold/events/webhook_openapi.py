@@ -43,13 +43,7 @@ def _call(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
         "description": f"{kind.meaning} Answer with a 2xx within 10 seconds, and work afterwards.",
         "tags": ["webhooks"],
         "parameters": [
-            {
-                "name": name,
-                "in": "header",
-                "required": True,
-                "description": told,
-                "schema": {"type": "string"},
-            }
+            {"name": name, "in": "header", "required": True, "description": told, "schema": {"type": "string"}}
             for name, told in _HEADERS
         ],
         "requestBody": {
@@ -74,11 +68,7 @@ def envelope_schema(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
     _, parts = msgspec.json.schema_components((Envelope,))
     whole = parts[Envelope.__name__]
     payload = {name: each for name, each in payload_schema(kind.name).items() if name != "$schema"}
-    properties = {
-        **whole["properties"],
-        "event_type": {"type": "string", "const": kind.name},
-        "payload": payload,
-    }
+    properties = {**whole["properties"], "event_type": {"type": "string", "const": kind.name}, "payload": payload}
     if not customer:
         del properties["customer_id"]
     required = [*whole["required"], *(["customer_id"] if customer else [])]

@@ -72,9 +72,7 @@ class Authenticator(Protocol):
     async def check_token(self, request: RawRequest, wall: datetime) -> None:
         """Raise `unauthorized` for a token of nobody: asked before a file is read."""
 
-    async def authenticate(
-        self, request: RawRequest, operation: Operation, access: Access, wall: datetime
-    ) -> Identity:
+    async def authenticate(self, request: RawRequest, operation: Operation, access: Access, wall: datetime) -> Identity:
         """Return who sends a request whose body is read. Raises what is wrong with its proof."""
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
@@ -143,9 +141,7 @@ class Api:
         except Exception as error:  # noqa: BLE001 - each has its response
             await self.error_response(error, request).send(send)
 
-    async def serve(
-        self, operation: Operation, request: RawRequest, receive: Receive, send: Send
-    ) -> None:
+    async def serve(self, operation: Operation, request: RawRequest, receive: Receive, send: Send) -> None:
         """Serve a request of an operation. Raises what is wrong before it is counted."""
         access = operation.access_by(self._proofs)
         assert access is not None
@@ -164,12 +160,7 @@ class Api:
         await self._serve_known(operation, access, request, receive, send)
 
     async def _serve_known(
-        self,
-        operation: Operation,
-        access: Access,
-        request: RawRequest,
-        receive: Receive,
-        send: Send,
+        self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
     ) -> None:
         """Count the request, and run it, or send the stored response."""
         wall = wall_now()
@@ -191,12 +182,7 @@ class Api:
         await _send(response, headers, receive, send)
 
     async def _run(
-        self,
-        operation: Operation,
-        request: RawRequest,
-        identity: Identity,
-        admission: Admission,
-        wall: datetime,
+        self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
     ) -> HttpResponse | StreamedResponse:
         """Return the response of a request, whatever becomes of it."""
         try:
@@ -211,9 +197,7 @@ class Api:
         except Exception as error:  # noqa: BLE001 - each has its response
             return response_to(error, request)
 
-    def _store_response(
-        self, request: AdmissionRequest, response: HttpResponse | StreamedResponse
-    ) -> bool:
+    def _store_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
         """Store a response that a repeated request shall get; tell whether it is such a one."""
         if (
             isinstance(response, StreamedResponse)
@@ -229,18 +213,12 @@ class Api:
 
 def fingerprint_of(request: RawRequest) -> bytes:
     """Return the hash of all a key is bound to: method, path and query as sent, body."""
-    parts = (
-        request.method.encode(), request.path.encode("latin-1"), request.query, request.body,
-    )  # fmt: skip
+    parts = (request.method.encode(), request.path.encode("latin-1"), request.query, request.body)
     return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
 
 
 def _call_fields(
-    operation: Operation,
-    request: RawRequest,
-    identity: Identity,
-    admission: Admission,
-    wall: datetime,
+    operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
 ) -> dict[str, Any]:
     return {
         "key": identity.admission.key or ids.new(),
@@ -256,10 +234,7 @@ def _call_fields(
 
 
 async def _send(
-    response: HttpResponse | StreamedResponse,
-    headers: Sequence[tuple[bytes, bytes]],
-    receive: Receive,
-    send: Send,
+    response: HttpResponse | StreamedResponse, headers: Sequence[tuple[bytes, bytes]], receive: Receive, send: Send
 ) -> None:
     if isinstance(response, StreamedResponse):
         await response.stream(receive, send, headers)
@@ -288,9 +263,7 @@ def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpR
         detail = f"{admission.limit} requests are let in per minute."
         refusal = ProblemWithHeaders("rate-limited", detail, after)
     elif admission.verdict == "reused":
-        refusal = ProblemWithHeaders(
-            "idempotency-key-reused", "This key already belongs to another request."
-        )
+        refusal = ProblemWithHeaders("idempotency-key-reused", "This key already belongs to another request.")
     else:
         refusal = ProblemWithHeaders(
             "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
@@ -301,9 +274,7 @@ def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpR
 def _route(operation: Operation) -> HTTPRouteHandler:
     """Return the entry of an operation in the router."""
     path = operation.path.replace("}", ":str}")
-    return HTTPRouteHandler(path, http_method=operation.method, opt={"operation": operation})(
-        _never
-    )
+    return HTTPRouteHandler(path, http_method=operation.method, opt={"operation": operation})(_never)
 
 
 async def _never() -> None:

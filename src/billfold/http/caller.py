@@ -83,11 +83,7 @@ class Caller(Call, frozen=True, kw_only=True):
     def origin(self) -> Origin:
         """The partner, and the user of his that asks."""
         return Origin(
-            kind="PARTNER",
-            name=self.partner_slug,
-            client_id=self.name,
-            ip_address=self.address,
-            user_agent=self.agent,
+            kind="PARTNER", name=self.partner_slug, client_id=self.name, ip_address=self.address, user_agent=self.agent
         )
 
     async def customer(self, bank: Bank, customer_id: UUID) -> CustomerRow:

@@ -52,9 +52,7 @@ def csv_stream(
             last = rows[-1]
 
     disposition = f'attachment; filename="{name}"'
-    return StreamedResponse(
-        "text/csv; charset=utf-8", lines(), [(b"content-disposition", disposition.encode())]
-    )
+    return StreamedResponse("text/csv; charset=utf-8", lines(), [(b"content-disposition", disposition.encode())])
 
 
 def _lines(rows: Iterable[Sequence[str]]) -> bytes:

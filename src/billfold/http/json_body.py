@@ -59,9 +59,7 @@ def in_body() -> Iterator[None]:
     try:
         yield
     except InvalidInput as wrong:
-        raise InvalidInput(
-            FieldError(("body", *each.loc), each.msg, each.type) for each in wrong.errors
-        ) from None
+        raise InvalidInput(FieldError(("body", *each.loc), each.msg, each.type) for each in wrong.errors) from None
 
 
 def instant_in_body(name: str, at: datetime) -> datetime:
@@ -108,9 +106,7 @@ def _depth(body: bytes) -> int:
 def _check_lists(value: object, place: tuple[str | int, ...]) -> None:
     if isinstance(value, list):
         if len(value) > ITEMS_MAX:
-            raise InvalidInput.at(
-                "body", *place, msg=f"may have at most {ITEMS_MAX} items", kind="too_long"
-            )
+            raise InvalidInput.at("body", *place, msg=f"may have at most {ITEMS_MAX} items", kind="too_long")
         for index, each in enumerate(value):
             _check_lists(each, (*place, index))
     elif isinstance(value, dict):
@@ -131,9 +127,7 @@ def _check_texts(decoded: object) -> None:
         raise InvalidInput(wrong)
 
 
-def _texts(
-    value: object, place: tuple[str | int, ...]
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _texts(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield every text with its place; the name of a field stands at the object it is in."""
     if isinstance(value, str):
         yield place, value

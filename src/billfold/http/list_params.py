@@ -21,14 +21,8 @@ Item = TypeVar("Item")
 Row = TypeVar("Row")
 Order = Literal["desc", "asc"]
 OFFSET_MAX = 1_000_000_000
-Offset = Annotated[
-    int,
-    msgspec.Meta(ge=0, le=OFFSET_MAX),
-    Query(description="How many to leave out at the front."),
-]
-Limit = Annotated[
-    int, msgspec.Meta(ge=1, le=LIMIT_MAX), Query(description="How many rows at most.")
-]
+Offset = Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX), Query(description="How many to leave out at the front.")]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=LIMIT_MAX), Query(description="How many rows at most.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +74,7 @@ class ListQuery(msgspec.Struct, frozen=True):
         place = None if position is None else position.place
         part = Part(place, backwards, self.descending != backwards, self.limit + 1)
         rows = await read(part)
-        return pager.page(
-            scope, filters, rows, limit=self.limit, start=position, sort_key_of=sort_key_of
-        )
+        return pager.page(scope, filters, rows, limit=self.limit, start=position, sort_key_of=sort_key_of)
 
 
 class OrderedQuery(ListQuery, frozen=True):
@@ -113,9 +105,7 @@ def parse_timestamp(name: str, text: str) -> datetime:
             return read.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise InvalidInput.at(
-        "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
-    )
+    raise InvalidInput.at("query", name, msg="must be a date or a date-time with its offset", kind="date_parsing")
 
 
 def parse_range_end(name: str, text: str) -> datetime | None:
@@ -129,9 +119,7 @@ def parse_range_end(name: str, text: str) -> datetime | None:
 
 def _parse_cents(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 - fits 64 bits
-        raise InvalidInput.at(
-            "query", name, msg="must be a whole number of cents", kind="int_parsing"
-        )
+        raise InvalidInput.at("query", name, msg="must be a whole number of cents", kind="int_parsing")
     return int(text)
 
 
@@ -142,9 +130,7 @@ def parse_among(known: frozenset[str], name: str, text: str) -> str:
     return text
 
 
-def texts_among(
-    name: str, known: frozenset[str], *, place: str | None = None, description: str | None = None
-) -> Query:
+def texts_among(name: str, known: frozenset[str], *, place: str | None = None, description: str | None = None) -> Query:
     """Return what is declared of texts that must be known ones; mistakes are told at `place`."""
 
     def parse(_: str, text: str) -> str:
@@ -171,10 +157,5 @@ Until = Annotated[
 ]
 DayQuery = Annotated[date | None, Query(description="A date; included.")]
 CentsQuery = Annotated[
-    int | None,
-    Query(
-        parse=_parse_cents,
-        schema={"type": "integer", "minimum": 0},
-        description="In cents; included.",
-    ),
+    int | None, Query(parse=_parse_cents, schema={"type": "integer", "minimum": 0}, description="In cents; included.")
 ]

@@ -203,9 +203,7 @@ class Operation:
         request.check_content_type()
         request.data = decode(request.body, self.body)
 
-    async def respond(
-        self, request: RawRequest, services: Mapping[str, Any]
-    ) -> HttpResponse | StreamedResponse:
+    async def respond(self, request: RawRequest, services: Mapping[str, Any]) -> HttpResponse | StreamedResponse:
         """Call the handler and return its response. Raises what it raises."""
         arguments = {name: value(request, services) for name, value in self._values}
         return respond(await self.handler(**arguments), self.status)
@@ -241,9 +239,7 @@ def operation(method: Method, path: str, *access: Access, **options: Unpack[Opti
             "status": _USUAL_STATUS.get(method, 200),
         }
         given = usual | options
-        return Operation(
-            method=method, path=path, handler=handler, access=access or (SIGNED,), **given
-        )
+        return Operation(method=method, path=path, handler=handler, access=access or (SIGNED,), **given)
 
     return declare
 
@@ -286,9 +282,7 @@ def operations_of_parts() -> list[Operation]:
     """
     here = importlib.import_module("billfold")
     parts = [
-        f"billfold.{part.name}"
-        for part in pkgutil.iter_modules(here.__path__)
-        if part.ispkg and part.name != "sandbox"
+        f"billfold.{part.name}" for part in pkgutil.iter_modules(here.__path__) if part.ispkg and part.name != "sandbox"
     ]
     return [each for part in parts for each in operations_below(part)]
 

@@ -77,9 +77,7 @@ class Parameter:
                 values.append(self.parse(self.name, text))
             except InvalidInput as error:
                 place = (index,) if self.indexed else ()
-                wrong += [
-                    FieldError((*each.loc, *place), each.msg, each.type) for each in error.errors
-                ]
+                wrong += [FieldError((*each.loc, *place), each.msg, each.type) for each in error.errors]
         if wrong:
             raise InvalidInput(dict.fromkeys(wrong))
         return values
@@ -94,9 +92,7 @@ class QueryParams:
         self.fields = [
             parameter_of(each.name, hints[each.name], each.default)
             for each in msgspec.structs.fields(struct)
-            if any(
-                isinstance(mark, Query) for mark in getattr(hints[each.name], "__metadata__", ())
-            )
+            if any(isinstance(mark, Query) for mark in getattr(hints[each.name], "__metadata__", ()))
         ]
 
     def read(self, sent: Mapping[str, Sequence[str]]) -> msgspec.Struct:
@@ -139,9 +135,8 @@ def parameter_of(attribute: str, hint: Any, default: Any) -> Parameter:  # noqa:
     if default is not None and query.schema is None:
         schema["default"] = default
     return Parameter(
-        attribute, query.name or attribute, query.parse or parse, many, default, schema,
-        query.description, kind is UUID,
-    )  # fmt: skip
+        attribute, query.name or attribute, query.parse or parse, many, default, schema, query.description, kind is UUID
+    )
 
 
 PathId = Annotated[str, Query(schema={"type": "string", "format": "uuid"})]
@@ -166,10 +161,7 @@ def _reading(kind: Any, bounds: msgspec.Meta) -> tuple[Parse, Document]:  # noqa
         return partial(parse_choice, known), {"type": "string", "enum": list(known)}
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         known = tuple(str(each) for each in kind)
-        return (
-            lambda name, text: kind(parse_choice(known, name, text)),
-            {"type": "string", "enum": list(known)},
-        )
+        return (lambda name, text: kind(parse_choice(known, name, text)), {"type": "string", "enum": list(known)})
     if kind is int:
         schema: Document = {"type": "integer"}
         if bounds.ge is not None:
@@ -190,14 +182,10 @@ def parse_choice(known: Sequence[str], name: str, text: str) -> str:
 def _parse_int(bounds: msgspec.Meta, name: str, text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= _INTEGER_DIGITS_MAX:
         number = int(text)
-        if (bounds.ge is None or number >= bounds.ge) and (
-            bounds.le is None or number <= bounds.le
-        ):
+        if (bounds.ge is None or number >= bounds.ge) and (bounds.le is None or number <= bounds.le):
             return number
     between = f"from {bounds.ge or 0}" + ("" if bounds.le is None else f" to {bounds.le}")
-    raise InvalidInput.at(
-        "query", name, msg=f"must be a whole number {between}", kind="out_of_range"
-    )
+    raise InvalidInput.at("query", name, msg=f"must be a whole number {between}", kind="out_of_range")
 
 
 def _parse_bool(name: str, text: str) -> bool:
@@ -208,9 +196,7 @@ def _parse_date(name: str, text: str) -> date:
     try:
         return parse_day(text)
     except ValueError:
-        raise InvalidInput.at(
-            "query", name, msg="must be a date, like 2025-06-02", kind="date_parsing"
-        ) from None
+        raise InvalidInput.at("query", name, msg="must be a date, like 2025-06-02", kind="date_parsing") from None
 
 
 _READINGS: dict[Any, tuple[Parse, Document]] = {

@@ -136,9 +136,7 @@ async def read_file(request: RawRequest, receive: Receive) -> bytes:
         async with asyncio.timeout(FILE_SECONDS):
             return await read_body(request, receive, limit)
     except TimeoutError:
-        raise BillfoldError(
-            "bad-request", f"The file took longer than {FILE_SECONDS} seconds."
-        ) from None
+        raise BillfoldError("bad-request", f"The file took longer than {FILE_SECONDS} seconds.") from None
 
 
 def kind_in(request: RawRequest) -> FileKind:
@@ -147,9 +145,7 @@ def kind_in(request: RawRequest) -> FileKind:
     try:
         return FileKind(declared)
     except ValueError:
-        raise BillfoldError(
-            "unsupported-media-type", f"Send a file as one of {', '.join(FileKind)}."
-        ) from None
+        raise BillfoldError("unsupported-media-type", f"Send a file as one of {', '.join(FileKind)}.") from None
 
 
 def too_large(limit: int) -> BillfoldError:

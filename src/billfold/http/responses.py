@@ -146,13 +146,7 @@ def response_to(error: Exception, request: RawRequest) -> HttpResponse:
         return _refusal(error, request)
     if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
         return _framework_refusal(error, request)
-    log.error(
-        "request_broke",
-        trace_id=request.trace_id,
-        method=request.method,
-        path=request.path,
-        exc_info=error,
-    )
+    log.error("request_broke", trace_id=request.trace_id, method=request.method, path=request.path, exc_info=error)
     return problem("internal-error", "Something went wrong on our side.", request)
 
 

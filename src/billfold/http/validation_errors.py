@@ -45,10 +45,11 @@ _COMPARED = {">=": "at least", "<=": "at most", ">": "more than", "<": "less tha
 _FORMS = {
     "Invalid UUID": ("must be a UUID of 36 characters", "uuid_parsing"),
     "Invalid RFC3339 encoded datetime": (
-        "must be a date-time with its offset, like 2025-06-02T09:00:00-04:00", "date_parsing",
+        "must be a date-time with its offset, like 2025-06-02T09:00:00-04:00",
+        "date_parsing",
     ),
     "Invalid RFC3339 encoded date": ("must be a date, like 2025-06-02", "date_parsing"),
-}  # fmt: skip
+}
 
 
 def mistakes_in(body: bytes, declared: Any, first: msgspec.ValidationError) -> list[FieldError]:  # noqa: ANN401 - whatever the operation declares
@@ -212,11 +213,7 @@ def _struct_of(declared: Any, raw: Any) -> type[msgspec.Struct] | None:  # noqa:
         if isinstance(each, type) and issubclass(each, msgspec.Struct)
     ]
     if len(kinds) > 1 and isinstance(raw, dict):
-        kinds = [
-            each
-            for each in kinds
-            if _tag_of(each) and raw.get(str(_tag_of(each))) == each.__struct_config__.tag
-        ]
+        kinds = [each for each in kinds if _tag_of(each) and raw.get(str(_tag_of(each))) == each.__struct_config__.tag]
     return kinds[0] if len(kinds) == 1 else None
 
 

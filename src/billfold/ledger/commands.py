@@ -145,13 +145,23 @@ class Context:
     """
 
     __slots__ = (
-        "_offers", "_others", "_t0", "_t1", "business_date", "calendars", "command_id", "ids",
-        "investing", "market", "now", "seed", "settles_on", "terms",
-    )  # fmt: skip
+        "_offers",
+        "_others",
+        "_t0",
+        "_t1",
+        "business_date",
+        "calendars",
+        "command_id",
+        "ids",
+        "investing",
+        "market",
+        "now",
+        "seed",
+        "settles_on",
+        "terms",
+    )
 
-    def __init__(
-        self, *, now: datetime, market: Market, calendars: Calendars, terms: BankPolicy, seed: bytes
-    ) -> None:
+    def __init__(self, *, now: datetime, market: Market, calendars: Calendars, terms: BankPolicy, seed: bytes) -> None:
         self.now = now
         self.market = market
         self.calendars = calendars
@@ -177,11 +187,7 @@ class Context:
         other = self._others.get(now)
         if other is None:
             other = self._others[now] = Context(
-                now=now,
-                market=self.market,
-                calendars=self.calendars,
-                terms=self.terms,
-                seed=self.seed,
+                now=now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed
             )
         return other
 

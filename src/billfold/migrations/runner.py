@@ -71,10 +71,7 @@ def read_migrations(folder: Traversable | None = None) -> list[Migration]:
 
 
 async def up(
-    conn: "Connection",
-    progress: Callable[[str], None] | None = None,
-    *,
-    folder: Traversable | None = None,
+    conn: "Connection", progress: Callable[[str], None] | None = None, *, folder: Traversable | None = None
 ) -> list[str]:
     """Apply what is pending and return its names, oldest first.
 

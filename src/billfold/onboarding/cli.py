@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 200
 
 app = typer.Typer(
-    no_args_is_help=True,
-    help="See what waits for a review, and decide it.",
-    epilog=example("billfold review list"),
+    no_args_is_help=True, help="See what waits for a review, and decide it.", epilog=example("billfold review list")
 )
 
 ObjectId = Annotated[UUID, typer.Argument(help="Its id, as the list shows it.")]
@@ -39,8 +37,7 @@ def list_pending(
     ctx: typer.Context,
     *,
     kind: Annotated[
-        str | None,
-        typer.Option(help=f"One of {', '.join(each.kind for each in reviewing.REVIEW_KINDS)}."),
+        str | None, typer.Option(help=f"One of {', '.join(each.kind for each in reviewing.REVIEW_KINDS)}.")
     ] = None,
 ) -> None:
     """List what waits, the oldest first."""
@@ -67,22 +64,15 @@ def approve(
     ctx: typer.Context,
     object_id: ObjectId,
     *,
-    reason: Annotated[
-        str | None, typer.Option(help="What was found; the customer sees it.")
-    ] = None,
+    reason: Annotated[str | None, typer.Option(help="What was found; the customer sees it.")] = None,
 ) -> None:
     """Approve it: a counterparty with its documents, or a document by itself."""
     _decide(ctx, object_id, ReviewDecision(approved=True, reason=reason))
 
 
-@app.command(
-    epilog=example("billfold review reject 5d0c...e1 --reason 'The account number is missing.'")
-)
+@app.command(epilog=example("billfold review reject 5d0c...e1 --reason 'The account number is missing.'"))
 def reject(
-    ctx: typer.Context,
-    object_id: ObjectId,
-    *,
-    reason: Annotated[str, typer.Option(help="Why; the customer sees it.")],
+    ctx: typer.Context, object_id: ObjectId, *, reason: Annotated[str, typer.Option(help="Why; the customer sees it.")]
 ) -> None:
     """Reject it: a counterparty for good, or a document, which can then be sent again."""
     _decide(ctx, object_id, ReviewDecision(approved=False, reason=reason))
@@ -90,10 +80,7 @@ def reject(
 
 @app.command(epilog=example("billfold review file 5d0c...e1 --out statement.pdf"))
 def file(
-    ctx: typer.Context,
-    document_id: ObjectId,
-    *,
-    out: Annotated[Path, typer.Option(help="Where to write it.")],
+    ctx: typer.Context, document_id: ObjectId, *, out: Annotated[Path, typer.Option(help="Where to write it.")]
 ) -> None:
     """Write a document's file to look at it. Open it where nothing can happen."""
 

@@ -81,11 +81,14 @@ async def decide(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
 async def _counterparties(bank: Bank, limit: int) -> list[PendingReview]:
     return [
         PendingReview(
-            "counterparty", row.counterparty_id, row.customer_id,
-            f"{counterparty_store.payee_from_row(row).name} ({row.type})", row.created_at,
+            "counterparty",
+            row.counterparty_id,
+            row.customer_id,
+            f"{counterparty_store.payee_from_row(row).name} ({row.type})",
+            row.created_at,
         )
         for row in await counterparty_store.list_awaiting_review(bank.pool, limit)
-    ]  # fmt: skip
+    ]
 
 
 async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
@@ -111,20 +114,29 @@ async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: ReviewDecis
 async def _documents(bank: Bank, limit: int) -> list[PendingReview]:
     return [
         PendingReview(
-            "document", row.document_id, row.customer_id,
-            f"{row.type} {row.name or ''}".strip(), row.uploaded_at or row.created_at,
+            "document",
+            row.document_id,
+            row.customer_id,
+            f"{row.type} {row.name or ''}".strip(),
+            row.uploaded_at or row.created_at,
         )
         for row in await document_store.list_awaiting_review(bank.pool, limit)
-    ]  # fmt: skip
+    ]
 
 
 async def _decide_document(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
     found = await document_store.get_document(bank.pool, object_id)
     status = "APPROVED" if verdict.approved else "INVALID"
     async with audit_record.audited(
-        bank.pool, bank.vault, found.customer_id, Origin.operator(), "document.reviewed",
-        resource=("document", object_id), details={"status": status}, now=wall_now(),
-    ) as audited:  # fmt: skip
+        bank.pool,
+        bank.vault,
+        found.customer_id,
+        Origin.operator(),
+        "document.reviewed",
+        resource=("document", object_id),
+        details={"status": status},
+        now=wall_now(),
+    ) as audited:
         why = None if verdict.approved else verdict.reason or "It was rejected."
         await uploads.record_review(audited.conn, object_id, status, why)
     return f"The document is {status}."
@@ -133,12 +145,14 @@ async def _decide_document(bank: Bank, object_id: UUID, verdict: ReviewDecision)
 async def _entries(bank: Bank, limit: int) -> list[PendingReview]:
     return [
         PendingReview(
-            "ach", row.ach_id, row.customer_id,
+            "ach",
+            row.ach_id,
+            row.customer_id,
             f"{row.direction} {format_usd(row.amount)} {row.party_name}: {row.reason}",
             row.created_at,
         )
         for row in await ach_entries.list_to_review(bank.pool, limit)
-    ]  # fmt: skip
+    ]
 
 
 async def _decide_entry(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:

@@ -224,17 +224,13 @@ class Calendars:
         pricing_day = self._last_open_day(at, today)
         return _Span(
             until=until,
-            business_date=self.settlement_on_or_after(
-                today if at < self.closes_at(today) else today + _ONE_DAY
-            ),
+            business_date=self.settlement_on_or_after(today if at < self.closes_at(today) else today + _ONE_DAY),
             trading=trading,
             investing=trading and cached.fed and at < et_instant(today, self.invests_until),
             pricing_day=pricing_day,
             last_close=None if trading else self.closes_at(pricing_day),
             next_open=self.opens_at(
-                self.settlement_on_or_after(
-                    today if at < self.opens_at(today) else today + _ONE_DAY
-                )
+                self.settlement_on_or_after(today if at < self.opens_at(today) else today + _ONE_DAY)
             ),
         )
 
@@ -250,9 +246,7 @@ def _fed_closures(year: int) -> frozenset[date]:
     """Return the days the Reserve is closed: a Sunday holiday moves to Monday, a Saturday none."""
     closures = holidays.country_holidays("US", years=year, observed=False)
     return frozenset(
-        day + _ONE_DAY if day.weekday() == _SUNDAY else day
-        for day in closures
-        if day.weekday() != _SATURDAY
+        day + _ONE_DAY if day.weekday() == _SUNDAY else day for day in closures if day.weekday() != _SATURDAY
     )
 
 

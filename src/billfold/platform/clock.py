@@ -53,9 +53,7 @@ class ClockTooFar(Refused):
     """The clock was to be set beyond what the calendars know."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "clock-too-far", f"The clock can be set to instants before {iso_z(LATEST)}."
-        )
+        super().__init__("clock-too-far", f"The clock can be set to instants before {iso_z(LATEST)}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class Vault:
     was sealed with (see `place`), so it cannot be moved to another row, column or tenant.
     """
 
-    __slots__ = ("_ciphers", "_current", "_index_key", "_signers", "_mac_keys")
+    __slots__ = ("_ciphers", "_current", "_index_key", "_mac_keys", "_signers")
 
     def __init__(self, key: bytes, *, retired: Sequence[bytes] = ()) -> None:
         for secret_key in (key, *retired):
@@ -55,13 +55,9 @@ class Vault:
                 raise ValueError(f"a key of the vault has {KEY_BYTES} bytes, not {len(secret_key)}")
         self._current = _key_id(key)
         self._ciphers = {_key_id(secret_key): AESGCM(secret_key) for secret_key in (*retired, key)}
-        self._mac_keys = {
-            _key_id(secret_key): _derive_key(secret_key, b"vouch") for secret_key in (*retired, key)
-        }
+        self._mac_keys = {_key_id(secret_key): _derive_key(secret_key, b"vouch") for secret_key in (*retired, key)}
         self._signers = {
-            _key_id(secret_key): Ed25519PrivateKey.from_private_bytes(
-                _derive_key(secret_key, b"sign")
-            )
+            _key_id(secret_key): Ed25519PrivateKey.from_private_bytes(_derive_key(secret_key, b"sign"))
             for secret_key in (*retired, key)
         }
         self._index_key = hashlib.blake2b(key, person=b"billfold.index", digest_size=32).digest()
@@ -77,15 +73,11 @@ class Vault:
         head, rest = sealed[:_HEADER_BYTES], sealed[_HEADER_BYTES:]
         cipher = self._ciphers.get(head[len(_VERSION) :])
         if len(sealed) < _SEALED_BYTES_MIN or not head.startswith(_VERSION) or cipher is None:
-            raise InvariantError(
-                "A sealed value is damaged, or its key is not among the bank's keys."
-            )
+            raise InvariantError("A sealed value is damaged, or its key is not among the bank's keys.")
         try:
             return cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], aad)
         except InvalidTag:
-            raise InvariantError(
-                "A sealed value was altered, or moved from where it belongs."
-            ) from None
+            raise InvariantError("A sealed value was altered, or moved from where it belongs.") from None
 
     def is_current(self, sealed: bytes) -> bool:
         """Tell whether a value is sealed under the current key, or waits to be sealed anew."""
@@ -110,9 +102,7 @@ class Vault:
         key = self._mac_keys.get(key_id)
         if key is None:
             return False
-        return hmac.compare_digest(
-            digest, hmac.digest(key, _length_prefixed((purpose,)) + message, "sha256")
-        )
+        return hmac.compare_digest(digest, hmac.digest(key, _length_prefixed((purpose,)) + message, "sha256"))
 
     def sign(self, message: bytes) -> bytes:
         """Return the id of the current key (4 bytes) and an Ed25519 signature made with it."""
@@ -132,9 +122,7 @@ class Vault:
     def public_keys(self) -> dict[str, str]:
         """Return the PEM of every public key that signatures are checked with, by its id in hex."""
         return {
-            key_id.hex(): signer.public_key()
-            .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-            .decode()
+            key_id.hex(): signer.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
             for key_id, signer in self._signers.items()
         }
 
@@ -180,11 +168,7 @@ def sign_request(secret: str | bytes, idempotency_key: str, path: str, body: byt
 
 
 def verify_signature(
-    shared_secrets: Iterable[str | bytes],
-    idempotency_key: str,
-    path: str,
-    body: bytes,
-    signature: str,
+    shared_secrets: Iterable[str | bytes], idempotency_key: str, path: str, body: bytes, signature: str
 ) -> bool:
     """Tell whether a request was signed with one of the secrets (two while they are changed).
 
@@ -195,10 +179,7 @@ def verify_signature(
         signature_bytes = base64.b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
         return False
-    if (
-        len(signature_bytes) != _SIGNATURE_BYTES
-        or base64.b64encode(signature_bytes) != signature.encode()
-    ):
+    if len(signature_bytes) != _SIGNATURE_BYTES or base64.b64encode(signature_bytes) != signature.encode():
         return False
     matches = [
         hmac.compare_digest(signature_bytes, _request_digest(secret, idempotency_key, path, body))

@@ -39,9 +39,7 @@ class NotFound(BillfoldError):
 class Unavailable(BillfoldError):
     """Something the request needs does not answer. The same request may be sent again."""
 
-    def __init__(
-        self, detail: str, *, retry_after_seconds: int | None = None, **facts: object
-    ) -> None:
+    def __init__(self, detail: str, *, retry_after_seconds: int | None = None, **facts: object) -> None:
         super().__init__("unavailable", detail, **facts)
         self.retry_after_seconds = retry_after_seconds
 

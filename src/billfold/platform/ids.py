@@ -59,9 +59,7 @@ class IdSource:
         hasher = self._keyed_hash.copy()
         hasher.update(self.ordinal.to_bytes(_ORDINAL_BYTES))
         self.ordinal += 1
-        return _to_uuid(
-            int.from_bytes(hasher.digest()) & _CLEAR_VERSION_BITS & _GROUP_MASK | _VERSION_8
-        )
+        return _to_uuid(int.from_bytes(hasher.digest()) & _CLEAR_VERSION_BITS & _GROUP_MASK | _VERSION_8)
 
 
 def derive(seed: bytes, command_id: UUID, ordinal: int) -> UUID:
@@ -108,9 +106,7 @@ def digits(seed: bytes, command_id: UUID, ordinal: int, count: int) -> str:
     if not 1 <= count <= _DIGITS_MAX:
         raise ValueError(f"digits come in lots of 1 to {_DIGITS_MAX}, not {count}")
     hasher = hashlib.blake2b(
-        command_id.bytes + ordinal.to_bytes(_ORDINAL_BYTES),
-        key=_checked_seed(seed),
-        person=b"billfold.digits",
+        command_id.bytes + ordinal.to_bytes(_ORDINAL_BYTES), key=_checked_seed(seed), person=b"billfold.digits"
     )
     return str(int.from_bytes(hasher.digest()) % 10**count).zfill(count)
 

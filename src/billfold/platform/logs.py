@@ -77,9 +77,7 @@ def logger(name: str) -> structlog.stdlib.BoundLogger:
     return bound
 
 
-def redact(
-    _logger: object, _method: str, event: MutableMapping[str, object]
-) -> MutableMapping[str, object]:
+def redact(_logger: object, _method: str, event: MutableMapping[str, object]) -> MutableMapping[str, object]:
     """Blot every secret out of an event, at any depth; the event itself is not changed."""
     return {key: _redacted(key, value, _DEPTH_MAX) for key, value in event.items()}
 
@@ -113,9 +111,7 @@ def _redacted_value(key: str, value: object, depth: int) -> object:
     return redact_text(str(value))
 
 
-def _redacted_items(
-    key: str, value: Mapping[object, object] | Iterable[object], depth: int
-) -> object:
+def _redacted_items(key: str, value: Mapping[object, object] | Iterable[object], depth: int) -> object:
     if isinstance(value, Mapping):
         return {redact_text(str(k)): _redacted(str(k), each, depth) for k, each in value.items()}
     return [_redacted(key, each, depth) for each in value]
@@ -130,9 +126,7 @@ def _is_card(text: str) -> bool:
     return (sum(odd) + sum(sum(divmod(2 * digit, 10)) for digit in even)) % 10 == 0
 
 
-def _add_timestamp(
-    _logger: object, _method: str, event: MutableMapping[str, object]
-) -> MutableMapping[str, object]:
+def _add_timestamp(_logger: object, _method: str, event: MutableMapping[str, object]) -> MutableMapping[str, object]:
     event["at"] = iso_z(wall_now())
     return event
 

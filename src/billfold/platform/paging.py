@@ -70,9 +70,7 @@ class Pager:
             raise ValueError(f"the key of cursors has {_KEY_BYTES_MIN} bytes or more")
         self._cipher = AESSIV(hashlib.blake2b(key, person=b"billfold.cursors").digest())
 
-    def seal(
-        self, scope: str, filters: Mapping[str, object], direction: Direction, place: SortKey
-    ) -> str:
+    def seal(self, scope: str, filters: Mapping[str, object], direction: Direction, place: SortKey) -> str:
         """Return the cursor that goes on from a place, URL-safe.
 
         `scope` names the list and whose it is; `filters` is everything that chooses its rows.
@@ -86,9 +84,7 @@ class Pager:
         try:
             if len(token) > _TOKEN_CHARS_MAX:
                 raise InvalidCursor
-            sealed = base64.b64decode(
-                token + "=" * (-len(token) % 4), altchars=b"-_", validate=True
-            )
+            sealed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
             if len(sealed) <= _TAG_BYTES or _encode_token(sealed) != token:
                 raise InvalidCursor
             plain = self._cipher.decrypt(sealed, _associated_data(scope, filters))
@@ -126,9 +122,7 @@ class Pager:
         )
 
 
-def parse_limit(
-    value: str | int | None, *, default: int = LIMIT_DEFAULT, maximum: int = LIMIT_MAX
-) -> int:
+def parse_limit(value: str | int | None, *, default: int = LIMIT_DEFAULT, maximum: int = LIMIT_MAX) -> int:
     """Return the size of a page, 1 to `maximum`. Raises InvalidInput at query.limit."""
     if value is None:
         return default
@@ -137,9 +131,7 @@ def parse_limit(
         limit = int(text)
         if 1 <= limit <= maximum:
             return limit
-    raise InvalidInput.at(
-        "query", "limit", msg=f"must be a whole number from 1 to {maximum}", kind="out_of_range"
-    )
+    raise InvalidInput.at("query", "limit", msg=f"must be a whole number from 1 to {maximum}", kind="out_of_range")
 
 
 def _encode_token(sealed: bytes) -> str:

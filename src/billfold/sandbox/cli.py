@@ -58,9 +58,7 @@ def sandbox(
     ctx: typer.Context,
     *,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the last time.")] = False,
-    seed: Annotated[
-        int | None, typer.Option(help="Ids, and so the whole story, repeat with a seed.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Ids, and so the whole story, repeat with a seed.")] = None,
     port: Port = None,
     http_port: Port = None,
     exit_after_story: Annotated[
@@ -71,9 +69,7 @@ def sandbox(
     """Run a whole bank on this machine: over https, with a partner and a customer to try."""
     run_context = cli_context(ctx)
     overrides = {"port": port, "http_port": http_port}
-    ports: dict[str, object] = {
-        name: value for name, value in overrides.items() if value is not None
-    }
+    ports: dict[str, object] = {name: value for name, value in overrides.items() if value is not None}
     settings = run_context.settings(**ports)
     if seed is not None:
         settings = run_context.settings(**ports, seed=f"sandbox {seed}".encode())
@@ -94,11 +90,7 @@ def sandbox(
 
 
 async def _run(
-    run_context: CliContext,
-    settings: Settings,
-    database: Database,
-    options: _Options,
-    step: _StepTimer,
+    run_context: CliContext, settings: Settings, database: Database, options: _Options, step: _StepTimer
 ) -> None:
     configure_logging("ERROR")  # its parts have logs of their own
     stop = stop_on_signals()
@@ -113,9 +105,7 @@ async def _run(
     step("Starting the server")
     try:
         await supervisor.start("https", child_command_line(run_context, HTTPS), logs / "https.log")
-        await supervisor.start(
-            "plain http", child_command_line(run_context, HTTP), logs / "plain.log"
-        )
+        await supervisor.start("plain http", child_command_line(run_context, HTTP), logs / "plain.log")
         worker = child_command_line(run_context, "worker", "--with-parent")
         await supervisor.start("worker", worker, logs / "worker.log")
         await _wait_until_up(saved_sandbox, logs, stop)
@@ -130,11 +120,7 @@ async def _run(
 
 
 async def _play_story_once(
-    run_context: CliContext,
-    settings: Settings,
-    database: Database,
-    saved_sandbox: SandboxFile,
-    options: _Options,
+    run_context: CliContext, settings: Settings, database: Database, saved_sandbox: SandboxFile, options: _Options
 ) -> None:
     """Play the story once in the life of this bank, and prove the ledger after it."""
     if not options.play_story or saved_sandbox.story == "played":
@@ -159,9 +145,7 @@ def _play(run_context: CliContext, settings: Settings, seed: bytes) -> StoryResu
         return Story(client, console).play()
 
 
-def _save_stage(
-    settings: Settings, saved_sandbox: SandboxFile, stage: StoryStage, *pocket_ids: UUID
-) -> None:
+def _save_stage(settings: Settings, saved_sandbox: SandboxFile, stage: StoryStage, *pocket_ids: UUID) -> None:
     updated = msgspec.structs.replace(saved_sandbox, story=stage, pocket_ids=pocket_ids)
     write_sandbox_file(settings.state_dir, updated)
 
@@ -169,8 +153,7 @@ def _save_stage(
 def _reset(run_context: CliContext, settings: Settings) -> None:
     if settings.database_url is not None:
         raise CliError(
-            "--fresh does not empty a database of your own.",
-            "Drop and create it, or unset BILLFOLD_DATABASE_URL.",
+            "--fresh does not empty a database of your own.", "Drop and create it, or unset BILLFOLD_DATABASE_URL."
         )
     run_context.delete_state(settings.state_dir, print_line)
 
@@ -200,9 +183,7 @@ def _sandbox_lock(state_dir: Path) -> Iterator[None]:
 def _check_ports_are_free(settings: Settings) -> None:
     """Refuse to start where something listens already."""
     if settings.port == settings.http_port:
-        raise CliError(
-            f"Port {settings.port} cannot serve https and plain http.", "Give another --http-port."
-        )
+        raise CliError(f"Port {settings.port} cannot serve https and plain http.", "Give another --http-port.")
     for name, port in (("port", settings.port), ("http-port", settings.http_port)):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -257,11 +238,7 @@ def _sign_in_lines(settings: Settings, saved_sandbox: SandboxFile) -> list[str]:
         f"Email        {saved_sandbox.person.email}",
         f"Password     {saved_sandbox.person.password}",
         f"App key      {saved_sandbox.person.totp_secret} (for an authenticator app)",
-        *(
-            []
-            if saved_sandbox.colleague is None
-            else [f"Colleague    {saved_sandbox.colleague.email} (approves)"]
-        ),
+        *([] if saved_sandbox.colleague is None else [f"Colleague    {saved_sandbox.colleague.email} (approves)"]),
     ]
 
 

@@ -63,8 +63,7 @@ def require_sandbox_file(state_dir: Path) -> SandboxFile:
     box = read_sandbox_file(state_dir)
     if box is None:
         raise CliError(
-            f"There is no sandbox in {state_dir}.",
-            "Start one with `billfold sandbox`, or set BILLFOLD_STATE_DIR.",
+            f"There is no sandbox in {state_dir}.", "Start one with `billfold sandbox`, or set BILLFOLD_STATE_DIR."
         )
     return box
 

@@ -8,12 +8,7 @@ from uuid import UUID
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from billfold.access.oauth import clients
 from billfold.access.oauth.rules.client_metadata import NewClient
@@ -58,18 +53,26 @@ def _clients_to_register(customer_id: UUID) -> dict[str, NewClient]:
     scopes = tuple(SCOPES)
     return {
         "sandbox-fapi2": NewClient(
-            name="Sandbox application", scopes=scopes, redirect_uris=REDIRECT_URIS,
+            name="Sandbox application",
+            scopes=scopes,
+            redirect_uris=REDIRECT_URIS,
             description="Pushes its requests and proves its key, as new clients do.",
         ),
         "sandbox-documented": NewClient(
-            name="Sandbox application without PAR", scopes=scopes, redirect_uris=REDIRECT_URIS,
-            profile="documented", description="May use bearer tokens.",
+            name="Sandbox application without PAR",
+            scopes=scopes,
+            redirect_uris=REDIRECT_URIS,
+            profile="documented",
+            description="May use bearer tokens.",
         ),
         "sandbox-service": NewClient(
-            name="Sandbox service user", grant_types=(CLIENT_CREDENTIALS,), customer_id=customer_id,
-            scopes=tuple(each for each in scopes if each not in PERSONAL_SCOPES), requires_nonce=False,
+            name="Sandbox service user",
+            grant_types=(CLIENT_CREDENTIALS,),
+            customer_id=customer_id,
+            scopes=tuple(each for each in scopes if each not in PERSONAL_SCOPES),
+            requires_nonce=False,
         ),
-    }  # fmt: skip
+    }
 
 
 async def _client(
@@ -77,11 +80,7 @@ async def _client(
 ) -> SandboxOAuthClient:
     found = await clients.find_client(conn, client_id)
     keys = await clients.list_client_keys(conn, client_id, wall_now())
-    if (
-        found is not None
-        and previous is not None
-        and previous.kid in {each.key_id for each in keys}
-    ):
+    if found is not None and previous is not None and previous.kid in {each.key_id for each in keys}:
         return previous
     private, public = _new_key()
     client = found or await clients.register_client(conn, new, now=wall_now(), client_id=client_id)

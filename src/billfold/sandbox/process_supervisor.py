@@ -36,9 +36,7 @@ class ChildProcess:
 class Supervisor:
     """Starts children, starts them again when they die, and stops them in the end."""
 
-    def __init__(
-        self, environment: Mapping[str, str], report: StepReporter, *, watch: Callable[[], None]
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str], report: StepReporter, *, watch: Callable[[], None]) -> None:
         self._environment = environment
         self._report = report
         self._watch = watch

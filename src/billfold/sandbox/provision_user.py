@@ -39,27 +39,15 @@ async def create_verified_user(
     Raises as `enrol_person` and `add_member` do.
     """
     async with conn.transaction():
-        user_id = await create_user(
-            conn, email=email, first_name=first_name, last_name=last_name, now=now
-        )
-        await conn.execute(
-            "UPDATE person SET email_verified_at = $2 WHERE user_id = $1", user_id, now
-        )
+        user_id = await create_user(conn, email=email, first_name=first_name, last_name=last_name, now=now)
+        await conn.execute("UPDATE person SET email_verified_at = $2 WHERE user_id = $1", user_id, now)
         await add_member(conn, customer_id, user_id, role=role, now=now)
-        await reset_credentials(
-            conn, vault, user_id, password_hash=password_hash, secret=secret, now=now
-        )
+        await reset_credentials(conn, vault, user_id, password_hash=password_hash, secret=secret, now=now)
     return user_id
 
 
 async def reset_credentials(
-    conn: Connection,
-    vault: Vault,
-    user_id: UUID,
-    *,
-    password_hash: str,
-    secret: str,
-    now: datetime,
+    conn: Connection, vault: Vault, user_id: UUID, *, password_hash: str, secret: str, now: datetime
 ) -> None:
     """Give a person other credentials, in force at once."""
     async with conn.transaction():

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
@@ -32,9 +27,7 @@ PARTNER_FEATURES = ("wires",)
 """What the sandbox's partner may do that others are given one by one."""
 
 
-async def prepare_sandbox(
-    ground: CliContext, settings: Settings, dsn: str, report: StepReporter
-) -> SandboxFile:
+async def prepare_sandbox(ground: CliContext, settings: Settings, dsn: str, report: StepReporter) -> SandboxFile:
     """Make the sandbox's partner, or find it again; write `sandbox.json` and return it."""
     async with ground.bank(settings, dsn) as bank:
         report("Making certificates")
@@ -51,7 +44,7 @@ async def prepare_sandbox(
 
 async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, ca_file: str) -> SandboxFile:
     username, password, secret, private_key, kid = await _credentials(bank, previous)
-    settings, partner_ids = bank.settings, partner_ids(bank.seed, PARTNER)
+    settings, known_ids = bank.settings, partner_ids(bank.seed, PARTNER)
     host = f"{PARTNER}.{settings.domain}:{settings.port}"
     return SandboxFile(
         base_url=f"https://{settings.host}:{settings.port}",
@@ -68,24 +61,18 @@ async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, ca_file: s
         private_key=private_key,
         kid=kid,
         person=await sandbox_person(
-            bank,
-            partner_ids.sandbox_customer_id,
-            ADA,
-            None if previous is None else previous.person,
+            bank, known_ids.sandbox_customer_id, ADA, None if previous is None else previous.person
         ),
         colleague=await sandbox_person(
-            bank,
-            partner_ids.sandbox_customer_id,
-            BO,
-            None if previous is None else previous.colleague,
+            bank, known_ids.sandbox_customer_id, BO, None if previous is None else previous.colleague
         ),
-        customer_id=partner_ids.sandbox_customer_id,
-        own_customer_id=partner_ids.own_customer_id,
-        facilitation_pocket_id=partner_ids.facilitation_pocket_id,
+        customer_id=known_ids.sandbox_customer_id,
+        own_customer_id=known_ids.own_customer_id,
+        facilitation_pocket_id=known_ids.facilitation_pocket_id,
         auth_url=settings.auth_origin,
         customer_url=settings.customer_origin,
         clients=await sandbox_clients(
-            bank, partner_ids.sandbox_customer_id, () if previous is None else previous.clients
+            bank, known_ids.sandbox_customer_id, () if previous is None else previous.clients
         ),
         story="none" if previous is None else previous.story,
         pocket_ids=() if previous is None else previous.pocket_ids,
@@ -96,24 +83,14 @@ async def _credentials(bank: Bank, previous: SandboxFile | None) -> tuple[str, s
     """Return credentials in force: those of the last start, or new ones where they are lost."""
     known = await partner_store.find_partner(bank.pool, PARTNER)
     if known is not None and previous is not None:
-        return (
-            previous.username,
-            previous.password,
-            previous.shared_secret,
-            previous.private_key,
-            previous.kid,
-        )
+        return (previous.username, previous.password, previous.shared_secret, previous.private_key, previous.kid)
     if known is None:
-        created = await make_partner(
-            bank, PARTNER, PARTNER_NAME, PARTNER, features=PARTNER_FEATURES
-        )
+        created = await make_partner(bank, PARTNER, PARTNER_NAME, PARTNER, features=PARTNER_FEATURES)
         password, secret = created.password, created.shared_secret
     else:
         password = new_password()
         async with bank.pool.acquire() as conn:
-            secret = await credentials.rotate_secret(
-                conn, bank.vault, known.partner_id, now=wall_now()
-            )
+            secret = await credentials.rotate_secret(conn, bank.vault, known.partner_id, now=wall_now())
     user = await partner_store.find_partner_user(bank.pool, PARTNER)
     assert user is not None
     await credentials.set_partner_password(bank.pool, user.user_id, password)

@@ -71,13 +71,10 @@ class RecordingClient:
         try:
             received = self._http.request(method, path, headers=headers, content=body or None)
         except httpx.TransportError as error:
-            raise CliError(
-                f"{method} {path} did not reach the bank: {error}", "Is the server up?"
-            ) from error
+            raise CliError(f"{method} {path} did not reach the bank: {error}", "Is the server up?") from error
         if received.is_error:
             raise CliError(
-                f"{method} {path} was answered {received.status_code}: {received.text}",
-                "See the log of the server.",
+                f"{method} {path} was answered {received.status_code}: {received.text}", "See the log of the server."
             )
         text = received.text
         parsed = received.json() if text else None

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from billfold.sandbox.credentials_file import SandboxFile
 
 SERVICE_CLIENT_ID = "sandbox-service"
-_START_HINT = (
-    "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
-)
+_START_HINT = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
 
 
 class SandboxClient:
@@ -86,16 +84,11 @@ def _service_credentials(box: SandboxFile) -> DpopAuth:
     client = next(each for each in box.clients if each.client_id == SERVICE_CLIENT_ID)
     authorization = Authorization(
         ClientRegistration(
-            issuer=box.auth_url,
-            client_id=client.client_id,
-            kid=client.kid,
-            private_key=client.private_key,
+            issuer=box.auth_url, client_id=client.client_id, kid=client.kid, private_key=client.private_key
         )
     )
     with local_client(box.auth_url, box.ca_file) as http:
-        return DpopAuth(
-            authorization, authorization.client_credentials(http, ["subscriptions.read"])
-        )
+        return DpopAuth(authorization, authorization.client_credentials(http, ["subscriptions.read"]))
 
 
 @contextmanager

@@ -58,13 +58,7 @@ class SimulatedBank:
         )
 
     def ach_credit(
-        self,
-        ach_id: UUID,
-        *,
-        routing_number: str,
-        account_number: str,
-        amount: int,
-        company_name: str,
+        self, ach_id: UUID, *, routing_number: str, account_number: str, amount: int, company_name: str
     ) -> IncomingAch:
         """Return the ACH credit of this id."""
         return IncomingAch(
@@ -74,9 +68,7 @@ class SimulatedBank:
             amount=amount,
             company_name=company_name,
             company_entry_description=ENTRY_DESCRIPTION,
-            individual_identification_number=digits(
-                self._seed, ach_id, _INDIVIDUAL, _INDIVIDUAL_DIGITS
-            ),
+            individual_identification_number=digits(self._seed, ach_id, _INDIVIDUAL, _INDIVIDUAL_DIGITS),
             trace_number=_ORIGIN + digits(self._seed, ach_id, _TRACE, _TRACE_DIGITS),
         )
 

@@ -10,15 +10,9 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timedelta
 
-from billfold.accounts.counterparties.ports import (
-    LinkedAccount,
-    LinkedInstitution,
-    LinkError,
-    LinkStatus,
-    LinkToken,
-)
+from billfold.accounts.counterparties.ports import LinkedAccount, LinkedInstitution, LinkError, LinkStatus, LinkToken
 
-PUBLIC_TOKEN_PREFIX = "public-sandbox-"
+PUBLIC_TOKEN_PREFIX = "public-sandbox-"  # noqa: S105 - a name, not a secret
 _ACCESS_PREFIX = "access-sandbox-"
 _ROUTING_NUMBER = "011000015"
 _DIGITS = 10
@@ -45,9 +39,7 @@ class SimulatedLinking:
         """Return a token that is another for every user, client and instant."""
         parts = (client_name, user, now.isoformat(), redirect_uri, android_package_name, access)
         lifetime = _TOKEN_LIFETIME if access is None else _UPDATE_TOKEN_LIFETIME
-        return LinkToken(
-            token=f"link-sandbox-{self._derive(str(parts))}", expires_at=now + lifetime
-        )
+        return LinkToken(token=f"link-sandbox-{self._derive(str(parts))}", expires_at=now + lifetime)
 
     async def exchange(self, public_token: str, account_ids: list[str]) -> LinkedInstitution:
         """Return an account for every id. Raises LinkRefused."""

@@ -36,13 +36,7 @@ class WireSimulation(Protocol):
         """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
 
     async def give_back(
-        self,
-        bank: Bank,
-        customer_id: UUID,
-        wire_id: UUID,
-        reason: str,
-        information: str,
-        charges: int = 0,
+        self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str, information: str, charges: int = 0
     ) -> None:
         """Let a wire of ours come back, less charges of the banks on its way.
 
@@ -73,9 +67,7 @@ class Simulation(Protocol):
     def wires(self) -> WireSimulation:
         """The other side of Fedwire."""
 
-    async def send_wire(
-        self, bank: Bank, wire_id: UUID, to: DestinationAccount, amount: int, sender: Sender
-    ) -> bool:
+    async def send_wire(self, bank: Bank, wire_id: UUID, to: DestinationAccount, amount: int, sender: Sender) -> bool:
         """Let a wire arrive; tell whether it was booked. The same id arrives once."""
 
     async def send_ach_credit(
@@ -89,7 +81,5 @@ class Simulation(Protocol):
     async def return_ach_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str) -> None:
         """Let an entry that we sent come back. Raises Refused when it has not gone."""
 
-    async def change_ach_entry(
-        self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str
-    ) -> None:
+    async def change_ach_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str) -> None:
         """Let the other bank correct an entry that we sent. Raises Refused when it has not gone."""

@@ -28,8 +28,7 @@ SETTLED_AT = "2025-06-03T17:30:00-04:00"
 MATURED_AT = "2025-06-24T09:00:00-04:00"
 
 _HOLDINGS = ("CUSIP", "matures", "bills", "mark", "yield", "value")
-_HOLDING = ("cusip", "maturity_date", "quantity", "mark_price", "yield_to_maturity",
-            "market_value.formatted")  # fmt: skip
+_HOLDING = ("cusip", "maturity_date", "quantity", "mark_price", "yield_to_maturity", "market_value.formatted")
 _TRADES = ("trade", "CUSIP", "bills", "price", "amount", "settles", "status")
 _TRADE = ("activity", "cusip", "quantity", "price", "notional.formatted", "settled_date", "status")
 _PAYMENTS = ("booked", "", "what", "amount", "status")
@@ -40,10 +39,7 @@ _VALUES = (
     ("if paid out today", "portfolio.liquidation_value_t0.formatted"),
     ("if paid out tomorrow", "portfolio.liquidation_value_t1.formatted"),
 )
-_YIELD = (
-    ("priced at", "portfolio.pricing_timestamp"),
-    ("cents a second", "portfolio.appreciation_per_second"),
-)
+_YIELD = (("priced at", "portfolio.pricing_timestamp"), ("cents a second", "portfolio.appreciation_per_second"))
 _RIGHT = frozenset({"bills", "mark", "yield", "value", "price", "amount"})
 _EARNED = (
     ("earned", "earnings.formatted"),
@@ -104,20 +100,16 @@ class Story:
 
     def _customer(self) -> str:
         response = self.client.get("/api/v1/customers/")
-        place = next(
-            n for n, each in enumerate(response.body["items"]) if each["name"].startswith("Dummy")
-        )
+        place = next(n for n, each in enumerate(response.body["items"]) if each["name"].startswith("Dummy"))
         self._line(f"The customer: {self._show(response, f'items.{place}.name')}")
         return str(response.at(f"items.{place}.id"))
 
     def _open(self, customer: str, name: str, strategy: str) -> str:
         response = self.client.post(
-            f"/api/v2/customers/{customer}/pockets/",
-            {"pocket_name": name, "deposit_strategy_id": strategy},
+            f"/api/v2/customers/{customer}/pockets/", {"pocket_name": name, "deposit_strategy_id": strategy}
         )
         self._heading(
-            f"Pocket {self._show(response, 'pocket_name')},"
-            f" strategy {self._show(response, 'deposit_strategy_id')}"
+            f"Pocket {self._show(response, 'pocket_name')}, strategy {self._show(response, 'deposit_strategy_id')}"
         )
         self._names[response.at("id")] = name
         return str(response.at("id"))
@@ -130,23 +122,14 @@ class Story:
         )
         self.client.post(
             "/api/v1/sandbox/wire/",
-            {
-                "portal_id": portals.at("items.0.id"),
-                "amount_usdc": DEPOSIT_CENTS,
-                "sender_name": SENDER,
-            },
+            {"portal_id": portals.at("items.0.id"), "amount_usdc": DEPOSIT_CENTS, "sender_name": SENDER},
         )
         self._payments(pocket)
 
     def _ach(self, pocket: str) -> None:
         self.client.post(
             "/api/v1/sandbox/fund/",
-            {
-                "account_id": pocket,
-                "amount_usdc": ACH_CENTS,
-                "company_name": COMPANY,
-                "count": ACH_TIMES,
-            },
+            {"account_id": pocket, "amount_usdc": ACH_CENTS, "company_name": COMPANY, "count": ACH_TIMES},
         )
         self._line(f"{COMPANY} pays by ACH.")
         self._payments(pocket)
@@ -189,9 +172,7 @@ class Story:
         self._show_portfolio(pocket)
 
     def _check_bank_account(self, pocket: str) -> None:
-        response = self.client.get(
-            f"/api/v2/pockets/{pocket}/transactions/?include_sweeps=true&limit=100"
-        )
+        response = self.client.get(f"/api/v2/pockets/{pocket}/transactions/?include_sweeps=true&limit=100")
         rows = response.body["items"]
         signs = {"CREDIT": 1, "DEBIT": -1}
         # A fee is taken from the brokerage side and never passes the bank account.
@@ -200,8 +181,7 @@ class Story:
         if remaining:
             raise CliError(f"The bank account of {pocket} holds {remaining} cents.", "Run verify.")
         self._line(
-            f"Bank account of {self._names[pocket]}: {len(bank_entries)} movements,"
-            " sweeps included, come to zero."
+            f"Bank account of {self._names[pocket]}: {len(bank_entries)} movements, sweeps included, come to zero."
         )
 
     # -- what is seen --------------------------------------------------------------------
@@ -229,9 +209,7 @@ class Story:
 
     def _clock(self, until: str) -> None:
         response = self.client.post("/api/v1/sandbox/clock/advance/", {"until": until})
-        done = ", ".join(
-            f"{kind} {self._show(response, f'happened.{kind}')}" for kind in response.at("happened")
-        )
+        done = ", ".join(f"{kind} {self._show(response, f'happened.{kind}')}" for kind in response.at("happened"))
         self._line(
             f"The clock shows {self._show(response, 'now')}, business date"
             f" {self._show(response, 'business_date')}. On the way: {done or 'nothing'}."
@@ -261,15 +239,7 @@ class Story:
             made.add_row(name, self._show(response, where))
         self.console.print(made)
 
-    def _table(
-        self,
-        response: Answer,
-        of: str,
-        columns: Sequence[str],
-        fields: Sequence[str],
-        *,
-        title: str,
-    ) -> None:
+    def _table(self, response: Answer, of: str, columns: Sequence[str], fields: Sequence[str], *, title: str) -> None:
         made = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for column in columns:
             made.add_column(column, justify="right" if column in _RIGHT else "left", no_wrap=True)

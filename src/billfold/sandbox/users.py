@@ -54,13 +54,24 @@ async def sandbox_person(
     async with bank.pool.acquire() as conn:
         if existing is None:
             await provision_user.create_verified_user(
-                conn, bank.vault, customer_id, email=member.email, first_name=member.first_name,
-                last_name=member.last_name, role=member.role, password_hash=hash_password(credentials.password),
-                secret=credentials.totp_secret, now=wall_now(),
-            )  # fmt: skip
+                conn,
+                bank.vault,
+                customer_id,
+                email=member.email,
+                first_name=member.first_name,
+                last_name=member.last_name,
+                role=member.role,
+                password_hash=hash_password(credentials.password),
+                secret=credentials.totp_secret,
+                now=wall_now(),
+            )
         else:
             await provision_user.reset_credentials(
-                conn, bank.vault, existing.user_id, password_hash=hash_password(credentials.password),
-                secret=credentials.totp_secret, now=wall_now(),
-            )  # fmt: skip
+                conn,
+                bank.vault,
+                existing.user_id,
+                password_hash=hash_password(credentials.password),
+                secret=credentials.totp_secret,
+                now=wall_now(),
+            )
     return credentials

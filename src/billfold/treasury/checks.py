@@ -106,9 +106,7 @@ def _check_totals(findings: Findings, ledger_walk: LedgerWalk, unsettled: Unsett
         if asset != USD and -totals["custodian", asset] != custodied:
             has = -totals["custodian", asset]
             message = f"the custodian has {has}, customers' settled bills are {custodied}"
-            findings.add(
-                "house", "account", {"kind": "custodian", "asset": asset}, message, SUSPECT
-            )
+            findings.add("house", "account", {"kind": "custodian", "asset": asset}, message, SUSPECT)
 
 
 async def _check_rounding(conn: Connection, findings: Findings, ledger_walk: LedgerWalk) -> None:

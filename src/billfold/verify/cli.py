@@ -26,9 +26,7 @@ MAX_SHOWN = 20
 
 def verify(
     ctx: typer.Context,
-    seals: Annotated[
-        Path | None, typer.Option(help="A copy of the seals of the audit log, from elsewhere.")
-    ] = None,
+    seals: Annotated[Path | None, typer.Option(help="A copy of the seals of the audit log, from elsewhere.")] = None,
 ) -> None:
     """Prove the ledger and the audit log: sums, balances, lots, chains. Changes nothing."""
     ground = cli_context(ctx)
@@ -36,9 +34,7 @@ def verify(
     vault = ground.vault(settings)
     seal_archive = ground.archive(settings)
     lines = asyncio.run(seal_archive.lines()) if seals is None else _seal_lines(seals)
-    print_report(
-        run_with_connection(ground, partial(verify_with_progress, vault=vault, seals=lines))
-    )
+    print_report(run_with_connection(ground, partial(verify_with_progress, vault=vault, seals=lines)))
 
 
 def _seal_lines(seals: Path) -> list[str]:
@@ -48,14 +44,15 @@ def _seal_lines(seals: Path) -> list[str]:
         raise CliError(f"The seals cannot be read: {error}", "Name another file.") from error
 
 
-async def verify_with_progress(
-    conn: Connection, *, vault: Vault | None = None, seals: Sequence[str] = ()
-) -> Report:
+async def verify_with_progress(conn: Connection, *, vault: Vault | None = None, seals: Sequence[str] = ()) -> Report:
     """Prove the bank, with a bar that says how far it is."""
     columns = (
-        TextColumn("Proving"), BarColumn(), TaskProgressColumn(),
-        TextColumn("{task.completed:,} of {task.total:,} commits"), TimeElapsedColumn(),
-    )  # fmt: skip
+        TextColumn("Proving"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.completed:,} of {task.total:,} commits"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=0)
 
@@ -69,9 +66,7 @@ def print_report(report: Report) -> None:
     """Print what was checked. Raises CannotGoOn with the first bad row when there is one."""
     console.print(key_value_table((what, f"{count:,}") for what, count in report.checked.items()))
     if report.first is None:
-        print_success(
-            "The ledger and the audit log prove themselves: every row is as it was written."
-        )
+        print_success("The ledger and the audit log prove themselves: every row is as it was written.")
         return
     for finding in report.findings[:MAX_SHOWN]:
         print_error(str(finding))

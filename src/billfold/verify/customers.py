@@ -54,13 +54,7 @@ _PROGRESS_INTERVAL = 500
 class LedgerWalk:
     """Walks through all customers; what is summed over them is there at the end."""
 
-    def __init__(
-        self,
-        conn: Connection,
-        found: Findings,
-        market: Market,
-        progress: ProgressCallback | None,
-    ) -> None:
+    def __init__(self, conn: Connection, found: Findings, market: Market, progress: ProgressCallback | None) -> None:
         self._conn = conn
         self.found = found
         self._market = market
@@ -83,9 +77,7 @@ class LedgerWalk:
         previous: UUID | None = None
         while (head := await heads.next()) is not None:
             if head["customer_id"] == previous:
-                self.found.add(
-                    "heads", "head", LEDGER_HEADS.key_of(head), "the head is there twice"
-                )
+                self.found.add("heads", "head", LEDGER_HEADS.key_of(head), "the head is there twice")
                 continue
             previous = head["customer_id"]
             await self._skip_to(previous)
@@ -177,9 +169,7 @@ class LedgerWalk:
 
     def _report_progress(self) -> None:
         self._done += 1
-        if self._progress is not None and (
-            self._done % _PROGRESS_INTERVAL == 0 or self._done == self._all
-        ):
+        if self._progress is not None and (self._done % _PROGRESS_INTERVAL == 0 or self._done == self._all):
             self._progress(self._done, self._all)
 
 
@@ -202,9 +192,7 @@ class _CommitReader:
         """Is there another link? Reads a few hundred ahead."""
         if not self._links:
             take, customer_id = self._walk.take, self._customer_id
-            self._links = await take(
-                CHAIN_ENTRIES, customer_id, self._chain.version + _PROGRESS_INTERVAL
-            )
+            self._links = await take(CHAIN_ENTRIES, customer_id, self._chain.version + _PROGRESS_INTERVAL)
             if not self._links:
                 self._links = await take(CHAIN_ENTRIES, customer_id)
             self._links.reverse()

@@ -28,9 +28,7 @@ class CalendarVariants:
         self._variants = [calendars]
         if calendars.overrides:
             without_overrides = Calendars(
-                opens=calendars.opens,
-                closes=calendars.closes,
-                invests_until=calendars.invests_until,
+                opens=calendars.opens, closes=calendars.closes, invests_until=calendars.invests_until
             )
             self._variants.append(without_overrides)
 
@@ -52,10 +50,7 @@ class CalendarVariants:
 
     def waits_for_market_open(self, at: datetime, until: date) -> bool:
         """Does cash that came at this instant wait for the opening of this day?"""
-        return any(
-            not each.may_invest(at) and until == et_date(each.next_open(at))
-            for each in self._variants
-        )
+        return any(not each.may_invest(at) and until == et_date(each.next_open(at)) for each in self._variants)
 
     def charge_dates(self, day: date) -> set[date]:
         """When the fee of the month of this day may be charged."""
@@ -71,8 +66,7 @@ class CalendarVariants:
     def is_first_due(self, due: datetime | None, pockets: Iterable[PocketBook]) -> bool:
         """May this be when something is first due in these pockets?"""
         each_pocket = [
-            [at for each in self._variants if (at := pocket_due(pocket, each)) is not None]
-            for pocket in pockets
+            [at for each in self._variants if (at := pocket_due(pocket, each)) is not None] for pocket in pockets
         ]
         dues = [instants for instants in each_pocket if instants]
         if not dues or due is None:

@@ -34,13 +34,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.rows import Row
 
 CHECK = "proofs"
-LEAVING = (
-    ach_commands,
-    counterparty_commands,
-    deposit_commands,
-    suspense_commands,
-    wire_commands,
-)
+LEAVING = (ach_commands, counterparty_commands, deposit_commands, suspense_commands, wire_commands)
 """Loaded, so that `commands` knows all that leave a fingerprint."""
 _BATCH_SIZE = 2_000
 _DUPLICATE = "it is there twice"
@@ -80,18 +74,11 @@ class FingerprintedTable(NamedTuple):
 
 
 def _proved(
-    row: type[Row],
-    key: str,
-    proof_of: Callable[[Record], str] | None = None,
-    needs_one: str = "true",
+    row: type[Row], key: str, proof_of: Callable[[Record], str] | None = None, needs_one: str = "true"
 ) -> FingerprintedTable:
     """Rows of which the commands that leave them keep a fingerprint."""
-    left_by = sorted(
-        name for each in commands() if row in each.fingerprints for name in each.names()
-    )
-    return FingerprintedTable(
-        row.table, (key,), tuple(left_by), proof_of or _proof_as(row), needs_one
-    )
+    left_by = sorted(name for each in commands() if row in each.fingerprints for name in each.names())
+    return FingerprintedTable(row.table, (key,), tuple(left_by), proof_of or _proof_as(row), needs_one)
 
 
 def _proof_as(row: type[Any]) -> Callable[[Record], str]:
@@ -106,11 +93,7 @@ def _of_all(row: Record) -> str:
 FINGERPRINTED_TABLES = (
     _proved(AchEntry, "ach_id"),
     # What the house answers of its own it has held in suspense, or it moves nothing.
-    _proved(
-        PendingReturn,
-        "answer_id",
-        needs_one="t.customer_id <> (SELECT house_customer_id FROM bank)",
-    ),
+    _proved(PendingReturn, "answer_id", needs_one="t.customer_id <> (SELECT house_customer_id FROM bank)"),
     _proved(WireRow, "wire_id"),
     # Those that ask and answer move no customer's money; nor do the house's own returns.
     _proved(
@@ -122,11 +105,7 @@ FINGERPRINTED_TABLES = (
     _proved(SuspenseItem, "item_id"),
     *(
         FingerprintedTable(
-            table,
-            key,
-            ("transfer_request", "authorization_request", "customer"),
-            _of_all,
-            said=_ENTRIES,
+            table, key, ("transfer_request", "authorization_request", "customer"), _of_all, said=_ENTRIES
         )
         for table, key in KEYS.items()
     ),
@@ -134,9 +113,7 @@ FINGERPRINTED_TABLES = (
 
 
 async def check_fingerprints(
-    conn: Connection,
-    findings: Findings,
-    tables: Iterable[FingerprintedTable] = FINGERPRINTED_TABLES,
+    conn: Connection, findings: Findings, tables: Iterable[FingerprintedTable] = FINGERPRINTED_TABLES
 ) -> None:
     """Compare every row of these tables with what was last said about it."""
     for fingerprinted in tables:
@@ -159,9 +136,7 @@ async def _check(conn: Connection, findings: Findings, fingerprinted: Fingerprin
                 findings.add(CHECK, fingerprinted.table, key, message, certainty)
 
 
-def _wrong(
-    fingerprinted: FingerprintedTable, row: Record, said: Sequence[str] | None
-) -> str | None:
+def _wrong(fingerprinted: FingerprintedTable, row: Record, said: Sequence[str] | None) -> str | None:
     if not row["is_there"]:
         return _DELETED if any(said or ()) else None
     if said is None:

@@ -60,14 +60,7 @@ class Findings:
             certainty, _, finding = min(self._by_place.values(), key=lambda found: found[:2])
             self._first = certainty, finding
 
-    def add(
-        self,
-        check: str,
-        table: str,
-        key: Mapping[str, object],
-        wrong: str,
-        certainty: int = DERIVED,
-    ) -> None:
+    def add(self, check: str, table: str, key: Mapping[str, object], wrong: str, certainty: int = DERIVED) -> None:
         """Keep this finding unless the check has a surer or an earlier one of the customer."""
         place = check, key.get("customer_id")
         previous = self._by_place.get(place)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
-__all__ = ["Finding", "BankNotInitialized", "ProgressCallback", "Report", "verify_bank"]
+__all__ = ["BankNotInitialized", "Finding", "ProgressCallback", "Report", "verify_bank"]
 
 _SEED = "SELECT seed FROM bank"
 

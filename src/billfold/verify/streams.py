@@ -30,30 +30,48 @@ STATEMENT_TIMEOUT_SECONDS = 3_600.0
 _BATCH_SIZE = 2_000
 
 LEDGER_HEAD_COLUMNS = (
-    "customer_id", "version", "journal_no", "event_no", "account_no", "booked_at",
-    "business_date", "due_at", "chain", "image",
-)  # fmt: skip
+    "customer_id",
+    "version",
+    "journal_no",
+    "event_no",
+    "account_no",
+    "booked_at",
+    "business_date",
+    "due_at",
+    "chain",
+    "image",
+)
 ACCOUNT_COLUMNS = (
-    "customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on", "live", "debits",
-    "credits", "reserved", "tax_basis", "earnings_basis",
-)  # fmt: skip
+    "customer_id",
+    "account_no",
+    "kind",
+    "pocket_id",
+    "asset",
+    "acquired_on",
+    "live",
+    "debits",
+    "credits",
+    "reserved",
+    "tax_basis",
+    "earnings_basis",
+)
 POCKET_COLUMNS = ("customer_id", *PocketColumns.__struct_fields__)
 CUSTOMER_COLUMNS = (
-    "customer_id", "partner_id", "role", "name", "account_status", "opened_at", "closed_at",
+    "customer_id",
+    "partner_id",
+    "role",
+    "name",
+    "account_status",
+    "opened_at",
+    "closed_at",
     "closure_reason",
-)  # fmt: skip
+)
 
 
 class Table:
     """How a table is read: its columns, the order after the customer, its key."""
 
-    def __init__(
-        self,
-        name: str,
-        columns: Sequence[str],
-        order: Sequence[str],
-        key: Sequence[str],
-    ) -> None:
+    def __init__(self, name: str, columns: Sequence[str], order: Sequence[str], key: Sequence[str]) -> None:
         self.name = name
         self.columns = tuple(columns)
         self.key = tuple(key)
@@ -79,31 +97,34 @@ CHAIN_ENTRIES = Table.of(ChainEntry, ("version",), ("customer_id", "version"))
 JOURNAL_ENTRIES = Table.of(JournalEntry, ("journal_no",), ("customer_id", "journal_no"))
 POSTINGS = Table.of(Posting, ("journal_no", "leg_no"), ("customer_id", "journal_no", "leg_no"))
 TRADES = Table.of(
-    TradeEntry,
-    ("journal_no", "trade_no", "pocket_id"),
-    ("customer_id", "pocket_id", "journal_no", "trade_no"),
+    TradeEntry, ("journal_no", "trade_no", "pocket_id"), ("customer_id", "pocket_id", "journal_no", "trade_no")
 )
 TRANSACTIONS = Table.of(
-    TransactionEntry,
-    ("journal_no", "leg_no", "pocket_id"),
-    ("customer_id", "pocket_id", "journal_no", "leg_no"),
+    TransactionEntry, ("journal_no", "leg_no", "pocket_id"), ("customer_id", "pocket_id", "journal_no", "leg_no")
 )
 EVENTS = Table.of(EventEntry, ("event_no",), ("customer_id", "event_no"))
 COMMANDS = Table.of(CommandEntry, ("version", "command_id"), ("customer_id", "command_id"))
 SNAPSHOTS = Table.of(
-    PocketSnapshot,
-    ("journal_no", "pocket_id", "business_date"),
-    ("customer_id", "pocket_id", "business_date"),
+    PocketSnapshot, ("journal_no", "pocket_id", "business_date"), ("customer_id", "pocket_id", "business_date")
 )
 HOLDS = Table(
-    "lien", ("customer_id", "lien_id", "pocket_id", "amount", "until"), ("lien_id",),
-    ("customer_id", "lien_id"),
-)  # fmt: skip
+    "lien", ("customer_id", "lien_id", "pocket_id", "amount", "until"), ("lien_id",), ("customer_id", "lien_id")
+)
 
 CUSTOMER_TABLES = (
-    CUSTOMERS, ACCOUNTS, POCKETS, HOLDS, CHAIN_ENTRIES, JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS, EVENTS,
-    COMMANDS, SNAPSHOTS,
-)  # fmt: skip
+    CUSTOMERS,
+    ACCOUNTS,
+    POCKETS,
+    HOLDS,
+    CHAIN_ENTRIES,
+    JOURNAL_ENTRIES,
+    POSTINGS,
+    TRADES,
+    TRANSACTIONS,
+    EVENTS,
+    COMMANDS,
+    SNAPSHOTS,
+)
 
 
 class TableReader:

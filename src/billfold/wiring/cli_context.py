@@ -78,9 +78,7 @@ class EmbeddedDatabase:
         try:
             dead, self._server = self._server, embedded_postgres.start(self._state_dir)
         except EmbeddedPostgresError as error:
-            raise CliError(
-                f"The embedded database does not come back: {error}.", "It is tried again."
-            ) from error
+            raise CliError(f"The embedded database does not come back: {error}.", "It is tried again.") from error
         dead.hold.release()
 
     def close(self) -> None:
@@ -104,9 +102,7 @@ class ExternalDatabase:
         try:
             await (await asyncpg.connect(self.dsn, timeout=CONNECT_TIMEOUT_SECONDS)).close()
         except _REFUSED as error:
-            raise CliError(
-                f"The database does not answer: {error}", "Check BILLFOLD_DATABASE_URL."
-            ) from error
+            raise CliError(f"The database does not answer: {error}", "Check BILLFOLD_DATABASE_URL.") from error
 
 
 class Wiring:
@@ -120,9 +116,7 @@ class Wiring:
         return replace(Settings.from_env(self._environ), **changes)
 
     @contextmanager
-    def database(
-        self, settings: Settings, report: StepReporter
-    ) -> Iterator[EmbeddedDatabase | ExternalDatabase]:
+    def database(self, settings: Settings, report: StepReporter) -> Iterator[EmbeddedDatabase | ExternalDatabase]:
         """Lend the database, started when it is the embedded one."""
         if settings.database_url is not None:
             yield ExternalDatabase(settings.database_url)
@@ -165,9 +159,7 @@ class Wiring:
             return TlsFiles(settings.tls_certificate, settings.tls_certificate, settings.tls_key)
         if settings.behind_proxy:
             return None
-        return ensure_certificates(
-            settings.state_dir, wall_now(), domain=settings.domain, partners=partners
-        )
+        return ensure_certificates(settings.state_dir, wall_now(), domain=settings.domain, partners=partners)
 
     def auth_openapi(self, settings: Settings) -> bytes:
         """Return the OpenAPI document of the authorization server."""
@@ -176,9 +168,7 @@ class Wiring:
     def openapi(self, settings: Settings, *, everything: bool) -> bytes:
         """Return the OpenAPI document of the Partner API."""
         sandbox = () if settings.is_production else sandbox_operations()
-        document = partner_document(
-            settings, partner_operations(sandbox), include_deprecated=everything
-        )
+        document = partner_document(settings, partner_operations(sandbox), include_deprecated=everything)
         return msgspec.json.format(msgspec.json.encode(document))
 
     def customer_openapi(self, settings: Settings) -> bytes:
@@ -199,9 +189,7 @@ class Wiring:
 
     async def run_plain(self, settings: Settings, stop: asyncio.Event) -> None:
         """Tell whoever comes over plain http to use https, until told to stop."""
-        server = await serve_plain(
-            settings.host, settings.http_port, https_host=f"{settings.domain}:{settings.port}"
-        )
+        server = await serve_plain(settings.host, settings.http_port, https_host=f"{settings.domain}:{settings.port}")
         async with server:
             await stop.wait()
 
@@ -238,9 +226,7 @@ class Wiring:
         state = {variable_name("state_dir"): str(settings.state_dir)}
         return {**self._environ, **overrides, **state, **address}
 
-    def sandbox_api(
-        self, settings: Settings, *, customer: bool
-    ) -> AbstractContextManager[SandboxClient]:
+    def sandbox_api(self, settings: Settings, *, customer: bool) -> AbstractContextManager[SandboxClient]:
         """Call a running sandbox with the credentials it wrote down."""
         return open_sandbox_client(require_sandbox_file(settings.state_dir), customer=customer)
 
@@ -262,9 +248,7 @@ class Wiring:
             report("Removing the database of the last time")
             server = embedded_postgres.start(state_dir)
             if not embedded_postgres.stop(server):
-                raise CliError(
-                    "Another process uses the database.", "Stop the other sandbox first."
-                )
+                raise CliError("Another process uses the database.", "Stop the other sandbox first.")
             shutil.rmtree(folder)
         for name in ("sandbox.json", "story.jsonl", "encryption.key", SEALS):
             (state_dir / name).unlink(missing_ok=True)

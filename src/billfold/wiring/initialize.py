@@ -35,11 +35,7 @@ _SANDBOX_CUSTOMER_PROFILE: dict[str, Any] = {
         "postal_code": "10001",
         "country": "US",
     },
-    "identification_number": {
-        "identification_number": "00-0000000",
-        "issuing_country": "US",
-        "type": "EIN",
-    },
+    "identification_number": {"identification_number": "00-0000000", "issuing_country": "US", "type": "EIN"},
 }
 
 _INSERT_BANK = """

@@ -48,9 +48,7 @@ _MIGRATE = "Run `billfold migrate up`."
 
 
 @asynccontextmanager
-async def open_bank(
-    settings: Settings, dsn: str, *, pool_max: int = POOL_MAX
-) -> AsyncIterator[Bank]:
+async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -> AsyncIterator[Bank]:
     """Open the bank founded in a database; its engine runs until the context ends.
 
     Raises CannotGoOn when there is no bank, or its schema is another release's.
@@ -85,9 +83,7 @@ async def open_bank(
             await engine.stop()
 
 
-def engine_of(
-    pool: Pool, market: Market, seed: bytes, *, settings: Settings, vault: Vault
-) -> Engine:
+def engine_of(pool: Pool, market: Market, seed: bytes, *, settings: Settings, vault: Vault) -> Engine:
     """Return the bank's one writer, as the settings want it."""
     return Engine(
         pool,
@@ -111,11 +107,7 @@ async def initialize_database(settings: Settings, dsn: str) -> None:
         identity = await find_bank_identity(conn)
         seed = settings.seed or (identity.seed if identity else secrets.token_bytes(SEED_BYTES))
         await initialize_bank(
-            conn,
-            seed=seed,
-            environment=settings.environment,
-            clock_start=settings.clock_start,
-            wall=wall_now(),
+            conn, seed=seed, environment=settings.environment, clock_start=settings.clock_start, wall=wall_now()
         )
     finally:
         await conn.close()
@@ -169,9 +161,7 @@ def policy_of(settings: Settings) -> BankPolicy:
         screening=NoScreening() if settings.is_production else SimulatedScreening(),
         routing_number=settings.bank_routing_number,
         ach_review_above_cents=settings.ach_review_above_cents,
-        wire_hours=WireHours(
-            settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff
-        ),
+        wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),
         wire_fee_cents=settings.wire_fee_cents,
         correspondent=settings.correspondent_routing_number,
     )

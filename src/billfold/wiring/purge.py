@@ -62,9 +62,7 @@ async def delete_orphan_files(pool: Pool, files: FileStore, wall: datetime) -> i
     old = await files.list_stored(wall - ORPHAN_FILE_RETENTION)
     orphans = []
     for start in range(0, len(old), ROWS_PER_STATEMENT):
-        orphans += await document_store.find_orphaned_files(
-            pool, old[start : start + ROWS_PER_STATEMENT]
-        )
+        orphans += await document_store.find_orphaned_files(pool, old[start : start + ROWS_PER_STATEMENT])
     for key in orphans:
         await files.discard(key)
     return len(orphans)

@@ -7,11 +7,8 @@ from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, VERIFICA
 from billfold.accounts.counterparties.worker import expire_request, expire_verification
 from billfold.approvals import apply_authorizations as changing
 from billfold.approvals import execute_transfers as approved
-from billfold.approvals.store.authorization_requests import (
-    APPLY_AUTHORIZATION_REQUEST,
-    EXPIRE_AUTHORIZATION_REQUEST,
-)
-from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
+from billfold.approvals.store.authorization_requests import APPLY_AUTHORIZATION_REQUEST, EXPIRE_AUTHORIZATION_REQUEST
+from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, EXPIRE_TRANSFER_REQUEST
 from billfold.ledger.bank import JobRunners
 from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
@@ -52,7 +49,7 @@ def job_runners() -> JobRunners:
             APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
             EXPIRE_AUTHORIZATION_REQUEST: expire_request,
-            EXPIRE_AUTHORIZATION_REQUEST: expire_request,
+            EXPIRE_TRANSFER_REQUEST: expire_request,
             DELIVER: partial(custody.deliver, SimulatedCustodian()),
         }
     )

@@ -126,15 +126,11 @@ class SandboxSimulation:
         """Let an entry that we sent come back. Raises Refused when it has not gone."""
         await self._ach.return_entry(bank, key, ach_id, code)
 
-    async def change_ach_entry(
-        self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str
-    ) -> None:
+    async def change_ach_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str) -> None:
         """Let the other bank correct an entry that we sent. Raises Refused when it has not gone."""
         await self._ach.change_entry(bank, key, ach_id, code, corrected)
 
-    async def send_wire(
-        self, bank: Bank, wire_id: UUID, to: DestinationAccount, amount: int, sender: Sender
-    ) -> bool:
+    async def send_wire(self, bank: Bank, wire_id: UUID, to: DestinationAccount, amount: int, sender: Sender) -> bool:
         """Let a wire arrive by a file; tell whether it was booked."""
         return await self.wires.pay(bank, wire_id, to, amount, sender)
 

@@ -40,9 +40,7 @@ PeriodicTask = Callable[["Bank"], Awaitable[int]]
 class Worker:
     """One worker of one bank. `errands` are further things that wait to be done."""
 
-    def __init__(
-        self, bank: Bank, *periodic_tasks: PeriodicTask, pause_seconds: float = IDLE_SECONDS
-    ) -> None:
+    def __init__(self, bank: Bank, *periodic_tasks: PeriodicTask, pause_seconds: float = IDLE_SECONDS) -> None:
         self._bank = bank
         self._periodic_tasks = periodic_tasks
         self._idle_seconds = pause_seconds
@@ -110,12 +108,7 @@ class Worker:
             log.error("due_work_failed", customer_id=str(customer_id), error=repr(error))
         kept = await run_scheduled_jobs(self._bank, now)
         for job, error in kept.failed.items():
-            log.error(
-                "scheduled_job_failed",
-                appointment=job.kind,
-                object_id=str(job.object_id),
-                error=repr(error),
-            )
+            log.error("scheduled_job_failed", appointment=job.kind, object_id=str(job.object_id), error=repr(error))
         closed = await close_bank_days(self._bank, now)
         happened = due_customers.happened + kept.happened
         work_done = happened.total() + closed

@@ -9,19 +9,23 @@ from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 
 ENDPOINTS = [
-    ("GET", AUTHORIZE), ("POST", AUTHORIZE), ("POST", PAR), ("POST", TOKEN),
-    ("POST", "/api/oauth2/introspect"), ("POST", "/api/oauth2/revoke"),
+    ("GET", AUTHORIZE),
+    ("POST", AUTHORIZE),
+    ("POST", PAR),
+    ("POST", TOKEN),
+    ("POST", "/api/oauth2/introspect"),
+    ("POST", "/api/oauth2/revoke"),
     ("GET", "/api/oauth2/logout?post_logout_redirect_uri=https://evil.example"),
-    ("GET", "/api/v1/user"), ("GET", "/.well-known/openid-configuration"),
-    ("GET", "/.well-known/jwks.json"), ("GET", "/nowhere"),
-]  # fmt: skip
+    ("GET", "/api/v1/user"),
+    ("GET", "/.well-known/openid-configuration"),
+    ("GET", "/.well-known/jwks.json"),
+    ("GET", "/nowhere"),
+]
 
 
 @pytest.mark.parametrize(("method", "path"), ENDPOINTS)
 async def test_every_answer_is_careful(books_client, method, path):
-    answer = await books_client.http.request(
-        method, path, headers={"origin": "https://evil.example"}
-    )
+    answer = await books_client.http.request(method, path, headers={"origin": "https://evil.example"})
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert answer.headers["strict-transport-security"]
@@ -65,17 +69,15 @@ async def test_an_address_that_asks_too_often_waits(books_client, bank):
 async def test_both_spellings_of_a_path_answer(books_client):
     code = await books_client.code()
     form = {
-        "grant_type": "authorization_code", "code": code, "code_verifier": books_client.verifier,
+        "grant_type": "authorization_code",
+        "code": code,
+        "code_verifier": books_client.verifier,
         "redirect_uri": "https://books.example/callback",
-    }  # fmt: skip
+    }
     path = TOKEN + "/"
-    answer = await books_client.post(
-        path, books_client.authenticated(form), dpop=books_client.proof_for(TOKEN)
-    )
+    answer = await books_client.post(path, books_client.authenticated(form), dpop=books_client.proof_for(TOKEN))
     refused(answer, "invalid_dpop_proof")
-    answer = await books_client.post(
-        path, books_client.authenticated(form), dpop=books_client.proof_for(path)
-    )
+    answer = await books_client.post(path, books_client.authenticated(form), dpop=books_client.proof_for(path))
     assert answer.status_code == 200
 
 

@@ -25,19 +25,37 @@ async def left_behind(bank):
 @pytest.mark.parametrize(
     "changed",
     [
-        {"aud": ISSUER + TOKEN}, {"aud": ISSUER + PAR}, {"aud": [ISSUER]}, {"aud": ISSUER + "/"},
-        {"aud": "https://other.example"}, {"aud": None}, {"aud": [ISSUER, ISSUER + TOKEN]},
-        {"sub": None}, {"sub": "other"}, {"iss": None}, {"iss": "other"}, {"iss": 7},
+        {"aud": ISSUER + TOKEN},
+        {"aud": ISSUER + PAR},
+        {"aud": [ISSUER]},
+        {"aud": ISSUER + "/"},
+        {"aud": "https://other.example"},
+        {"aud": None},
+        {"aud": [ISSUER, ISSUER + TOKEN]},
+        {"sub": None},
+        {"sub": "other"},
+        {"iss": None},
+        {"iss": "other"},
+        {"iss": 7},
         {"iss": "nul\x00"},
-        {"exp": None}, {"exp": -300 * SECOND}, {"exp": -30 * SECOND}, {"exp": 3600 * SECOND},
-        {"exp": "soon"}, {"exp": True}, {"exp": 1e30}, {"iat": 120 * SECOND}, {"nbf": 120 * SECOND},
-        {"iat": "now"}, {"jti": None}, {"jti": ""}, {"jti": 7}, {"jti": "x" * 256},
+        {"exp": None},
+        {"exp": -300 * SECOND},
+        {"exp": -30 * SECOND},
+        {"exp": 3600 * SECOND},
+        {"exp": "soon"},
+        {"exp": True},
+        {"exp": 1e30},
+        {"iat": 120 * SECOND},
+        {"nbf": 120 * SECOND},
+        {"iat": "now"},
+        {"jti": None},
+        {"jti": ""},
+        {"jti": 7},
+        {"jti": "x" * 256},
     ],
-)  # fmt: skip
+)
 async def test_an_assertion_with_a_wrong_claim_is_refused(books_client, bank, changed):
-    answer = await books_client.push(
-        proving={"client_assertion": books_client.assertion(**from_now(changed))}
-    )
+    answer = await books_client.push(proving={"client_assertion": books_client.assertion(**from_now(changed))})
     refused(answer, "invalid_client", 401)
     assert await left_behind(bank) == [0, 0, 0, 0]
 
@@ -52,10 +70,17 @@ async def test_an_assertion_may_begin_now_or_have_begun(books_client, seconds):
 @pytest.mark.parametrize(
     "header",
     [
-        {"alg": "none"}, {"alg": "RS256"}, {"alg": "HS256"}, {"alg": "PS256"}, {"kid": "unknown"},
-        {"kid": 7}, {"crit": ["exp"]}, {"typ": "dpop+jwt"}, {"alg": None},
+        {"alg": "none"},
+        {"alg": "RS256"},
+        {"alg": "HS256"},
+        {"alg": "PS256"},
+        {"kid": "unknown"},
+        {"kid": 7},
+        {"crit": ["exp"]},
+        {"typ": "dpop+jwt"},
+        {"alg": None},
     ],
-)  # fmt: skip
+)
 async def test_an_assertion_with_a_wrong_header_is_refused(books_client, bank, header):
     assertion = books_client.assertion(header=header)
     answer = await books_client.push(proving={"client_assertion": assertion})
@@ -112,11 +137,7 @@ async def test_basic_authentication_is_refused(books_client):
 async def test_a_client_proves_only_itself(books_client, relying):
     other = await relying("other", keys=("EdDSA",), requires_nonce=False)
     other.key = KEYS["EdDSA"]
-    refused(
-        await books_client.push(proving={"client_assertion": other.assertion()}),
-        "invalid_client",
-        401,
-    )
+    refused(await books_client.push(proving={"client_assertion": other.assertion()}), "invalid_client", 401)
     forged = other.assertion(iss="books", sub="books")
     refused(await books_client.push(proving={"client_assertion": forged}), "invalid_client", 401)
 
@@ -135,9 +156,7 @@ async def test_the_client_id_may_be_left_to_the_assertion(books_client):
 async def test_a_documented_client_may_name_the_token_endpoint_as_audience(ledger_client):
     for audience in (ISSUER, ISSUER + TOKEN):
         assertion = ledger_client.assertion(aud=audience)
-        assert (
-            await ledger_client.push(proving={"client_assertion": assertion})
-        ).status_code == 201
+        assert (await ledger_client.push(proving={"client_assertion": assertion})).status_code == 201
     wrong = {"client_assertion": ledger_client.assertion(aud=ISSUER + PAR)}
     refused(await ledger_client.push(proving=wrong), "invalid_client", 401)
 
@@ -187,17 +206,21 @@ async def test_a_client_of_the_strict_profile_needs_a_proof_for_a_token(books_cl
 @pytest.mark.parametrize(
     "changed",
     [
-        {"iat": -3600 * SECOND}, {"iat": 3600 * SECOND}, {"htu": ISSUER + PAR}, {"htm": "GET"},
-        {"jti": None}, {"header": {"typ": "JWT"}}, {"header": {"alg": "none"}},
+        {"iat": -3600 * SECOND},
+        {"iat": 3600 * SECOND},
+        {"htu": ISSUER + PAR},
+        {"htm": "GET"},
+        {"jti": None},
+        {"header": {"typ": "JWT"}},
+        {"header": {"alg": "none"}},
         {"header": {"jwk": new_key().jwk}},
     ],
-)  # fmt: skip
+)
 async def test_a_proof_that_does_not_hold_changes_nothing(books_client, bank, changed):
     code = await books_client.code()
     before = await left_behind(bank)
     refused(
-        await books_client.exchange(code, dpop=books_client.proof_for(TOKEN, **from_now(changed))),
-        "invalid_dpop_proof",
+        await books_client.exchange(code, dpop=books_client.proof_for(TOKEN, **from_now(changed))), "invalid_dpop_proof"
     )
     assert await left_behind(bank) == before
 
@@ -205,9 +228,13 @@ async def test_a_proof_that_does_not_hold_changes_nothing(books_client, bank, ch
 async def test_the_host_header_says_nothing_about_our_address(books_client):
     code = await books_client.code()
     form = books_client.authenticated(
-        {"grant_type": "authorization_code", "code": code, "code_verifier": books_client.verifier,
-         "redirect_uri": "https://books.example/callback"}
-    )  # fmt: skip
+        {
+            "grant_type": "authorization_code",
+            "code": code,
+            "code_verifier": books_client.verifier,
+            "redirect_uri": "https://books.example/callback",
+        }
+    )
     evil = {"host": "evil.example", "x-forwarded-host": "evil.example"}
     stolen = books_client.proof_for(TOKEN, htu="https://evil.example" + TOKEN)
     refused(await books_client.post(TOKEN, form, dpop=stolen, **evil), "invalid_dpop_proof")

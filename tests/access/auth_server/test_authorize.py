@@ -87,13 +87,19 @@ async def test_an_error_is_sent_to_the_registered_redirect_uri(ledger_client, ch
 @pytest.mark.parametrize(
     "uri",
     [
-        "https://evil.example/", "https://books.example/callback/../callback",
-        "https://books.example:444/callback", "https://Books.example/callback",
-        "https://books.example@evil.example/callback", "https://books.example/%63allback",
-        "https://books.example/callback?a=b", "https://books.example/callback#", "//books.example",
-        "javascript:alert(1)", None,
+        "https://evil.example/",
+        "https://books.example/callback/../callback",
+        "https://books.example:444/callback",
+        "https://Books.example/callback",
+        "https://books.example@evil.example/callback",
+        "https://books.example/%63allback",
+        "https://books.example/callback?a=b",
+        "https://books.example/callback#",
+        "//books.example",
+        "javascript:alert(1)",
+        None,
     ],
-)  # fmt: skip
+)
 async def test_an_unregistered_redirect_uri_is_never_used(ledger_client, books_client, uri):
     for client in (ledger_client, books_client):
         assert is_a_page(await client.browse(**client.asked(redirect_uri=uri)), "invalid_request")
@@ -101,9 +107,7 @@ async def test_an_unregistered_redirect_uri_is_never_used(ledger_client, books_c
 
 @pytest.mark.parametrize("client_id", [None, "nobody", "nul\x00", "<script>"])
 async def test_an_unknown_client_gets_a_page(ledger_client, client_id):
-    answer = await ledger_client.browse(
-        **ledger_client.asked(client_id=client_id) | {"client_id": client_id}
-    )
+    answer = await ledger_client.browse(**ledger_client.asked(client_id=client_id) | {"client_id": client_id})
     assert answer.status_code == 400
     assert "location" not in answer.headers
     assert "<script>" not in answer.text
@@ -114,15 +118,10 @@ async def test_a_parameter_that_is_there_twice_gets_a_page(ledger_client):
     assert is_a_page(answer, "invalid_request")
 
 
-async def test_a_reference_is_another_clients_or_none_or_old_and_looks_the_same(
-    books_client, relying, bank
-):
+async def test_a_reference_is_another_clients_or_none_or_old_and_looks_the_same(books_client, relying, bank):
     uri = await books_client.pushed()
     other = await relying("other", requires_nonce=False)
-    texts = {
-        (await other.browse(request_uri=uri)).text,
-        (await books_client.browse(request_uri=uri + "x")).text,
-    }
+    texts = {(await other.browse(request_uri=uri)).text, (await books_client.browse(request_uri=uri + "x")).text}
     await bank.pool.execute("UPDATE authorization_request SET uri_expires_at = now()")
     texts.add((await books_client.browse(request_uri=uri)).text)
     assert len(texts) == 1
@@ -151,14 +150,10 @@ async def test_a_request_is_answered_once(books_client, bank, oauth_user):
 
 
 async def test_the_page_that_asks_knows_what_is_asked(books_client, bank):
-    request_id = await books_client.waiting(
-        login_hint="anna@example.com", max_age="60", prompt="login"
-    )
+    request_id = await books_client.waiting(login_hint="anna@example.com", max_age="60", prompt="login")
     found = await authorization_requests.get_pending_request(bank.pool, request_id, wall_now())
     assert (found.client_name, found.scopes) == ("Books", ("openid", "pockets.read"))
-    assert (found.login_hint, found.max_age, found.prompts) == (
-        "anna@example.com", 60, ("login",)
-    )  # fmt: skip
+    assert (found.login_hint, found.max_age, found.prompts) == ("anna@example.com", 60, ("login",))
     assert found.refreshes
     assert found.redirect_uri == REDIRECT
 
@@ -177,9 +172,7 @@ async def test_nobody_grants_for_a_customer_he_is_no_member_of(books_client, ban
     with pytest.raises(Refused):
         await books_client.approved(request_id)
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
-    assert (
-        await authorization_requests.get_pending_request(bank.pool, request_id, wall_now())
-    ).client_id == "books"
+    assert (await authorization_requests.get_pending_request(bank.pool, request_id, wall_now())).client_id == "books"
 
 
 async def test_a_person_who_signed_in_too_long_ago_must_do_so_again(books_client, bank, oauth_user):
@@ -188,10 +181,15 @@ async def test_a_person_who_signed_in_too_long_ago_must_do_so_again(books_client
     async with bank.pool.acquire() as conn:
         with pytest.raises(Refused) as refused:
             await consent.approve(
-                conn, request_id, user_id=oauth_user.user_id, customer_id=oauth_user.customer_id,
-                authenticated_at=now - timedelta(seconds=61), session_id=ids.new(), issuer=ISSUER,
+                conn,
+                request_id,
+                user_id=oauth_user.user_id,
+                customer_id=oauth_user.customer_id,
+                authenticated_at=now - timedelta(seconds=61),
+                session_id=ids.new(),
+                issuer=ISSUER,
                 now=now,
-            )  # fmt: skip
+            )
     assert refused.value.code == "insufficient-user-authentication"
     assert (await books_client.approved(request_id)).fields["code"]
 

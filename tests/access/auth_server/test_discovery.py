@@ -18,9 +18,7 @@ async def test_the_metadata_names_what_there_is(books_client):
     assert told["token_endpoint_auth_methods_supported"] == ["private_key_jwt"]
     assert {"ES256", "PS256", "EdDSA"} <= set(told["dpop_signing_alg_values_supported"])
     assert {"notifications.read", "reports.write", "pockets.read"} <= set(told["scopes_supported"])
-    assert told["grant_types_supported"] == [
-        "authorization_code", "refresh_token", "client_credentials"
-    ]  # fmt: skip
+    assert told["grant_types_supported"] == ["authorization_code", "refresh_token", "client_credentials"]
 
 
 async def test_every_endpoint_in_the_metadata_is_there(books_client):

@@ -36,23 +36,40 @@ async def test_discovery_endpoint_verification(books_client):
 
 
 NEGATIVE: dict[str, dict[str, Any]] = {
-    "no typ": {"header": {"typ": None}}, "typ": {"header": {"typ": "JWT"}},
-    "no alg": {"header": {"alg": None}}, "alg none": {"header": {"alg": "none"}},
-    "alg HS256": {"header": {"alg": "HS256"}}, "alg RS256": {"header": {"alg": "RS256"}},
-    "no jwk": {"header": {"jwk": None}}, "jwk of another": {"header": {"jwk": new_key().jwk}},
-    "jwk is text": {"header": {"jwk": "key"}}, "jwk is empty": {"header": {"jwk": {}}},
+    "no typ": {"header": {"typ": None}},
+    "typ": {"header": {"typ": "JWT"}},
+    "no alg": {"header": {"alg": None}},
+    "alg none": {"header": {"alg": "none"}},
+    "alg HS256": {"header": {"alg": "HS256"}},
+    "alg RS256": {"header": {"alg": "RS256"}},
+    "no jwk": {"header": {"jwk": None}},
+    "jwk of another": {"header": {"jwk": new_key().jwk}},
+    "jwk is text": {"header": {"jwk": "key"}},
+    "jwk is empty": {"header": {"jwk": {}}},
     "symmetric jwk": {"header": {"jwk": {"kty": "oct", "k": "c2VjcmV0"}}},
     "private jwk": {"header": {"jwk": {**new_key().jwk, "d": "AAAA"}}},
     "crit": {"header": {"crit": ["exp"]}},
-    "no jti": {"jti": None}, "jti is number": {"jti": 7}, "jti is empty": {"jti": ""},
-    "no htm": {"htm": None}, "htm": {"htm": "PUT"}, "htm in lower case": {"htm": "get"},
-    "no htu": {"htu": None}, "htu": {"htu": ISSUER + "/other"}, "htu host": {"htu": "https://a.b"},
-    "htu http": {"htu": USER.replace("https", "http")}, "htu is number": {"htu": 7},
-    "no iat": {"iat": None}, "iat is text": {"iat": "now"}, "iat is bool": {"iat": True},
-    "iat long ago": {"iat": 1}, "iat far ahead": {"iat": int(time.time()) + 7200},
-    "no ath": {"ath": None}, "ath of another": {"ath": hash_of("another")},
-    "ath is hex": {"ath": "0" * 64}, "nonce is made up": {"nonce": "made up"},
-}  # fmt: skip
+    "no jti": {"jti": None},
+    "jti is number": {"jti": 7},
+    "jti is empty": {"jti": ""},
+    "no htm": {"htm": None},
+    "htm": {"htm": "PUT"},
+    "htm in lower case": {"htm": "get"},
+    "no htu": {"htu": None},
+    "htu": {"htu": ISSUER + "/other"},
+    "htu host": {"htu": "https://a.b"},
+    "htu http": {"htu": USER.replace("https", "http")},
+    "htu is number": {"htu": 7},
+    "no iat": {"iat": None},
+    "iat is text": {"iat": "now"},
+    "iat is bool": {"iat": True},
+    "iat long ago": {"iat": 1},
+    "iat far ahead": {"iat": int(time.time()) + 7200},
+    "no ath": {"ath": None},
+    "ath of another": {"ath": hash_of("another")},
+    "ath is hex": {"ath": "0" * 64},
+    "nonce is made up": {"nonce": "made up"},
+}
 
 
 async def test_dpop_negative_tests(books_client):
@@ -92,9 +109,7 @@ async def test_ensure_dpop_proof_at_par_endpoint_binding_success(books_client):
 
 
 async def test_ensure_mismatched_dpop_jkt_fails(books_client):
-    answer = await books_client.push(
-        dpop=books_client.proof_for(PAR), dpop_jkt=new_key().thumbprint
-    )
+    answer = await books_client.push(dpop=books_client.proof_for(PAR), dpop_jkt=new_key().thumbprint)
     refused(answer, "invalid_dpop_proof")
 
 
@@ -184,15 +199,11 @@ async def test_token_endpoint_as_audience_fails(books_client):
 
 
 async def test_par_ensure_pkce_required(books_client):
-    refused(
-        await books_client.push(code_challenge=None, code_challenge_method=None), "invalid_request"
-    )
+    refused(await books_client.push(code_challenge=None, code_challenge_method=None), "invalid_request")
 
 
 async def test_ensure_pkce_code_verifier_required(books_client):
-    refused(
-        await books_client.exchange(await books_client.code(), code_verifier=None), "invalid_grant"
-    )
+    refused(await books_client.exchange(await books_client.code(), code_verifier=None), "invalid_grant")
 
 
 async def test_par_plain_pkce_rejected(books_client):
@@ -201,10 +212,7 @@ async def test_par_plain_pkce_rejected(books_client):
 
 
 async def test_incorrect_pkce_code_verifier_rejected(books_client):
-    refused(
-        await books_client.exchange(await books_client.code(), code_verifier="x" * 43),
-        "invalid_grant",
-    )
+    refused(await books_client.exchange(await books_client.code(), code_verifier="x" * 43), "invalid_grant")
 
 
 async def test_par_attempt_reuse_request_uri(books_client):
@@ -222,9 +230,7 @@ async def test_par_attempt_to_use_expired_request_uri(books_client, bank):
     assert (await books_client.browse(request_uri=uri)).status_code == 400
 
 
-async def test_ensure_server_accepts_reused_request_uri_before_authentication_completion(
-    books_client,
-):
+async def test_ensure_server_accepts_reused_request_uri_before_authentication_completion(books_client):
     uri = await books_client.pushed()
     seen = [request_of(await books_client.browse(request_uri=uri)) for _ in range(3)]
     assert len(set(seen)) == 1
@@ -246,9 +252,7 @@ async def test_par_without_duplicate_parameters(books_client):
     uri = await books_client.pushed(state="pushed")
     answer = await books_client.browse(request_uri=uri)
     assert (await books_client.approved(request_of(answer))).fields["state"] == "pushed"
-    other = await books_client.browse(
-        request_uri=await books_client.pushed(state="pushed"), state="other"
-    )
+    other = await books_client.browse(request_uri=await books_client.pushed(state="pushed"), state="other")
     assert (await books_client.approved(request_of(other))).fields["state"] == "pushed"
 
 

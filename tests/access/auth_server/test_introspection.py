@@ -29,9 +29,7 @@ async def test_introspection_returns_what_a_token_stands_for(books_client, oauth
 
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
-async def test_another_clients_token_is_neither_introspected_nor_revoked(
-    books_client, relying, which
-):
+async def test_another_clients_token_is_neither_introspected_nor_revoked(books_client, relying, which):
     tokens = await books_client.tokens()
     other = await relying("other", requires_nonce=False)
     assert await told(other, tokens[which]) == {"active": False}
@@ -43,9 +41,7 @@ async def test_another_clients_token_is_neither_introspected_nor_revoked(
 async def test_only_a_client_that_has_proven_itself_may_ask(books_client):
     tokens = await books_client.tokens()
     for path in (INTROSPECT, REVOKE):
-        answer = await books_client.post(
-            path, {"token": tokens["access_token"], "client_id": "books"}
-        )
+        answer = await books_client.post(path, {"token": tokens["access_token"], "client_id": "books"})
         refused(answer, "invalid_client", 401)
         refused(await books_client.post(path, books_client.authenticated({})), "invalid_request")
     assert await books_client.is_good(tokens["access_token"])
@@ -69,8 +65,7 @@ async def test_a_refresh_token_ends_with_all_that_came_of_it(books_client):
 
 async def test_what_has_expired_is_not_active(books_client, bank):
     tokens = await books_client.tokens()
-    await bank.pool.execute("UPDATE access_token SET expires_at = now(), issued_at = now() - "
-                            "interval '900 s'")  # fmt: skip
+    await bank.pool.execute("UPDATE access_token SET expires_at = now(), issued_at = now() - interval '900 s'")
     assert await told(books_client, tokens["access_token"]) == {"active": False}
     await bank.pool.execute("UPDATE membership SET status = 'DEACTIVATED'")
     assert await told(books_client, tokens["refresh_token"]) == {"active": False}

@@ -17,8 +17,7 @@ LOGOUT, BYE = "/api/oauth2/logout", "https://books.example/bye"
 async def test_what_a_client_got_in_a_session_ends_and_the_person_is_sent_back(books_client):
     tokens = await books_client.tokens()
     answer = await books_client.http.get(
-        LOGOUT,
-        params={"id_token_hint": tokens["id_token"], "post_logout_redirect_uri": BYE, "state": "s"},
+        LOGOUT, params={"id_token_hint": tokens["id_token"], "post_logout_redirect_uri": BYE, "state": "s"}
     )
     assert answer.status_code == 303
     assert came(answer.headers["location"]).address == BYE
@@ -30,9 +29,13 @@ async def test_what_a_client_got_in_a_session_ends_and_the_person_is_sent_back(b
 async def signed_in(bank, user):
     """Sign a person in with a browser; return its cookie and the session's id."""
     cookie = await sessions.open_session(
-        bank.pool, user.user_id, auth_methods=("hwk",), complete=True,
-        client_info=ClientInfo(address="203.0.113.7", device="Firefox"), now=wall_now(),
-    )  # fmt: skip
+        bank.pool,
+        user.user_id,
+        auth_methods=("hwk",),
+        complete=True,
+        client_info=ClientInfo(address="203.0.113.7", device="Firefox"),
+        now=wall_now(),
+    )
     session = await user_store.find_session(bank.pool, hash_token(cookie), wall_now())
     assert session is not None
     return cookie, session.session_id
@@ -43,9 +46,7 @@ async def is_signed_in(bank, cookie):
 
 
 @pytest.mark.parametrize("way", ["get", "post", "another browser"])
-async def test_the_session_ends_with_the_tokens_others_got_of_it(
-    bank, books_client, ledger_client, way
-):
+async def test_the_session_ends_with_the_tokens_others_got_of_it(bank, books_client, ledger_client, way):
     cookie, books_client.session_id = await signed_in(bank, books_client.person)
     ledger_client.session_id = books_client.session_id
     ours, theirs = await books_client.tokens(), await ledger_client.tokens(dpop=None)
@@ -63,21 +64,15 @@ async def test_the_session_ends_with_the_tokens_others_got_of_it(
     assert (await ledger_client.refresh(theirs["refresh_token"], dpop=None)).status_code == 200
 
 
-async def test_the_person_is_asked_when_the_browser_is_signed_in_to_another_session(
-    bank, books_client
-):
+async def test_the_person_is_asked_when_the_browser_is_signed_in_to_another_session(bank, books_client):
     other = await member(bank.pool, books_client.person.customer_id)
     cookie, _ = await signed_in(bank, other)
     tokens = await books_client.tokens()
     sent = {"id_token_hint": tokens["id_token"], "post_logout_redirect_uri": BYE, "state": "s"}
-    answer = await books_client.http.get(
-        LOGOUT, params=sent, headers={"cookie": f"__Host-session={cookie}"}
-    )
+    answer = await books_client.http.get(LOGOUT, params=sent, headers={"cookie": f"__Host-session={cookie}"})
     back = came(answer.headers["location"])
     assert back.address == f"{ISSUER}/sign-out"
-    assert back.fields == {
-        "client_id": "books", "post_logout_redirect_uri": BYE, "state": "s"
-    }  # fmt: skip
+    assert back.fields == {"client_id": "books", "post_logout_redirect_uri": BYE, "state": "s"}
     assert await is_signed_in(bank, cookie)
     assert not await books_client.is_good(tokens["access_token"])
 
@@ -100,14 +95,19 @@ async def test_without_a_hint_the_person_is_asked(books_client):
 
 @pytest.mark.parametrize(
     "target",
-    ["https://evil.example", "//evil.example", "\\\\evil.example", "https:evil.example",
-     "https://books.example/bye/", "https://books.example/bye?x=1"],
-)  # fmt: skip
+    [
+        "https://evil.example",
+        "//evil.example",
+        "\\\\evil.example",
+        "https:evil.example",
+        "https://books.example/bye/",
+        "https://books.example/bye?x=1",
+    ],
+)
 async def test_an_unregistered_redirect_uri_is_never_used(books_client, target):
     tokens = await books_client.tokens()
     answer = await books_client.http.get(
-        LOGOUT,
-        params={"id_token_hint": tokens["id_token"], "post_logout_redirect_uri": target},
+        LOGOUT, params={"id_token_hint": tokens["id_token"], "post_logout_redirect_uri": target}
     )
     assert answer.status_code == 400
     assert "location" not in answer.headers
@@ -116,13 +116,9 @@ async def test_an_unregistered_redirect_uri_is_never_used(books_client, target):
 
 async def test_a_session_is_not_ended_by_a_token_that_another_signed(bank, books_client):
     cookie, session_id = await signed_in(bank, books_client.person)
-    claims = {
-        "iss": ISSUER, "aud": "books", "sub": str(books_client.person.user_id), "sid": str(session_id)
-    }  # fmt: skip
+    claims = {"iss": ISSUER, "aud": "books", "sub": str(books_client.person.user_id), "sid": str(session_id)}
     forged = KEYS["PS256"].sign(claims)
-    assert (
-        await books_client.http.get(LOGOUT, params={"id_token_hint": forged})
-    ).status_code == 400
+    assert (await books_client.http.get(LOGOUT, params={"id_token_hint": forged})).status_code == 400
     assert await is_signed_in(bank, cookie)
 
 

@@ -49,9 +49,7 @@ async def requests_kept(bank):
 
 
 @pytest.mark.parametrize(("changed", "error"), WRONG)
-async def test_a_request_that_cannot_be_put_to_a_person_is_refused(
-    books_client, bank, changed, error
-):
+async def test_a_request_that_cannot_be_put_to_a_person_is_refused(books_client, bank, changed, error):
     refused(await books_client.push(**changed), error)
     assert await requests_kept(bank) == 0
 
@@ -78,18 +76,14 @@ async def test_a_parameter_that_is_there_twice_is_refused(books_client, bank, na
     form = books_client.authenticated(books_client.asked())
     doubled = httpx.QueryParams([*form.items(), (name, form[name])])
     answer = await books_client.http.post(
-        PAR,
-        content=str(doubled),
-        headers={"content-type": "application/x-www-form-urlencoded"},
+        PAR, content=str(doubled), headers={"content-type": "application/x-www-form-urlencoded"}
     )
     refused(answer, "invalid_request")
     assert await requests_kept(bank) == 0
 
 
 async def test_only_a_form_is_taken(books_client):
-    answer = await books_client.http.post(
-        PAR, json=books_client.authenticated(books_client.asked())
-    )
+    answer = await books_client.http.post(PAR, json=books_client.authenticated(books_client.asked()))
     refused(answer, "invalid_request")
 
 
@@ -101,18 +95,13 @@ async def test_other_methods_are_refused(books_client, method):
 
 
 async def test_too_large_a_request_is_refused(books_client, bank):
-    answer = await books_client.post(
-        PAR, books_client.authenticated(books_client.asked(), x="y" * 1_100_000)
-    )
+    answer = await books_client.post(PAR, books_client.authenticated(books_client.asked(), x="y" * 1_100_000))
     assert answer.status_code == 413
     assert await requests_kept(bank) == 0
 
 
 async def test_the_client_is_proven_before_anything_is_looked_at(books_client):
-    refused(
-        await books_client.push(proving={"client_assertion": None}, redirect_uri=None),
-        "invalid_client", 401,
-    )  # fmt: skip
+    refused(await books_client.push(proving={"client_assertion": None}, redirect_uri=None), "invalid_client", 401)
 
 
 async def test_a_proof_binds_the_code_to_its_key(books_client):
@@ -125,12 +114,7 @@ async def test_a_proof_binds_the_code_to_its_key(books_client):
 
 async def test_a_named_key_must_be_the_proven_one(books_client, bank):
     other = new_key().thumbprint
-    refused(
-        await books_client.push(dpop=books_client.proof_for(PAR), dpop_jkt=other),
-        "invalid_dpop_proof",
-    )
+    refused(await books_client.push(dpop=books_client.proof_for(PAR), dpop_jkt=other), "invalid_dpop_proof")
     assert await requests_kept(bank) == 0
-    same = await books_client.push(
-        dpop=books_client.proof_for(PAR), dpop_jkt=books_client.proof_key.thumbprint
-    )
+    same = await books_client.push(dpop=books_client.proof_for(PAR), dpop_jkt=books_client.proof_key.thumbprint)
     assert same.status_code == 201

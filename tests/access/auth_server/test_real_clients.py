@@ -59,10 +59,11 @@ async def run(script, served, conn, user, **given):
     """Run a script to its end, saying yes for the person; return what came of it."""
     node = await asyncio.create_subprocess_exec(
         *node_command(script),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=os.environ | {"NODE_EXTRA_CA_CERTS": str(served.authority)},
-    )  # fmt: skip
+    )
     assert node.stdin
     assert node.stdout
     assert node.stderr
@@ -83,9 +84,15 @@ def send(node, line):
 async def say_yes(served, conn, user, request_id):
     now = wall_now()
     return await consent.approve(
-        conn, request_id, user_id=user.user_id, customer_id=user.customer_id,
-        authenticated_at=now, session_id=ids.new(), issuer=served.issuer, now=now,
-    )  # fmt: skip
+        conn,
+        request_id,
+        user_id=user.user_id,
+        customer_id=user.customer_id,
+        authenticated_at=now,
+        session_id=ids.new(),
+        issuer=served.issuer,
+        now=now,
+    )
 
 
 async def test_real_clients_complete_every_flow(served, founded):
@@ -93,9 +100,14 @@ async def test_real_clients_complete_every_flow(served, founded):
     books_client = await program(founded, "books")
     ledger_client = await program(founded, "ledger", profile="documented", keys=("PS256",))
     robot = await program(
-        founded, "robot", keys=("EdDSA",), grant_types=("client_credentials",),
-        redirect_uris=(), customer_id=oauth_user.customer_id, scopes=("pockets.read",),
-    )  # fmt: skip
+        founded,
+        "robot",
+        keys=("EdDSA",),
+        grant_types=("client_credentials",),
+        redirect_uris=(),
+        customer_id=oauth_user.customer_id,
+        scopes=("pockets.read",),
+    )
     strict = given(books_client, "ES256") | {"id_token_alg": "PS256", "dpop": True, "par": True}
     loose = given(ledger_client, "PS256") | {"id_token_alg": "RS256", "dpop": False, "par": False}
 
@@ -110,21 +122,14 @@ async def test_real_clients_complete_every_flow(served, founded):
     assert told == expected(oauth_user, "dpop")
 
     told = await run(
-        "client_credentials.mjs",
-        served,
-        founded,
-        oauth_user,
-        **given(robot, "EdDSA") | {"scope": "pockets.read"},
+        "client_credentials.mjs", served, founded, oauth_user, **given(robot, "EdDSA") | {"scope": "pockets.read"}
     )
     assert told == {"token_type": "dpop", "scope": "pockets.read", "refresh": False}
 
 
 def given(client, algorithm):
     key = KEYS[algorithm]
-    return {
-        "client_id": client.client_id, "key": private_jwk(key), "kid": key.thumbprint,
-        "scope": SCOPE,
-    }  # fmt: skip
+    return {"client_id": client.client_id, "key": private_jwk(key), "kid": key.thumbprint, "scope": SCOPE}
 
 
 def expected(user, token_type):

@@ -27,9 +27,7 @@ async def test_a_code_becomes_tokens_bound_to_a_key(relying, algorithm):
 
     assert (tokens["token_type"], tokens["expires_in"]) == ("DPoP", 900)
     assert tokens["scope"] == "openid pockets.read"
-    assert set(tokens) == {
-        "access_token", "token_type", "expires_in", "scope", "refresh_token", "id_token"
-    }  # fmt: skip
+    assert set(tokens) == {"access_token", "token_type", "expires_in", "scope", "refresh_token", "id_token"}
     assert (await books_client.userinfo(tokens["access_token"])).status_code == 200
 
 
@@ -52,9 +50,7 @@ async def test_an_id_token_says_who_signed_in_for_whom(relying, oauth_user, clie
     keys = jwt.PyJWKSet.from_dict((await books_client.http.get("/.well-known/jwks.json")).json())
     header = jwt.get_unverified_header(tokens["id_token"])
 
-    claims = jwt.decode(
-        tokens["id_token"], keys[header["kid"]], [algorithm], audience="books", issuer=ISSUER
-    )
+    claims = jwt.decode(tokens["id_token"], keys[header["kid"]], [algorithm], audience="books", issuer=ISSUER)
 
     assert header["alg"] == algorithm
     assert claims["exp"] - claims["iat"] == 300
@@ -89,9 +85,7 @@ async def test_of_twenty_exchanges_at_once_one_wins_and_its_tokens_are_ended(boo
 
 async def test_a_code_ends_after_a_minute(books_client, bank):
     code = await books_client.code()
-    await bank.pool.execute(
-        "UPDATE authorization_code SET expires_at = expires_at - interval '60 s'"
-    )
+    await bank.pool.execute("UPDATE authorization_code SET expires_at = expires_at - interval '60 s'")
     refused(await books_client.exchange(code), "invalid_grant")
     assert await counts(bank) == [0, 0]
 
@@ -190,9 +184,7 @@ async def test_a_refresh_can_narrow_scopes_and_never_widen_them(books_client, ba
     assert await counts(bank) == before
     narrow = (await books_client.refresh(tokens["refresh_token"], scope="openid")).json()
     assert narrow["scope"] == "openid"
-    assert (await books_client.refresh(tokens["refresh_token"])).json()[
-        "scope"
-    ] == "openid pockets.read"
+    assert (await books_client.refresh(tokens["refresh_token"])).json()["scope"] == "openid pockets.read"
 
 
 async def test_refreshing_ends_90_days_after_the_person_said_yes(books_client, bank):
@@ -218,8 +210,7 @@ async def test_a_client_that_is_not_registered_for_it_gets_no_refresh_token(rely
 
 
 @pytest.mark.parametrize(
-    "statement",
-    ["UPDATE membership SET status = 'DEACTIVATED'", "UPDATE person SET status = 'DEACTIVATED'"],
+    "statement", ["UPDATE membership SET status = 'DEACTIVATED'", "UPDATE person SET status = 'DEACTIVATED'"]
 )
 async def test_a_member_who_leaves_takes_his_tokens_along(books_client, bank, statement):
     tokens = await books_client.tokens()
@@ -235,9 +226,7 @@ async def test_a_revoked_grant_ends_codes_and_tokens(books_client, bank, oauth_u
     code = await books_client.code()
     (grant,) = await grants.list_grants(bank.pool, oauth_user.user_id)
     async with bank.pool.acquire() as conn:
-        assert await grants.revoke_grant(
-            conn, user_id=oauth_user.user_id, grant_id=grant.grant_id, now=wall_now()
-        )
+        assert await grants.revoke_grant(conn, user_id=oauth_user.user_id, grant_id=grant.grant_id, now=wall_now())
     assert not await books_client.is_good(tokens["access_token"])
     refused(await books_client.refresh(tokens["refresh_token"]), "invalid_grant")
     refused(await books_client.exchange(code), "invalid_grant")
@@ -250,9 +239,13 @@ async def test_a_revoked_grant_ends_codes_and_tokens(books_client, bank, oauth_u
 @pytest.fixture
 async def robot(relying, oauth_user):
     return await relying(
-        "robot", grant_types=("client_credentials",), redirect_uris=(), requires_nonce=False,
-        customer_id=oauth_user.customer_id, scopes=("pockets.read", "transfers.read"),
-    )  # fmt: skip
+        "robot",
+        grant_types=("client_credentials",),
+        redirect_uris=(),
+        requires_nonce=False,
+        customer_id=oauth_user.customer_id,
+        scopes=("pockets.read", "transfers.read"),
+    )
 
 
 async def test_a_service_user_gets_a_token_with_client_credentials(robot, bank, oauth_user):
@@ -261,9 +254,7 @@ async def test_a_service_user_gets_a_token_with_client_credentials(robot, bank, 
     assert set(tokens) == {"access_token", "token_type", "expires_in", "scope"}
     access = await access_tokens.find_access_token(bank.pool, tokens["access_token"], wall_now())
     assert access is not None
-    assert (access.customer_id, access.role, access.user_id) == (
-        oauth_user.customer_id, "SERVICE", None
-    )  # fmt: skip
+    assert (access.customer_id, access.role, access.user_id) == (oauth_user.customer_id, "SERVICE", None)
     assert access.scopes == {"pockets.read"}
 
 

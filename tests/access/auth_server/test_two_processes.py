@@ -38,20 +38,18 @@ async def test_one_process_knows_what_the_other_has_seen(server):
     oauth_user = await member(conn, await company(conn))
     await program(conn, "books", requires_nonce=False)
     token = await access_tokens.issue_access(
-        conn, client_id="books", customer_id=oauth_user.customer_id, user_id=oauth_user.user_id,
-        scopes=("openid", "profile"), now=wall_now(), jkt=SPA.thumbprint,
-    )  # fmt: skip
+        conn,
+        client_id="books",
+        customer_id=oauth_user.customer_id,
+        user_id=oauth_user.user_id,
+        scopes=("openid", "profile"),
+        now=wall_now(),
+        jkt=SPA.thumbprint,
+    )
     sent = proof("GET", served.issuer + "/api/v1/user", token=token)
     now = int(time.time())
-    claims = {
-        "iss": "books", "sub": "books", "aud": served.issuer, "iat": now, "exp": now + 60,
-        "jti": str(ids.new()),
-    }  # fmt: skip
-    form = {
-        "client_assertion_type": JWT_BEARER,
-        "client_assertion": raw_jwt(KEYS["ES256"], claims, {}),
-        "token": token,
-    }
+    claims = {"iss": "books", "sub": "books", "aud": served.issuer, "iat": now, "exp": now + 60, "jti": str(ids.new())}
+    form = {"client_assertion_type": JWT_BEARER, "client_assertion": raw_jwt(KEYS["ES256"], claims, {}), "token": token}
     async with served.client() as http:
         proven = {"authorization": f"DPoP {token}", "dpop": sent}
         proofs = await at_once(http, "GET", "/api/v1/user", headers=proven)

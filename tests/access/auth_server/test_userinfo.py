@@ -50,32 +50,37 @@ async def test_a_bound_token_is_worth_nothing_without_its_key(books_client, toke
 @pytest.mark.parametrize(
     "changed",
     [
-        {"ath": None}, {"ath": hash_of("another")}, {"htm": "POST"}, {"iat": 0},
-        {"htu": "https://evil.example" + USER}, {"header": {"typ": "JWT"}}, {"jti": None},
+        {"ath": None},
+        {"ath": hash_of("another")},
+        {"htm": "POST"},
+        {"iat": 0},
+        {"htu": "https://evil.example" + USER},
+        {"header": {"typ": "JWT"}},
+        {"jti": None},
     ],
-)  # fmt: skip
+)
 async def test_a_proof_that_does_not_hold_is_refused(books_client, token, changed):
     sent = proof("GET", ISSUER + USER, token=token, **changed)
-    refused(
-        await books_client.userinfo(token, dpop=sent), "invalid_dpop_proof", "invalid-dpop-proof"
-    )
+    refused(await books_client.userinfo(token, dpop=sent), "invalid_dpop_proof", "invalid-dpop-proof")
 
 
 async def test_a_proof_is_used_once(books_client, token):
     sent = proof("GET", ISSUER + USER, token=token)
     assert (await books_client.userinfo(token, dpop=sent)).status_code == 200
-    refused(
-        await books_client.userinfo(token, dpop=sent), "invalid_dpop_proof", "invalid-dpop-proof"
-    )
+    refused(await books_client.userinfo(token, dpop=sent), "invalid_dpop_proof", "invalid-dpop-proof")
 
 
 async def test_a_strict_client_is_given_a_nonce(relying):
     strict = await relying("strict")
     token = await access_tokens.issue_access(
-        strict.bank.pool, client_id="strict", customer_id=strict.person.customer_id,
-        user_id=strict.person.user_id, scopes=("openid",), now=wall_now(),
+        strict.bank.pool,
+        client_id="strict",
+        customer_id=strict.person.customer_id,
+        user_id=strict.person.user_id,
+        scopes=("openid",),
+        now=wall_now(),
         jkt=strict.proof_key.thumbprint,
-    )  # fmt: skip
+    )
     first = await strict.userinfo(token)
     refused(first, "use_dpop_nonce", "invalid-dpop-proof")
     sent = proof("GET", ISSUER + USER, token=token, nonce=first.headers["dpop-nonce"])
@@ -90,20 +95,15 @@ async def test_a_bearers_token_is_no_bound_one(ledger_client):
 async def test_a_missing_token_is_answered_like_a_wrong_one(books_client, token, bank):
     refused(await books_client.http.get(USER), None)
     refused(await books_client.userinfo("no token of ours"), "invalid_token")
-    refused(
-        await books_client.http.get(USER, headers={"authorization": "Basic YTpi"}), "invalid_token"
-    )
+    refused(await books_client.http.get(USER, headers={"authorization": "Basic YTpi"}), "invalid_token")
     await bank.pool.execute(
-        "UPDATE access_token SET issued_at = issued_at - interval '901 s', "
-        "expires_at = expires_at - interval '901 s'"
+        "UPDATE access_token SET issued_at = issued_at - interval '901 s', expires_at = expires_at - interval '901 s'"
     )
     refused(await books_client.userinfo(token), "invalid_token")
 
 
 @pytest.mark.parametrize("query", ["access_token={}", "a=b&access%5Ftoken={}"])
-async def test_a_token_in_the_address_is_refused_and_never_logged(
-    books_client, token, query, capfd
-):
+async def test_a_token_in_the_address_is_refused_and_never_logged(books_client, token, query, capfd):
     answer = await books_client.http.get(f"{USER}?{query.format(token)}")
     assert answer.status_code == 400
     sent = proof("GET", ISSUER + USER, token=token)

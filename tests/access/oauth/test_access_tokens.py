@@ -22,9 +22,13 @@ async def client(conn):
 
 async def issue(conn, client, anna, **changed):
     fields = {
-        "client_id": client.client_id, "user_id": anna.user_id, "customer_id": anna.customer_id,
-        "scopes": ("pockets.read",), "now": wall_now(), "jkt": SPA.thumbprint,
-    } | changed  # fmt: skip
+        "client_id": client.client_id,
+        "user_id": anna.user_id,
+        "customer_id": anna.customer_id,
+        "scopes": ("pockets.read",),
+        "now": wall_now(),
+        "jkt": SPA.thumbprint,
+    } | changed
     return await access_tokens.issue_access(conn, **fields)
 
 
@@ -36,9 +40,7 @@ async def test_a_token_stands_for_a_client_a_person_and_one_customer(conn, clien
 
     assert found is not None
     assert (found.client_id, found.user_id) == (client.client_id, anna.user_id)
-    assert (found.customer_id, found.role, found.member_id) == (
-        anna.customer_id, "MANAGER", anna.member_id
-    )  # fmt: skip
+    assert (found.customer_id, found.role, found.member_id) == (anna.customer_id, "MANAGER", anna.member_id)
     assert found.scopes == {"pockets.read"}
     assert found.jkt == SPA.thumbprint
     assert found.expires_at == now + timedelta(seconds=900)
@@ -68,9 +70,13 @@ async def test_a_token_ends_at_once_with_what_it_rests_on(conn, client, anna, st
 
 async def test_a_service_user_needs_no_person(conn, anna):
     robot = await program(
-        conn, "robot", grant_types=("client_credentials",), redirect_uris=(),
-        customer_id=anna.customer_id, scopes=("pockets.read",),
-    )  # fmt: skip
+        conn,
+        "robot",
+        grant_types=("client_credentials",),
+        redirect_uris=(),
+        customer_id=anna.customer_id,
+        scopes=("pockets.read",),
+    )
     token = await issue(conn, robot, anna, user_id=None)
     found = await access_tokens.find_access_token(conn, token, wall_now())
     assert found is not None

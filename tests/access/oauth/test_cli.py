@@ -14,10 +14,13 @@ from billfold.wiring.cli_context import Wiring
 def billfold(database_dsn, tmp_path, capsys):
     """Run a command on a founded bank; return (status, what was said)."""
     environment = {
-        "BILLFOLD_DATABASE_URL": database_dsn, "BILLFOLD_STATE_DIR": str(tmp_path),
-        "BILLFOLD_SEED": "a seed of programs", "BILLFOLD_LOG_LEVEL": "ERROR",
-        "PATH": os.environ["PATH"], "COLUMNS": "300",
-    }  # fmt: skip
+        "BILLFOLD_DATABASE_URL": database_dsn,
+        "BILLFOLD_STATE_DIR": str(tmp_path),
+        "BILLFOLD_SEED": "a seed of programs",
+        "BILLFOLD_LOG_LEVEL": "ERROR",
+        "PATH": os.environ["PATH"],
+        "COLUMNS": "300",
+    }
 
     def call(*words):
         status = run(Wiring(environment), arguments=words)
@@ -42,9 +45,19 @@ def pem(tmp_path):
 
 def create(billfold, pem, *more):
     return billfold(
-        "client", "create", "Books", "--client-id", "books", "--scope", "openid pockets.read",
-        "--redirect-uri", "https://books.example/callback", "--key", pem(), *more,
-    )  # fmt: skip
+        "client",
+        "create",
+        "Books",
+        "--client-id",
+        "books",
+        "--scope",
+        "openid pockets.read",
+        "--redirect-uri",
+        "https://books.example/callback",
+        "--key",
+        pem(),
+        *more,
+    )
 
 
 def test_an_oauth_client_is_registered_listed_rotated_and_revoked(billfold, pem):
@@ -61,9 +74,15 @@ def test_an_oauth_client_is_registered_listed_rotated_and_revoked(billfold, pem)
 
 def test_a_program_that_cannot_be_is_refused_with_every_mistake(billfold, pem):
     status, said = create(
-        billfold, pem, "--profile", "loose", "--scope", "everything",
-        "--post-logout-redirect-uri", "http://books.example/bye",
-    )  # fmt: skip
+        billfold,
+        pem,
+        "--profile",
+        "loose",
+        "--scope",
+        "everything",
+        "--post-logout-redirect-uri",
+        "http://books.example/bye",
+    )
     assert status == 1
     for place in ("profile", "scopes", "post_logout_redirect_uris"):
         assert place in said
@@ -83,6 +102,4 @@ def test_the_document_of_the_authorization_server_is_printed(capsysbinary):
     assert run(Wiring({}), arguments=["openapi", "auth"]) == 0
     document = json.loads(capsysbinary.readouterr().out)
     assert document["servers"] == [{"url": "https://auth.localhost:8443"}]
-    assert {"/api/oauth2/authorize", "/api/oauth2/token", "/api/oauth2/par"} <= set(
-        document["paths"]
-    )
+    assert {"/api/oauth2/authorize", "/api/oauth2/token", "/api/oauth2/par"} <= set(document["paths"])

@@ -11,14 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.support import oauth_clients as programs
-from tests.support.oauth_clients import (
-    KEYS,
-    SPA,
-    base64url,
-    hash_of,
-    new_key,
-    raw_jwt,
-)
+from tests.support.oauth_clients import KEYS, SPA, base64url, hash_of, new_key, raw_jwt
 
 from billfold.access.oauth import dpop
 from billfold.access.oauth.errors import OAuthError
@@ -41,9 +34,12 @@ def proof(method, url, **changed):
 
 def check(sent, **changed):
     fields: dict[str, Any] = {
-        "method": "GET", "url": URL, "now": datetime.fromtimestamp(NOW, UTC),
-        "nonces": NONCES, "token": None,
-    } | changed  # fmt: skip
+        "method": "GET",
+        "url": URL,
+        "now": datetime.fromtimestamp(NOW, UTC),
+        "nonces": NONCES,
+        "token": None,
+    } | changed
     return dpop.verify_proof(sent, **fields)
 
 
@@ -71,27 +67,49 @@ def test_ed25519_goes_by_both_its_names():
 
 def test_a_thumbprint_is_that_of_rfc_7638():
     jwk = {
-        "kty": "RSA", "e": "AQAB", "alg": "RS256", "kid": "2011-04-29",
+        "kty": "RSA",
+        "e": "AQAB",
+        "alg": "RS256",
+        "kid": "2011-04-29",
         "n": "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1"
         "L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4"
         "QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbO"
         "pbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csF"
         "Cur-kEgU8awapJzKnqDKgw",
-    }  # fmt: skip
+    }
     assert from_jwk(jwk).thumbprint == "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"iat": NOW - 3600}, {"iat": NOW - 30}, {"iat": NOW + 30}, {"iat": NOW + 3600},
-        {"iat": True}, {"iat": str(NOW)}, {"iat": None}, {"iat": 1e300}, {"iat": [NOW]},
-        {"htm": "POST"}, {"htm": "get"}, {"htm": None}, {"htm": ["GET"]},
-        {"htu": None}, {"htu": 7}, {"htu": "/api/v2/pockets/"}, {"htu": ""},
-        {"jti": None}, {"jti": ""}, {"jti": 7}, {"jti": "x" * 256},
-        {"exp": NOW - 60}, {"nbf": NOW + 60}, {"exp": "soon"}, {"nbf": True},
+        {"iat": NOW - 3600},
+        {"iat": NOW - 30},
+        {"iat": NOW + 30},
+        {"iat": NOW + 3600},
+        {"iat": True},
+        {"iat": str(NOW)},
+        {"iat": None},
+        {"iat": 1e300},
+        {"iat": [NOW]},
+        {"htm": "POST"},
+        {"htm": "get"},
+        {"htm": None},
+        {"htm": ["GET"]},
+        {"htu": None},
+        {"htu": 7},
+        {"htu": "/api/v2/pockets/"},
+        {"htu": ""},
+        {"jti": None},
+        {"jti": ""},
+        {"jti": 7},
+        {"jti": "x" * 256},
+        {"exp": NOW - 60},
+        {"nbf": NOW + 60},
+        {"exp": "soon"},
+        {"nbf": True},
     ],
-)  # fmt: skip
+)
 def test_a_claim_that_is_wrong_or_missing_is_refused(changed):
     wrong(proof("GET", URL, **changed))
 
@@ -147,15 +165,30 @@ def test_a_token_needs_its_hash_in_the_proof(ath):
 @pytest.mark.parametrize(
     "header",
     [
-        {"typ": "JWT"}, {"typ": None}, {"typ": "DPOP+JWT"}, {"alg": "none"}, {"alg": "HS256"},
-        {"alg": "RS256"}, {"alg": "ES384"}, {"alg": None}, {"jwk": None}, {"jwk": "key"},
-        {"jwk": {}}, {"jwk": {"kty": "oct", "k": "c2VjcmV0"}}, {"crit": ["exp"]},
-        {"crit": []}, {"b64": False}, {"jwk": new_key().jwk},
-        {"jwk": {**SPA.jwk, "d": "AAAA"}}, {"jwk": {**SPA.jwk, "crv": "P-384"}},
-        {"jwk": {**SPA.jwk, "x": SPA.jwk["x"] + "="}}, {"jwk": {**SPA.jwk, "x": "AA"}},
-        {"jwk": {**SPA.jwk, "y": SPA.jwk["x"]}}, {"jwk": {**SPA.jwk, "kty": ["EC"]}},
+        {"typ": "JWT"},
+        {"typ": None},
+        {"typ": "DPOP+JWT"},
+        {"alg": "none"},
+        {"alg": "HS256"},
+        {"alg": "RS256"},
+        {"alg": "ES384"},
+        {"alg": None},
+        {"jwk": None},
+        {"jwk": "key"},
+        {"jwk": {}},
+        {"jwk": {"kty": "oct", "k": "c2VjcmV0"}},
+        {"crit": ["exp"]},
+        {"crit": []},
+        {"b64": False},
+        {"jwk": new_key().jwk},
+        {"jwk": {**SPA.jwk, "d": "AAAA"}},
+        {"jwk": {**SPA.jwk, "crv": "P-384"}},
+        {"jwk": {**SPA.jwk, "x": SPA.jwk["x"] + "="}},
+        {"jwk": {**SPA.jwk, "x": "AA"}},
+        {"jwk": {**SPA.jwk, "y": SPA.jwk["x"]}},
+        {"jwk": {**SPA.jwk, "kty": ["EC"]}},
     ],
-)  # fmt: skip
+)
 def test_a_header_that_is_not_as_it_should_be_is_refused(header):
     wrong(proof("GET", URL, header=header))
 
@@ -175,20 +208,13 @@ def test_a_weak_key_is_refused():
 
 def test_another_curve_is_refused():
     other = ec.generate_private_key(ec.SECP384R1()).public_key().public_numbers()
-    jwk = {
-        "kty": "EC", "crv": "P-384",
-        "x": base64url(other.x.to_bytes(48)), "y": base64url(other.y.to_bytes(48)),
-    }  # fmt: skip
+    jwk = {"kty": "EC", "crv": "P-384", "x": base64url(other.x.to_bytes(48)), "y": base64url(other.y.to_bytes(48))}
     wrong(proof("GET", URL, header={"jwk": jwk, "alg": "ES384"}))
 
 
 @pytest.mark.parametrize(
-    "sent",
-    [
-        None, "", "a.b.c", "....", "é", "x" * 9000, "e30.e30.", "e30.W10.AAAA",
-        "[" * 4000 + ".e30.AAAA",
-    ],
-)  # fmt: skip
+    "sent", [None, "", "a.b.c", "....", "é", "x" * 9000, "e30.e30.", "e30.W10.AAAA", "[" * 4000 + ".e30.AAAA"]
+)
 def test_what_is_no_proof_is_refused(sent):
     wrong(sent)
 
@@ -241,9 +267,7 @@ async def test_a_proof_is_used_once_by_all_together(database_dsn):
     one, other = [await create_pool(database_dsn, max_size=4) for _ in range(2)]
     until, jti = wall_now() + timedelta(seconds=20), str(ids.new())
 
-    used = await asyncio.gather(
-        *(dpop.consume_proof(pool, SPA.thumbprint, jti, until) for pool in (one, other) * 10)
-    )
+    used = await asyncio.gather(*(dpop.consume_proof(pool, SPA.thumbprint, jti, until) for pool in (one, other) * 10))
 
     assert sorted(used) == [False] * 19 + [True]
     assert await dpop.consume_proof(one, new_key().thumbprint, jti, until)

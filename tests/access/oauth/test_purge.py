@@ -15,9 +15,13 @@ async def test_what_has_expired_is_removed_and_nothing_else(conn):
     await program(conn)
     for ago in (0, 901):
         await access_tokens.issue_access(
-            conn, client_id="books", customer_id=anna.customer_id, user_id=anna.user_id,
-            scopes=("openid",), now=now - timedelta(seconds=ago),
-        )  # fmt: skip
+            conn,
+            client_id="books",
+            customer_id=anna.customer_id,
+            user_id=anna.user_id,
+            scopes=("openid",),
+            now=now - timedelta(seconds=ago),
+        )
         until = now + timedelta(seconds=20 - ago)
         assert await dpop.consume_proof(conn, SPA.thumbprint, f"jti {ago}", until)
 

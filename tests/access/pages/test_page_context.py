@@ -10,9 +10,7 @@ SIGN_IN = "/sign-in"
 
 def routes(pages_app, method):
     return sorted(
-        route.path
-        for route in pages_app.router.routes
-        if isinstance(route, HTTPRoute) and method in route.methods
+        route.path for route in pages_app.router.routes if isinstance(route, HTTPRoute) and method in route.methods
     )
 
 
@@ -74,11 +72,20 @@ async def test_a_form_is_taken_only_from_our_own_pages(browser, headers, status)
 @pytest.mark.parametrize(
     "to",
     [
-        "//evil.example", "\\\\evil.example", "/\\evil.example", "https:evil.example",
-        "https://evil.example/", "/%09/evil.example", "javascript:alert(1)", "/a//evil.example",
-        "account", "/account\r\nx: y", "/./@evil.example", "/account#x",
+        "//evil.example",
+        "\\\\evil.example",
+        "/\\evil.example",
+        "https:evil.example",
+        "https://evil.example/",
+        "/%09/evil.example",
+        "javascript:alert(1)",
+        "/a//evil.example",
+        "account",
+        "/account\r\nx: y",
+        "/./@evil.example",
+        "/account#x",
     ],
-)  # fmt: skip
+)
 async def test_no_page_leads_away(anna, browser, to):
     page = await browser.http.get(SIGN_IN, params={"next": to})
     assert page.status_code == 400
@@ -140,9 +147,7 @@ async def test_a_form_is_refused_when_a_field_comes_twice(browser):
     await browser.go(SIGN_IN)
     body = f"csrf={browser.csrf}&email=a%40b.example&email=c%40d.example&password=x"
     answer = await browser.http.post(
-        SIGN_IN,
-        content=body,
-        headers={"origin": ORIGIN, "content-type": "application/x-www-form-urlencoded"},
+        SIGN_IN, content=body, headers={"origin": ORIGIN, "content-type": "application/x-www-form-urlencoded"}
     )
     assert answer.status_code == 400
 

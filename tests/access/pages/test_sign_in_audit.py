@@ -25,26 +25,16 @@ async def test_a_sign_in_is_in_the_log_of_every_team_of_the_person(bank, anna, b
     other = await company(bank.pool)
     left = await company(bank.pool)
     for customer_id in (other, left):
-        await user_members.add_member(
-            bank.pool, customer_id, anna.user_id, role="VIEWER", now=anna.clock.now
-        )
+        await user_members.add_member(bank.pool, customer_id, anna.user_id, role="VIEWER", now=anna.clock.now)
     await user_members.deactivate_member(bank.pool, left, anna.user_id, now=anna.clock.now)
     await anna.sign_in(browser)
     for customer_id in (anna.customer_id, other):
-        assert await log_of(bank, customer_id) == [
-            ("user.login", "SUCCESS", {"proved": ["pwd", "otp"]})
-        ]
+        assert await log_of(bank, customer_id) == [("user.login", "SUCCESS", {"proved": ["pwd", "otp"]})]
     assert await log_of(bank, left) == []
     wanted = EntryFilter(customer_id=other)
     (row,) = await audit_store.list_entries(bank.pool, wanted, limit=9)
-    assert (row.actor, row.actor_name, row.resource_id) == (
-        "MEMBER",
-        "Anna Lind",
-        str(anna.user_id),
-    )
-    assert row.member_id == await bank.pool.fetchval(
-        "SELECT member_id FROM membership WHERE customer_id = $1", other
-    )
+    assert (row.actor, row.actor_name, row.resource_id) == ("MEMBER", "Anna Lind", str(anna.user_id))
+    assert row.member_id == await bank.pool.fetchval("SELECT member_id FROM membership WHERE customer_id = $1", other)
     assert row.ip_address
 
 
@@ -63,15 +53,9 @@ async def test_a_failed_sign_in_is_recorded_and_the_password_is_not(bank, anna, 
 
 async def test_a_lock_alerts_the_administrators(bank, anna, browser, pages_clock, emails):
     boss = await user_members.create_user(
-        bank.pool,
-        email="boss@northwind.example",
-        first_name="Bo",
-        last_name="Berg",
-        now=pages_clock.now,
+        bank.pool, email="boss@northwind.example", first_name="Bo", last_name="Berg", now=pages_clock.now
     )
-    await user_members.add_member(
-        bank.pool, anna.customer_id, boss, role="ADMIN", now=pages_clock.now
-    )
+    await user_members.add_member(bank.pool, anna.customer_id, boss, role="ADMIN", now=pages_clock.now)
     for _ in range(5):
         pages_clock.forward(minutes=1)
         await browser.go("/sign-in")
@@ -82,8 +66,9 @@ async def test_a_lock_alerts_the_administrators(bank, anna, browser, pages_clock
     assert "Five tries to sign in as Anna Lind failed" in description
     # Anna gets her own letter, the other administrator the alert.
     assert sorted(subject for subject, _ in await emails()) == [
-        "Security of Anna Lind's account", "Sign-in is paused for 15 minutes",
-    ]  # fmt: skip
+        "Security of Anna Lind's account",
+        "Sign-in is paused for 15 minutes",
+    ]
 
 
 async def test_a_new_password_is_recorded_and_alerted(bank, anna, browser):

@@ -16,18 +16,23 @@ VAULT = Vault(bytes(32))
 
 async def made(conn, slug="acme"):
     return await credentials.create_partner(
-        conn, VAULT, slug=slug, name="Acme", own_customer_id=ids.new(), rate_per_minute=300,
-        money_per_minute=60, now=wall_now(), features=["wires", "cards", "wires"],
-    )  # fmt: skip
+        conn,
+        VAULT,
+        slug=slug,
+        name="Acme",
+        own_customer_id=ids.new(),
+        rate_per_minute=300,
+        money_per_minute=60,
+        now=wall_now(),
+        features=["wires", "cards", "wires"],
+    )
 
 
 async def token_of(conn, partner, name="acme-app"):
     user = await credentials.create_partner_user(
         conn, partner.partner_id, username=name, password="a long password", now=wall_now()
     )
-    token, _ = await credentials.issue_token(
-        conn, partner_id=partner.partner_id, user_id=user, now=wall_now()
-    )
+    token, _ = await credentials.issue_token(conn, partner_id=partner.partner_id, user_id=user, now=wall_now())
     return crypto.hash_token(token)
 
 
@@ -74,8 +79,9 @@ async def test_a_sealed_secret_opens_only_where_it_belongs(conn):
     await conn.execute(
         "UPDATE partner_secret s SET sealed = o.sealed FROM partner_secret o "
         "WHERE s.partner_id = $1 AND o.partner_id = $2",
-        partner.partner_id, other.partner_id,
-    )  # fmt: skip
+        partner.partner_id,
+        other.partner_id,
+    )
     with pytest.raises(InvariantError):
         await partner_store.find_credential(conn, VAULT, await token_of(conn, partner), wall_now())
 
@@ -122,9 +128,7 @@ async def test_a_new_password_ends_what_the_old_one_opened(conn):
     assert (user.failures, user.locked_until) == (0, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "password"), [("", "long enough"), ("a", "short"), ("a\n", "b" * 20)]
-)
+@pytest.mark.parametrize(("name", "password"), [("", "long enough"), ("a", "short"), ("a\n", "b" * 20)])
 async def test_a_user_needs_a_name_and_a_password(conn, name, password):
     partner = await made(conn)
     with pytest.raises(InvalidInput):

@@ -6,14 +6,8 @@ import time
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from tests.support.partner_client import PartnerClient, close_app, new_partner
-from tests.support.whole_bank import bank
 
 from billfold.access.partners import credentials, login
 from billfold.access.partners import jwt_login as token
@@ -22,7 +16,6 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, Refused
 
-__all__ = ["bank"]
 RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 KEYS = {
     "ES256": ec.generate_private_key(ec.SECP256R1()),
@@ -53,19 +46,22 @@ async def client(bank):
 async def key_ids(client, bank):
     return {
         algorithm: await credentials.register_partner_key(
-            bank.pool, client.partner.user_id, algorithm=algorithm, public_pem=pem_of(key),
-            now=wall_now(),
+            bank.pool, client.partner.user_id, algorithm=algorithm, public_pem=pem_of(key), now=wall_now()
         )
         for algorithm, key in KEYS.items()
-    }  # fmt: skip
+    }
 
 
 def claims(**changed):
     now = int(time.time())
     full = {
-        "iss": "acme-app", "sub": "acme-app", "aud": "https://acme.localhost/token/",
-        "iat": now, "exp": now + 60, "jti": str(ids.new()),
-    } | changed  # fmt: skip
+        "iss": "acme-app",
+        "sub": "acme-app",
+        "aud": "https://acme.localhost/token/",
+        "iat": now,
+        "exp": now + 60,
+        "jti": str(ids.new()),
+    } | changed
     return {name: value for name, value in full.items() if value is not None}
 
 
@@ -90,8 +86,7 @@ async def test_an_assertion_is_exchanged_for_a_bearer_token(client, key_ids, alg
 
 
 @pytest.mark.parametrize(
-    "aud",
-    ["https://acme.localhost/token", "https://acme.localhost", ["x", "https://acme.localhost"]],
+    "aud", ["https://acme.localhost/token", "https://acme.localhost", ["x", "https://acme.localhost"]]
 )
 async def test_the_issuer_and_both_spellings_are_an_audience(client, key_ids, aud):
     assert (await exchange(client, signed(key_ids["ES256"], aud=aud))).status_code == 200
@@ -100,20 +95,29 @@ async def test_the_issuer_and_both_spellings_are_an_audience(client, key_ids, au
 @pytest.mark.parametrize(
     "changed",
     [
-        {"iss": "someone"}, {"sub": "someone"}, {"iss": None}, {"sub": None}, {"aud": None},
-        {"aud": "https://other.localhost/token/"}, {"jti": None}, {"jti": ""}, {"jti": "x" * 256},
+        {"iss": "someone"},
+        {"sub": "someone"},
+        {"iss": None},
+        {"sub": None},
+        {"aud": None},
+        {"aud": "https://other.localhost/token/"},
+        {"jti": None},
+        {"jti": ""},
+        {"jti": "x" * 256},
         {"jti": "a\0b"},
-        {"exp": None}, {"iat": None}, {"exp": "soon"}, {"exp": 1e30}, {"nbf": 99_999_999_999},
+        {"exp": None},
+        {"iat": None},
+        {"exp": "soon"},
+        {"exp": 1e30},
+        {"nbf": 99_999_999_999},
     ],
-)  # fmt: skip
+)
 async def test_an_assertion_with_a_wrong_claim_is_an_invalid_grant(client, key_ids, changed):
     answer = await exchange(client, signed(key_ids["ES256"], **changed))
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
-@pytest.mark.parametrize(
-    "seconds_from_now", [{"exp": 3600}, {"iat": -360, "exp": -300}, {"iat": 360, "exp": 400}]
-)
+@pytest.mark.parametrize("seconds_from_now", [{"exp": 3600}, {"iat": -360, "exp": -300}, {"iat": 360, "exp": 400}])
 async def test_an_assertion_of_another_time_is_an_invalid_grant(client, key_ids, seconds_from_now):
     # The tests are collected minutes before this one runs.
     now = int(time.time())
@@ -150,7 +154,7 @@ async def test_only_the_registered_algorithm_signs(client, key_ids):
         signed("no-such-key"),
         jwt.encode(claims(), private_pem(KEYS["ES256"]), algorithm="ES256"),
         "not.a.jwt",
-    ]  # fmt: skip
+    ]
     for assertion in wrong:
         answer = await exchange(client, assertion)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant"), assertion
@@ -186,16 +190,18 @@ async def test_the_form_is_read_strictly(client, key_ids):
 
 
 async def test_a_key_must_fit_its_algorithm(client, bank, key_ids):
-    for algorithm, key in (("ES256", RSA), ("EdDSA", KEYS["ES256"]), ("HS256", RSA),
-                           ("ES256", ec.generate_private_key(ec.SECP384R1())),
-                           ("RS256", KEYS["EdDSA"])):  # fmt: skip
+    for algorithm, key in (
+        ("ES256", RSA),
+        ("EdDSA", KEYS["ES256"]),
+        ("HS256", RSA),
+        ("ES256", ec.generate_private_key(ec.SECP384R1())),
+        ("RS256", KEYS["EdDSA"]),
+    ):
         with pytest.raises(InvalidInput):
             await credentials.register_partner_key(
-                bank.pool, client.partner.user_id, algorithm=algorithm, public_pem=pem_of(key),
-                now=wall_now(),
-            )  # fmt: skip
+                bank.pool, client.partner.user_id, algorithm=algorithm, public_pem=pem_of(key), now=wall_now()
+            )
     with pytest.raises(Refused):
         await credentials.register_partner_key(
-            bank.pool, client.partner.user_id, algorithm="ES256", now=wall_now(),
-            public_pem=pem_of(KEYS["ES256"]),
-        )  # fmt: skip
+            bank.pool, client.partner.user_id, algorithm="ES256", now=wall_now(), public_pem=pem_of(KEYS["ES256"])
+        )

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 import pytest
 from tests.support.partner_client import PASSWORD, PartnerClient, close_app, new_partner
-from tests.support.whole_bank import bank
 
 from billfold.access.partners import jwt_login as token
 from billfold.access.partners import login
@@ -14,7 +13,6 @@ from billfold.http.limits import ip_rate_limit as addresses
 from billfold.http.partner_api.app import create_partner_app
 from billfold.platform.clock import wall_now
 
-__all__ = ["bank"]
 LOGIN = "/api/v1/login/"
 
 
@@ -88,10 +86,14 @@ async def test_a_user_cannot_log_in_on_the_host_of_another_partner(app, bank, cl
 @pytest.mark.parametrize(
     "body",
     [
-        {}, {"username": "a"}, {"username": "", "password": "a"}, {"username": 1, "password": "a"},
-        {"username": "a", "password": "b" * 129}, {"username": "a", "password": "b", "x": 1},
+        {},
+        {"username": "a"},
+        {"username": "", "password": "a"},
+        {"username": 1, "password": "a"},
+        {"username": "a", "password": "b" * 129},
+        {"username": "a", "password": "b", "x": 1},
     ],
-)  # fmt: skip
+)
 async def test_a_login_of_another_shape_is_invalid(client, body):
     answer = await client.http.post(LOGIN, json=body)
     assert answer.status_code == 422

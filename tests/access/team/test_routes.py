@@ -47,32 +47,45 @@ async def keep_refresh_token(bank, team):
     customer_id, grant_id, now = UUID(team.customer), ids.new(), wall_now()
     await bank.pool.execute(
         "INSERT INTO oauth_grant VALUES ($1, 'books', $2, $3, '{profile}', $4, $4)",
-        grant_id, team.user_id, customer_id, now,
-    )  # fmt: skip
+        grant_id,
+        team.user_id,
+        customer_id,
+        now,
+    )
     await bank.pool.execute(
-        "INSERT INTO refresh_token VALUES ('x', 'books', $1, $2, $3, $4, '{profile}', NULL, $5, "
-        "$4, $5, $6)",
-        team.user_id, customer_id, grant_id, ids.new(), now, now + timedelta(days=90),
-    )  # fmt: skip
+        "INSERT INTO refresh_token VALUES ('x', 'books', $1, $2, $3, $4, '{profile}', NULL, $5, $4, $5, $6)",
+        team.user_id,
+        customer_id,
+        grant_id,
+        ids.new(),
+        now,
+        now + timedelta(days=90),
+    )
 
 
 async def test_an_invited_person_is_pending_and_gets_an_email(customer_desk):
     made = await invited(customer_desk, phone_number="+1 (202) 555-0123")
     assert made | {"member_id": 0, "time_created": 0, "invite_expires_at": 0, "permissions": 0} == {
-        "member_id": 0, "first_name": "Ben", "last_name": "Ode", "email": BEN["email"],
-        "phone_number": "+12025550123", "role": "MANAGER", "status": "PENDING", "permissions": 0,
-        "is_service_user": False, "time_created": 0, "invite_expires_at": 0,
+        "member_id": 0,
+        "first_name": "Ben",
+        "last_name": "Ode",
+        "email": BEN["email"],
+        "phone_number": "+12025550123",
+        "role": "MANAGER",
+        "status": "PENDING",
+        "permissions": 0,
+        "is_service_user": False,
+        "time_created": 0,
+        "invite_expires_at": 0,
         "object_type": "TeamMember",
-    }  # fmt: skip
+    }
     assert {"pockets.write", "transfers.approve"} <= set(made["permissions"])
     assert await customer_desk.get(f"{PATH}{made['member_id']}/") == made
     assert (await groups(customer_desk))["PENDING"] == [BEN["email"]]
     assert len(await link_in(customer_desk.bank)) == 1
 
 
-async def test_an_invitation_expires_after_seven_days_of_the_banks_clock(
-    customer_desk, customer_world
-):
+async def test_an_invitation_expires_after_seven_days_of_the_banks_clock(customer_desk, customer_world):
     made = await invited(customer_desk)
     await customer_world.later(days=7, seconds=-1)
     assert (await groups(customer_desk))["PENDING"] == [BEN["email"]]
@@ -85,16 +98,17 @@ async def test_an_invitation_expires_after_seven_days_of_the_banks_clock(
     renewed = await invited(customer_desk, role="VIEWER")
     assert renewed["member_id"] != made["member_id"]
     assert await groups(customer_desk) | {"ACTIVE": []} == {
-        "ACTIVE": [], "PENDING": [BEN["email"]], "DEACTIVATED": [], "EXPIRED": [],
-    }  # fmt: skip
+        "ACTIVE": [],
+        "PENDING": [BEN["email"]],
+        "DEACTIVATED": [],
+        "EXPIRED": [],
+    }
 
 
 async def test_nobody_is_invited_twice_and_no_member_at_all(customer_desk, customer_desks):
     made = await invited(customer_desk)
     taken = {"status": 409, "code": "member-already-invited"}
-    await customer_desk.refused(
-        "POST", f"{PATH}invite/", BEN | {"email": "BEN@Northwind.example"}, **taken
-    )
+    await customer_desk.refused("POST", f"{PATH}invite/", BEN | {"email": "BEN@Northwind.example"}, **taken)
     user = await customer_desk.get("/api/v1/user/")
     await customer_desk.refused("POST", f"{PATH}invite/", BEN | {"email": user["email"]}, **taken)
     other = await customer_desks(customer_desk.team.customer, role="VIEWER")
@@ -127,28 +141,23 @@ MISTAKES = [
     ({"phone_number": "2025550123"}, ["phone_number"]),
     ({"phone_number": "+1202555"}, ["phone_number"]),
     ({"phone_number": "+12025550123 ext 5"}, ["phone_number"]),
-    ({"first_name": " ", "last_name": "x" * 51, "email": ""},
-     ["first_name", "last_name", "email"]),
+    ({"first_name": " ", "last_name": "x" * 51, "email": ""}, ["first_name", "last_name", "email"]),
     ({"role": "SERVICE"}, ["role"]),
     ({"role": "OWNER"}, ["role"]),
     ({"customer_id": "x"}, ["customer_id"]),
-]  # fmt: skip
+]
 
 
 async def test_an_invitation_is_refused_with_each_mistake(customer_desk):
     missing = [({name: None}, [name]) for name in ("first_name", "last_name", "email", "role")]
     for changed, wrong in MISTAKES + missing:
         body = {name: value for name, value in (BEN | changed).items() if value is not None}
-        told = (await customer_desk.ask("POST", f"{PATH}invite/", body, status=422)).json()[
-            "detail"
-        ]
+        told = (await customer_desk.ask("POST", f"{PATH}invite/", body, status=422)).json()["detail"]
         assert [each["loc"] for each in told] == [["body", each] for each in wrong]
     assert (await groups(customer_desk))["PENDING"] == []
 
 
-async def test_an_invitation_is_sent_again_or_taken_back_until_it_is_accepted(
-    customer_desk, customer_desks
-):
+async def test_an_invitation_is_sent_again_or_taken_back_until_it_is_accepted(customer_desk, customer_desks):
     made = await invited(customer_desk)
     path = f"{PATH}{made['member_id']}/invite/"
     await customer_desk.ask("POST", path, status=200)
@@ -163,14 +172,9 @@ async def test_an_invitation_is_sent_again_or_taken_back_until_it_is_accepted(
         await customer_desk.refused(method, path, status=409, code="invite-not-pending")
 
 
-async def test_a_new_role_holds_from_the_next_request_of_a_live_token(
-    customer_desk, customer_desks
-):
+async def test_a_new_role_holds_from_the_next_request_of_a_live_token(customer_desk, customer_desks):
     other = await customer_desks(customer_desk.team.customer, role="VIEWER")
-    path, pocket = (
-        f"{PATH}{await own_id(other)}/",
-        {"pocket_name": "x", "deposit_strategy_id": "UST-4W"},
-    )
+    path, pocket = (f"{PATH}{await own_id(other)}/", {"pocket_name": "x", "deposit_strategy_id": "UST-4W"})
     await other.refused("POST", "/api/v2/pockets/", pocket, status=403, code="forbidden")
     changed = (await customer_desk.ask("PUT", path, {"role": "MANAGER"}, status=200)).json()
     assert changed["role"] == "MANAGER"
@@ -179,9 +183,7 @@ async def test_a_new_role_holds_from_the_next_request_of_a_live_token(
     await other.refused("POST", "/api/v2/pockets/", pocket, status=403, code="forbidden")
 
 
-async def test_nobody_but_an_administrator_changes_the_team_or_himself(
-    customer_desk, customer_desks
-):
+async def test_nobody_but_an_administrator_changes_the_team_or_himself(customer_desk, customer_desks):
     other = await customer_desks(customer_desk.team.customer, role="MANAGER")
     mine, boss = await own_id(other), await own_id(customer_desk)
     pending = (await invited(customer_desk))["member_id"]
@@ -202,26 +204,23 @@ async def test_only_who_changes_the_team_sees_how_to_call_the_others(customer_de
     other = await customer_desks(customer_desk.team.customer, role="MANAGER")
     mine, boss = await own_id(other), await own_id(customer_desk)
     told = (await other.get(PATH))["groups"][0]["members"]
-    assert {each["member_id"]: each["phone_number"] for each in told} == {
-        mine: "+12025550123", boss: None,
-    }  # fmt: skip
+    assert {each["member_id"]: each["phone_number"] for each in told} == {mine: "+12025550123", boss: None}
     assert (await other.get(f"{PATH}{boss}/"))["phone_number"] is None
     assert (await customer_desk.get(f"{PATH}{mine}/"))["phone_number"] == "+12025550123"
 
 
-async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away(
-    customer_desk, customer_desks
-):
-    bank, other = (
-        customer_desk.bank,
-        await customer_desks(customer_desk.team.customer, role="MANAGER"),
-    )
+async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away(customer_desk, customer_desks):
+    bank, other = (customer_desk.bank, await customer_desks(customer_desk.team.customer, role="MANAGER"))
     path = f"{PATH}{await own_id(other)}/"
     await keep_refresh_token(bank, other.team)
     session = await sessions.open_session(
-        bank.pool, other.team.user_id, auth_methods=("pwd", "otp"), complete=True,
-        client_info=ClientInfo(address="203.0.113.7", device="a browser"), now=wall_now(),
-    )  # fmt: skip
+        bank.pool,
+        other.team.user_id,
+        auth_methods=("pwd", "otp"),
+        complete=True,
+        client_info=ClientInfo(address="203.0.113.7", device="a browser"),
+        now=wall_now(),
+    )
     elsewhere = await customer_desks(role="VIEWER")
     async with bank.pool.acquire() as conn:
         await member(conn, UUID(elsewhere.team.customer), user_id=other.team.user_id)
@@ -250,17 +249,13 @@ async def test_the_last_administrator_stays(customer_desk, customer_desks):
     await customer_desk.refused("DELETE", path, **last)
     await customer_desk.refused("PUT", path, {"role": "MANAGER"}, **last)
     await customer_desk.refused("PUT", path, {"status": "DEACTIVATED"}, **last)
-    assert (await customer_desk.ask("PUT", path, {"role": "ADMIN"}, status=200)).json()[
-        "role"
-    ] == "ADMIN"
+    assert (await customer_desk.ask("PUT", path, {"role": "ADMIN"}, status=200)).json()["role"] == "ADMIN"
     second = await customer_desks(customer_desk.team.customer)
     await customer_desk.ask("DELETE", path, status=200)
     await second.refused("DELETE", f"{PATH}{await own_id(second)}/", **last)
 
 
-async def test_two_administrators_who_remove_each_other_at_once_leave_one(
-    customer_desk, customer_desks
-):
+async def test_two_administrators_who_remove_each_other_at_once_leave_one(customer_desk, customer_desks):
     for n, change in enumerate(({"role": "VIEWER"}, {"status": "DEACTIVATED"}) * 3):
         one, two = await customer_desks(), None
         two = await customer_desks(one.team.customer)
@@ -269,8 +264,7 @@ async def test_two_administrators_who_remove_each_other_at_once_leave_one(
             *(each.send("PUT", path, change) for each, path in zip((one, two), paths, strict=True))
         )
         left = await one.bank.pool.fetchval(
-            "SELECT count(*) FROM membership WHERE customer_id = $1 AND role = 'ADMIN' "
-            "AND status = 'ACTIVE'",
+            "SELECT count(*) FROM membership WHERE customer_id = $1 AND role = 'ADMIN' AND status = 'ACTIVE'",
             UUID(one.team.customer),
         )
         assert left == 1, n
@@ -280,9 +274,7 @@ async def test_two_administrators_who_remove_each_other_at_once_leave_one(
 async def test_an_invitation_has_a_role_to_change_and_no_status(customer_desk):
     made = await invited(customer_desk)
     path = f"{PATH}{made['member_id']}/"
-    assert (await customer_desk.ask("PUT", path, {"role": "VIEWER"}, status=200)).json()[
-        "role"
-    ] == "VIEWER"
+    assert (await customer_desk.ask("PUT", path, {"role": "VIEWER"}, status=200)).json()["role"] == "VIEWER"
     for status in ("ACTIVE", "DEACTIVATED"):
         body = {"status": status}
         await customer_desk.refused("PUT", path, body, status=409, code="member-not-active")
@@ -295,25 +287,18 @@ async def test_whom_the_operator_shut_out_no_team_lets_in(customer_desk, custome
     async with customer_desk.bank.pool.acquire() as conn:
         await user_members.deactivate_user(conn, other.team.user_id)
     assert (await customer_desk.get(path))["status"] == "DEACTIVATED"
-    await customer_desk.refused(
-        "PUT", path, {"status": "ACTIVE"}, status=409, code="member-shut-out"
-    )
+    await customer_desk.refused("PUT", path, {"status": "ACTIVE"}, status=409, code="member-shut-out")
 
 
 async def test_a_change_is_refused_when_it_says_nothing_that_can_be(customer_desk):
     path = f"{PATH}{await own_id(customer_desk)}/"
-    for body in (
-        {}, {"role": None}, {"role": "SERVICE"}, {"status": "PENDING"},
-        {"role": "VIEWER", "email": "x"},
-    ):  # fmt: skip
+    for body in ({}, {"role": None}, {"role": "SERVICE"}, {"status": "PENDING"}, {"role": "VIEWER", "email": "x"}):
         await customer_desk.ask("PUT", path, body, status=422)
     for wrong in ("x/", "x/invite/"):
         await customer_desk.invalid("DELETE", PATH + wrong, loc="path.member_id")
 
 
-async def test_every_change_is_logged_and_notifies_the_administrators(
-    customer_desk, customer_desks
-):
+async def test_every_change_is_logged_and_notifies_the_administrators(customer_desk, customer_desks):
     other = await customer_desks(customer_desk.team.customer, role="VIEWER")
     path, own = f"{PATH}{await own_id(other)}/", await own_id(customer_desk)
     made = await invited(customer_desk)

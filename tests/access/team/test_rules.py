@@ -10,16 +10,17 @@ from billfold.access.users.rules import PERMISSIONS
 from billfold.platform.errors import InvalidInput, Refused
 
 BEN: dict[str, Any] = {
-    "first_name": " Ben ", "last_name": "Ode", "email": " Ben@Northwind.Example",
-    "phone_number": "+1 202-555-0123", "role": "VIEWER",
-}  # fmt: skip
+    "first_name": " Ben ",
+    "last_name": "Ode",
+    "email": " Ben@Northwind.Example",
+    "phone_number": "+1 202-555-0123",
+    "role": "VIEWER",
+}
 
 
 def test_what_was_typed_is_kept_in_one_form():
     found = rules.check_invited(NewInvitation(**BEN))
-    assert (found.first_name, found.email, found.phone_number) == (
-        "Ben", "ben@northwind.example", "+12025550123",
-    )  # fmt: skip
+    assert (found.first_name, found.email, found.phone_number) == ("Ben", "ben@northwind.example", "+12025550123")
     assert rules.check_invited(NewInvitation(**BEN | {"phone_number": None})).phone_number is None
 
 

@@ -27,11 +27,7 @@ async def acting(customer_desk):
     async def act(*scopes):
         told = await made(customer_desk, scopes=list(scopes), profile="documented")
         its = Team(customer_desk.team.customer, told["client_id"], None, scopes)
-        opened.append(
-            MemberDesk(
-                customer_desk.bank, customer_desk.app, its, await token_for(customer_desk.bank, its)
-            )
-        )
+        opened.append(MemberDesk(customer_desk.bank, customer_desk.app, its, await token_for(customer_desk.bank, its)))
         return opened[-1], told
 
     yield act
@@ -41,9 +37,7 @@ async def acting(customer_desk):
 
 async def test_a_program_is_a_member_with_its_key_and_its_scopes(customer_desk):
     told = await made(customer_desk, description="Reads balances")
-    assert set(told) >= {
-        "member_id", "client_id", "name", "scopes", "key_id", "status", "time_created",
-    }  # fmt: skip
+    assert set(told) >= {"member_id", "client_id", "name", "scopes", "key_id", "status", "time_created"}
     assert (told["status"], told["scopes"]) == ("ACTIVE", ["pockets.read", "customer.read"])
     assert await customer_desk.get(f"{PATH}{told['member_id']}/") == told
     as_member = await customer_desk.get(f"/api/v1/team/{told['member_id']}/")
@@ -114,16 +108,12 @@ async def test_keys_are_added_replaced_and_revoked_at_once_with_the_tokens(custo
     await customer_desk.refused("POST", keys, again, status=409, code="duplicate-id")
     third = await customer_desk.post(f"{keys}rotate/", {"public_key": KEYS["EdDSA"].pem})
     listed = (await customer_desk.get(keys))["items"]
-    assert [each["key_id"] for each in listed] == [
-        third["key_id"], second["key_id"], told["key_id"],
-    ]  # fmt: skip
+    assert [each["key_id"] for each in listed] == [third["key_id"], second["key_id"], told["key_id"]]
     assert [each["expires_at"] is None for each in listed] == [True, False, False]
     await its.ask("GET", "/api/v1/customer/", status=200)
     await customer_desk.ask("DELETE", f"{keys}{second['key_id']}/", status=204)
     await its.ask("GET", "/api/v1/customer/", status=401)
-    await customer_desk.refused(
-        "DELETE", f"{keys}{second['key_id']}/", status=404, code="not-found"
-    )
+    await customer_desk.refused("DELETE", f"{keys}{second['key_id']}/", status=404, code="not-found")
     assert len((await customer_desk.get(keys))["items"]) == 2
 
 
@@ -147,9 +137,7 @@ async def test_a_person_is_no_program(customer_desk):
         await customer_desk.refused("GET", path, status=404, code="not-found")
 
 
-async def test_who_gave_a_program_a_key_is_known_through_programs_too(
-    customer_desk, customer_desks, acting
-):
+async def test_who_gave_a_program_a_key_is_known_through_programs_too(customer_desk, customer_desks, acting):
     its, _ = await acting("team.read", "team.write", "customer.read")
     made_by_it = await its.post(PATH, NEW | {"public_key": new_key().pem, "scopes": ["team.read"]})
     client_id, second = made_by_it["client_id"], await customer_desks(customer_desk.team.customer)
@@ -157,7 +145,4 @@ async def test_who_gave_a_program_a_key_is_known_through_programs_too(
     assert await programs.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id}
     keys = f"{PATH}{made_by_it['member_id']}/keys/"
     await second.post(f"{keys}rotate/", {"public_key": new_key().pem})
-    assert await programs.list_key_owner_ids(pool, client_id) == {
-        customer_desk.team.user_id,
-        second.team.user_id,
-    }
+    assert await programs.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id, second.team.user_id}

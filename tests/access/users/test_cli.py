@@ -2,12 +2,10 @@
 
 import re
 
-from tests.cli.test_commands import _fetch, billfold, founded
+from tests.cli.test_commands import _fetch
 from tests.support.oauth_clients import new_key
 
 from billfold.wiring.initialize import partner_ids
-
-__all__ = ["billfold", "founded"]
 
 SEED = b"a seed of the command line"
 ANNA = ("anna@acme.example", "--first-name", "Anna", "--last-name", "Lind")
@@ -19,9 +17,7 @@ def customer(founded):
 
 
 def test_a_new_user_is_a_member_and_gets_a_password_link(founded, database_dsn):
-    status, said = founded(
-        "people", "add", *ANNA, "--customer", customer(founded), "--role", "admin", "--show-link"
-    )
+    status, said = founded("people", "add", *ANNA, "--customer", customer(founded), "--role", "admin", "--show-link")
     assert status == 0, said
     assert "as ADMIN" in said
     assert re.search(r"https://auth\.localhost:8443/password\?link=[\w-]{43}", said)
@@ -45,9 +41,10 @@ def test_a_deactivated_user_is_signed_out_and_not_listed(founded, database_dsn):
     assert _fetch(database_dsn, "SELECT 1 FROM mailed_link") == []
     log = _fetch(database_dsn, "SELECT action, actor_name FROM audit_entry ORDER BY entry_no")
     assert [tuple(row) for row in log] == [
-        ("member.added", "operator"), ("user.factor_changed", "operator"),
+        ("member.added", "operator"),
+        ("user.factor_changed", "operator"),
         ("member.deactivated", "operator"),
-    ]  # fmt: skip
+    ]
 
 
 def test_an_unknown_user_or_role_is_rejected_with_a_next_step(founded):
@@ -66,16 +63,27 @@ def test_what_the_operator_does_is_in_the_log_of_the_team(founded, database_dsn,
     key = tmp_path / "key.pem"
     key.write_text(new_key().pem)
     founded(
-        "client", "create", "Ledger", "--client-id", "ledger", "--scope", "pockets.read",
-        "--customer", own, "--key", str(key),
-    )  # fmt: skip
+        "client",
+        "create",
+        "Ledger",
+        "--client-id",
+        "ledger",
+        "--scope",
+        "pockets.read",
+        "--customer",
+        own,
+        "--key",
+        str(key),
+    )
     founded("client", "revoke", "ledger")
     founded("people", "deactivate", "anna@acme.example")
     rows = _fetch(
         database_dsn,
-        "SELECT action FROM audit_entry WHERE actor = 'OPERATOR' AND resource_type = 'member' "
-        "ORDER BY entry_no",
+        "SELECT action FROM audit_entry WHERE actor = 'OPERATOR' AND resource_type = 'member' ORDER BY entry_no",
     )
     assert [row["action"] for row in rows] == [
-        "member.added", "service_user.created", "member.deactivated", "member.deactivated",
-    ]  # fmt: skip
+        "member.added",
+        "service_user.created",
+        "member.deactivated",
+        "member.deactivated",
+    ]

@@ -5,12 +5,7 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from billfold.access.users.lockout import (
-    begin_attempt,
-    clear_attempts,
-    ip_subject,
-    password_subject,
-)
+from billfold.access.users.lockout import begin_attempt, clear_attempts, ip_subject, password_subject
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
@@ -20,9 +15,7 @@ async def test_few_get_through_when_many_guess_at_once(database_dsn):
 
         async def guess():
             async with pool.acquire() as conn:
-                return (
-                    await begin_attempt(conn, password_subject("anna@b.example"), NOW)
-                ).wait_seconds
+                return (await begin_attempt(conn, password_subject("anna@b.example"), NOW)).wait_seconds
 
         approval_response = await asyncio.gather(*(guess() for _ in range(30)))
     assert approval_response.count(0) == 2

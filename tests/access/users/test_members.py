@@ -14,9 +14,7 @@ NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
 
 async def enrol(conn, email="anna@b.example"):
-    return await user_members.create_user(
-        conn, email=email, first_name="Anna", last_name="L", now=NOW
-    )
+    return await user_members.create_user(conn, email=email, first_name="Anna", last_name="L", now=NOW)
 
 
 async def test_an_address_belongs_to_one_person(conn):

@@ -16,9 +16,7 @@ async def test_a_user_is_told_with_as_much_as_the_scopes_say(customer_desk):
     least = await told("profile")
     assert least["sub"] == str(customer_desk.team.user_id)
     assert (least["name"], least["customer_id"]) == ("Anna Lind", customer_desk.team.customer)
-    assert set(least) == {
-        "sub", "name", "given_name", "family_name", "member_id", "customer_id", "partner_id",
-    }  # fmt: skip
+    assert set(least) == {"sub", "name", "given_name", "family_name", "member_id", "customer_id", "partner_id"}
     mail = await told("profile", "email")
     assert set(mail) - set(least) == {"email", "email_verified"}
     phone = await told("profile", "phone")
@@ -31,17 +29,13 @@ async def test_memberships_name_each_customer_and_the_role(customer_desk, custom
         await member(conn, UUID(other), role="VIEWER", user_id=customer_desk.team.user_id)
     items = (await customer_desk.get(MEMBERSHIPS))["items"]
     found = {(each["customer_id"], each["customer_name"], each["role"]) for each in items}
-    assert found == {
-        (customer_desk.team.customer, "Northwind", "ADMIN"), (other, "Contoso", "VIEWER"),
-    }  # fmt: skip
+    assert found == {(customer_desk.team.customer, "Northwind", "ADMIN"), (other, "Contoso", "VIEWER")}
     assert {each["status"] for each in items} == {"ACTIVE"}
 
 
 async def test_a_client_that_acts_by_itself_has_no_user(customer_desk):
     alone = Team(customer_desk.team.customer, customer_desk.team.client_id, None)
-    service = MemberDesk(
-        customer_desk.bank, customer_desk.app, alone, await token_for(customer_desk.bank, alone)
-    )
+    service = MemberDesk(customer_desk.bank, customer_desk.app, alone, await token_for(customer_desk.bank, alone))
     for path in (PATH, MEMBERSHIPS):
         await service.refused("GET", path, status=403, code="forbidden")
     assert (await service.get("/api/v1/customer/"))["id"] == customer_desk.team.customer

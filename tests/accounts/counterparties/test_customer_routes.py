@@ -56,9 +56,7 @@ async def test_every_kind_is_added_shown_and_listed(customer_desk, customer_worl
     assert (user["account_type"], user["counterparty_name"]) == ("CHECKING", "Ada Stone")
     assert user["verification"]["verification_failure_count"] == 0
     assert "deposits" not in user["verification"]
-    assert (foreign["identifier_type"], foreign["account_number"]) == (
-        "IBAN", "DE89370400440532013000",
-    )  # fmt: skip
+    assert (foreign["identifier_type"], foreign["account_number"]) == ("IBAN", "DE89370400440532013000")
     assert (held["chain"], held["asset"]) == ("BASE", "USDC")
     assert by_id(await customer_desk.pages(PATH)) == by_id(made)
     listed = (await customer_desk.get(PATH, {"type[]": ["ach", "wire"]}))["items"]
@@ -66,28 +64,38 @@ async def test_every_kind_is_added_shown_and_listed(customer_desk, customer_worl
     listed = (await customer_desk.get(PATH, {"status": "LINKED"}))["items"]
     assert by_id(listed) == by_id([held, foreign])
     assert await customer_desk.get(one(held)) == held
-    seen = await customer_world.get(
-        f"/api/v2/customers/{customer_desk.team.customer}/counterparties/"
-    )
+    seen = await customer_world.get(f"/api/v2/customers/{customer_desk.team.customer}/counterparties/")
     assert by_id(seen["items"]) == by_id(made)
 
 
 async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
     await customer_desk.pocket()
     wrong = wire(
-        routing_number="021000022", identifier="DE00370400440532013000", colour="red",
-        counterparty_name={"type": "individual", "first_name": " "}, display_name="",
-        address=HOME | {"state": "XX", "city": None}, verification={"type": "magic"},
-    )  # fmt: skip
+        routing_number="021000022",
+        identifier="DE00370400440532013000",
+        colour="red",
+        counterparty_name={"type": "individual", "first_name": " "},
+        display_name="",
+        address=HOME | {"state": "XX", "city": None},
+        verification={"type": "magic"},
+    )
     assert await told_of(customer_desk, wrong) == [
-        "body.address.city", "body.colour", "body.counterparty_name.first_name",
-        "body.counterparty_name.last_name", "body.display_name", "body.identifier",
-        "body.routing_number", "body.verification.type",
-    ]  # fmt: skip
+        "body.address.city",
+        "body.colour",
+        "body.counterparty_name.first_name",
+        "body.counterparty_name.last_name",
+        "body.display_name",
+        "body.identifier",
+        "body.routing_number",
+        "body.verification.type",
+    ]
     assert await told_of(customer_desk, {"type": "ach"}) == [
-        "body.account_number", "body.account_type", "body.counterparty_name",
-        "body.routing_number", "body.verification",
-    ]  # fmt: skip
+        "body.account_number",
+        "body.account_type",
+        "body.counterparty_name",
+        "body.routing_number",
+        "body.verification",
+    ]
     assert (await customer_desk.get(PATH))["items"] == []
 
 
@@ -98,10 +106,7 @@ async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
         (wire(address=HOME | {"country": "XX"}), ["address.country"]),
         (wire(account_number="1"), ["account_number"]),
         (wire(verification={"type": "supporting_documents"}), ["verification.document_ids"]),
-        (
-            wire(verification={"type": "incoming_wire", "document_ids": [UNKNOWN]}),
-            ["verification.document_ids"],
-        ),
+        (wire(verification={"type": "incoming_wire", "document_ids": [UNKNOWN]}), ["verification.document_ids"]),
         (wire(verification={"type": "micro_deposits"}), ["verification.type"]),
         (wire(verification={"type": "pre_verified"}), ["verification.type"]),
         (wire(wire_instructions="x" * 141), ["wire_instructions"]),
@@ -113,8 +118,7 @@ async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
         (abroad(routing_number=None), ["routing_number"]),
         (abroad(identifier_code="ABA"), ["identifier_code"]),
         (abroad(identifier_type="IBAN", identifier="12345678"), ["identifier"]),
-        (abroad(identifier="COBADEFF", account_number="DE99", routing_number="DEUTDEFF"),
-         ["routing_number"]),
+        (abroad(identifier="COBADEFF", account_number="DE99", routing_number="DEUTDEFF"), ["routing_number"]),
         (wallet(chain="SOLANA"), ["wallet_address"]),
         (wallet(wallet_address="0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266"), ["wallet_address"]),
         (wallet(chain="DOGE"), ["chain"]),
@@ -122,7 +126,7 @@ async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
         ({"type": "pigeon"}, ["type"]),
         ({}, ["type"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_told(body, places):
     assert sorted(mistakes(body)) == [f"body.{each}" for each in places]
 
@@ -156,39 +160,33 @@ async def test_deposits_are_named_in_three_tries(customer_desk, other_customer):
     key = "a key"
     for _ in range(2):  # a request that is repeated is one try
         problem = await customer_desk.refused(
-            "POST", confirm(made), {"amounts": [11, 12]}, status=422,
-            code="micro-deposits-mismatch", key=key,
-        )  # fmt: skip
+            "POST", confirm(made), {"amounts": [11, 12]}, status=422, code="micro-deposits-mismatch", key=key
+        )
         assert problem["tries_left"] == 2
     assert (await customer_desk.get(one(made)))["verification"]["verification_failure_count"] == 1
     await other_customer.ask("POST", confirm(made), {"amounts": [11, 22]}, status=404)
     done = await customer_desk.post(confirm(made), {"amounts": [22, 11]}, status=200)
     assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
-    await customer_desk.refused(
-        "POST", confirm(made), {"amounts": [22, 11]}, status=409, code=NOT_PENDING
-    )
-    other = await customer_desk.post(
-        PATH, ach(account_number="99887766", verification={"type": "micro_deposits"})
-    )
+    await customer_desk.refused("POST", confirm(made), {"amounts": [22, 11]}, status=409, code=NOT_PENDING)
+    other = await customer_desk.post(PATH, ach(account_number="99887766", verification={"type": "micro_deposits"}))
     for _ in range(3):
         await customer_desk.ask("POST", confirm(other), {"amounts": [1, 2]}, status=422)
     gone = await customer_desk.get(one(other))
     assert (gone["status"], gone["verification"]["status"]) == ("UNLINKED", "REJECTED")
-    await customer_desk.refused(
-        "POST", confirm(other), {"amounts": [11, 22]}, status=409, code=NOT_PENDING
-    )
+    await customer_desk.refused("POST", confirm(other), {"amounts": [11, 22]}, status=409, code=NOT_PENDING)
 
 
-async def test_a_wire_from_the_account_verifies_it_and_notifies_the_team(
-    customer_desk, customer_world
-):
+async def test_a_wire_from_the_account_verifies_it_and_notifies_the_team(customer_desk, customer_world):
     pocket = await customer_desk.pocket()
     waiting = await customer_desk.post(PATH, wire())
     late = await customer_desk.post(PATH, wire(identifier="4711"))
     sent = {
-        "portal_id": pocket.portal, "amount_usdc": 1_00, "sender_name": "Contoso",
-        "sender_account_number": "000123456789", "sender_routing_number": "021000021",
-    }  # fmt: skip
+        "portal_id": pocket.portal,
+        "amount_usdc": 1_00,
+        "sender_name": "Contoso",
+        "sender_account_number": "000123456789",
+        "sender_routing_number": "021000021",
+    }
     await customer_world.ask("POST", "/api/v1/sandbox/wire/", sent, status=202)
     done = await customer_desk.get(one(waiting))
     assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
@@ -200,9 +198,7 @@ async def test_a_wire_from_the_account_verifies_it_and_notifies_the_team(
     # What was verified once is known the next time; another account waits for ninety days.
     again = await customer_desk.post(PATH, wire(verification={"type": "incoming_wire"}))
     assert (again["status"], again["verification"]["type"]) == ("LINKED", "pre_verified")
-    await customer_world.post(
-        "/api/v1/sandbox/clock/advance/", {"seconds": 89 * 86_400}, status=200
-    )
+    await customer_world.post("/api/v1/sandbox/clock/advance/", {"seconds": 89 * 86_400}, status=200)
     assert (await customer_desk.get(one(late)))["status"] == "PENDING"
     await customer_world.post("/api/v1/sandbox/clock/advance/", {"seconds": 2 * 86_400}, status=200)
     ended = await customer_desk.get(one(late))
@@ -214,6 +210,4 @@ async def test_nobody_called_unverifiable_is_linked(customer_desk):
     name = CONTOSO | {"business_name": "Unverifiable Ltd"}
     made = await customer_desk.post(PATH, wire(counterparty_name=name))
     assert (made["status"], made["verification"]["status"]) == ("UNLINKED", "REJECTED")
-    await customer_desk.refused(
-        "PATCH", one(made), {"display_name": "x"}, status=409, code="counterparty-not-linked"
-    )
+    await customer_desk.refused("PATCH", one(made), {"display_name": "x"}, status=409, code="counterparty-not-linked")

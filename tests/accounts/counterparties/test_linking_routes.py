@@ -22,26 +22,21 @@ async def test_accounts_are_linked_and_go_on_by_what_their_bank_says(partner_des
     accounts = link("checking", "manual-savings", "fail")
     made = (await partner_desk.post(path, accounts))["items"]
     assert [(each["type"], each["status"], each["account_type"]) for each in made] == [
-        ("ach", "LINKED", "CHECKING"), ("ach", "PENDING", "SAVINGS"),
+        ("ach", "LINKED", "CHECKING"),
+        ("ach", "PENDING", "SAVINGS"),
         ("ach", "PENDING", "CHECKING"),
-    ]  # fmt: skip
+    ]
     assert {each["verification"]["type"] for each in made} == {"linking_provider"}
     assert {each["counterparty_name"] for each in made} == {"Northwind"}
     assert "access" not in str(made)
     for each in made:
-        await partner_desk.ask(
-            "POST", path_of(pocket.customer, f"{each['id']}/{VERIFY}"), {}, status=204
-        )
+        await partner_desk.ask("POST", path_of(pocket.customer, f"{each['id']}/{VERIFY}"), {}, status=204)
     listed = await partner_desk.get(path_of(pocket.customer))
     assert listed["count"] == 3
     told = {each["id"]: each["ach"] for each in listed["counterparties"]}
     assert [
-        (told[each["id"]]["status"], told[each["id"]]["linking_provider"]["verification_status"])
-        for each in made
-    ] == [
-        ("VERIFIED", "AUTOMATICALLY_VERIFIED"), ("VERIFIED", "MANUALLY_VERIFIED"),
-        ("FAILED", "VERIFICATION_FAILED"),
-    ]  # fmt: skip
+        (told[each["id"]]["status"], told[each["id"]]["linking_provider"]["verification_status"]) for each in made
+    ] == [("VERIFIED", "AUTOMATICALLY_VERIFIED"), ("VERIFIED", "MANUALLY_VERIFIED"), ("FAILED", "VERIFICATION_FAILED")]
     again = BODY | {"counterparty_id": made[1]["id"]}
     await partner_desk.post(f"{path}link-token/", again, status=200)
 
@@ -68,9 +63,8 @@ async def test_an_account_that_cannot_be_linked_is_reported_at_its_field(partner
     payee = f"/api/v2/customers/{pocket.customer}/counterparties/"
     other = await partner_desk.post(payee, wire())
     await partner_desk.refused(
-        "POST", path_of(pocket.customer, f"{other['id']}/{VERIFY}"), {}, status=422,
-        code="counterparty-type-mismatch",
-    )  # fmt: skip
+        "POST", path_of(pocket.customer, f"{other['id']}/{VERIFY}"), {}, status=422, code="counterparty-type-mismatch"
+    )
 
 
 async def test_v1_tells_of_accounts_that_ach_and_domestic_wires_reach(partner_desk, other_partner):
@@ -86,11 +80,15 @@ async def test_v1_tells_of_accounts_that_ach_and_domestic_wires_reach(partner_de
     shown = await partner_desk.get(path_of(pocket.customer, f"{paid['id']}/"))
     assert shown["type"] == "WIRE"
     assert shown["wire"] == {
-        "time_created": paid["time_created"], "verification_type": "INCOMING_WIRE",
-        "status": "IN_PROGRESS", "account_number": "000123456789",
-        "routing_number": "021000021", "name_on_account": "Contoso", "account_type": None,
+        "time_created": paid["time_created"],
+        "verification_type": "INCOMING_WIRE",
+        "status": "IN_PROGRESS",
+        "account_number": "000123456789",
+        "routing_number": "021000021",
+        "name_on_account": "Contoso",
+        "account_type": None,
         "institution_name": "Chase",
-    }  # fmt: skip
+    }
     shown = await partner_desk.get(path_of(pocket.customer, f"{pulled['id']}/"))
     assert (shown["type"], shown["ach"]["account_type"]) == ("ACH", "CHECKING")
     await partner_desk.patch(f"{payee}{pulled['id']}/", {"status": "UNLINKED"})

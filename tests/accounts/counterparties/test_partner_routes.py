@@ -17,21 +17,14 @@ async def address_of(partner_desk, pocket):
 
 
 def on_us(address, **fields):
-    return {
-        "type": "on_us",
-        "counterparty_name": NAMED,
-        "account_number": address,
-        **fields,
-    }
+    return {"type": "on_us", "counterparty_name": NAMED, "account_number": address, **fields}
 
 
 async def test_a_counterparty_is_linked_at_once_by_its_address(partner_desk, other_partner):
     pocket, target = await partner_desk.pocket(), await other_partner.pocket()
     address = await address_of(other_partner, target)
     made = await partner_desk.post(path_of(pocket), on_us(address, display_name="The supplier"))
-    assert (made["type"], made["status"], made["object_type"]) == (
-        "on_us", "LINKED", "Counterparty",
-    )  # fmt: skip
+    assert (made["type"], made["status"], made["object_type"]) == ("on_us", "LINKED", "Counterparty")
     assert (made["counterparty_name"], made["display_name"]) == ("Contoso", "The supplier")
     assert made["account_number"] == address
     assert made["time_created"] == "2025-06-02T13:00:00Z"
@@ -121,9 +114,7 @@ async def test_an_address_that_was_closed_leads_nowhere(partner_desk):
     await partner_desk.invalid("POST", path_of(pocket), on_us(address), loc="body.account_number")
 
 
-async def test_a_counterparty_is_not_there_for_others_nor_under_another_customer(
-    partner_desk, other_partner
-):
+async def test_a_counterparty_is_not_there_for_others_nor_under_another_customer(partner_desk, other_partner):
     pocket, other = await partner_desk.pocket(), await partner_desk.pocket()
     made = await partner_desk.post(path_of(pocket), on_us(await address_of(partner_desk, other)))
     change = {"display_name": "mine"}

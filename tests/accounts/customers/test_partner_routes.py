@@ -11,9 +11,12 @@ from billfold.accounts.directory.types import CustomerRow, CustomerStatus
 
 PATH = "/api/v1/customers/"
 ADDRESS = {
-    "street_address": "1 Main Street", "city": "Springfield", "postal_code": "12345",
-    "state": "NY", "country": "US",
-}  # fmt: skip
+    "street_address": "1 Main Street",
+    "city": "Springfield",
+    "postal_code": "12345",
+    "state": "NY",
+    "country": "US",
+}
 CLOSING = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
 
 
@@ -64,11 +67,17 @@ async def test_a_person_has_a_name_in_parts_and_a_business_one_text(partner_desk
 )
 def test_a_name_in_one_line_is_shown_in_parts(written, parts):
     row = CustomerRow(
-        customer_id=UUID(int=1), partner_id=None, role="customer", type="INDIVIDUAL",
-        name=written, account_status=CustomerStatus.OPEN,
-        profile="{}", closed_at=None, closure_reason=None,
+        customer_id=UUID(int=1),
+        partner_id=None,
+        role="customer",
+        type="INDIVIDUAL",
+        name=written,
+        account_status=CustomerStatus.OPEN,
+        profile="{}",
+        closed_at=None,
+        closure_reason=None,
         opened_at=datetime(2025, 6, 2, tzinfo=UTC),
-    )  # fmt: skip
+    )
     name = render_customer(row).name
     assert isinstance(name, Name)
     assert (name.first_name, name.middle_name, name.last_name) == parts
@@ -95,14 +104,10 @@ async def test_contact_details_are_replaced_one_by_one(partner_desk):
     customer = await partner_desk.customer("Northwind")
     path = f"{PATH}{customer}/"
     shown = await partner_desk.get(path)
-    assert (shown["name"], shown["type"], shown["account_status"]) == (
-        "Northwind", "BUSINESS", "PENDING",
-    )  # fmt: skip
+    assert (shown["name"], shown["type"], shown["account_status"]) == ("Northwind", "BUSINESS", "PENDING")
     contact = {"first_name": "Ada", "phone_number": "+12125550100"}
     first = await partner_desk.patch(path, {"email": "a@example.org", "address": ADDRESS})
-    second = await partner_desk.patch(
-        path, {"phone_number": "+12125550123", "trusted_contact": contact}
-    )
+    second = await partner_desk.patch(path, {"phone_number": "+12125550123", "trusted_contact": contact})
     assert first["email"] == second["email"] == "a@example.org"
     assert second["phone_number"] == "+12125550123"
     for name, value in ADDRESS.items():
@@ -117,9 +122,7 @@ async def test_contact_details_are_replaced_one_by_one(partner_desk):
 async def test_a_phone_number_without_a_plus_is_one_of_the_united_states(partner_desk):
     path = f"{PATH}{await partner_desk.customer()}/"
     contact = {"first_name": "Ada", "phone_number": "12125550100"}
-    shown = await partner_desk.patch(
-        path, {"phone_number": "2125550123", "trusted_contact": contact}
-    )
+    shown = await partner_desk.patch(path, {"phone_number": "2125550123", "trusted_contact": contact})
     assert shown["phone_number"] == "+12125550123"
     assert shown["trusted_contact"]["phone_number"] == "+12125550100"
 
@@ -140,10 +143,7 @@ async def test_an_address_abroad_has_the_states_of_its_country(partner_desk):
         ({"address": ADDRESS | {"country": "Narnia"}}, "body.address.country"),
         ({"address": ADDRESS | {"country": "XX"}}, "body.address.country"),
         ({"address": ADDRESS | {"state": "ZZ"}}, "body.address.state"),
-        (
-            {"trusted_contact": {"address": ADDRESS | {"country": "UK"}}},
-            "body.trusted_contact.address.country",
-        ),
+        ({"trusted_contact": {"address": ADDRESS | {"country": "UK"}}}, "body.trusted_contact.address.country"),
         ({"phone_number": "+1 212 555 0100"}, "body.phone_number"),
         ({"phone_number": "1125550100"}, "body.phone_number"),
         ({"address": ADDRESS | {"planet": "Mars"}}, "body.address.planet"),
@@ -169,9 +169,7 @@ async def test_a_customer_is_closed_with_his_pockets_and_portals_when_all_are_em
     path = f"{PATH}{pocket.customer}/"
     await closer.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
     own = await closer.facilitation()
-    await closer.transfer(
-        pocket, own, None, type="PARTNER_CUSTOMER_DEFUNDING", target="the last of it"
-    )
+    await closer.transfer(pocket, own, None, type="PARTNER_CUSTOMER_DEFUNDING", target="the last of it")
     await closer.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
     await closer.days(1)
     closed = await closer.patch(path, CLOSING | {"closure_description": "moved away"})
@@ -183,9 +181,8 @@ async def test_a_customer_is_closed_with_his_pockets_and_portals_when_all_are_em
         await closer.refused("PATCH", path, body, status=409, code="customer-not-open")
     body = {"pocket_name": "Again", "deposit_strategy_id": "UST-4W"}
     await closer.refused(
-        "POST", f"/api/v2/customers/{pocket.customer}/pockets/", body, status=409,
-        code="customer-not-open",
-    )  # fmt: skip
+        "POST", f"/api/v2/customers/{pocket.customer}/pockets/", body, status=409, code="customer-not-open"
+    )
     listed = await closer.get(PATH, {"account_status": "CLOSED"})
     assert [each["id"] for each in listed["items"]] == [pocket.customer]
 

@@ -22,11 +22,11 @@ async def new_customer(pool):
     await pool.execute(
         "INSERT INTO customer (customer_id, partner_id, role, type, name, account_status, profile, "
         "opened_at) VALUES ($1, $2, 'customer', 'BUSINESS', 'A', 'OPEN', '{}', $3)",
-        customer, partner, wall_now(),
-    )  # fmt: skip
-    await pool.execute(
-        "INSERT INTO directory VALUES ('pocket', $1, $2, $2)", str(customer), customer
+        customer,
+        partner,
+        wall_now(),
     )
+    await pool.execute("INSERT INTO directory VALUES ('pocket', $1, $2, $2)", str(customer), customer)
     return customer, partner
 
 
@@ -44,8 +44,12 @@ async def test_each_of_many_who_ask_at_once_gets_his_own_name(pool):
     asked = [customers[2], ids.new(), customers[0], customers[1], customers[0]]
     found = await asyncio.gather(*(directory.find("pocket", each) for each in asked))
     assert [entry and entry.customer_id for entry in found] == [
-        customers[2], None, customers[0], customers[1], customers[0],
-    ]  # fmt: skip
+        customers[2],
+        None,
+        customers[0],
+        customers[1],
+        customers[0],
+    ]
 
 
 async def test_what_was_found_once_is_not_asked_for_again(pool):
@@ -61,9 +65,7 @@ async def test_a_name_that_was_missing_is_found_as_soon_as_it_is_there(pool):
     customer, _ = await new_customer(pool)
     missing = ids.new()
     assert await directory.find("pocket", missing) is None
-    await pool.execute(
-        "INSERT INTO directory VALUES ('pocket', $1, $2, $2)", str(missing), customer
-    )
+    await pool.execute("INSERT INTO directory VALUES ('pocket', $1, $2, $2)", str(missing), customer)
     assert await directory.find("pocket", missing) is not None
 
 

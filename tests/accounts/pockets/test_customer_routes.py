@@ -11,9 +11,7 @@ from billfold.platform import ids
 POCKETS = "/api/v2/pockets/"
 
 
-async def test_a_pocket_is_opened_listed_and_read_as_partners_read_it(
-    customer_desk, customer_world
-):
+async def test_a_pocket_is_opened_listed_and_read_as_partners_read_it(customer_desk, customer_world):
     opened = await customer_desk.pocket(weeks=13)
     await customer_world.wire(opened, 250_000_00)
     shown = await customer_desk.get(opened.path)
@@ -44,17 +42,10 @@ async def test_strategies_are_set_by_either_spelling(customer_desk):
         ({"pocket_name": "x", "deposit_strategy_id": "UST-5W"}, "body.deposit_strategy_id"),
         ({"pocket_name": "x", "deposit_strategy_id": 4}, "body.deposit_strategy_id"),
         (
-            {
-                "pocket_name": "x",
-                "trading_strategy_id": "UST-4W",
-                "deposit_strategy_id": "UST-13W",
-            },
+            {"pocket_name": "x", "trading_strategy_id": "UST-4W", "deposit_strategy_id": "UST-13W"},
             "body.trading_strategy_id",
         ),
-        (
-            {"pocket_name": "x", "pocket_configuration_id": "UST-4W"},
-            "body.pocket_configuration_id",
-        ),
+        ({"pocket_name": "x", "pocket_configuration_id": "UST-4W"}, "body.pocket_configuration_id"),
     ],
 )
 async def test_a_new_pocket_of_another_shape_is_refused(customer_desk, body, loc):
@@ -75,22 +66,24 @@ async def test_the_list_is_cut_by_offset_newest_first(customer_desk):
     assert [each["portfolio"] for each in lean["items"]] == [None] * 4
     assert (await customer_desk.get(POCKETS, {"filter[status]": "CLOSED"}))["count"] == 0
     for filters in (
-        {"offset": -1}, {"offset": "x"}, {"offset": 10**30}, {"limit": 0}, {"limit": 101},
-        {"omit": "X"}, {"filter[status]": "X"}, {"cursor": "x"},
-    ):  # fmt: skip
+        {"offset": -1},
+        {"offset": "x"},
+        {"offset": 10**30},
+        {"limit": 0},
+        {"limit": 101},
+        {"omit": "X"},
+        {"filter[status]": "X"},
+        {"cursor": "x"},
+    ):
         await customer_desk.ask("GET", POCKETS, status=422, filters=filters)
 
 
 async def test_a_pocket_is_renamed_and_gets_other_strategies(customer_desk):
     opened = await customer_desk.pocket()
     assert (await customer_desk.patch(opened.path, {"name": "Taxes"}))["pocket_name"] == "Taxes"
-    changed = await customer_desk.patch(
-        opened.path, {"pocket_name": "Rent", "reinvestment_strategy_id": None}
-    )
+    changed = await customer_desk.patch(opened.path, {"pocket_name": "Rent", "reinvestment_strategy_id": None})
     assert (changed["pocket_name"], changed["reinvestment_strategy_id"]) == ("Rent", None)
-    await customer_desk.invalid(
-        "PATCH", opened.path, {"name": "a", "pocket_name": "b"}, loc="body.name"
-    )
+    await customer_desk.invalid("PATCH", opened.path, {"name": "a", "pocket_name": "b"}, loc="body.name")
     await customer_desk.invalid("PATCH", opened.path, {"status": "OPEN"}, loc="body.status")
 
 
@@ -102,9 +95,7 @@ async def test_a_pocket_closes_under_its_three_conditions(customer_desk, custome
     await customer_desk.refused("PATCH", kept.path, closing, status=422, code="pocket-not-empty")
     assert (await customer_desk.patch(emptied.path, closing))["status"] == "CLOSED"
     await customer_desk.refused("PATCH", emptied.path, closing, status=409, code="pocket-not-open")
-    await customer_desk.refused(
-        "PATCH", emptied.path, {"name": "x"}, status=409, code="pocket-not-open"
-    )
+    await customer_desk.refused("PATCH", emptied.path, {"name": "x"}, status=409, code="pocket-not-open")
     portals = await customer_desk.get(f"{emptied.path}portals/")
     assert {each["status"] for each in portals["items"]} == {"CLOSED"}
 

@@ -45,18 +45,30 @@ class Diary:
 
 async def transfer(bank, holder, other, cents, **fields):
     command = TransferOnUs(
-        caller="test", key=ids.new(), customers=(holder.customer_id, other[0]),
-        transfer_id=None, type="INTERNAL_REALLOCATION", from_pocket_id=holder.pocket_id,
-        to_pocket_id=other[1], amount=cents, partner_id=PARTNER, **fields,
-    )  # fmt: skip
+        caller="test",
+        key=ids.new(),
+        customers=(holder.customer_id, other[0]),
+        transfer_id=None,
+        type="INTERNAL_REALLOCATION",
+        from_pocket_id=holder.pocket_id,
+        to_pocket_id=other[1],
+        amount=cents,
+        partner_id=PARTNER,
+        **fields,
+    )
     return (await bank.engine.submit(command)).outcome
 
 
 async def second_pocket(bank, holder):
     command = OpenPocket(
-        caller="test", key=ids.new(), customers=(holder.customer_id,), partner_id=PARTNER,
-        name="Second", deposit_weeks=13, reinvestment_weeks=None,
-    )  # fmt: skip
+        caller="test",
+        key=ids.new(),
+        customers=(holder.customer_id,),
+        partner_id=PARTNER,
+        name="Second",
+        deposit_weeks=13,
+        reinvestment_weeks=None,
+    )
     outcome = (await bank.engine.submit(command)).outcome
     return holder.customer_id, UUID(outcome["pocket_id"])
 
@@ -115,9 +127,7 @@ async def test_money_is_where_it_came_from_less_what_left_at_every_instant(diary
 async def test_boundaries_are_answered_in_the_order_asked_for_and_alone(diary):
     asked = [diary.boundary(key, at) for key, at, _ in reversed(diary.seen)]
     together = await history.pocket_states_before(diary.bank.pool, asked)
-    alone = [
-        (await history.pocket_states_before(diary.bank.pool, [boundary]))[0] for boundary in asked
-    ]
+    alone = [(await history.pocket_states_before(diary.bank.pool, [boundary]))[0] for boundary in asked]
     assert together == alone
 
 

@@ -12,31 +12,13 @@ NAME = {"pocket_name": "Reserve"}
         ({"deposit_strategy_id": "UST-4W"}, "UST-4W", "UST-4W"),
         ({"trading_strategy_id": "UST-13W"}, "UST-13W", "UST-13W"),
         ({"pocket_configuration_id": "UST-26W"}, "UST-26W", "UST-26W"),
-        (
-            {"deposit_strategy_id": "UST-52W", "reinvestment_strategy_id": "UST-4W"},
-            "UST-52W",
-            "UST-4W",
-        ),
-        (
-            {"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": None},
-            "UST-4W",
-            None,
-        ),
-        (
-            {"trading_strategy_id": "UST-4W", "deposit_strategy_id": "UST-4W"},
-            "UST-4W",
-            "UST-4W",
-        ),
-        (
-            {"trading_strategy_id": "UST-4W", "reinvestment_strategy_id": "UST-4W"},
-            "UST-4W",
-            "UST-4W",
-        ),
+        ({"deposit_strategy_id": "UST-52W", "reinvestment_strategy_id": "UST-4W"}, "UST-52W", "UST-4W"),
+        ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": None}, "UST-4W", None),
+        ({"trading_strategy_id": "UST-4W", "deposit_strategy_id": "UST-4W"}, "UST-4W", "UST-4W"),
+        ({"trading_strategy_id": "UST-4W", "reinvestment_strategy_id": "UST-4W"}, "UST-4W", "UST-4W"),
     ],
 )
-async def test_a_pocket_is_opened_with_the_strategies_that_were_named(
-    partner_desk, body, deposit, reinvestment
-):
+async def test_a_pocket_is_opened_with_the_strategies_that_were_named(partner_desk, body, deposit, reinvestment):
     customer = await partner_desk.customer()
     made = await partner_desk.post(f"/api/v2/customers/{customer}/pockets/", NAME | body)
     assert made["deposit_strategy_id"] == deposit
@@ -54,26 +36,14 @@ async def test_a_pocket_is_opened_with_the_strategies_that_were_named(
     [
         ({}, "body.deposit_strategy_id"),
         ({"reinvestment_strategy_id": "UST-4W"}, "body.deposit_strategy_id"),
-        (
-            {"trading_strategy_id": "UST-4W", "deposit_strategy_id": "UST-13W"},
-            "body.trading_strategy_id",
-        ),
-        (
-            {"trading_strategy_id": "UST-4W", "reinvestment_strategy_id": None},
-            "body.trading_strategy_id",
-        ),
-        (
-            {"trading_strategy_id": "UST-4W", "pocket_configuration_id": "UST-13W"},
-            "body.pocket_configuration_id",
-        ),
+        ({"trading_strategy_id": "UST-4W", "deposit_strategy_id": "UST-13W"}, "body.trading_strategy_id"),
+        ({"trading_strategy_id": "UST-4W", "reinvestment_strategy_id": None}, "body.trading_strategy_id"),
+        ({"trading_strategy_id": "UST-4W", "pocket_configuration_id": "UST-13W"}, "body.pocket_configuration_id"),
         ({"deposit_strategy_id": "UST-8W"}, "body.deposit_strategy_id"),
         ({"deposit_strategy_id": "UST-1W"}, "body.deposit_strategy_id"),
         ({"deposit_strategy_id": ""}, "body.deposit_strategy_id"),
         ({"trading_strategy_id": "ust-4w"}, "body.trading_strategy_id"),
-        (
-            {"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": "GOLD"},
-            "body.reinvestment_strategy_id",
-        ),
+        ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": "GOLD"}, "body.reinvestment_strategy_id"),
         ({"deposit_strategy_id": 4}, "body.deposit_strategy_id"),
         ({"deposit_strategy_id": "UST-4W", "pocket_name": ""}, "body.pocket_name"),
         ({"deposit_strategy_id": "UST-4W", "pocket_name": "x" * 129}, "body.pocket_name"),
@@ -135,9 +105,7 @@ async def test_the_fee_of_the_days_gone_by_is_shown_before_it_is_charged(partner
     assert abs(portfolio["liquidation_value_t0"]["value"] - worth) < 30_000
 
 
-async def test_the_slope_leads_from_one_value_to_the_next_when_the_yield_is_in_real_time(
-    partner_desk,
-):
+async def test_the_slope_leads_from_one_value_to_the_next_when_the_yield_is_in_real_time(partner_desk):
     pocket = await partner_desk.funded(1_000_000_00)
     await partner_desk.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"real_time_yield": True}, 200)
     first = await partner_desk.get(pocket.path)
@@ -226,14 +194,9 @@ async def test_a_list_is_refused_when_its_query_is_wrong(partner_desk, other_par
     await partner_desk.ask("GET", path, status=404, filters={"customer_id[]": foreign.customer})
     await partner_desk.ask("GET", path, status=422, filters={"customer_id[]": "me"})
     cursor = (await partner_desk.get(path, {"limit": 1}))["next_page"]
+    await partner_desk.invalid("GET", path, filters={"cursor": cursor, "filter[status]": "OPEN"}, loc="query.cursor")
     await partner_desk.invalid(
-        "GET", path, filters={"cursor": cursor, "filter[status]": "OPEN"}, loc="query.cursor"
-    )
-    await partner_desk.invalid(
-        "GET",
-        path,
-        filters={"cursor": cursor[:-1] + ("B" if cursor.endswith("A") else "A")},
-        loc="query.cursor",
+        "GET", path, filters={"cursor": cursor[:-1] + ("B" if cursor.endswith("A") else "A")}, loc="query.cursor"
     )
     await other_partner.invalid("GET", path, filters={"cursor": cursor}, loc="query.cursor")
 
@@ -335,9 +298,7 @@ async def test_a_frozen_pocket_can_be_read_and_paid_into_but_not_closed(partner_
     assert answer.json()["code"] in {"pocket-frozen", "pocket-not-open"}
 
 
-async def test_a_pocket_is_not_there_for_others_nor_under_another_customer(
-    partner_desk, other_partner
-):
+async def test_a_pocket_is_not_there_for_others_nor_under_another_customer(partner_desk, other_partner):
     pocket, other = await partner_desk.pocket(), await partner_desk.pocket()
     mixed = f"/api/v2/customers/{other.customer}/pockets/{pocket.id}/"
     right = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"

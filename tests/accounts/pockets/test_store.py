@@ -20,15 +20,10 @@ async def opened(bank, new_holder):
     made = [(each.customer_id, each.pocket_id) for each in (first, second, third)]
     command: dict[str, Any] = {"caller": "test", "customers": (first.customer_id,)}
     outcome = await bank.engine.submit(
-        OpenPocket(
-            key=ids.new(), partner_id=PARTNER, name="Closed", deposit_weeks=4,
-            reinvestment_weeks=4, **command,
-        )
-    )  # fmt: skip
-    closed = UUID(outcome.outcome["pocket_id"])
-    await bank.engine.submit(
-        UpdatePocket(key=ids.new(), pocket_id=closed, close_for="INACTIVITY", **command)
+        OpenPocket(key=ids.new(), partner_id=PARTNER, name="Closed", deposit_weeks=4, reinvestment_weeks=4, **command)
     )
+    closed = UUID(outcome.outcome["pocket_id"])
+    await bank.engine.submit(UpdatePocket(key=ids.new(), pocket_id=closed, close_for="INACTIVITY", **command))
     return [*made, (first.customer_id, closed)]
 
 
@@ -54,18 +49,11 @@ async def test_lists_walk_down_and_up_from_any_place(bank, opened):
     assert sorted(keys(down)) == sorted(opened)
     places = [(row.opened_at, row.pocket_id) for row in down]
     assert places == sorted(places, reverse=True)
-    below = await pocket_store.list_of_partner(
-        pool, PARTNER, after=places[1], backwards=False, **common
-    )
-    above = await pocket_store.list_of_partner(
-        pool, PARTNER, after=places[2], backwards=True, **common
-    )
+    below = await pocket_store.list_of_partner(pool, PARTNER, after=places[1], backwards=False, **common)
+    above = await pocket_store.list_of_partner(pool, PARTNER, after=places[2], backwards=True, **common)
     assert keys(below) == keys(down[2:])
     assert keys(above) == keys(down[1::-1])
-    assert (
-        await pocket_store.list_of_partner(pool, ids.new(), after=None, backwards=False, **common)
-        == []
-    )
+    assert await pocket_store.list_of_partner(pool, ids.new(), after=None, backwards=False, **common) == []
 
 
 async def test_customers_are_listed_together_in_the_order_of_all(bank, opened):
@@ -78,22 +66,16 @@ async def test_customers_are_listed_together_in_the_order_of_all(bank, opened):
     assert keys(await pocket_store.list_for_customers(pool, named, limit=1)) == keys(found[:1])
     only = await pocket_store.list_for_customers(pool, named, statuses=["CLOSED"], limit=10)
     assert keys(only) == [opened[3]]
-    up = await pocket_store.list_for_customers(
-        pool, named, after=places[2], backwards=True, limit=10
-    )
+    up = await pocket_store.list_for_customers(pool, named, after=places[2], backwards=True, limit=10)
     assert keys(up) == keys(found[1::-1])
 
 
 async def test_closed_pockets_are_left_out_of_those_that_earn(bank, opened):
     everyone = await pocket_store.list_open(bank.pool, PARTNER, None, limit=10)
     assert sorted(keys(everyone)) == sorted(opened[:3])
-    assert (
-        keys(await pocket_store.list_open(bank.pool, PARTNER, opened[0][0], limit=10)) == opened[:1]
-    )
+    assert keys(await pocket_store.list_open(bank.pool, PARTNER, opened[0][0], limit=10)) == opened[:1]
     assert len(await pocket_store.list_open(bank.pool, PARTNER, None, limit=2)) == 2
-    assert sorted(await pocket_store.list_ids(bank.pool, opened[0][0])) == sorted(
-        [opened[0][1], opened[3][1]]
-    )
+    assert sorted(await pocket_store.list_ids(bank.pool, opened[0][0])) == sorted([opened[0][1], opened[3][1]])
     assert sorted(keys(await pocket_store.list_by_id(bank.pool, opened[1:]))) == sorted(opened[1:])
 
 

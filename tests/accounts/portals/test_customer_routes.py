@@ -61,9 +61,7 @@ async def test_portals_that_cannot_be_opened_are_refused(customer_desk, pocket):
     crypto = {"name": "x", "type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "chain": "SOLANA"}
     await customer_desk.refused("POST", path, crypto, status=422, code="rail-not-available")
     await customer_desk.invalid("POST", path, {"name": "x", "chain": "SOLANA"}, loc="body.chain")
-    await customer_desk.invalid(
-        "POST", path, {"name": "x", "payment_rails": []}, loc="body.payment_rails"
-    )
+    await customer_desk.invalid("POST", path, {"name": "x", "payment_rails": []}, loc="body.payment_rails")
     await customer_desk.invalid("POST", path, {"name": "x" * 129}, loc="body.name")
     assert len((await customer_desk.get(path))["items"]) == 1
 
@@ -89,6 +87,4 @@ async def test_portals_of_another_customer_are_not_there(customer_desk, other_cu
         ("GET", f"{pocket.path}portals/{UNKNOWN}/funding-instructions/", b""),
     ):
         await customer_desk.refused(method, path, body, status=404, code="not-found")
-    assert [each["status"] for each in (await other_customer.get("/api/v2/portals/"))["items"]] == [
-        "OPEN"
-    ]
+    assert [each["status"] for each in (await other_customer.get("/api/v2/portals/"))["items"]] == ["OPEN"]

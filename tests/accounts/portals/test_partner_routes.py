@@ -70,9 +70,13 @@ async def test_instructions_say_how_to_pay_by_every_rail(partner_desk):
 async def test_a_wire_is_for_the_customer_at_his_own_address(partner_desk):
     pocket = await partner_desk.pocket()
     home = {
-        "street_address": "1 Main Street", "street_address2": "Suite 9", "city": "New York",
-        "postal_code": "10001", "state": "NY", "country": "US",
-    }  # fmt: skip
+        "street_address": "1 Main Street",
+        "street_address2": "Suite 9",
+        "city": "New York",
+        "postal_code": "10001",
+        "state": "NY",
+        "country": "US",
+    }
     await partner_desk.patch(f"/api/v1/customers/{pocket.customer}/", {"address": home})
     shown = await partner_desk.get(f"{v2(pocket, pocket.portal)}funding-instructions/")
     for each in shown["instructions"]:
@@ -106,9 +110,15 @@ async def test_the_older_operations_show_the_same_portals(partner_desk):
     pocket = await partner_desk.pocket()
     made = await partner_desk.post(v1(pocket), {"name": "Payroll"})
     assert set(made) == {
-        "id", "service_account_id", "name", "status", "routing_number", "account_number",
-        "payment_rails", "object_type",
-    }  # fmt: skip
+        "id",
+        "service_account_id",
+        "name",
+        "status",
+        "routing_number",
+        "account_number",
+        "payment_rails",
+        "object_type",
+    }
     assert made["service_account_id"] == pocket.id
     assert await partner_desk.get(v1(pocket, made["id"])) == made
     listed = await partner_desk.get(v1(pocket))
@@ -140,9 +150,7 @@ async def test_a_portal_is_closed_once_and_takes_nothing_after(partner_desk):
     for path in (v1(pocket, pocket.portal), v2(pocket, pocket.portal)):
         await partner_desk.refused("PATCH", path, {"name": "x"}, status=412, code="already-closed")
     body = {"portal_id": pocket.portal, "amount_usdc": 100, "sender_name": "Contoso"}
-    await partner_desk.refused(
-        "POST", "/api/v1/sandbox/wire/", body, status=409, code="no-open-portal"
-    )
+    await partner_desk.refused("POST", "/api/v1/sandbox/wire/", body, status=409, code="no-open-portal")
 
 
 @pytest.mark.parametrize(
@@ -170,16 +178,12 @@ async def test_names_have_a_limit_and_crypto_is_not_there_yet(partner_desk):
     for path in (v1(pocket, pocket.portal), v2(pocket, pocket.portal)):
         assert (await partner_desk.patch(path, {"name": "y" * 50}))["name"] == "y" * 50
         await partner_desk.invalid("PATCH", path, {"name": "y" * 51}, loc="body.name")
-        await partner_desk.invalid(
-            "PATCH", path, {"status": "CLOSED", "name": "a"}, loc="body.status"
-        )
+        await partner_desk.invalid("PATCH", path, {"status": "CLOSED", "name": "a"}, loc="body.status")
     body = {"type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "name": "Chain", "chain": "BASE"}
     await partner_desk.refused("POST", v2(pocket), body, status=422, code="rail-not-available")
 
 
-async def test_a_portal_is_not_there_for_others_nor_under_another_pocket(
-    partner_desk, other_partner
-):
+async def test_a_portal_is_not_there_for_others_nor_under_another_pocket(partner_desk, other_partner):
     pocket, other = await partner_desk.pocket(), await partner_desk.pocket()
     for side, origin in ((other_partner, pocket), (partner_desk, other)):
         for path in (v1(origin, pocket.portal), v2(origin, pocket.portal)):
@@ -200,21 +204,24 @@ async def test_each_side_of_a_payment_sees_the_other_on_the_network(partner_desk
     """Only the payer has linked somebody, so only he sees a counterparty's id."""
     payer, payee = await partner_desk.funded(10_000_00), await partner_desk.pocket()
     addresses = [
-        (await partner_desk.get(f"{each.path}portals/{each.portal}/"))["network_address"]
-        for each in (payer, payee)
+        (await partner_desk.get(f"{each.path}portals/{each.portal}/"))["network_address"] for each in (payer, payee)
     ]
     linked = await partner_desk.post(
         f"/api/v2/customers/{payer.customer}/counterparties/",
         {
-            "type": "on_us", "account_number": addresses[1],
+            "type": "on_us",
+            "account_number": addresses[1],
             "counterparty_name": {"type": "business", "business_name": "Target"},
         },
-    )  # fmt: skip
+    )
     for later in (False, True):
         body = {
-            "type": "PEER_TO_PEER", "from_account": {"id": payer.id},
-            "counterparty_id": linked["id"], "amount_usdc": 100_00, "async_mode": later,
-        }  # fmt: skip
+            "type": "PEER_TO_PEER",
+            "from_account": {"id": payer.id},
+            "counterparty_id": linked["id"],
+            "amount_usdc": 100_00,
+            "async_mode": later,
+        }
         await partner_desk.post("/api/v1/transfers/on-us/", body)
         await execute_all_pending(partner_desk.bank)
         paid = (await partner_desk.get(f"{payer.path}transactions/"))["items"][0]["counterparty"]

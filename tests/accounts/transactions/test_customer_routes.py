@@ -29,9 +29,7 @@ async def lived(customer_desk, customer_world):
 
 
 async def test_transactions_are_those_the_partner_sees(customer_desk, customer_world, lived):
-    theirs = await customer_world.get(
-        f"/api/v2/customers/{customer_desk.team.customer}/transactions/"
-    )
+    theirs = await customer_world.get(f"/api/v2/customers/{customer_desk.team.customer}/transactions/")
     assert (await customer_desk.get(PATH))["items"] == theirs["items"]
     assert len(theirs["items"]) == 5
     assert await customer_desk.pages(PATH) == theirs["items"]
@@ -107,13 +105,10 @@ async def test_the_file_has_all_pages_and_no_formulas(customer_desk, customer_wo
         await customer_world.wire(pocket, 1_000_00, sender=name)
     answer = await customer_desk.ask("GET", FILE, status=200)
     assert answer.text.splitlines()[0] == (
-        "id,transaction_id,pocket_id,type,direction,status,amount,currency,description,title,"
-        "time_booked,time_settled"
+        "id,transaction_id,pocket_id,type,direction,status,amount,currency,description,title,time_booked,time_settled"
     )
     rows = table(answer)
-    assert [row["id"] for row in rows] == [
-        each["id"] for each in (await customer_desk.get(PATH))["items"]
-    ]
+    assert [row["id"] for row in rows] == [each["id"] for each in (await customer_desk.get(PATH))["items"]]
     assert {row["amount"] for row in rows} == {"100000"}
     for row in rows:
         assert not row["description"].startswith(("=", "+", "-", "@"))
@@ -129,6 +124,4 @@ async def test_transactions_of_another_customer_are_not_there(customer_desk, oth
     assert (await other_customer.get(PATH))["items"] == []
     assert table(await other_customer.ask("GET", FILE, status=200)) == []
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
-    await other_customer.invalid(
-        "GET", PATH, filters={"limit": 1, "cursor": cursor}, loc="query.cursor"
-    )
+    await other_customer.invalid("GET", PATH, filters={"limit": 1, "cursor": cursor}, loc="query.cursor")

@@ -14,10 +14,21 @@ from billfold.platform import ids
 PARTNERS = "/api/v2/transactions/"
 CARD = "00000000-0000-4000-8000-0000000000ca"
 SHARED = {
-    "id", "transaction_id", "type", "description", "amount", "time_booked", "time_settled",
-    "status", "title", "direction", "pocket_id", "customer_id", "remittance_information",
+    "id",
+    "transaction_id",
+    "type",
+    "description",
+    "amount",
+    "time_booked",
+    "time_settled",
+    "status",
+    "title",
+    "direction",
+    "pocket_id",
+    "customer_id",
+    "remittance_information",
     "object_type",
-}  # fmt: skip
+}
 OWN = {
     "ACH": (
         "ACHTransactionActivity",
@@ -28,24 +39,15 @@ OWN = {
     ),
     "WIRE": (
         "WireTransactionActivity",
-        (
-            "wire_type original_wire_id wire_id reference_number counterparty_name counterparty_id "
-            "portal_id"
-        ),
+        ("wire_type original_wire_id wire_id reference_number counterparty_name counterparty_id portal_id"),
     ),
     "CARD": (
         "CardTransactionActivity",
-        (
-            "card_id counterparty location terminal_id merchant_type issue_id pre_authorization "
-            "merchant_category_code"
-        ),
+        ("card_id counterparty location terminal_id merchant_type issue_id pre_authorization merchant_category_code"),
     ),
     "ON_US": (
         "OnUsTransactionActivity",
-        (
-            "on_us_transfer_id on_us_transfer_type source target counterparty "
-            "end_to_end_identification"
-        ),
+        ("on_us_transfer_id on_us_transfer_type source target counterparty end_to_end_identification"),
     ),
     "FEE": ("FeeTransactionActivity", "fee_type related_transaction_id"),
     "CREDIT": ("CreditTransactionActivity", "credit_type period card_id"),
@@ -62,9 +64,23 @@ AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
 def row_of(kind, details):
     """Return a row of activity of this type with these details."""
     return TransactionRow(
-        ids.new(), ids.new(), 1, 1, ids.new(), ids.new(), kind, "CREDIT", 100, False, "title",
-        "text", AT, AT, msgspec.json.encode(details).decode(), None,
-    )  # fmt: skip
+        ids.new(),
+        ids.new(),
+        1,
+        1,
+        ids.new(),
+        ids.new(),
+        kind,
+        "CREDIT",
+        100,
+        False,
+        "title",
+        "text",
+        AT,
+        AT,
+        msgspec.json.encode(details).decode(),
+        None,
+    )
 
 
 def ids_of(items):
@@ -73,11 +89,7 @@ def ids_of(items):
 
 def lists_of(pocket):
     """Return the list of every level this Pocket's transactions are in."""
-    return [
-        PARTNERS,
-        f"/api/v2/customers/{pocket.customer}/transactions/",
-        f"{pocket.path}transactions/",
-    ]
+    return [PARTNERS, f"/api/v2/customers/{pocket.customer}/transactions/", f"{pocket.path}transactions/"]
 
 
 @pytest.mark.parametrize("kind", sorted(OWN))
@@ -157,14 +169,15 @@ async def test_a_sweep_stands_beside_its_activity_and_goes_the_other_way(partner
     path = f"{pocket.path}transactions/"
     items = (await partner_desk.get(path, {"include_sweeps": "true", "order": "asc"}))["items"]
     assert [(i["type"], i["direction"]) for i in items] == [
-        ("WIRE", "CREDIT"), ("SWEEP", "DEBIT"), ("ON_US", "DEBIT"), ("SWEEP", "CREDIT"),
-    ]  # fmt: skip
+        ("WIRE", "CREDIT"),
+        ("SWEEP", "DEBIT"),
+        ("ON_US", "DEBIT"),
+        ("SWEEP", "CREDIT"),
+    ]
     assert [i.get("sweep_direction") for i in items] == [None, "TO_BROKERAGE", None, "TO_BANK"]
     for activity, sweep in (items[:2], items[2:]):
         assert sweep["transaction_id"] == activity["transaction_id"]
-        assert (sweep["amount"], sweep["time_booked"]) == (
-            activity["amount"], activity["time_booked"],
-        )  # fmt: skip
+        assert (sweep["amount"], sweep["time_booked"]) == (activity["amount"], activity["time_booked"])
         assert await partner_desk.get(f"{path}{sweep['id']}/") == sweep
     assert len((await partner_desk.get(path))["items"]) == 2
 
@@ -234,10 +247,7 @@ async def test_the_day_a_list_ends_with_is_in_it_with_all_its_hours(partner_desk
         for name in ("time_booked", "time_settled"):
             for day, count in ((today, 1), (before, 0), ("9999-12-31", 1)):
                 filters = {f"{name}_to": day}
-                assert len((await partner_desk.get(path, filters))["items"]) == count, (
-                    path,
-                    filters,
-                )
+                assert len((await partner_desk.get(path, filters))["items"]) == count, (path, filters)
         exact = {"time_booked_from": today, "time_booked_to": today}
         assert len((await partner_desk.get(path, exact))["items"]) == 1
     older = f"/api/v1/service-accounts/{pocket.id}/transactions/"
@@ -250,9 +260,7 @@ async def test_pockets_narrow_a_list_once_however_often_they_are_named(partner_d
     second = await partner_desk.funded(70_000_00, pocket.customer)
     twice = {"pocket[]": [pocket.id, pocket.id]}
     for path in lists_of(pocket):
-        assert [i["pocket_id"] for i in (await partner_desk.get(path, twice))["items"]] == [
-            pocket.id
-        ]
+        assert [i["pocket_id"] for i in (await partner_desk.get(path, twice))["items"]] == [pocket.id]
     of_customer, of_pocket = lists_of(pocket)[1:]
     assert len((await partner_desk.get(of_customer))["items"]) == 2
     assert (await partner_desk.get(of_pocket, {"pocket[]": second.id}))["items"] == []
@@ -268,9 +276,12 @@ async def test_nobody_sees_the_transactions_of_anothers_customers(partner_desk, 
     assert (await other_partner.get(PARTNERS))["items"] == []
     older = f"/api/v1/service-accounts/{pocket.id}/transactions/"
     for path in (
-        *lists_of(pocket)[1:], f"{pocket.path}transactions/{own['id']}/",
-        f"/api/v1/customers/{pocket.customer}/transactions/", older, f"{older}{own['id']}/",
-    ):  # fmt: skip
+        *lists_of(pocket)[1:],
+        f"{pocket.path}transactions/{own['id']}/",
+        f"/api/v1/customers/{pocket.customer}/transactions/",
+        older,
+        f"{older}{own['id']}/",
+    ):
         await partner_desk.get(path)
         await other_partner.refused("GET", path, status=404, code="not-found")
     filters = {"pocket[]": pocket.id}
@@ -281,14 +292,19 @@ async def test_a_wrong_query_names_its_place(partner_desk):
     pocket = await partner_desk.pocket()
     for path in lists_of(pocket):
         for name, value in (
-            ("colour", "red"), ("order", "up"), ("limit", "101"), ("type[]", "GOLD"),
-            ("direction", "UP"), ("amount_from", "1.5"), ("time_settled_to", "soon"),
-            ("include_sweeps", "maybe"), ("cursor", "nonsense"), ("card[]", "1"),
-        ):  # fmt: skip
+            ("colour", "red"),
+            ("order", "up"),
+            ("limit", "101"),
+            ("type[]", "GOLD"),
+            ("direction", "UP"),
+            ("amount_from", "1.5"),
+            ("time_settled_to", "soon"),
+            ("include_sweeps", "maybe"),
+            ("cursor", "nonsense"),
+            ("card[]", "1"),
+        ):
             place = ".0" if name == "card[]" else ""
-            await partner_desk.invalid(
-                "GET", path, filters={name: value}, loc=f"query.{name}{place}"
-            )
+            await partner_desk.invalid("GET", path, filters={name: value}, loc=f"query.{name}{place}")
 
 
 async def test_a_cursor_serves_one_list_with_one_set_of_filters(partner_desk):
@@ -298,9 +314,11 @@ async def test_a_cursor_serves_one_list_with_one_set_of_filters(partner_desk):
     for path in paths:
         cursor = (await partner_desk.get(path, {"limit": 1}))["next_page"]
         for where, filters in (
-            *((other, {}) for other in paths if other != path), (path, {"order": "asc"}),
-            (path, {"include_sweeps": "true"}), (path, {"pocket[]": pocket.id}),
-        ):  # fmt: skip
+            *((other, {}) for other in paths if other != path),
+            (path, {"order": "asc"}),
+            (path, {"include_sweeps": "true"}),
+            (path, {"pocket[]": pocket.id}),
+        ):
             wrong = {**filters, "cursor": cursor}
             await partner_desk.invalid("GET", where, filters=wrong, loc="query.cursor")
 
@@ -328,14 +346,10 @@ async def test_v1_shows_the_same_money_in_its_older_coat(partner_desk):
         ({"timestamp_to": "2025-06-03"}, [ach, wire]),
     ):
         assert (await partner_desk.get(of_customer, filters))["items"] == found, filters
-    await partner_desk.invalid(
-        "GET", older, filters={"filter[types]": "FEE"}, loc="query.filter[types]"
-    )
+    await partner_desk.invalid("GET", older, filters={"filter[types]": "FEE"}, loc="query.filter[types]")
     assert (await partner_desk.get(older, {"filter[card]": UNKNOWN}))["items"] == []
     for path in (older, of_customer):
-        await partner_desk.invalid(
-            "GET", path, filters={"filter[card]": "1"}, loc="query.filter[card].0"
-        )
+        await partner_desk.invalid("GET", path, filters={"filter[card]": "1"}, loc="query.filter[card].0")
 
 
 async def test_filters_that_name_something_must_all_hold(partner_desk):
@@ -354,9 +368,7 @@ async def used_card(partner_desk):
     pocket = await partner_desk.funded(50_000_00)
     await partner_desk.ach(pocket, 300_00)
     change = "UPDATE activity SET type = $2, details = $3 WHERE type = $1"
-    written = await partner_desk.bank.pool.fetchval(
-        "SELECT details FROM activity WHERE type = 'ACH'"
-    )
+    written = await partner_desk.bank.pool.fetchval("SELECT details FROM activity WHERE type = 'ACH'")
     await partner_desk.bank.pool.execute(change, "ACH", "CARD", f'{{"card_id":"{CARD}"}}')
     yield pocket
     await partner_desk.bank.pool.execute(change, "CARD", "ACH", written)

@@ -26,10 +26,21 @@ async def book(conn, journal_no, leg_no, pocket, activity_id, **changes):
     row = {"type": "WIRE", "direction": "CREDIT", "amount": 100, "swept": True, "details": "{}"}
     row |= changes
     await conn.execute(
-        _INSERT, CUSTOMER, pocket, journal_no, leg_no, activity_id, group_of(activity_id),
-        PARTNER, row["type"], row["direction"], row["amount"], row["swept"],
-        AT + timedelta(minutes=journal_no), row["details"],
-    )  # fmt: skip
+        _INSERT,
+        CUSTOMER,
+        pocket,
+        journal_no,
+        leg_no,
+        activity_id,
+        group_of(activity_id),
+        PARTNER,
+        row["type"],
+        row["direction"],
+        row["amount"],
+        row["swept"],
+        AT + timedelta(minutes=journal_no),
+        row["details"],
+    )
 
 
 @pytest.fixture
@@ -59,9 +70,7 @@ async def test_a_customers_list_is_his_pockets_merged_in_booking_order(conn, boo
 
 
 async def test_a_pockets_list_has_its_own_only(conn, booked):
-    rows = await transaction_store.list_pocket_rows(
-        conn, CUSTOMER, HERE, WANTED, after=None, descending=True, limit=2
-    )
+    rows = await transaction_store.list_pocket_rows(conn, CUSTOMER, HERE, WANTED, after=None, descending=True, limit=2)
     assert [row.activity_id for row in rows] == [booked[3], booked[2]]
 
 
@@ -107,26 +116,20 @@ async def test_a_filter_leaves_what_it_names(conn, booked, filters, found):
         ({"cards": [HERE]}, []),
     ],
 )
-async def test_a_card_leaves_what_was_paid_with_it_and_given_back_for_it(
-    conn, booked, filters, found
-):
+async def test_a_card_leaves_what_was_paid_with_it_and_given_back_for_it(conn, booked, filters, found):
     made = [member_of(ids.new(), 1) for _ in range(3)]
     paid = {"type": "CARD", "direction": "DEBIT"}
     await book(conn, 5, 1, HERE, made[0], **paid, details=f'{{"card_id":"{CARD}"}}')
     await book(conn, 6, 1, HERE, made[1], **paid, details=f'{{"card_id":"{OTHER_CARD}"}}')
     back = f'{{"credit_type":"CASH_BACK","card_id":"{CARD}"}}'
     await book(conn, 7, 1, THERE, made[2], type="CREDIT", details=back)
-    wanted = TransactionFilters(
-        now=WANTED.now, **filters | {"cards": [str(c) for c in filters["cards"]]}
-    )
+    wanted = TransactionFilters(now=WANTED.now, **filters | {"cards": [str(c) for c in filters["cards"]]})
     assert await numbered(conn, [HERE, THERE], wanted) == [made[place] for place in found]
 
 
 async def test_one_is_found_by_its_id_its_transaction_and_its_sweep(conn, booked):
     for asked in (booked[2], group_of(booked[2])):
-        assert (
-            await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, asked)
-        ).activity_id == booked[2]
+        assert (await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, asked)).activity_id == booked[2]
     sweep = member_of(booked[2], 1001)
     found = await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, sweep)
     assert (found.activity_id, found.type, found.direction) == (sweep, "SWEEP", "CREDIT")

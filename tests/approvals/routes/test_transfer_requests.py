@@ -10,11 +10,8 @@ from tests.support.approvals import (
     ask_step_up,
     counterparty,
     decide,
-    funded,
-    manager,
     member_id_of,
     on_us,
-    other,
     path_of,
     refused,
     status_of,
@@ -26,12 +23,8 @@ from billfold.access.oauth import access_tokens
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
-__all__ = ["funded", "manager", "other"]
 
-
-async def test_money_moves_when_another_member_approves(
-    customer_desk, manager, customer_world, funded
-):
+async def test_money_moves_when_another_member_approves(customer_desk, manager, customer_world, funded):
     payee = await customer_world.pocket()
     linked = await counterparty(customer_world, customer_desk.team.customer, payee)
     body = on_us(funded, 1_000_00, counterparty=linked, description="Rent")
@@ -48,9 +41,7 @@ async def test_money_moves_when_another_member_approves(
     assert await customer_world.value(payee) == 0
 
 
-async def test_an_approval_is_shown_with_what_it_moved(
-    customer_desk, manager, customer_world, funded
-):
+async def test_an_approval_is_shown_with_what_it_moved(customer_desk, manager, customer_world, funded):
     payee = await customer_world.pocket()
     linked = await counterparty(customer_world, customer_desk.team.customer, payee)
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
@@ -59,9 +50,7 @@ async def test_an_approval_is_shown_with_what_it_moved(
     assert done["transfer"]["execution_status"] == "COMPLETED"
     assert done["transfer"]["reason"] is None
     (review,) = done["reviews"]
-    assert (review["decision"], review["comment"], review["is_void"]) == (
-        "APPROVED", "As agreed", False,
-    )  # fmt: skip
+    assert (review["decision"], review["comment"], review["is_void"]) == ("APPROVED", "As agreed", False)
     assert review["reviewer"]["member_id"] == await member_id_of(manager)
     (transaction,) = done["transfer"]["transaction_ids"]
     booked = await customer_desk.get(f"/api/v2/transactions/{transaction}/")
@@ -74,9 +63,7 @@ async def test_an_approval_is_shown_with_what_it_moved(
     assert not await customer_desk.bank.pool.fetchval("SELECT count(*) FROM agenda")
 
 
-async def test_bills_move_whole_between_own_pockets_when_approved(
-    customer_desk, manager, funded, other
-):
+async def test_bills_move_whole_between_own_pockets_when_approved(customer_desk, manager, funded, other):
     body = on_us(funded, 2_000_00, to=other)
     body["transfer"]["details"]["transfer_type"] = "SECURITY_TRANSFER"
     made = await customer_desk.post(REQUESTS, body)
@@ -93,9 +80,7 @@ async def test_self_approval_is_refused(customer_desk, funded, other):
     assert await status_of(customer_desk, made) == ("PENDING", "NOT_STARTED")
 
 
-async def test_only_reviewers_who_are_named_and_may_approve_decide(
-    customer_desk, customer_desks, funded, other
-):
+async def test_only_reviewers_who_are_named_and_may_approve_decide(customer_desk, customer_desks, funded, other):
     named = await customer_desks(customer_desk.team.customer, role="APPROVER")
     body = on_us(funded, 1_00, to=other, reviewers=[await member_id_of(named)])
     made = await customer_desk.post(REQUESTS, body)
@@ -123,28 +108,23 @@ async def test_a_denial_is_final(customer_desk, manager, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     assert (await decide(manager, made, "DENIED"))["status"] == "DENIED"
     await refused(manager, made, "transfer-request-not-pending", answers=409)
-    await customer_desk.refused(
-        "DELETE", path_of(made), status=409, code="transfer-request-not-pending"
-    )
+    await customer_desk.refused("DELETE", path_of(made), status=409, code="transfer-request-not-pending")
     assert await status_of(customer_desk, made) == ("DENIED", "NOT_STARTED")
 
 
-async def test_who_asked_or_an_administrator_cancels(
-    customer_desk, customer_desks, manager, funded, other
-):
+async def test_who_asked_or_an_administrator_cancels(customer_desk, customer_desks, manager, funded, other):
     for who, made_by in ((customer_desk, customer_desk), (customer_desk, manager)):
         made = await made_by.post(REQUESTS, on_us(funded, 1_00, to=other))
         someone = await customer_desks(customer_desk.team.customer, role="INITIATOR")
         await someone.refused("DELETE", path_of(made), status=403, code="forbidden")
         await who.ask("DELETE", path_of(made), status=204)
         assert await status_of(customer_desk, made) == ("CANCELLED", "NOT_STARTED")
-        await refused(manager if made_by is customer_desk else customer_desk, made, "transfer-request-not-pending",
-                      answers=409)  # fmt: skip
+        await refused(
+            manager if made_by is customer_desk else customer_desk, made, "transfer-request-not-pending", answers=409
+        )
 
 
-async def test_a_request_expires_after_seven_days(
-    customer_desk, manager, customer_world, funded, other
-):
+async def test_a_request_expires_after_seven_days(customer_desk, manager, customer_world, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     await customer_world.later(days=7, seconds=-1)
     assert (await status_of(customer_desk, made))[0] == "PENDING"
@@ -155,9 +135,7 @@ async def test_a_request_expires_after_seven_days(
     assert "transfer_request.expired" in [each["action"] for each in entries]
 
 
-async def test_what_the_pocket_cannot_raise_is_not_approved(
-    customer_desk, manager, customer_world, funded, other
-):
+async def test_what_the_pocket_cannot_raise_is_not_approved(customer_desk, manager, customer_world, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 10_000_00, to=other))
     await refused(manager, made, "insufficient-funds", answers=422)
     shown = await customer_desk.get(path_of(made))
@@ -166,9 +144,7 @@ async def test_what_the_pocket_cannot_raise_is_not_approved(
     assert (await decide(manager, made))["transfer"]["execution_status"] == "COMPLETED"
 
 
-async def test_a_counterparty_that_was_unlinked_is_not_paid(
-    customer_desk, manager, customer_world, funded
-):
+async def test_a_counterparty_that_was_unlinked_is_not_paid(customer_desk, manager, customer_world, funded):
     customer = customer_desk.team.customer
     linked = await counterparty(customer_world, customer, await customer_world.pocket())
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, counterparty=linked))
@@ -179,9 +155,7 @@ async def test_a_counterparty_that_was_unlinked_is_not_paid(
     await manager.refused("POST", REQUESTS, body, status=422, code="counterparty-not-verified")
 
 
-async def test_what_the_world_rejects_is_approved_and_rejected(
-    customer_desk, manager, funded, other
-):
+async def test_what_the_world_rejects_is_approved_and_rejected(customer_desk, manager, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_02, to=other))
     done = await decide(manager, made)
     assert done["status"] == "APPROVED"
@@ -191,9 +165,7 @@ async def test_what_the_world_rejects_is_approved_and_rejected(
 
 
 async def test_a_change_voids_what_was_approved(customer_desk, customer_desks, funded, other):
-    reviewers = [
-        await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(2)
-    ]
+    reviewers = [await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(2)]
     named = [await member_id_of(each) for each in reviewers]
     body = on_us(funded, 1_00, to=other, reviewers=named)
     made = await customer_desk.post(REQUESTS, body)
@@ -202,36 +174,26 @@ async def test_a_change_voids_what_was_approved(customer_desk, customer_desks, f
     assert (first["status"], len(first["reviews"])) == ("PENDING", 1)
     await refused(reviewers[0], made, "already-reviewed", answers=409, status="DENIED")
 
-    await reviewers[1].refused("PATCH", path_of(made), {"reviewers": []}, status=403,
-                               code="forbidden")  # fmt: skip
+    await reviewers[1].refused("PATCH", path_of(made), {"reviewers": []}, status=403, code="forbidden")
     dearer = body["transfer"] | {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 5_000_00}}
     changed = await customer_desk.patch(path_of(made), {"transfer": dearer})
     assert changed["transfer"]["amount"]["value"] == 5_000_00
     assert changed["content_hash"] != made["content_hash"]
     assert [each["is_void"] for each in changed["reviews"]] == [True]
-    await refused(
-        reviewers[1], made, "content-changed", answers=409, content_hash=made["content_hash"]
-    )
+    await refused(reviewers[1], made, "content-changed", answers=409, content_hash=made["content_hash"])
     assert (await decide(reviewers[0], made))["status"] == "APPROVED"
 
 
-async def test_a_reviewer_who_gets_another_role_has_said_nothing(
-    customer_desk, customer_desks, funded, other
-):
-    reviewers = [
-        await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(3)
-    ]
+async def test_a_reviewer_who_gets_another_role_has_said_nothing(customer_desk, customer_desks, funded, other):
+    reviewers = [await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(3)]
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     await ask_for_two(customer_desk)
     await decide(reviewers[0], made)
-    await customer_desk.ask("PUT", f"/api/v1/team/{await member_id_of(reviewers[0])}/", {"role": "MANAGER"},
-                   status=200)  # fmt: skip
+    await customer_desk.ask("PUT", f"/api/v1/team/{await member_id_of(reviewers[0])}/", {"role": "MANAGER"}, status=200)
     shown = await customer_desk.get(path_of(made))
     assert [each["is_void"] for each in shown["reviews"]] == [True]
     assert (await decide(reviewers[1], made))["status"] == "PENDING"
-    await customer_desk.ask(
-        "DELETE", f"/api/v1/team/{await member_id_of(reviewers[1])}/", status=200
-    )
+    await customer_desk.ask("DELETE", f"/api/v1/team/{await member_id_of(reviewers[1])}/", status=200)
     assert (await decide(reviewers[2], made))["status"] == "PENDING"
     done = await decide(reviewers[0], made)
     assert done["status"] == "APPROVED"
@@ -244,14 +206,9 @@ async def test_many_approvals_at_once_move_the_money_once(
     payee = await customer_world.pocket()
     linked = await counterparty(customer_world, customer_desk.team.customer, payee)
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
-    approvers = [
-        manager,
-        *[await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(4)],
-    ]
+    approvers = [manager, *[await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(4)]]
     path, body = f"{path_of(made)}status/", {"status": "APPROVED"}
-    answers = await asyncio.gather(
-        *(each.send("PATCH", path, body) for each in approvers for _ in range(4))
-    )
+    answers = await asyncio.gather(*(each.send("PATCH", path, body) for each in approvers for _ in range(4)))
     codes = sorted(each.status_code for each in answers)
     assert codes == [200] + [409] * 19
     said = {each.json()["code"] for each in answers if each.status_code == 409}
@@ -261,9 +218,7 @@ async def test_many_approvals_at_once_move_the_money_once(
     assert [each["amount"]["value"] for each in moved] == [1_000_00]
 
 
-async def test_of_approval_and_cancellation_at_once_one_is_refused(
-    customer_desk, manager, funded, other
-):
+async def test_of_approval_and_cancellation_at_once_one_is_refused(customer_desk, manager, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     approved, cancelled = await asyncio.gather(
         manager.send("PATCH", f"{path_of(made)}status/", {"status": "APPROVED"}),
@@ -288,9 +243,7 @@ async def test_the_same_request_is_made_once(customer_desk, manager, funded, oth
 
 
 async def test_one_request_a_second_is_let_in(customer_desk, funded, other):
-    answers = [
-        await customer_desk.send("POST", REQUESTS, on_us(funded, 1_00, to=other)) for _ in range(3)
-    ]
+    answers = [await customer_desk.send("POST", REQUESTS, on_us(funded, 1_00, to=other)) for _ in range(3)]
     limited = [each for each in answers if each.status_code == 429]
     assert limited
     assert limited[0].json()["code"] == "rate-limited"
@@ -298,18 +251,16 @@ async def test_one_request_a_second_is_let_in(customer_desk, funded, other):
     assert answers[0].headers["x-ratelimit-limit"] == "60"
 
 
-async def test_a_service_user_requests_and_its_administrators_do_not_approve(
-    customer_desk, manager, funded, other
-):
-    new = {"name": "Payroll", "scopes": ["transfers.read", "transfers.write"],
-           "public_key": new_key().pem, "profile": "documented"}  # fmt: skip
+async def test_a_service_user_requests_and_its_administrators_do_not_approve(customer_desk, manager, funded, other):
+    new = {
+        "name": "Payroll",
+        "scopes": ["transfers.read", "transfers.write"],
+        "public_key": new_key().pem,
+        "profile": "documented",
+    }
     made = await customer_desk.post("/api/v1/team/service-users/", new)
-    its = Team(
-        customer_desk.team.customer, made["client_id"], None, ("transfers.read", "transfers.write")
-    )
-    program = MemberDesk(
-        customer_desk.bank, customer_desk.app, its, await token_for(customer_desk.bank, its)
-    )
+    its = Team(customer_desk.team.customer, made["client_id"], None, ("transfers.read", "transfers.write"))
+    program = MemberDesk(customer_desk.bank, customer_desk.app, its, await token_for(customer_desk.bank, its))
     asked = await program.post(REQUESTS, on_us(funded, 1_00, to=other))
     assert asked["requested_by"]["user_id"] is None
     await refused(program, asked, "forbidden", answers=403)
@@ -318,9 +269,7 @@ async def test_a_service_user_requests_and_its_administrators_do_not_approve(
     await program.close()
 
 
-async def test_a_strict_program_needs_a_fresh_proof_to_approve(
-    customer_desk, customer_desks, funded, other
-):
+async def test_a_strict_program_needs_a_fresh_proof_to_approve(customer_desk, customer_desks, funded, other):
     customer = customer_desk.team.customer
     strict = await customer_desks(customer, role="MANAGER", client_id="strict", profile="fapi2")
     await customer_desk.bank.pool.execute("UPDATE oauth_client SET requires_nonce = false")
@@ -328,17 +277,20 @@ async def test_a_strict_program_needs_a_fresh_proof_to_approve(
 
     async def token(age):
         text = await access_tokens.issue_access(
-            customer_desk.bank.pool, client_id="strict", customer_id=UUID(customer), scopes=EVERYTHING,
-            now=wall_now(), user_id=strict.team.user_id, jkt=strict.token.key.thumbprint,
+            customer_desk.bank.pool,
+            client_id="strict",
+            customer_id=UUID(customer),
+            scopes=EVERYTHING,
+            now=wall_now(),
+            user_id=strict.team.user_id,
+            jkt=strict.token.key.thumbprint,
             auth_time=None if age is None else wall_now() - age,
-        )  # fmt: skip
+        )
         return type(strict.token)(text, strict.token.key)
 
     path = f"{path_of(made)}status/"
     for age in (None, timedelta(minutes=5, seconds=1)):
-        answer = await strict.ask(
-            "PATCH", path, {"status": "APPROVED"}, status=401, token=await token(age)
-        )
+        answer = await strict.ask("PATCH", path, {"status": "APPROVED"}, status=401, token=await token(age))
         assert answer.json()["code"] == "insufficient-user-authentication"
         told = answer.headers["www-authenticate"]
         assert 'error="insufficient_user_authentication"' in told
@@ -347,9 +299,7 @@ async def test_a_strict_program_needs_a_fresh_proof_to_approve(
     await strict.ask("PATCH", path, {"status": "APPROVED"}, status=200, token=fresh)
 
 
-async def test_everybody_needs_a_fresh_proof_where_the_customer_wants_it(
-    customer_desk, manager, funded, other
-):
+async def test_everybody_needs_a_fresh_proof_where_the_customer_wants_it(customer_desk, manager, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     await ask_step_up(customer_desk)
     await refused(manager, made, "insufficient-user-authentication", answers=401)
@@ -382,28 +332,25 @@ async def test_what_a_request_names_must_be_there_and_in_order(
         await customer_desk.bank.pool.execute("DELETE FROM rate_window")
         await customer_desk.refused("POST", REQUESTS, body, status=404, code="not-found")
     await customer_desk.bank.pool.execute("DELETE FROM rate_window")
-    await customer_desk.refused("POST", REQUESTS, on_us(funded, 1_00, to=funded), status=422,
-                       code="same-pocket")  # fmt: skip
-    made = await other_customer.post(
-        REQUESTS, on_us(theirs, 1_00, to=await other_customer.pocket())
-    )
+    await customer_desk.refused("POST", REQUESTS, on_us(funded, 1_00, to=funded), status=422, code="same-pocket")
+    made = await other_customer.post(REQUESTS, on_us(theirs, 1_00, to=await other_customer.pocket()))
     for method, path, body in (
-        ("GET", path_of(made), b""), ("DELETE", path_of(made), b""),
+        ("GET", path_of(made), b""),
+        ("DELETE", path_of(made), b""),
         ("PATCH", path_of(made), {"reviewers": []}),
         ("PATCH", f"{path_of(made)}status/", {"status": "APPROVED"}),
-    ):  # fmt: skip
+    ):
         await customer_desk.refused(method, path, body, status=404, code="not-found")
 
 
 WRONG = (
     ({"amount": {"type": "FULL_WITHDRAWAL"}}, "body.transfer.amount.type"),
-    ({"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 0}},
-     "body.transfer.amount.amount_usdc"),
+    ({"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 0}}, "body.transfer.amount.amount_usdc"),
     ({"type": "ACH"}, "body.transfer.type"),
     ({"details": {"type": "GIFT"}}, "body.transfer.details.type"),
     ({"description": "x" * 101}, "body.transfer.description"),
     ({"status": "APPROVED"}, "body.transfer.status"),
-)  # fmt: skip
+)
 
 
 async def test_a_malformed_request_names_the_wrong_field(customer_desk):
@@ -414,14 +361,10 @@ async def test_a_malformed_request_names_the_wrong_field(customer_desk):
         await customer_desk.invalid("POST", REQUESTS, body, loc=loc)
 
 
-async def test_requests_are_found_by_what_they_are(
-    customer_desk, customer_desks, manager, funded, other
-):
+async def test_requests_are_found_by_what_they_are(customer_desk, customer_desks, manager, funded, other):
     initiator = await customer_desks(customer_desk.team.customer, role="INITIATOR")
     mine = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    theirs = await manager.post(
-        REQUESTS, on_us(other, 1_00, to=funded, reviewers=[await member_id_of(customer_desk)])
-    )
+    theirs = await manager.post(REQUESTS, on_us(other, 1_00, to=funded, reviewers=[await member_id_of(customer_desk)]))
     third = await initiator.post(REQUESTS, on_us(funded, 1_00, to=other))
     await decide(manager, mine, "DENIED")
     for filters, expected in (
@@ -439,5 +382,4 @@ async def test_requests_are_found_by_what_they_are(
         assert {each["id"] for each in items} == {each["id"] for each in expected}, filters
     assert len(await customer_desk.pages(REQUESTS, limit=1)) == 3
     await customer_desk.invalid("GET", REQUESTS, filters={"status": "DONE"}, loc="query.status[]")
-    await customer_desk.refused("GET", REQUESTS, filters={"reviewer": str(ids.new())}, status=404,
-                       code="not-found")  # fmt: skip
+    await customer_desk.refused("GET", REQUESTS, filters={"reviewer": str(ids.new())}, status=404, code="not-found")

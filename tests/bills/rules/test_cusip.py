@@ -12,9 +12,7 @@ def test_a_real_bill_has_a_valid_check_digit(cusip: str) -> None:
     assert cusips.is_valid_cusip(cusip)
 
 
-@pytest.mark.parametrize(
-    "cusip", ["912797PE2", "912797uz8", "912797UZ", "912797UZ81", " 912797UZ8", ""]
-)
+@pytest.mark.parametrize("cusip", ["912797PE2", "912797uz8", "912797UZ", "912797UZ81", " 912797UZ8", ""])
 def test_a_cusip_is_refused_when_one_character_is_off(cusip: str) -> None:
     assert not cusips.is_valid_cusip(cusip)
 
@@ -42,9 +40,7 @@ def test_there_is_no_simulated_maturity_in_any_other_number(cusip: str) -> None:
 
 
 def test_there_is_no_simulated_maturity_when_the_digits_are_no_day() -> None:
-    with_check_digit = next(
-        f"SIM26299{digit}" for digit in range(10) if cusips.is_valid_cusip(f"SIM26299{digit}")
-    )
+    with_check_digit = next(f"SIM26299{digit}" for digit in range(10) if cusips.is_valid_cusip(f"SIM26299{digit}"))
 
     assert cusips.simulated_maturity(with_check_digit) is None
 

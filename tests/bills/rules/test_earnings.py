@@ -5,13 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from billfold.bills.rules.earnings import (
-    EarningsEntry,
-    PocketState,
-    compute_earnings,
-    period_bounds,
-    sum_earnings,
-)
+from billfold.bills.rules.earnings import EarningsEntry, PocketState, compute_earnings, period_bounds, sum_earnings
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.valuation import value_positions
 from billfold.bills.types import Bill
@@ -38,9 +32,7 @@ def test_a_held_bill_earns_what_its_price_rose(flat_market: MarketBuilder, he0: 
     assert (earned.realised, earned.contributions, earned.withdrawals) == (0, 0, 0)
 
 
-def test_flows_are_not_earnings_and_fees_are_added_back(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_flows_are_not_earnings_and_fees_are_added_back(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
     before = PocketState(cash=1_000_000, inflow=1_000_000)
     # 100 bills bought for 948,100; 30 of them sold for 284,900; 25 charged; 20,000 paid out.
@@ -80,14 +72,8 @@ def test_a_live_end_agrees_with_the_portfolio(flat_market: MarketBuilder, he0: B
     for now in (evening, maturity_morning):
         earned = compute_earnings(state, START, state, now, market, live=True)
 
-        assert (
-            earned.end_value
-            == value_positions([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
-        )
-    assert (
-        compute_earnings(state, START, state, maturity_morning, market, live=True).end_value
-        == 1_000_000
-    )
+        assert earned.end_value == value_positions([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
+    assert compute_earnings(state, START, state, maturity_morning, market, live=True).end_value == 1_000_000
 
 
 def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
@@ -101,10 +87,7 @@ def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
 
 
 def test_the_aggregate_is_the_sum_of_every_field() -> None:
-    one, two = (
-        EarningsEntry(1, 2, 3, 4, 5, 6, 7, 8, 9),
-        EarningsEntry(10, 20, 30, 40, 50, 60, 70, 80, 90),
-    )
+    one, two = (EarningsEntry(1, 2, 3, 4, 5, 6, 7, 8, 9), EarningsEntry(10, 20, 30, 40, 50, 60, 70, 80, 90))
 
     assert sum_earnings([one, two]) == EarningsEntry(11, 22, 33, 44, 55, 66, 77, 88, 99)
     assert sum_earnings([]) == EarningsEntry(0, 0, 0, 0, 0, 0, 0, 0, 0)

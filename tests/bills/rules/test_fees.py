@@ -4,12 +4,7 @@ from datetime import date
 
 import pytest
 
-from billfold.bills.rules.fees import (
-    ACCRUED_UNITS_PER_CENT,
-    accrue_fee,
-    fee_charge_date,
-    split_accrued_fee,
-)
+from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT, accrue_fee, fee_charge_date, split_accrued_fee
 from billfold.platform.calendars import Calendars
 
 

@@ -10,14 +10,8 @@ from billfold.platform.calendars import Calendars, DayOverride
 TUESDAYS_SINCE = date(2018, 12, 11)
 
 
-def test_the_rule_finds_every_real_issue_and_maturity_since_tuesdays_began(
-    calendars: Calendars,
-) -> None:
-    regular = [
-        row
-        for row in packaged.auctions()
-        if row.weeks in TERMS and row.issue_date >= TUESDAYS_SINCE
-    ]
+def test_the_rule_finds_every_real_issue_and_maturity_since_tuesdays_began(calendars: Calendars) -> None:
+    regular = [row for row in packaged.auctions() if row.weeks in TERMS and row.issue_date >= TUESDAYS_SINCE]
 
     assert len(regular) == 1303
     for row in regular:
@@ -61,9 +55,7 @@ def test_a_simulated_bill_stays_itself_when_its_maturity_is_closed_later() -> No
     assert simulated_bill(maturity, closed) == simulated_bill(maturity, Calendars())
 
 
-def test_a_tuesday_ends_a_four_week_bill_and_wednesday_stands_in_for_it(
-    calendars: Calendars,
-) -> None:
+def test_a_tuesday_ends_a_four_week_bill_and_wednesday_stands_in_for_it(calendars: Calendars) -> None:
     assert simulated_bill(date(2027, 3, 9), calendars).original_term == "4-Week"
     assert simulated_bill(date(2030, 1, 2), calendars).first_issue == date(2029, 12, 4)
     assert TERMS[4].label == "4-Week"

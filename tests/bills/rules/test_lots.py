@@ -17,12 +17,7 @@ class Held:
     __slots__ = ("acquired_on", "cusip", "maturity", "units")
 
     def __init__(self, cusip: str, maturity: date, acquired_on: date, units: int) -> None:
-        self.cusip, self.maturity, self.acquired_on, self.units = (
-            cusip,
-            maturity,
-            acquired_on,
-            units,
-        )
+        self.cusip, self.maturity, self.acquired_on, self.units = (cusip, maturity, acquired_on, units)
 
 
 def held(cusip: str, day: int, units: int) -> Held:
@@ -40,9 +35,7 @@ def held(cusip: str, day: int, units: int) -> Held:
         (-1, FOUR_WEEKS, 0, -1),
     ],
 )
-def test_cash_buys_as_many_units_as_it_pays_for(
-    cash: int, ask: int, units: int, residue: int
-) -> None:
+def test_cash_buys_as_many_units_as_it_pays_for(cash: int, ask: int, units: int, residue: int) -> None:
     assert affordable_units(cash, ask) == units
     assert cash - cents_for(units, ask) == residue
 
@@ -81,9 +74,7 @@ def test_a_basis_is_not_divided_when_the_units_are_not_there(sold: int, of: int)
 def test_the_first_lot_alone_is_sold_when_it_suffices() -> None:
     lots = [held("A", 1, 20), held("B", 2, 20)]
 
-    assert plan_sale(lots, 123_456, {"A": FOUR_WEEKS}.__getitem__) == [
-        ("A", 13, FOUR_WEEKS, 129_465, [(lots[0], 13)])
-    ]
+    assert plan_sale(lots, 123_456, {"A": FOUR_WEEKS}.__getitem__) == [("A", 13, FOUR_WEEKS, 129_465, [(lots[0], 13)])]
 
 
 def test_a_cusip_is_one_trade_however_many_lots_it_takes() -> None:

@@ -37,9 +37,7 @@ def noon(day: date) -> datetime:
         (52, date(2023, 11, 2), "912797HE0"),
     ],
 )
-def test_the_newest_issued_bill_is_on_the_run(
-    market: Market, weeks: int, day: date, cusip: str
-) -> None:
+def test_the_newest_issued_bill_is_on_the_run(market: Market, weeks: int, day: date, cusip: str) -> None:
     assert market.on_the_run(weeks, day).cusip == cusip
 
 
@@ -168,9 +166,7 @@ def test_the_ask_is_never_below_zero(flat_market: MarketBuilder, he0: Bill) -> N
     assert market.ask(he0, noon(date(2023, 11, 2))) == PAR
 
 
-def test_prices_settle_today_tomorrow_and_on_the_next_day_for_a_purchase(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_prices_settle_today_tomorrow_and_on_the_next_day_for_a_purchase(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
     thursday = noon(date(2023, 11, 2))
 
@@ -180,9 +176,7 @@ def test_prices_settle_today_tomorrow_and_on_the_next_day_for_a_purchase(
     assert market.settles_on(thursday) == date(2023, 11, 3)
 
 
-def test_friday_settles_on_monday_and_so_does_the_weekend(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_friday_settles_on_monday_and_so_does_the_weekend(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
     friday = date(2023, 11, 3)
     monday = price_from_rate(5_135, (he0.maturity - date(2023, 11, 6)).days)
@@ -195,9 +189,7 @@ def test_friday_settles_on_monday_and_so_does_the_weekend(
     assert market.settles_on(et_instant(friday, 20)) == date(2023, 11, 7)
 
 
-def test_everything_is_at_par_when_a_bill_has_matured(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_everything_is_at_par_when_a_bill_has_matured(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
     matured = et_instant(he0.maturity, 0)
 
@@ -208,9 +200,7 @@ def test_everything_is_at_par_when_a_bill_has_matured(
         assert market.t0_bid(he0, at) == market.t1_bid(he0, at) == market.ask(he0, at) == PAR
 
 
-def test_the_day_before_maturity_sells_next_day_at_par(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_the_day_before_maturity_sells_next_day_at_par(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
     last = noon(date(2024, 10, 30))
 
@@ -218,9 +208,7 @@ def test_the_day_before_maturity_sells_next_day_at_par(
     assert market.t1_bid(he0, last) == PAR
 
 
-def test_the_price_starts_at_the_bid_of_midnight_and_accretes_to_par(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_the_price_starts_at_the_bid_of_midnight_and_accretes_to_par(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
     opened = et_instant(date(2023, 11, 2), 8)
 
@@ -240,9 +228,7 @@ def test_a_price_between_two_micros_goes_up(flat_market: MarketBuilder, he0: Bil
     assert market.price_at(he0, et_instant(date(2024, 10, 30), 0)) == 99_988_292
 
 
-def test_the_mark_stays_between_two_ticks_and_overnight(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_the_mark_stays_between_two_ticks_and_overnight(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
     day = date(2023, 11, 2)
     at = et_instant(day, 12) + timedelta(seconds=31)
@@ -270,9 +256,7 @@ def test_a_strike_is_shared_until_the_next_tick(market: Market) -> None:
     assert bill_prices.seconds_left == (et_instant(bill.maturity, 0) - at).total_seconds()
 
 
-def test_the_yield_is_the_investment_rate_of_the_days_bid(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_the_yield_is_the_investment_rate_of_the_days_bid(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
 
     for hour in (9, 16):

@@ -24,9 +24,7 @@ def milli(rate: str) -> int:
     return int(Decimal(rate).scaleb(3))
 
 
-@pytest.mark.parametrize(
-    "auction", VECTORS["auctions"], ids=lambda row: f"{row['term']}-{row['issue']}"
-)
+@pytest.mark.parametrize("auction", VECTORS["auctions"], ids=lambda row: f"{row['term']}-{row['issue']}")
 def test_price_and_rates_are_the_published_ones_for_an_auction(auction: dict[str, Any]) -> None:
     issue, maturity = date.fromisoformat(auction["issue"]), date.fromisoformat(auction["maturity"])
     days = (maturity - issue).days
@@ -41,27 +39,19 @@ def test_price_and_rates_are_the_published_ones_for_an_auction(auction: dict[str
 
 
 @pytest.mark.parametrize("quoted", VECTORS["fedinvest"], ids=lambda row: row["cusip"])
-def test_secondary_prices_are_whole_ticks_when_counted_from_the_price_date(
-    quoted: dict[str, str],
-) -> None:
+def test_secondary_prices_are_whole_ticks_when_counted_from_the_price_date(quoted: dict[str, str]) -> None:
     days = (date.fromisoformat(quoted["maturity"]) - date.fromisoformat(quoted["price_date"])).days
     for price in (micros(quoted["buy"]), micros(quoted["sell"])):
         rate = pricing.rate_from_price(price, days)
 
         assert rate % pricing.RATE_TICK_MILLI == 0
         assert pricing.price_from_rate(rate, days) == price
-    assert pricing.rate_from_price(micros(quoted["buy"]), days) <= pricing.rate_from_price(
-        micros(quoted["sell"]), days
-    )
+    assert pricing.rate_from_price(micros(quoted["buy"]), days) <= pricing.rate_from_price(micros(quoted["sell"]), days)
 
 
 def test_every_packaged_auction_result_is_reproduced() -> None:
     path = files("billfold.bills") / "data" / "bill_auctions.csv"
-    priced = [
-        row
-        for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-        if row["price_per100"]
-    ]
+    priced = [row for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()) if row["price_per100"]]
 
     assert len(priced) == 2392
     for row in priced:

@@ -2,13 +2,7 @@
 
 import pytest
 
-from billfold.bills.rules.strategies import (
-    STRATEGIES,
-    StrategyUse,
-    get_strategy,
-    list_strategies,
-    strategy_for_weeks,
-)
+from billfold.bills.rules.strategies import STRATEGIES, StrategyUse, get_strategy, list_strategies, strategy_for_weeks
 from billfold.platform.errors import NotFound
 
 

@@ -20,12 +20,8 @@ ISSUED = date(2023, 11, 2)
 PAR_MILLION = 10_000
 
 
-def test_a_million_of_the_year_bill_grows_by_the_worked_rate(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
-    valued = value_positions(
-        [(he0.cusip, PAR_MILLION, 0)], 0, 0, flat_market(5_135, he0), et_instant(ISSUED, 12)
-    )
+def test_a_million_of_the_year_bill_grows_by_the_worked_rate(flat_market: MarketBuilder, he0: Bill) -> None:
+    valued = value_positions([(he0.cusip, PAR_MILLION, 0)], 0, 0, flat_market(5_135, he0), et_instant(ISSUED, 12))
 
     # $51,920.56 of discount over 364 days is 0.165091320716 cents a second; the mark is rounded.
     assert abs(valued.appreciation_per_second - Decimal("0.165091320716")) < Decimal("0.00000005")
@@ -49,9 +45,7 @@ def test_total_value_is_bills_at_the_mark_and_cash(flat_market: MarketBuilder, h
     assert valued.liquidation_value_t1 == cents_for(13, market.t1_bid(he0, at)) + 411 - 7
 
 
-def test_the_slope_reaches_par_at_maturity_and_never_more(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_the_slope_reaches_par_at_maturity_and_never_more(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
     valued = value_positions([(he0.cusip, 10, 10)], 0, 0, market, et_instant(date(2024, 3, 8), 12))
     seconds = (et_instant(he0.maturity, 0) - valued.pricing_timestamp).total_seconds()
@@ -92,9 +86,7 @@ def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market: 
 
 
 @pytest.mark.parametrize(("hour", "minute"), [(0, 0), (5, 0), (7, 59), (8, 15)])
-def test_a_matured_bill_waits_flat_at_par(
-    flat_market: MarketBuilder, he0: Bill, hour: int, minute: int
-) -> None:
+def test_a_matured_bill_waits_flat_at_par(flat_market: MarketBuilder, he0: Bill, hour: int, minute: int) -> None:
     at = et_instant(he0.maturity, hour, minute)
     valued = value_positions([(he0.cusip, 3, 3)], 0, 0, flat_market(5_135, he0), at)
 
@@ -103,9 +95,7 @@ def test_a_matured_bill_waits_flat_at_par(
     assert valued.appreciation_per_second == 0
 
 
-def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(flat_market: MarketBuilder, he0: Bill) -> None:
     """The last tick is that of Wednesday 17:00; a slope of it would go on after midnight."""
     market = flat_market(5_135, he0)
     for hours in range(-7, 9):
@@ -117,9 +107,7 @@ def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(
         assert hours < 0 or reached == 100_000_000
 
 
-def test_the_weekend_may_promise_more_for_monday_than_today(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_the_weekend_may_promise_more_for_monday_than_today(flat_market: MarketBuilder, he0: Bill) -> None:
     valued = value_positions(
         [(he0.cusip, 1_000, 1_000)], 0, 0, flat_market(5_135, he0), et_instant(date(2023, 11, 4), 9)
     )

@@ -63,9 +63,7 @@ def _explode(pdf: pikepdf.Pdf) -> None:
 
 def huge_png() -> bytes:
     def chunk(kind: bytes, body: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        )
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     header = struct.pack(">IIBBBBB", 50_000, 50_000, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IEND", b"")
@@ -96,11 +94,7 @@ BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
     "too many pixels": (huge_png, PNG, "50000 x 50000"),
     "half a PDF": (lambda: a_pdf()[:300], PDF, "no end"),
     "noise in a PDF": (lambda: b"%PDF-1.7\n" + bytes(500) + b"\n%%EOF", PDF, "damaged"),
-    "a page of HTML after it": (
-        lambda: a_pdf() + b"<script>alert(1)</script>" * 9,
-        PDF,
-        "after it",
-    ),
+    "a page of HTML after it": (lambda: a_pdf() + b"<script>alert(1)</script>" * 9, PDF, "after it"),
     "a password": (
         lambda: pdf_with(lambda _: None, encryption=pikepdf.Encryption(owner="a", user="b")),
         PDF,

@@ -53,9 +53,7 @@ async def test_an_email_is_sent_encrypted(tls):
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=server.context)
     port = listening.sockets[0].getsockname()[1]
     trust = ssl.create_default_context(cafile=str(tls.authority))
-    mail = SmtpEmailTransport(
-        f"smtps://us:p%40ss@localhost:{port}", "Billfold <no-reply@localhost>", trust
-    )
+    mail = SmtpEmailTransport(f"smtps://us:p%40ss@localhost:{port}", "Billfold <no-reply@localhost>", trust)
     async with listening:
         await mail.send(LETTER)
     said = b"".join(server.said)

@@ -3,14 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.support.whole_bank import bank
 
 from billfold.events.email import outbox as letters
 from billfold.events.email.ports import EmailRejected
 from billfold.events.email.templates import EmailContent
 from billfold.events.email.worker import EmailSender
-
-__all__ = ["bank"]
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 NOTICE = EmailContent("A subject", "a secret link")

@@ -12,9 +12,12 @@ from billfold.platform.clock import wall_now
 PATH = "/api/v1/notification-audiences/"
 FUNDS = f"{PATH}FUNDS_RECEIVED/"
 DEFAULT = {
-    "notification_type": "FUNDS_RECEIVED", "roles": ["ADMIN", "MANAGER"], "user_ids": [],
-    "is_default": True, "object_type": "NotificationAudience",
-}  # fmt: skip
+    "notification_type": "FUNDS_RECEIVED",
+    "roles": ["ADMIN", "MANAGER"],
+    "user_ids": [],
+    "is_default": True,
+    "object_type": "NotificationAudience",
+}
 
 
 async def put(customer_desk, body, path=FUNDS):
@@ -43,9 +46,7 @@ async def test_an_empty_audience_is_nobody_and_a_cleared_one_the_default(custome
     assert await customer_desk.get(FUNDS) == DEFAULT
     assert await tell(customer_desk) == 1
     log = (await customer_desk.get("/api/v1/team/audit-logs/"))["items"]
-    assert [each["action"] for each in log[:2]] == [
-        "notification_audience.cleared", "notification_audience.updated",
-    ]  # fmt: skip
+    assert [each["action"] for each in log[:2]] == ["notification_audience.cleared", "notification_audience.updated"]
 
 
 async def test_roles_and_users_add_up_and_nobody_is_notified_twice(customer_desk, customer_desks):
@@ -55,8 +56,9 @@ async def test_roles_and_users_add_up_and_nobody_is_notified_twice(customer_desk
     assert (chosen["roles"], chosen["user_ids"]) == (["ADMIN"], [him, me])
     assert await tell(customer_desk) == 2
     assert await put(customer_desk, {"user_ids": [him]}) | {"user_ids": []} == DEFAULT | {
-        "roles": [], "is_default": False,
-    }  # fmt: skip
+        "roles": [],
+        "is_default": False,
+    }
     assert await tell(customer_desk) == 1
 
 

@@ -8,20 +8,14 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.support.oauth_users import member
-from tests.support.whole_bank import PARTNER, bank, new_holder
+from tests.support.whole_bank import PARTNER
 
 from billfold.events.notifications import payment_notifications
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES
-from billfold.events.notifications.payment_notifications import (
-    PAYMENT_NOTIFICATIONS,
-    describe,
-    notify_of_payments,
-)
+from billfold.events.notifications.payment_notifications import PAYMENT_NOTIFICATIONS, describe, notify_of_payments
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
 from billfold.platform.errors import BillfoldError
-
-__all__ = ["bank", "new_holder"]
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
@@ -33,9 +27,9 @@ async def told(bank):
     async def read(holder):
         await notify_of_payments(bank.pool, bank.vault, now=NOW)
         rows = await bank.pool.fetch(
-            "SELECT type, description, metadata FROM notification WHERE customer_id = $1"
-            " ORDER BY created_at", holder.customer_id,
-        )  # fmt: skip
+            "SELECT type, description, metadata FROM notification WHERE customer_id = $1 ORDER BY created_at",
+            holder.customer_id,
+        )
         return [(row["type"], row["description"]) for row in rows]
 
     return read
@@ -43,10 +37,16 @@ async def told(bank):
 
 async def pay(bank, payer, payee, cents):
     command = TransferOnUs(
-        caller="test", key=ids.new(), customers=(payer.customer_id, payee.customer_id),
-        transfer_id=None, type="PEER_TO_PEER", from_pocket_id=payer.pocket_id,
-        to_pocket_id=payee.pocket_id, amount=cents, partner_id=PARTNER,
-    )  # fmt: skip
+        caller="test",
+        key=ids.new(),
+        customers=(payer.customer_id, payee.customer_id),
+        transfer_id=None,
+        type="PEER_TO_PEER",
+        from_pocket_id=payer.pocket_id,
+        to_pocket_id=payee.pocket_id,
+        amount=cents,
+        partner_id=PARTNER,
+    )
     with suppress(BillfoldError):
         await bank.engine.submit(command)
 
@@ -71,9 +71,7 @@ async def test_both_teams_are_notified_of_a_payment(bank, both, told):
         ("TRANSFER_COMPLETED", "A transfer of $1,234.56 was sent from the Pocket Reserve."),
         ("TRANSFER_REJECTED", f"{refused} (INSUFFICIENT_FUNDS)."),
     ]
-    assert await told(payee) == [
-        ("FUNDS_RECEIVED", "A transfer of $1,234.56 arrived in the Pocket Reserve.")
-    ]
+    assert await told(payee) == [("FUNDS_RECEIVED", "A transfer of $1,234.56 arrived in the Pocket Reserve.")]
     assert len(await told(payer)) == 3
 
 
@@ -90,9 +88,7 @@ async def test_a_notification_names_the_event_and_the_amount(bank, both, told):
     assert metadata["amount_usdc"] == 100
     assert metadata["pocket_id"] == str(payee.pocket_id)
     assert metadata["occurred_at"] == "2025-06-02T13:00:00.000000Z"
-    kind = await bank.pool.fetchval(
-        "SELECT kind FROM event WHERE event_id = $1", UUID(metadata["event_id"])
-    )
+    kind = await bank.pool.fetchval("SELECT kind FROM event WHERE event_id = $1", UUID(metadata["event_id"]))
     assert kind == metadata["event_type"] == "transfers.on-us.received"
 
 
@@ -101,9 +97,7 @@ async def test_every_event_is_notified_once_when_many_readers_run(bank, both, to
     payer, _ = both
     for _ in range(10):
         await payer.deposit(1_00)
-    await asyncio.gather(
-        *(notify_of_payments(bank.pool, bank.vault, now=NOW, wait=n % 2 > 0) for n in range(6))
-    )
+    await asyncio.gather(*(notify_of_payments(bank.pool, bank.vault, now=NOW, wait=n % 2 > 0) for n in range(6)))
     assert len(await told(payer)) == 10
 
 

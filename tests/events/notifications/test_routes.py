@@ -21,10 +21,15 @@ async def test_a_member_reads_notifications_and_marks_them(customer_desk):
     assert await tell(customer_desk, metadata={"amount_usdc": 100}) == 1
     (told,) = (await customer_desk.get(PATH))["items"]
     assert told | {"id": "", "created_at": ""} == {
-        "id": "", "title": "Money arrived", "description": "A wire of $1.00.",
-        "type": "FUNDS_RECEIVED", "status": "UNREAD", "created_at": "",
-        "notification_metadata": {"amount_usdc": 100}, "object_type": "CustomerNotification",
-    }  # fmt: skip
+        "id": "",
+        "title": "Money arrived",
+        "description": "A wire of $1.00.",
+        "type": "FUNDS_RECEIVED",
+        "status": "UNREAD",
+        "created_at": "",
+        "notification_metadata": {"amount_usdc": 100},
+        "object_type": "CustomerNotification",
+    }
     one = f"{PATH}{told['id']}/"
     assert await customer_desk.get(one) == told
     for status in ("READ", "READ", "UNREAD", "READ"):
@@ -68,19 +73,10 @@ async def test_lists_go_by_page_and_by_status(customer_desk):
     assert [each["title"] for each in everything] == ["4", "3", "2", "1", "0"]
     for each in everything[::2]:
         await customer_desk.patch(f"{PATH}{each['id']}/", {"status": "READ"})
-    assert [each["title"] for each in await customer_desk.pages(PATH, {"status": "UNREAD"})] == [
-        "3",
-        "1",
-    ]
-    assert [each["title"] for each in await customer_desk.pages(PATH, {"status": "READ"})] == [
-        "4",
-        "2",
-        "0",
-    ]
+    assert [each["title"] for each in await customer_desk.pages(PATH, {"status": "UNREAD"})] == ["3", "1"]
+    assert [each["title"] for each in await customer_desk.pages(PATH, {"status": "READ"})] == ["4", "2", "0"]
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
-    await customer_desk.invalid(
-        "GET", PATH, loc="query.cursor", filters={"cursor": cursor, "status": "READ"}
-    )
+    await customer_desk.invalid("GET", PATH, loc="query.cursor", filters={"cursor": cursor, "status": "READ"})
 
 
 async def test_a_program_sees_all_of_its_customers_and_reads_none(bank, customer_desk):
@@ -92,23 +88,16 @@ async def test_a_program_sees_all_of_its_customers_and_reads_none(bank, customer
     assert told["status"] is None
     one = f"{PATH}{told['id']}/"
     assert (await customer_desk.ask("GET", one, status=200, token=token)).json() == told
-    await customer_desk.refused(
-        "PATCH", one, {"status": "READ"}, status=403, code="forbidden", token=token
-    )
+    await customer_desk.refused("PATCH", one, {"status": "READ"}, status=403, code="forbidden", token=token)
     filters = {"status": "UNREAD"}
     empty = await customer_desk.ask("GET", PATH, status=200, token=token, filters=filters)
     assert empty.json()["items"] == []
 
 
-async def test_an_email_goes_to_the_audience_and_not_to_former_members(
-    customer_desk, customer_desks
-):
+async def test_an_email_goes_to_the_audience_and_not_to_former_members(customer_desk, customer_desks):
     manager = await customer_desks(customer_desk.team.customer, role="MANAGER")
     await deactivate_member(
-        customer_desk.bank.pool,
-        UUID(customer_desk.team.customer),
-        manager.team.user_id,
-        now=wall_now(),
+        customer_desk.bank.pool, UUID(customer_desk.team.customer), manager.team.user_id, now=wall_now()
     )
     assert await tell(customer_desk) == 1
     query = "SELECT p.user_id FROM letter l JOIN person p ON p.email = l.recipient"

@@ -2,15 +2,12 @@ from datetime import UTC, datetime
 
 import pytest
 from tests.support.oauth_users import member
-from tests.support.whole_bank import bank, new_holder
 
 from billfold.audit import store as audit_store
 from billfold.audit.types import EntryFilter
 from billfold.events.notifications.worker import NotificationWorker, failing_notifier
 from billfold.events.webhooks.attempts import FailingSubscription
 from billfold.platform import ids
-
-__all__ = ["bank", "new_holder"]
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
@@ -35,11 +32,7 @@ async def test_a_team_is_notified_when_a_subscription_fails_or_is_disabled(bank,
     subscription_id = ids.new()
     tell = failing_notifier(bank.vault, lambda: NOW)
     async with bank.pool.acquire() as conn, conn.transaction():
-        for whose, ended in (
-            (None, False),
-            (holder.customer_id, False),
-            (holder.customer_id, True),
-        ):
+        for whose, ended in ((None, False), (holder.customer_id, False), (holder.customer_id, True)):
             await tell(conn, FailingSubscription(subscription_id, whose, ended=ended))
     rows = await bank.pool.fetch("SELECT type, description FROM notification")
     assert {row["type"] for row in rows} == {"SUBSCRIPTION_DELIVERY_FAILING"}

@@ -6,14 +6,12 @@ from urllib.parse import urlsplit
 import pytest
 from tests.support.customer_client import token_for
 from tests.support.event_listener import Listener
-from tests.support.whole_bank import bank
 
 from billfold.access.users import store as user_store
 from billfold.events.stream import broadcaster as newsroom
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
-__all__ = ["app", "bank", "api", "connect_api", "simulation"]
 PATH = "/api/v1/events/stream/"
 
 
@@ -100,9 +98,7 @@ async def test_a_stream_ends_with_its_token(bank, customer_desk, listen):
         assert await stream.message() is None
 
 
-async def test_a_stream_is_opened_with_the_scope_while_there_is_room(
-    bank, customer_desk, listen, monkeypatch
-):
+async def test_a_stream_is_opened_with_the_scope_while_there_is_room(bank, customer_desk, listen, monkeypatch):
     token = await token_for(bank, customer_desk.team, scopes=("pockets.read",))
     async with listen(customer_desk, token=token) as stream:
         await stream._chunks.get()
@@ -117,16 +113,14 @@ async def test_a_stream_is_opened_with_the_scope_while_there_is_room(
     await customer_desk.ask("GET", PATH, status=200, filters={"follow": "false"})
 
 
-async def test_a_simulated_event_is_streamed_without_a_sequence(
-    customer_world, customer_desk, listen
-):
+async def test_a_simulated_event_is_streamed_without_a_sequence(customer_world, customer_desk, listen):
     event = {
-        "event_id": str(ids.new()), "event_type": "trades.maturity",
-        "timestamp": "2025-06-02T09:00:00-04:00", "customer_id": customer_desk.team.customer,
-        "payload": {
-            "trade_id": str(ids.new()), "pocket_id": str(ids.new()), "cusip": "912797PX6",
-        },
-    }  # fmt: skip
+        "event_id": str(ids.new()),
+        "event_type": "trades.maturity",
+        "timestamp": "2025-06-02T09:00:00-04:00",
+        "customer_id": customer_desk.team.customer,
+        "payload": {"trade_id": str(ids.new()), "pocket_id": str(ids.new()), "cusip": "912797PX6"},
+    }
     async with listen(customer_desk) as stream:
         await stream.message()
         await customer_world.ask("POST", "/api/v1/sandbox/webhook/", event, status=202)
@@ -137,9 +131,7 @@ async def test_a_simulated_event_is_streamed_without_a_sequence(
     assert (await customer_desk.get("/api/v1/events/"))["items"] == []
 
 
-async def test_whoever_is_too_slow_reads_the_log_and_misses_nothing(
-    customer_world, customer_desk, listen, monkeypatch
-):
+async def test_whoever_is_too_slow_reads_the_log_and_misses_nothing(customer_world, customer_desk, listen, monkeypatch):
     monkeypatch.setattr(newsroom, "KEPT", 2)
     monkeypatch.setattr(newsroom, "PAGE", 2)
     pocket = await customer_desk.pocket()
@@ -171,7 +163,8 @@ async def test_a_member_who_is_removed_hears_no_more(bank, customer_desk, listen
         async with bank.pool.acquire() as conn:
             members = await user_store.list_user_memberships(conn, customer_desk.team.user_id)
             await conn.execute(
-                "UPDATE membership SET status = 'DEACTIVATED', changed_at = $2 "
-                "WHERE member_id = $1", members[0].member_id, wall_now(),
-            )  # fmt: skip
+                "UPDATE membership SET status = 'DEACTIVATED', changed_at = $2 WHERE member_id = $1",
+                members[0].member_id,
+                wall_now(),
+            )
         assert (await stream.event())[1] == "end"

@@ -26,17 +26,20 @@ async def queued(conn):
 
 async def attempt(conn, wants, event_id, outcome, at):
     made = Attempt(
-        attempt_id=ids.new(), subscription_id=wants, event_id=event_id,
-        response_code=200 if outcome is DELIVERED else 500, response_message="", called_at=at,
-        duration_ms=1, outcome=outcome,
-    )  # fmt: skip
+        attempt_id=ids.new(),
+        subscription_id=wants,
+        event_id=event_id,
+        response_code=200 if outcome is DELIVERED else 500,
+        response_message="",
+        called_at=at,
+        duration_ms=1,
+        outcome=outcome,
+    )
     await attempts.record_attempts(conn, [made], now=at)
 
 
 async def listed(conn, wants):
-    return len(
-        await webhook_store.list_attempts(conn, SubscriptionOwner(PARTNER), wants, limit=100)
-    )
+    return len(await webhook_store.list_attempts(conn, SubscriptionOwner(PARTNER), wants, limit=100))
 
 
 async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
@@ -54,12 +57,7 @@ async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
     await check_event_sequences(conn, found)
     assert not found.report().findings
     # What was delivered is told from what never was, and can be sent again.
-    assert (
-        await redelivery.replay_missing(
-            conn, SubscriptionOwner(PARTNER), wants, NOW - 999 * DAY, now=NOW
-        )
-        == 0
-    )
+    assert await redelivery.replay_missing(conn, SubscriptionOwner(PARTNER), wants, NOW - 999 * DAY, now=NOW) == 0
     await redelivery.resend(conn, SubscriptionOwner(PARTNER), wants, event_id, now=NOW + 3 * DAY)
 
 

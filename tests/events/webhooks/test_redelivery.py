@@ -5,16 +5,7 @@ from typing import Any
 
 import pytest
 from tests.events.webhooks.test_sequencer import EVERYTHING, VAULT, delivered, subscribe
-from tests.support.raised_events import (
-    BOTH,
-    CUSTOMERS,
-    NOW,
-    OTHER_PARTNER,
-    PARTNER,
-    RAISED,
-    add_customer,
-    raise_event,
-)
+from tests.support.raised_events import BOTH, CUSTOMERS, NOW, OTHER_PARTNER, PARTNER, RAISED, add_customer, raise_event
 
 from billfold.events.webhooks import redelivery, sequencer, subscriptions
 from billfold.events.webhooks.types import EventSimulation, SubscriptionChanges, SubscriptionOwner
@@ -26,8 +17,7 @@ OWNER = SubscriptionOwner(PARTNER)
 
 async def queue(conn, subscription_id):
     rows = await conn.fetch(
-        "SELECT event_id FROM delivery WHERE subscription_id = $1 AND state = 'pending'"
-        " ORDER BY due_at, sequence",
+        "SELECT event_id FROM delivery WHERE subscription_id = $1 AND state = 'pending' ORDER BY due_at, sequence",
         subscription_id,
     )
     return [row["event_id"] for row in rows]
@@ -38,12 +28,7 @@ async def fail(conn, *, tries=3):
 
 
 def simulated(**fields):
-    usual: dict[str, Any] = {
-        "event_id": ids.new(),
-        "kind": BOTH,
-        "raised_at": RAISED,
-        "payload": "{}",
-    }
+    usual: dict[str, Any] = {"event_id": ids.new(), "kind": BOTH, "raised_at": RAISED, "payload": "{}"}
     return EventSimulation(**usual | fields)
 
 
@@ -87,8 +72,10 @@ async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(co
     assert await redelivery.replay_missing(conn, OWNER, wants, since, now=NOW) == 2
     assert await redelivery.replay_missing(conn, OWNER, wants, since, now=NOW) == 0
     assert sorted(await delivered(conn, wants), key=lambda row: row[1]) == [
-        (events[2], 3, 2), (events[3], 4, 3), (events[4], 5, 4)
-    ]  # fmt: skip
+        (events[2], 3, 2),
+        (events[3], 4, 3),
+        (events[4], 5, 4),
+    ]
     owner = SubscriptionOwner(PARTNER, anna)
     assert await redelivery.replay_missing(conn, owner, own, RAISED, now=NOW) == 4
     assert [row[1:] for row in await delivered(conn, own)] == [(2, 0), (4, 2), (6, 4), (8, 6)]
@@ -96,9 +83,7 @@ async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(co
 
 async def test_nothing_is_queued_for_a_subscription_that_is_disabled(conn):
     wants = await subscribe(conn, OWNER)
-    await subscriptions.update_subscription(
-        conn, VAULT, OWNER, wants, SubscriptionChanges(status="disabled"), now=NOW
-    )
+    await subscriptions.update_subscription(conn, VAULT, OWNER, wants, SubscriptionChanges(status="disabled"), now=NOW)
     for attempt in (
         redelivery.resend(conn, OWNER, wants, ids.new(), now=NOW),
         redelivery.redeliver_failed(conn, OWNER, wants, NOW, now=NOW),
@@ -124,9 +109,7 @@ async def test_a_simulated_event_goes_to_whoever_subscribed_to_its_kind(conn):
     assert await queue(conn, wants) == [event.event_id]
     assert [await queue(conn, other) for other in others] == [[], [], []]
     annas = simulated()
-    assert (
-        await redelivery.simulate_event(conn, SubscriptionOwner(PARTNER, anna), annas, now=NOW) == 1
-    )
+    assert await redelivery.simulate_event(conn, SubscriptionOwner(PARTNER, anna), annas, now=NOW) == 1
     assert await queue(conn, others[1]) == [annas.event_id]
 
 

@@ -5,41 +5,45 @@ import base64
 from uuid import UUID
 
 from tests.support.customer_client import new_key
-from tests.support.whole_bank import bank
 
 from billfold.events.webhooks import attempts
 from billfold.events.webhooks.types import Attempt, DeliveryOutcome
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
-__all__ = ["app", "bank", "api", "connect_api", "simulation"]
-
 PATH = "/api/v1/subscriptions/"
 POLICY = {
-    "retry_on_status_codes": [502, 503], "backoff_coefficient": 1.5, "maximum_attempts": 5,
-    "initial_interval_seconds": 30, "maximum_interval_seconds": 300,
-}  # fmt: skip
+    "retry_on_status_codes": [502, 503],
+    "backoff_coefficient": 1.5,
+    "maximum_attempts": 5,
+    "initial_interval_seconds": 30,
+    "maximum_interval_seconds": 300,
+}
 NEW = {
-    "url": "https://93.184.215.14/hooks", "events": ["transfers.wire.in.success"],
-    "shared_secret": "a secret of sufficient length", "description": "Books",
+    "url": "https://93.184.215.14/hooks",
+    "events": ["transfers.wire.in.success"],
+    "shared_secret": "a secret of sufficient length",
+    "description": "Books",
     "retry_policy": POLICY,
-}  # fmt: skip
+}
 
 
 def without(body, name):
     return {key: value for key, value in body.items() if key != name}
 
 
-async def test_a_subscription_is_made_read_listed_changed_and_deleted(
-    customer_world, customer_desk
-):
+async def test_a_subscription_is_made_read_listed_changed_and_deleted(customer_world, customer_desk):
     for who, changed_with in ((customer_desk, 202), (customer_world, 200)):
         made = await who.post(PATH, NEW, status=201)
         assert made == {
-            **without(NEW, "shared_secret"), "id": made["id"], "status": "enabled",
-            "disabled_because": None, "time_created": made["time_created"],
-            "updated_at": made["updated_at"], "object_type": "Subscription",
-        }  # fmt: skip
+            **without(NEW, "shared_secret"),
+            "id": made["id"],
+            "status": "enabled",
+            "disabled_because": None,
+            "time_created": made["time_created"],
+            "updated_at": made["updated_at"],
+            "object_type": "Subscription",
+        }
         one = f"{PATH}{made['id']}/"
         assert await who.get(one) == made
         changes = {"status": "disabled", "retry_policy": None, "events": ["reports.failed"]}
@@ -73,50 +77,46 @@ async def test_a_subscription_is_made_once_under_one_key(bank, customer_desk):
     assert await customer_desk.post(PATH, NEW, key=key) == first
     await customer_desk.ask("DELETE", f"{PATH}{first['id']}/", status=202)
     await forget_keys(bank)
-    await customer_desk.refused(
-        "POST", PATH, NEW, key=key, status=422, code="idempotency-key-reused"
-    )
+    await customer_desk.refused("POST", PATH, NEW, key=key, status=422, code="idempotency-key-reused")
 
 
-async def test_who_made_changed_and_deleted_it_stands_in_the_audit_log(
-    bank, customer_world, customer_desk
-):
+async def test_who_made_changed_and_deleted_it_stands_in_the_audit_log(bank, customer_world, customer_desk):
     for who, changed_with in ((customer_desk, 202), (customer_world, 200)):
         made = await who.post(PATH, NEW)
         one, secret = f"{PATH}{made['id']}/", "another secret of good length"
-        await who.patch(
-            one, {"shared_secret": secret, "events": ["reports.failed"]}, status=changed_with
-        )
+        await who.patch(one, {"shared_secret": secret, "events": ["reports.failed"]}, status=changed_with)
         await who.ask("DELETE", one, status=202)
         await who.ask("DELETE", one, status=404)
         rows = await bank.pool.fetch(
-            "SELECT action, outcome, details::text FROM audit_entry WHERE resource_id = $1 "
-            "ORDER BY entry_no", made["id"],
-        )  # fmt: skip
+            "SELECT action, outcome, details::text FROM audit_entry WHERE resource_id = $1 ORDER BY entry_no",
+            made["id"],
+        )
         assert [(row["action"], row["outcome"]) for row in rows] == [
-            ("subscription.created", "SUCCESS"), ("subscription.updated", "SUCCESS"),
+            ("subscription.created", "SUCCESS"),
+            ("subscription.updated", "SUCCESS"),
             ("subscription.deleted", "SUCCESS"),
-        ]  # fmt: skip
+        ]
         told = "".join(row["details"] for row in rows)
         assert "reports.failed" in told
         assert secret not in told
         assert str(NEW["shared_secret"]) not in told
 
 
-async def test_a_subscription_of_another_owner_is_not_found(
-    customer_world, customer_desks, customer_desk
-):
+async def test_a_subscription_of_another_owner_is_not_found(customer_world, customer_desks, customer_desk):
     mine, partners = await customer_desk.post(PATH, NEW), await customer_world.post(PATH, NEW)
     stranger = await customer_desks()
     for who, foreign in ((stranger, mine), (customer_desk, partners), (customer_world, mine)):
         one = f"{PATH}{foreign['id']}/"
         for method, path, body in (
-            ("GET", one, b""), ("PATCH", one, {"description": "x"}), ("DELETE", one, b""),
-            ("GET", f"{one}attempts/", b""), ("POST", f"{one}send-example/", {}),
+            ("GET", one, b""),
+            ("PATCH", one, {"description": "x"}),
+            ("DELETE", one, b""),
+            ("GET", f"{one}attempts/", b""),
+            ("POST", f"{one}send-example/", {}),
             ("POST", f"{one}resend/", {"event_id": str(ids.new())}),
             ("POST", f"{one}recover/", {"since": "2025-06-02T00:00:00Z"}),
             ("POST", f"{one}replay-missing/", {"since": "2025-06-02T00:00:00Z"}),
-        ):  # fmt: skip
+        ):
             await who.refused(method, path, body, status=404, code="not-found")
         query = {"subscription_id": foreign["id"]}
         await who.refused("GET", "/api/v1/events/", status=404, code="not-found", filters=query)
@@ -155,9 +155,10 @@ async def test_all_mistakes_are_named_at_once(customer_desk):
     answer = (await customer_desk.ask("POST", PATH, {**NEW, **shapes}, status=422)).json()
     assert {each["loc"][1] for each in answer["detail"]} == set(shapes)
     meanings = {
-        "url": "https://127.0.0.1:4242/", "shared_secret": "whsec_no base64 at all",
+        "url": "https://127.0.0.1:4242/",
+        "shared_secret": "whsec_no base64 at all",
         "retry_policy": {**POLICY, "initial_interval_seconds": 301},
-    }  # fmt: skip
+    }
     answer = (await customer_desk.ask("POST", PATH, {**NEW, **meanings}, status=422)).json()
     assert {each["loc"][1] for each in answer["detail"]} == set(meanings)
     told = next(each["msg"] for each in answer["detail"] if each["loc"][1] == "url")
@@ -167,13 +168,20 @@ async def test_all_mistakes_are_named_at_once(customer_desk):
 
 async def test_a_retry_policy_says_five_things_within_their_limits(customer_desk):
     for changes in (
-        {"retry_on_status_codes": [600]}, {"retry_on_status_codes": [99]},
-        {"backoff_coefficient": 0.9}, {"backoff_coefficient": 1001},
-        {"maximum_attempts": 0}, {"maximum_attempts": 21}, {"maximum_attempts": 2.5},
-        {"initial_interval_seconds": 29}, {"initial_interval_seconds": 86_401},
-        {"maximum_interval_seconds": 29}, {"maximum_interval_seconds": 86_401},
-        {"initial_interval_seconds": 301}, {"jitter": 1},
-    ):  # fmt: skip
+        {"retry_on_status_codes": [600]},
+        {"retry_on_status_codes": [99]},
+        {"backoff_coefficient": 0.9},
+        {"backoff_coefficient": 1001},
+        {"maximum_attempts": 0},
+        {"maximum_attempts": 21},
+        {"maximum_attempts": 2.5},
+        {"initial_interval_seconds": 29},
+        {"initial_interval_seconds": 86_401},
+        {"maximum_interval_seconds": 29},
+        {"maximum_interval_seconds": 86_401},
+        {"initial_interval_seconds": 301},
+        {"jitter": 1},
+    ):
         wrong = {**NEW, "retry_policy": {**POLICY, **changes}}
         answer = (await customer_desk.ask("POST", PATH, wrong, status=422)).json()
         assert [each["loc"][:2] for each in answer["detail"]] == [["body", "retry_policy"]]
@@ -195,9 +203,7 @@ async def test_a_short_secret_is_taken_with_a_warning(customer_desk):
     assert (await customer_desk.patch(one, {"shared_secret": short}, status=202))["warnings"]
 
 
-async def test_events_are_sent_again_and_what_was_missed_is_sent_at_last(
-    bank, customer_world, customer_desk
-):
+async def test_events_are_sent_again_and_what_was_missed_is_sent_at_last(bank, customer_world, customer_desk):
     pocket = await customer_desk.pocket()
     for _ in range(2):
         await customer_world.wire(pocket, 100_00)
@@ -206,11 +212,11 @@ async def test_events_are_sent_again_and_what_was_missed_is_sent_at_last(
     one, mine = f"{PATH}{made['id']}/", {"subscription_id": made["id"]}
     await customer_world.wire(pocket, 200_00)
     waiting = await customer_desk.pages("/api/v1/events/", mine, limit=1)
-    assert [(each["event"]["previous_sequence"], each["event"]["sequence"])
-            for each in waiting] == [(2, 3)]  # fmt: skip
+    assert [(each["event"]["previous_sequence"], each["event"]["sequence"]) for each in waiting] == [(2, 3)]
     assert await customer_desk.post(f"{one}replay-missing/", before, status=202) == {
-        "count": 2, "object_type": "Redelivery",
-    }  # fmt: skip
+        "count": 2,
+        "object_type": "Redelivery",
+    }
     assert len(await customer_desk.pages("/api/v1/events/", mine, limit=2)) == 3
     event_id = waiting[0]["event"]["event_id"]
     await failed(bank, made["id"], event_id)
@@ -229,10 +235,15 @@ async def failed(bank, subscription_id, event_id):
     """Let a delivery fail, as a courier would write it down."""
     now = wall_now()
     attempt = Attempt(
-        attempt_id=ids.new(), subscription_id=UUID(subscription_id), event_id=UUID(event_id),
-        response_code=500, response_message="Internal Server Error", called_at=now,
-        duration_ms=7, outcome=DeliveryOutcome(state="failed"),
-    )  # fmt: skip
+        attempt_id=ids.new(),
+        subscription_id=UUID(subscription_id),
+        event_id=UUID(event_id),
+        response_code=500,
+        response_message="Internal Server Error",
+        called_at=now,
+        duration_ms=7,
+        outcome=DeliveryOutcome(state="failed"),
+    )
     async with bank.pool.acquire() as conn, conn.transaction():
         await attempts.record_attempts(conn, [attempt], now=now)
 

@@ -28,9 +28,7 @@ FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="deli
 
 
 def outcome(policy, code, *, tries=1, retry_after=None, jitter=0.0):
-    return rules.delivery_outcome(
-        policy, tries=tries, code=code, retry_after=retry_after, now=NOW, jitter=jitter
-    )
+    return rules.delivery_outcome(policy, tries=tries, code=code, retry_after=retry_after, now=NOW, jitter=jitter)
 
 
 def again(seconds):
@@ -86,29 +84,35 @@ def test_a_receiver_that_asks_for_rest_gets_it():
     for code in (429, 503):
         resting = DeliveryOutcome(state="pending", due_at=rest, paused_until=rest)
         assert outcome(POLICY, code, retry_after="90") == resting
-        assert outcome(None, code, retry_after="90") == DeliveryOutcome(
-            state="failed", paused_until=rest
-        )
+        assert outcome(None, code, retry_after="90") == DeliveryOutcome(state="failed", paused_until=rest)
     assert outcome(POLICY, 500, retry_after="90") == again(30)
     assert outcome(POLICY, 429, retry_after="1").due_at == NOW + timedelta(seconds=30)
 
 
 @pytest.mark.parametrize(
     ("retry_after", "seconds"),
-    [("0", 0), ("7200", 3600), ("9" * 50, 3600), ("Mon, 02 Mar 2026 15:02:00 GMT", 120),
-     ("Mon, 02 Mar 2126 15:02:00 GMT", 3600), ("Mon, 02 Mar 2020 15:02:00 GMT", None),
-     ("-1", None), ("soon", None), ("", None), (None, None), ("1.5", None),
-     ("Wed, 21 Oct 2015 07:28:00 +" + "9" * 24, None),
-     ("Wed, 21 Oct " + "9" * 20 + " 07:28:00 GMT", None)],
-)  # fmt: skip
+    [
+        ("0", 0),
+        ("7200", 3600),
+        ("9" * 50, 3600),
+        ("Mon, 02 Mar 2026 15:02:00 GMT", 120),
+        ("Mon, 02 Mar 2126 15:02:00 GMT", 3600),
+        ("Mon, 02 Mar 2020 15:02:00 GMT", None),
+        ("-1", None),
+        ("soon", None),
+        ("", None),
+        (None, None),
+        ("1.5", None),
+        ("Wed, 21 Oct 2015 07:28:00 +" + "9" * 24, None),
+        ("Wed, 21 Oct " + "9" * 20 + " 07:28:00 GMT", None),
+    ],
+)
 def test_rest_is_given_for_an_hour_at_most(retry_after, seconds):
     expected = None if seconds is None else NOW + timedelta(seconds=seconds)
     assert rules.parse_retry_after(retry_after, NOW) == expected
 
 
-@pytest.mark.parametrize(
-    "secret", ["", "x" * 15, "whsec_", "whsec_!!!!!!!!!!!!!!!!", "whsec_YWJj" + "="]
-)
+@pytest.mark.parametrize("secret", ["", "x" * 15, "whsec_", "whsec_!!!!!!!!!!!!!!!!", "whsec_YWJj" + "="])
 def test_a_secret_is_refused_when_it_is_short_or_broken(secret):
     with pytest.raises(InvalidInput) as refused:
         rules.check_secret(secret)
@@ -134,6 +138,9 @@ def test_a_policy_is_refused_with_all_its_mistakes():
             )
         )
     assert [error.loc[-1] for error in refused.value.errors] == [
-        "retry_on_status_codes", "backoff_coefficient", "maximum_attempts",
-        "initial_interval_seconds", "maximum_interval_seconds",
-    ]  # fmt: skip
+        "retry_on_status_codes",
+        "backoff_coefficient",
+        "maximum_attempts",
+        "initial_interval_seconds",
+        "maximum_interval_seconds",
+    ]

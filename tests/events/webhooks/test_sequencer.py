@@ -35,8 +35,7 @@ async def subscribe(conn, owner, events=EVERYTHING):
 
 async def told(conn, partner_id=PARTNER):
     rows = await conn.fetch(
-        "SELECT event_id, partner_sequence, customer_sequence FROM told WHERE partner_id = $1"
-        " ORDER BY told_no",
+        "SELECT event_id, partner_sequence, customer_sequence FROM told WHERE partner_id = $1 ORDER BY told_no",
         partner_id,
     )
     return [tuple(row) for row in rows]
@@ -58,9 +57,7 @@ async def test_each_reader_has_a_sequence_of_the_events_it_can_see(conn):
     third = await raise_event(conn, bert, PARTNERS, seconds=2)
     fourth = await raise_event(conn, bert, BOTH, seconds=3)
     assert await sequence_events(conn, now=NOW) == 4
-    assert sorted(await told(conn)) == sorted(
-        [(first, 1, 1), (second, None, 2), (third, 2, None), (fourth, 3, 1)]
-    )
+    assert sorted(await told(conn)) == sorted([(first, 1, 1), (second, None, 2), (third, 2, None), (fourth, 3, 1)])
     assert await sequence_events(conn, now=NOW) == 0
 
 
@@ -152,15 +149,11 @@ async def test_what_was_raised_while_it_was_disabled_is_not_for_it_either(conn):
     wants = await subscribe(conn, owner)
     first = await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)
-    await update_subscription(
-        conn, VAULT, owner, wants, SubscriptionChanges(status="disabled"), now=NOW
-    )
+    await update_subscription(conn, VAULT, owner, wants, SubscriptionChanges(status="disabled"), now=NOW)
     await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)
     await raise_event(conn, anna)
-    await update_subscription(
-        conn, VAULT, owner, wants, SubscriptionChanges(status="enabled"), now=NOW
-    )
+    await update_subscription(conn, VAULT, owner, wants, SubscriptionChanges(status="enabled"), now=NOW)
     fourth = await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)
     assert await delivered(conn, wants) == [(first, 1, 0), (fourth, 4, 3)]
@@ -171,9 +164,7 @@ async def test_a_subscription_queue_is_due_when_a_delivery_is_queued(conn, disab
     wants = await subscribe(conn, SubscriptionOwner(PARTNER), [PARTNERS if disabled else BOTH])
     await raise_event(conn, await add_customer(conn))
     await sequence_events(conn, now=NOW)
-    due_at = await conn.fetchval(
-        "SELECT due_at FROM subscription_lane WHERE subscription_id = $1", wants
-    )
+    due_at = await conn.fetchval("SELECT due_at FROM subscription_lane WHERE subscription_id = $1", wants)
     assert due_at == (None if disabled else NOW)
 
 

@@ -42,9 +42,16 @@ async def secrets_of(conn, subscription_id, now):
 
 async def test_a_subscription_is_what_was_asked_for(conn):
     made = await subscriptions.create_subscription(
-        conn, VAULT, OWNER, url="https://a.example/", events=[*EVERYTHING, EVERYTHING[0]],
-        shared_secret=SECRET, description="d", retry_policy=POLICY, now=NOW,
-    )  # fmt: skip
+        conn,
+        VAULT,
+        OWNER,
+        url="https://a.example/",
+        events=[*EVERYTHING, EVERYTHING[0]],
+        shared_secret=SECRET,
+        description="d",
+        retry_policy=POLICY,
+        now=NOW,
+    )
     assert (made.status, made.events, made.retry_policy) == ("enabled", EVERYTHING, POLICY)
     assert (made.created_at, made.updated_at, made.customer_id) == (NOW, NOW, None)
     assert await webhook_store.get_subscription(conn, OWNER, made.subscription_id) == made
@@ -67,28 +74,25 @@ async def test_a_wrong_secret_or_policy_makes_nothing(conn):
     for wrong in ({"shared_secret": "short"}, {"retry_policy": bad_policy}):
         with pytest.raises(InvalidInput):
             await subscriptions.create_subscription(
-                conn, VAULT, OWNER, url="https://a.example/", events=EVERYTHING,
-                **usual | wrong,
-            )  # fmt: skip
+                conn, VAULT, OWNER, url="https://a.example/", events=EVERYTHING, **usual | wrong
+            )
     assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == []
 
 
 async def test_nobody_elses_subscription_is_there(conn):
     anna = await add_customer(conn)
-    ours, annas = (
-        await subscribe(conn, OWNER),
-        await subscribe(conn, SubscriptionOwner(PARTNER, anna)),
-    )
+    ours, annas = (await subscribe(conn, OWNER), await subscribe(conn, SubscriptionOwner(PARTNER, anna)))
     for owner, foreign in (
-        (OWNER, annas), (SubscriptionOwner(PARTNER, anna), ours), (SubscriptionOwner(OTHER_PARTNER), ours),
-        (SubscriptionOwner(PARTNER, ids.new()), annas), (OWNER, ids.new()),
-    ):  # fmt: skip
+        (OWNER, annas),
+        (SubscriptionOwner(PARTNER, anna), ours),
+        (SubscriptionOwner(OTHER_PARTNER), ours),
+        (SubscriptionOwner(PARTNER, ids.new()), annas),
+        (OWNER, ids.new()),
+    ):
         for attempt in (
             webhook_store.get_subscription(conn, owner, foreign),
             subscriptions.delete_subscription(conn, owner, foreign, now=NOW),
-            subscriptions.update_subscription(
-                conn, VAULT, owner, foreign, SubscriptionChanges(), now=NOW
-            ),
+            subscriptions.update_subscription(conn, VAULT, owner, foreign, SubscriptionChanges(), now=NOW),
             webhook_store.list_attempts(conn, owner, foreign, limit=30),
             redelivery.resend(conn, owner, foreign, ids.new(), now=NOW),
             redelivery.redeliver_failed(conn, owner, foreign, NOW, now=NOW),
@@ -102,19 +106,21 @@ async def test_subscriptions_are_listed_newest_first_and_back(conn):
     made = []
     for minute in range(5):
         row = await subscriptions.create_subscription(
-            conn, VAULT, OWNER, url="https://a.example/", events=EVERYTHING, shared_secret=SECRET,
+            conn,
+            VAULT,
+            OWNER,
+            url="https://a.example/",
+            events=EVERYTHING,
+            shared_secret=SECRET,
             now=NOW + timedelta(minutes=minute // 2),
-        )  # fmt: skip
+        )
         made.append(row)
     await subscribe(conn, SubscriptionOwner(PARTNER, await add_customer(conn)))
     newest = sorted(made, key=webhook_store.sort_key_of, reverse=True)
     assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == newest
     assert await webhook_store.list_subscriptions(conn, OWNER, limit=2) == newest[:3]
     place = webhook_store.sort_key_of(newest[2])
-    for position, expected in (
-        (Position("next", place), newest[3:]),
-        (Position("prev", place), newest[1::-1]),
-    ):
+    for position, expected in ((Position("next", place), newest[3:]), (Position("prev", place), newest[1::-1])):
         found = await webhook_store.list_subscriptions(conn, OWNER, limit=2, position=position)
         assert found == expected
 
@@ -125,9 +131,7 @@ async def test_only_what_was_named_changes(conn):
     later = NOW + timedelta(hours=1)
     now = await update(conn, wants, now=later, description="new", retry_policy=POLICY)
     assert (now.description, now.retry_policy, now.updated_at) == ("new", POLICY, later)
-    assert (now.url, now.events, now.status, now.created_at) == (
-        was.url, was.events, was.status, was.created_at
-    )  # fmt: skip
+    assert (now.url, now.events, now.status, now.created_at) == (was.url, was.events, was.status, was.created_at)
     assert (await update(conn, wants, retry_policy=None)).retry_policy is None
 
 

@@ -10,13 +10,7 @@ import standardwebhooks
 from tests.node.runtime import node_command
 from tests.support.raised_events import BOTH, NOW, add_customer
 from tests.support.webhook_bank import OWNER, VAULT, Town
-from tests.support.webhook_receivers import (
-    LOOPBACK,
-    SECRET,
-    always,
-    answer,
-    receiving,
-)
+from tests.support.webhook_receivers import LOOPBACK, SECRET, always, answer, receiving
 from typing_extensions import override
 
 from billfold.events.webhooks import claims, redelivery, sequencer, subscriptions
@@ -65,9 +59,7 @@ async def test_a_delivery_is_verified_by_the_libraries_of_others(town):
         await town.subscribe(plain)
         rotated = await town.subscribe(prefixed, shared_secret="an old secret, soon replaced")
         changes = SubscriptionChanges(shared_secret=secret)
-        await subscriptions.update_subscription(
-            town.pool, VAULT, OWNER, rotated, changes, now=town.now
-        )
+        await subscriptions.update_subscription(town.pool, VAULT, OWNER, rotated, changes, now=town.now)
         await town.happen()
         await town.work()
     one, two = plain.requests[0], prefixed.requests[0]
@@ -89,8 +81,11 @@ async def test_a_delivery_is_verified_by_the_libraries_of_others(town):
 def verified_by_node(*deliveries):
     ran = subprocess.run(
         node_command("verify_webhook.cjs"),
-        input="\n".join(map(json.dumps, deliveries)), capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        input="\n".join(map(json.dumps, deliveries)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return ran.stdout.splitlines()
 
 
@@ -121,11 +116,10 @@ async def test_without_a_policy_everything_is_tried_once(town):
         return None
 
     for script, attempt in (
-        (always(answer(301, "location: http://127.0.0.1/")),
-         (301, "a redirect, which is not followed")),
+        (always(answer(301, "location: http://127.0.0.1/")), (301, "a redirect, which is not followed")),
         (always(b"nonsense\r\n\r\n"), (0, "an answer that is not HTTP")),
         (disconnect, (0, "hung up without an answer")),
-    ):  # fmt: skip
+    ):
         async with receiving(script) as receiver:
             wants = await town.subscribe(receiver)
             await town.happen()
@@ -199,12 +193,7 @@ async def test_a_disabled_or_deleted_subscription_receives_nothing_more(town):
             async def script(_, wants=wants, turned=turned, ending=ending):
                 if ending == "disable":
                     await subscriptions.update_subscription(
-                        town.pool,
-                        VAULT,
-                        OWNER,
-                        wants,
-                        SubscriptionChanges(status="disabled"),
-                        now=town.now,
+                        town.pool, VAULT, OWNER, wants, SubscriptionChanges(status="disabled"), now=town.now
                     )
                 else:
                     await subscriptions.delete_subscription(town.pool, OWNER, wants, now=town.now)
@@ -251,9 +240,7 @@ async def test_deliveries_of_a_dead_dispatcher_are_taken_over_by_another(town, d
         lost = await create_pool(database_dsn, min_size=1)
         async with lost.acquire() as conn:
             dead = await claims.register_worker(conn, town.now)
-            assert await claims.claim_queues(conn, dead, town.now, failing=False, limit=1) == [
-                wants
-            ]
+            assert await claims.claim_queues(conn, dead, town.now, failing=False, limit=1) == [wants]
             async with town.courier():
                 await asyncio.sleep(0.1)
                 assert receiver.requests == [], "it is alive"
@@ -333,9 +320,7 @@ async def test_a_failed_lane_stops_no_other_lane(town):
         await town.happen(3)
         await sequencer.sequence_events(town.pool, now=town.now)
         stop = asyncio.Event()
-        courier = WebhookDispatcher(
-            town.pool, VAULT, Stumbling(bad.url), clock=lambda: town.now, pause_seconds=0.01
-        )
+        courier = WebhookDispatcher(town.pool, VAULT, Stumbling(bad.url), clock=lambda: town.now, pause_seconds=0.01)
         work = asyncio.create_task(courier.run(stop))
         async with asyncio.timeout(10):
             while await town.states(well) != ["delivered"] * 3:

@@ -12,12 +12,10 @@ from tests.support.apps import lend_auth_app, take_back
 from tests.support.oauth_clients import KEYS, new_key, program, proof
 from tests.support.oauth_users import company, member
 from tests.support.relying_party import ISSUER, Relying
-from tests.support.whole_bank import bank
 
 from billfold.access.oauth import access_tokens
 from billfold.platform.clock import wall_now
 
-__all__ = ["bank"]
 PATH = "/api/v1/user"
 COVERED = ("@method", "@authority", "@target-uri", "authorization")
 
@@ -38,10 +36,14 @@ async def books(bank):
 @pytest.fixture
 async def token(books):
     return await access_tokens.issue_access(
-        books.bank.pool, client_id="books", customer_id=books.person.customer_id,
-        user_id=books.person.user_id, scopes=("openid",), now=wall_now(),
+        books.bank.pool,
+        client_id="books",
+        customer_id=books.person.customer_id,
+        user_id=books.person.user_id,
+        scopes=("openid",),
+        now=wall_now(),
         jkt=books.proof_key.thumbprint,
-    )  # fmt: skip
+    )
 
 
 def signature_of(key, signed):
@@ -58,10 +60,7 @@ def in_base64(value):
 def signed(token, *, key="ES256", method="GET", body=b"", covered=COVERED, query="", **changed):
     """Return the headers of a signed request; `changed` replaces parameters and values."""
     key = KEYS[key] if isinstance(key, str) else key
-    headers = {
-        "authorization": f"DPoP {token}",
-        "dpop": proof(method, ISSUER + PATH, token=token),
-    }
+    headers = {"authorization": f"DPoP {token}", "dpop": proof(method, ISSUER + PATH, token=token)}
     if body:
         digest = in_base64(hashlib.sha256(body).digest())
         headers["content-digest"] = changed.get("digest", f"sha-256=:{digest}:")
@@ -72,10 +71,7 @@ def signed(token, *, key="ES256", method="GET", body=b"", covered=COVERED, query
         f"({names});created={changed.get('created', int(time.time()))}"
         f';keyid="{changed.get("keyid", key.thumbprint)}";alg="{changed.get("alg", alg)}"'
     )
-    values = {
-        "@method": method, "@authority": "auth.localhost:8443",
-        "@target-uri": ISSUER + PATH + query, **headers,
-    }  # fmt: skip
+    values = {"@method": method, "@authority": "auth.localhost:8443", "@target-uri": ISSUER + PATH + query, **headers}
     lines = [f'"{each}": {values[each]}' for each in covered]
     text = "\n".join([*lines, f'"@signature-params": {parameters}'])
     headers["signature-input"] = f"sig1={parameters}"
@@ -103,21 +99,27 @@ async def test_a_client_that_has_to_sign_is_refused_without(books, token):
     headers = {"authorization": f"DPoP {token}", "dpop": proof("GET", ISSUER + PATH, token=token)}
     refused(await ask(books, headers))
     # The proof was not used up by a request that was refused for something else.
-    headers |= {
-        name: value for name, value in signed(token).items() if name.startswith("signature")
-    }
+    headers |= {name: value for name, value in signed(token).items() if name.startswith("signature")}
     assert (await ask(books, headers)).status_code == 200
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"created": 1}, {"created": int(time.time()) + 86_400}, {"created": "x"},
-        {"keyid": "unknown"}, {"alg": "ed25519"}, {"alg": "hmac-sha256"},
-        {"key": new_key()}, {"covered": COVERED[1:]}, {"covered": COVERED[:3]},
-        {"covered": (*COVERED, "@method")}, {"query": "?x=1"}, {"method": "POST"},
+        {"created": 1},
+        {"created": int(time.time()) + 86_400},
+        {"created": "x"},
+        {"keyid": "unknown"},
+        {"alg": "ed25519"},
+        {"alg": "hmac-sha256"},
+        {"key": new_key()},
+        {"covered": COVERED[1:]},
+        {"covered": COVERED[:3]},
+        {"covered": (*COVERED, "@method")},
+        {"query": "?x=1"},
+        {"method": "POST"},
     ],
-)  # fmt: skip
+)
 async def test_a_signature_that_does_not_hold_is_refused(books, token, changed):
     refused(await ask(books, signed(token, **changed)))
 

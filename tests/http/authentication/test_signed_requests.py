@@ -71,9 +71,7 @@ async def test_nothing_is_recorded_when_the_signature_is_wrong_in_any_part(sampl
         sign_request(sample_client.partner.secret, key, THING + "2/", raw),
         sign_request(sample_client.partner.secret, key, THING.rstrip("/"), raw),
         sign_request(sample_client.partner.secret, key, THING, raw + b" "),
-        sign_request(
-            sample_client.partner.secret, key, THING, b'{"amount_usdc":100,"name":"a thing"}'
-        ),
+        sign_request(sample_client.partner.secret, key, THING, b'{"amount_usdc":100,"name":"a thing"}'),
         sign_request("another secret", key, THING, raw),
         good.rstrip("="),
         good + "=",
@@ -112,9 +110,11 @@ async def test_characters_moved_between_path_and_body_are_refused(sample_client)
     path = THING + '{"name"'
     signature = sign_request(sample_client.partner.secret, key, THING, raw)
     answer = await sample_client.http.request(
-        "POST", path, content=raw.removeprefix(b'{"name"'),
+        "POST",
+        path,
+        content=raw.removeprefix(b'{"name"'),
         headers=sample_client.headers(THING, raw, key=key) | {"x-service-signature": signature},
-    )  # fmt: skip
+    )
     assert answer.status_code in {400, 404, 405}
     assert RUNS["make"] == 0
 
@@ -134,10 +134,14 @@ async def test_an_escaped_path_is_refused_as_ambiguous(sample_client):
 @pytest.mark.parametrize(
     "key",
     [
-        None, "", "1", "{0a7b6a52-4a0f-4d0f-9f7c-4f3d1c9a8b7e}", "0a7b6a524a0f4d0f9f7c4f3d1c9a8b7e",
+        None,
+        "",
+        "1",
+        "{0a7b6a52-4a0f-4d0f-9f7c-4f3d1c9a8b7e}",
+        "0a7b6a524a0f4d0f9f7c4f3d1c9a8b7e",
         "urn:uuid:0a7b6a52-4a0f-4d0f-9f7c-4f3d1c9a8b7e",
     ],
-)  # fmt: skip
+)
 async def test_a_key_that_is_no_canonical_uuid_is_an_invalid_header(sample_client, key):
     answer = await sample_client.get(ONE, headers={"x-service-idempotency": key})
     assert answer.status_code == 422
@@ -160,9 +164,7 @@ async def test_a_request_without_a_known_token_is_unauthorized(sample_client, se
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-async def test_a_token_on_the_host_of_another_partner_is_unauthorized(
-    sample_app, bank, sample_partner
-):
+async def test_a_token_on_the_host_of_another_partner_is_unauthorized(sample_app, bank, sample_partner):
     await new_partner(bank, "other")
     for host in ("other.localhost", "nobody.localhost", "acme.example.com", "a.acme.localhost"):
         foreign = PartnerClient(sample_app, sample_partner, host=host)
@@ -191,9 +193,7 @@ async def test_both_secrets_sign_while_one_is_changed(sample_client, bank):
             conn, bank.vault, sample_client.partner.partner_id, now=wall_now()
         )
     assert (await sample_client.get(ONE)).status_code == 200
-    assert (
-        await sample_client.get(ONE, headers=sample_client.headers(ONE, b"", secret=former))
-    ).is_success
+    assert (await sample_client.get(ONE, headers=sample_client.headers(ONE, b"", secret=former))).is_success
     late = wall_now() + timedelta(hours=25)
     token_hash = await bank.pool.fetchval("SELECT token_hash FROM partner_token")
     await bank.pool.execute("UPDATE partner_token SET expires_at = $1", late + timedelta(hours=1))
@@ -276,8 +276,7 @@ async def test_a_request_that_still_runs_is_not_started_again(sample_client):
 
 
 async def test_refusals_of_the_bank_are_stored_and_accidents_are_not(sample_client):
-    for kind, status, runs in (("refused", 422, 1), ("not-found", 404, 1), ("bug", 500, 2),
-                               ("unavailable", 503, 2)):  # fmt: skip
+    for kind, status, runs in (("refused", 422, 1), ("not-found", 404, 1), ("bug", 500, 2), ("unavailable", 503, 2)):
         key = ids.new()
         for _ in range(2):
             answer = await sample_client.post(f"/api/v2/errors/{kind}/", key=key)
@@ -293,9 +292,7 @@ async def test_the_sandbox_asks_only_for_the_token(sample_client):
     assert (await sample_client.post(path, BODY, headers=unsigned)).status_code == 202
     wrong = {"x-service-signature": "A" * 44}
     assert (await sample_client.post(path, BODY, headers=wrong)).status_code == 401
-    assert (
-        await sample_client.post(path, BODY, headers=bare | {"authorization": None})
-    ).status_code == 401
+    assert (await sample_client.post(path, BODY, headers=bare | {"authorization": None})).status_code == 401
     assert RUNS["sandbox"] == 2
 
 

@@ -45,20 +45,14 @@ async def test_every_answer_carries_its_trace_and_what_a_careful_server_says(cus
 
 
 async def test_cookies_open_nothing(customer_desk):
-    headers = {
-        "cookie": f"token={customer_desk.token.text}; __Host-session={customer_desk.token.text}"
-    }
+    headers = {"cookie": f"token={customer_desk.token.text}; __Host-session={customer_desk.token.text}"}
     await customer_desk.ask("GET", "/api/v1/customer/", status=401, token=None, headers=headers)
 
 
 async def test_trading_strategies_are_those_the_partner_sees(customer_desk, customer_world):
     for filters in ({}, {"enabled_for": "DEPOSIT"}, {"offset": 1, "limit": 2}):
-        assert await customer_desk.get(STRATEGIES, filters) == await customer_world.get(
-            STRATEGIES, filters
-        )
+        assert await customer_desk.get(STRATEGIES, filters) == await customer_world.get(STRATEGIES, filters)
 
 
 async def test_a_use_of_strategies_that_is_not_known_is_refused(customer_desk):
-    await customer_desk.invalid(
-        "GET", STRATEGIES, filters={"enabled_for": "LUNCH"}, loc="query.enabled_for"
-    )
+    await customer_desk.invalid("GET", STRATEGIES, filters={"enabled_for": "LUNCH"}, loc="query.enabled_for")

@@ -32,9 +32,7 @@ async def refused(customer_desk, error, *, status=401, method="GET", path=PATH, 
 
 async def test_a_bearer_token_is_accepted(customer_desk):
     token = await token_for(customer_desk.bank, customer_desk.team, key=None)
-    assert (await customer_desk.ask("GET", PATH, status=200, token=token)).json()[
-        "name"
-    ] == "Northwind"
+    assert (await customer_desk.ask("GET", PATH, status=200, token=token)).json()["name"] == "Northwind"
     await refused(customer_desk, "invalid_token", headers={"authorization": f"DPoP {token.text}"})
 
 
@@ -48,9 +46,7 @@ async def test_a_request_without_a_token_is_unauthorized(customer_desk):
 async def test_a_bound_token_is_worth_nothing_without_its_own_proof(customer_desk):
     text = customer_desk.token.text
     await refused(customer_desk, "invalid_token", headers={"authorization": f"Bearer {text}"})
-    await refused(
-        customer_desk, "invalid_token", token=None, headers={"authorization": f"DPoP {text}"}
-    )
+    await refused(customer_desk, "invalid_token", token=None, headers={"authorization": f"DPoP {text}"})
     await refused(customer_desk, "invalid_token", token=Token(text, new_key()))
 
 
@@ -79,9 +75,13 @@ async def test_an_id_token_is_not_accepted_as_access_token(customer_desk):
         keys = await signing_keys.list_published_keys(conn, bank.vault, now)
     seconds = int(now.timestamp())
     claims = {
-        "iss": bank.settings.auth_origin, "sub": str(team.user_id), "aud": team.client_id,
-        "iat": seconds, "exp": seconds + 300, "scope": "customer.read",
-    }  # fmt: skip
+        "iss": bank.settings.auth_origin,
+        "sub": str(team.user_id),
+        "aud": team.client_id,
+        "iat": seconds,
+        "exp": seconds + 300,
+        "scope": "customer.read",
+    }
     signed = signing_keys.sign(keys, "PS256", claims, now)
     for key in (None, customer_desk.token.key):
         await refused(customer_desk, "invalid_token", token=Token(signed, key))
@@ -89,9 +89,7 @@ async def test_an_id_token_is_not_accepted_as_access_token(customer_desk):
 
 async def test_a_proof_opens_once_even_to_two_at_the_same_time(customer_desk):
     headers = customer_desk.headers("GET", PATH, customer_desk.token)
-    answers = await asyncio.gather(
-        *(customer_desk.send("GET", PATH, token=None, headers=headers) for _ in range(5))
-    )
+    answers = await asyncio.gather(*(customer_desk.send("GET", PATH, token=None, headers=headers) for _ in range(5)))
     assert sorted(answer.status_code for answer in answers) == [200, 401, 401, 401, 401]
     await refused(customer_desk, "invalid_dpop_proof", token=None, headers=headers)
 
@@ -99,9 +97,7 @@ async def test_a_proof_opens_once_even_to_two_at_the_same_time(customer_desk):
 async def test_forged_hosts_change_nothing(customer_desk):
     forged = {"host": "evil.example", "x-forwarded-host": "evil.example"}
     await customer_desk.ask("GET", PATH, status=200, headers=forged)
-    sent = customer_desk.headers(
-        "GET", PATH, customer_desk.token, htu=f"https://evil.example{PATH}"
-    )
+    sent = customer_desk.headers("GET", PATH, customer_desk.token, htu=f"https://evil.example{PATH}")
     await refused(customer_desk, "invalid_dpop_proof", token=None, headers=sent | forged)
 
 
@@ -116,9 +112,7 @@ async def test_a_token_in_the_query_is_refused_and_never_logged(customer_desk, c
     token = await token_for(customer_desk.bank, customer_desk.team, key=None)
     with caplog.at_level(logging.DEBUG):
         for options in ({}, {"token": token}):
-            answer = await customer_desk.ask(
-                "GET", PATH, status=400, filters={"access_token": token.text}, **options
-            )
+            answer = await customer_desk.ask("GET", PATH, status=400, filters={"access_token": token.text}, **options)
             assert token.text not in answer.text
     out, err = capsys.readouterr()
     # What the test's own client writes about what it sends is not ours.
@@ -129,9 +123,7 @@ async def test_a_token_in_the_query_is_refused_and_never_logged(customer_desk, c
 async def test_a_token_ends_after_900_seconds_or_when_it_is_revoked(customer_desk):
     for age in (timedelta(seconds=901), timedelta(seconds=900)):
         await refused(
-            customer_desk,
-            "invalid_token",
-            token=await token_for(customer_desk.bank, customer_desk.team, age=age),
+            customer_desk, "invalid_token", token=await token_for(customer_desk.bank, customer_desk.team, age=age)
         )
     late = await token_for(customer_desk.bank, customer_desk.team, age=timedelta(seconds=880))
     await customer_desk.ask("GET", PATH, status=200, token=late)
@@ -143,10 +135,7 @@ async def test_a_token_ends_after_900_seconds_or_when_it_is_revoked(customer_des
 async def test_a_member_who_is_deactivated_is_out_at_once(customer_desk):
     await customer_desk.get(PATH)
     await user_members.deactivate_member(
-        customer_desk.bank.pool,
-        UUID(customer_desk.team.customer),
-        customer_desk.team.user_id,
-        now=wall_now(),
+        customer_desk.bank.pool, UUID(customer_desk.team.customer), customer_desk.team.user_id, now=wall_now()
     )
     await refused(customer_desk, "invalid_token")
 
@@ -161,9 +150,7 @@ async def test_a_client_that_is_revoked_is_out_at_once(customer_desk):
 async def test_a_client_of_the_strict_profile_proves_itself_with_our_nonce(customer_desks):
     customer_desk = await customer_desks(client_id="strict", profile="fapi2")
     answer = await refused(customer_desk, "use_dpop_nonce")
-    sent = customer_desk.headers(
-        "GET", PATH, customer_desk.token, nonce=answer.headers["dpop-nonce"]
-    )
+    sent = customer_desk.headers("GET", PATH, customer_desk.token, nonce=answer.headers["dpop-nonce"])
     await customer_desk.ask("GET", PATH, status=200, token=None, headers=sent)
     stale = customer_desk.headers("GET", PATH, customer_desk.token, nonce="x")
     await refused(customer_desk, "use_dpop_nonce", token=None, headers=stale)
@@ -173,13 +160,7 @@ async def test_a_scope_that_is_missing_is_named(customer_desk):
     others = tuple(each for each in EVERYTHING if each != "pockets.write")
     token = await token_for(customer_desk.bank, customer_desk.team, scopes=others)
     answer = await refused(
-        customer_desk,
-        "insufficient_scope",
-        status=403,
-        method="POST",
-        path=POCKETS,
-        body=NEW,
-        token=token,
+        customer_desk, "insufficient_scope", status=403, method="POST", path=POCKETS, body=NEW, token=token
     )
     assert 'scope="pockets.write"' in answer.headers["www-authenticate"]
     assert "pockets.write" in answer.json()["detail"]
@@ -187,8 +168,7 @@ async def test_a_scope_that_is_missing_is_named(customer_desk):
 
 
 @pytest.mark.parametrize(
-    ("role", "status"),
-    [("ADMIN", 201), ("MANAGER", 201), ("APPROVER", 403), ("INITIATOR", 403), ("VIEWER", 403)],
+    ("role", "status"), [("ADMIN", 201), ("MANAGER", 201), ("APPROVER", 403), ("INITIATOR", 403), ("VIEWER", 403)]
 )
 async def test_the_role_limits_what_a_token_may_do(customer_desks, role, status):
     customer_desk = await customer_desks(role=role)
@@ -216,21 +196,15 @@ async def test_the_same_request_under_one_key_runs_once(customer_desk):
     assert again.headers["idempotent-replayed"] == "true"
     assert again.headers["x-service-idempotent-replay"] == "true"
     other = {**NEW, "pocket_name": "y"}
-    await customer_desk.refused(
-        "POST", POCKETS, other, status=422, code="idempotency-key-reused", key=key
-    )
+    await customer_desk.refused("POST", POCKETS, other, status=422, code="idempotency-key-reused", key=key)
     path = f"{POCKETS}{first.json()['id']}/portals/"
-    await customer_desk.refused(
-        "POST", path, {"name": "x"}, status=422, code="idempotency-key-reused", key=key
-    )
+    await customer_desk.refused("POST", path, {"name": "x"}, status=422, code="idempotency-key-reused", key=key)
     assert (await customer_desk.get(POCKETS))["count"] == 1
 
 
 async def test_many_at_once_under_one_key_are_one(customer_desk):
     key = idempotency_key()
-    answers = await asyncio.gather(
-        *(customer_desk.send("POST", POCKETS, NEW, key=key) for _ in range(6))
-    )
+    answers = await asyncio.gather(*(customer_desk.send("POST", POCKETS, NEW, key=key) for _ in range(6)))
     assert {answer.status_code for answer in answers} <= {201, 409}
     assert (await customer_desk.get(POCKETS))["count"] == 1
 
@@ -239,9 +213,7 @@ async def test_a_key_is_any_short_text_and_need_not_be_there(customer_desk):
     for key in ("invoice 7", '"invoice 8"', "x" * 255):
         made = await customer_desk.post(POCKETS, NEW, key=key)
         assert await customer_desk.post(POCKETS, NEW, key=key) == made
-    assert (await customer_desk.post(POCKETS, NEW))["id"] != (
-        await customer_desk.post(POCKETS, NEW)
-    )["id"]
+    assert (await customer_desk.post(POCKETS, NEW))["id"] != (await customer_desk.post(POCKETS, NEW))["id"]
     for key in ("", '""', "x" * 256):
         await customer_desk.invalid("POST", POCKETS, NEW, loc="header.idempotency-key", key=key)
     assert (await customer_desk.get(POCKETS))["count"] == 5
@@ -261,9 +233,7 @@ async def test_a_user_of_two_customers_has_keys_for_each(customer_desk, customer
         await member(conn, UUID(other), user_id=customer_desk.team.user_id)
     key = idempotency_key()
     mine = await customer_desk.post(POCKETS, NEW, key=key)
-    theirs = await token_for(
-        bank, Team(other, customer_desk.team.client_id, customer_desk.team.user_id)
-    )
+    theirs = await token_for(bank, Team(other, customer_desk.team.client_id, customer_desk.team.user_id))
     made = (await customer_desk.ask("POST", POCKETS, NEW, status=201, key=key, token=theirs)).json()
     assert (mine["customer_id"], made["customer_id"]) == (customer_desk.team.customer, other)
 

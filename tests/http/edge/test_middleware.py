@@ -34,13 +34,9 @@ async def proxied(market_dsn):
         ("192.0.2.1", "https", "http", 200),
     ],
 )
-async def test_the_scheme_is_the_sockets_or_a_trusted_proxys(
-    proxied, peer, scheme, forwarded, status
-):
+async def test_the_scheme_is_the_sockets_or_a_trusted_proxys(proxied, peer, scheme, forwarded, status):
     transport = httpx.ASGITransport(proxied, client=(peer, 1))
-    async with httpx.AsyncClient(
-        transport=transport, base_url=f"{scheme}://localhost"
-    ) as sample_client:
+    async with httpx.AsyncClient(transport=transport, base_url=f"{scheme}://localhost") as sample_client:
         headers = {"x-forwarded-proto": forwarded} if forwarded else {}
         assert (await sample_client.get("/health", headers=headers)).status_code == status
 
@@ -56,20 +52,25 @@ async def test_the_scheme_is_the_sockets_or_a_trusted_proxys(
         ("", "198.51.100.7", ""),
     ],
 )
-def test_the_caller_is_the_last_address_no_proxy_of_ours_vouches_against(
-    peer, forwarded, sample_client
-):
+def test_the_caller_is_the_last_address_no_proxy_of_ours_vouches_against(peer, forwarded, sample_client):
     assert client_of(peer, forwarded, PROXIES) == sample_client
 
 
 @pytest.mark.parametrize(
     ("host", "slug"),
     [
-        ("acme.localhost", "acme"), ("acme.localhost:8443", "acme"), ("acme.localhost.", "acme"),
-        ("localhost", None), ("a.b.localhost", None), (".localhost", None), ("acmelocalhost", None),
-        ("acme.example.com", None), ("", None), ("[::1]:8443", None),
+        ("acme.localhost", "acme"),
+        ("acme.localhost:8443", "acme"),
+        ("acme.localhost.", "acme"),
+        ("localhost", None),
+        ("a.b.localhost", None),
+        (".localhost", None),
+        ("acmelocalhost", None),
+        ("acme.example.com", None),
+        ("", None),
+        ("[::1]:8443", None),
     ],
-)  # fmt: skip
+)
 def test_a_partner_is_the_label_before_the_domain(host, slug):
     assert slug_of(host, "localhost") == slug
 

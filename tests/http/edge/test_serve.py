@@ -44,10 +44,7 @@ async def served(market_dsn, tmp_path):
     script = tmp_path / "start.py"
     script.write_text(START)
     port = free_port()
-    env = os.environ | {
-        "DOORS_DSN": market_dsn,
-        "PYTHONPATH": f"{Path.cwd()}:{Path.cwd()}/src",
-    }
+    env = os.environ | {"DOORS_DSN": market_dsn, "PYTHONPATH": f"{Path.cwd()}:{Path.cwd()}/src"}
     process = subprocess.Popen(
         [sys.executable, str(script), str(files.certificate), str(files.key), str(port)], env=env
     )
@@ -70,9 +67,8 @@ async def test_a_worker_opens_its_bank_and_answers_over_tls(served):
     partner, port, context, process = served
     sample_client = PartnerClient(None, partner)
     sample_client.http = httpx.AsyncClient(
-        base_url=f"https://127.0.0.1:{port}", verify=context,
-        headers={"host": f"acme.localhost:{port}"},
-    )  # fmt: skip
+        base_url=f"https://127.0.0.1:{port}", verify=context, headers={"host": f"acme.localhost:{port}"}
+    )
     assert (await until_open(sample_client.http)).text == "OK"
     answer = await sample_client.get("/api/v2/worker/")
     assert answer.status_code == 200

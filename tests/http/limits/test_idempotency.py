@@ -47,9 +47,8 @@ def caller(*, rate=100, money=100):
 
 def asked(who, *, key=None, fingerprint=b"one", claims=True, money=False, kind="all"):
     return AdmissionRequest(
-        **who, key=key or ids.new(), fingerprint=fingerprint, claims=claims, moves_money=money,
-        kind=kind,
-    )  # fmt: skip
+        **who, key=key or ids.new(), fingerprint=fingerprint, claims=claims, moves_money=money, kind=kind
+    )
 
 
 def again(request, fingerprint):

@@ -18,9 +18,14 @@ async def document(sample_app):
 
 async def test_paths_are_spelled_with_the_closing_slash(document):
     assert set(document["paths"]) == {
-        "/api/v1/login/", "/token/", "/api/v2/things/", "/api/v2/things/{thing_id}/",
-        "/api/v1/sandbox/thing/", "/api/v2/slow/", "/api/v2/errors/{kind}/",
-    }  # fmt: skip
+        "/api/v1/login/",
+        "/token/",
+        "/api/v2/things/",
+        "/api/v2/things/{thing_id}/",
+        "/api/v1/sandbox/thing/",
+        "/api/v2/slow/",
+        "/api/v2/errors/{kind}/",
+    }
     assert spelled("/health") == "/health"
     assert document["openapi"].startswith("3.1")
 
@@ -35,8 +40,7 @@ async def test_operations_are_named_by_their_functions_and_grouped(document):
 
 
 async def test_each_kind_of_authentication_declares_its_own_headers(document):
-    refs = [{"$ref": "#/components/parameters/IdempotencyKey"},
-            {"$ref": "#/components/parameters/Signature"}]  # fmt: skip
+    refs = [{"$ref": "#/components/parameters/IdempotencyKey"}, {"$ref": "#/components/parameters/Signature"}]
     signed = document["paths"]["/api/v2/things/{thing_id}/"]["get"]
     assert [each for each in signed["parameters"] if "$ref" in each] == refs
     assert {each.get("name") for each in signed["parameters"]} >= {"thing_id", "limit", "omit[]"}
@@ -64,9 +68,12 @@ async def test_bodies_take_no_other_fields_and_answers_may_get_more(document):
 
 
 async def test_an_answer_without_a_body_has_no_content(document):
-    assert all("content" not in answer or answer["content"]
-               for path in document["paths"].values() for operation in path.values()
-               for answer in operation["responses"].values())  # fmt: skip
+    assert all(
+        "content" not in answer or answer["content"]
+        for path in document["paths"].values()
+        for operation in path.values()
+        for answer in operation["responses"].values()
+    )
     thing = document["paths"]["/api/v1/sandbox/thing/"]["post"]["responses"]
     assert "content" not in thing["202"]
     assert "ambiguous-signature" in thing["400"]["x-problems"]
@@ -88,9 +95,7 @@ async def test_every_reference_leads_somewhere(document):
         assert found
 
 
-async def test_the_reference_is_a_page_without_scripts_or_anything_from_elsewhere(
-    sample_client, document
-):
+async def test_the_reference_is_a_page_without_scripts_or_anything_from_elsewhere(sample_client, document):
     answer = await sample_client.http.get("/docs/")
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     page = answer.text

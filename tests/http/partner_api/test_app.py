@@ -9,9 +9,7 @@ from billfold.http.partner_api.app import partner_operations
 
 NAME = re.compile(r"\{(\w+)\}")
 OPERATIONS = sorted(
-    (each.method, each.path)
-    for each in partner_operations()
-    if NAME.search(each.path) and not each.takes_file
+    (each.method, each.path) for each in partner_operations() if NAME.search(each.path) and not each.takes_file
 )
 BODIES = {
     ("POST", "pockets"): {"pocket_name": "x", "deposit_strategy_id": "UST-4W"},
@@ -22,11 +20,7 @@ BODIES = {
         "account_number": "700000000000",
     },
     ("POST", "verify-micro-deposits"): {"amounts": [11, 22]},
-    ("POST", "ach-originating"): {
-        "counterparty_id": UNKNOWN,
-        "direction": "CREDIT",
-        "amount_usdc": 1,
-    },
+    ("POST", "ach-originating"): {"counterparty_id": UNKNOWN, "direction": "CREDIT", "amount_usdc": 1},
     ("POST", "transfer_id"): {"move": "approve"},
     ("POST", "wires"): {"counterparty_id": UNKNOWN, "amount_usdc": 1_00},
     ("POST", "recover"): {"since": "2025-06-02T09:00:00Z"},

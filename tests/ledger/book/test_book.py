@@ -122,8 +122,4 @@ def book_names(book):
 def looked_at_in(book):
     """What of a book the collector would walk through, but for what all books share."""
     shared = (type, Enum)
-    return [
-        each
-        for each in gc.get_referents(book)
-        if gc.is_tracked(each) and not isinstance(each, shared)
-    ]
+    return [each for each in gc.get_referents(book) if gc.is_tracked(each) and not isinstance(each, shared)]

@@ -53,10 +53,15 @@ class Witness(Teller):
     def pay(self, origin, to, cents, **fields):
         """Pay the other customer."""
         return self.do(
-            TransferOnUs, PAYEE, type="PEER_TO_PEER", from_pocket_id=origin.pocket_id,
-            to_pocket_id=to, amount=cents, partner_id=PARTNER,
+            TransferOnUs,
+            PAYEE,
+            type="PEER_TO_PEER",
+            from_pocket_id=origin.pocket_id,
+            to_pocket_id=to,
+            amount=cents,
+            partner_id=PARTNER,
             **{"transfer_id": None, **fields},
-        )  # fmt: skip
+        )
 
     def send_wires(self, origin):
         """Send two wires: one settles, the other is rejected."""
@@ -69,38 +74,43 @@ class Witness(Teller):
     def send_ach(self, pocket):
         """Send two ACH credits; one settles, one comes back."""
         payee = self.do(
-            AddCounterparty, type="ach", verification="pre_verified",
+            AddCounterparty,
+            type="ach",
+            verification="pre_verified",
             counterparty_name={"type": "business", "business_name": "Beta LLC"},
-            details={
-                "routing_number": "021000021", "account_number": "5647772655",
-                "account_type": "CHECKING",
-            },
-        )["counterparty_id"]  # fmt: skip
+            details={"routing_number": "021000021", "account_number": "5647772655", "account_type": "CHECKING"},
+        )["counterparty_id"]
         both = UUID(int=3), UUID(int=4)
         for ach_id in both:
             self.do(
-                OriginateAch, ach_id=ach_id, pocket_id=pocket.pocket_id, amount=10_00,
-                counterparty_id=UUID(payee), direction="CREDIT", sec_code="PPD",
-                description="PAYROLL", references=(UUID(payee),),
-            )  # fmt: skip
+                OriginateAch,
+                ach_id=ach_id,
+                pocket_id=pocket.pocket_id,
+                amount=10_00,
+                counterparty_id=UUID(payee),
+                direction="CREDIT",
+                sec_code="PPD",
+                description="PAYROLL",
+                references=(UUID(payee),),
+            )
         self.do(SendAch, ach_ids=both, references=both)
         self.do(CountAchSettled, ach_ids=both[:1], references=both)
         self.do(
-            ReturnAch, ach_id=both[1], code="R03", direction="CREDIT", amount=10_00, trace="1",
-            references=both, arrived_at=self.bank.now,
-        )  # fmt: skip
+            ReturnAch,
+            ach_id=both[1],
+            code="R03",
+            direction="CREDIT",
+            amount=10_00,
+            trace="1",
+            references=both,
+            arrived_at=self.bank.now,
+        )
 
     def payee(self):
         """Return the Pocket of another customer."""
         who: dict[str, Any] = {"caller": "payee", "customers": (PAYEE,), "partner_id": PARTNER}
-        self.bank.submit(
-            EnrolCustomer(
-                key=UUID(int=1), role="customer", type="BUSINESS", name="B", profile={}, **who
-            )
-        )
-        opened = self.bank.submit(
-            OpenPocket(key=UUID(int=2), name="In", deposit_weeks=4, reinvestment_weeks=4, **who)
-        )
+        self.bank.submit(EnrolCustomer(key=UUID(int=1), role="customer", type="BUSINESS", name="B", profile={}, **who))
+        opened = self.bank.submit(OpenPocket(key=UUID(int=2), name="In", deposit_weeks=4, reinvestment_weeks=4, **who))
         return UUID(opened.outcome["pocket_id"])
 
 
@@ -113,10 +123,7 @@ def teller():
 def test_money_that_arrives_and_money_that_goes_back_are_told(teller, rail, name):
     pocket = teller.pocket()
     teller.deposit(pocket, 1_000_00, rail)
-    about = {
-        "service_account_id": str(pocket.pocket_id),
-        f"{name}_id": str(command_id("teller", str(teller.count))),
-    }
+    about = {"service_account_id": str(pocket.pocket_id), f"{name}_id": str(command_id("teller", str(teller.count)))}
     assert teller.told() == [(teller.customer, f"transfers.{name}.in.success", about)]
     teller.refuse(teller.portals[pocket.pocket_id])
     assert teller.deposit(pocket, 1_000_00, rail)["status"] == "REJECTED"
@@ -179,9 +186,7 @@ def test_a_transfer_that_is_rejected_is_told_to_its_payer_alone(teller, cents):
     teller.deposit(pocket, 1_000_00)
     teller.told()
     assert teller.pay(pocket, to, cents)["status"] == "REJECTED"
-    assert [(whose, kind) for whose, kind, _ in teller.told()] == [
-        (teller.customer, "transfers.on-us.rejected")
-    ]
+    assert [(whose, kind) for whose, kind, _ in teller.told()] == [(teller.customer, "transfers.on-us.rejected")]
 
 
 def test_an_accepted_transfer_from_a_pocket_that_was_frozen_since_is_told_as_rejected(teller):
@@ -238,10 +243,16 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
 def test_a_payment_that_is_delivered_twice_is_told_once(teller):
     pocket = teller.pocket()
     command = ReceiveMoney(
-        caller="rail", key=LATER, customers=(teller.customer,), rail=Rail.WIRE,
-        portal_id=teller.portals[pocket.pocket_id], pocket_id=pocket.pocket_id, amount=1_00,
-        description="a wire", details={},
-    )  # fmt: skip
+        caller="rail",
+        key=LATER,
+        customers=(teller.customer,),
+        rail=Rail.WIRE,
+        portal_id=teller.portals[pocket.pocket_id],
+        pocket_id=pocket.pocket_id,
+        amount=1_00,
+        description="a wire",
+        details={},
+    )
     for _ in range(2):
         teller.bank.submit(command)
     assert len(teller.told()) == 1

@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.support.oauth_users import member
-from tests.support.whole_bank import PARTNER, bank, new_holder
+from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket, UpdatePortal
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
@@ -16,18 +16,13 @@ from billfold.platform import ids
 from billfold.platform.errors import BillfoldError
 from billfold.verify.runner import verify_bank
 
-__all__ = ["bank", "new_holder"]
-
 ACME = Origin(kind="PARTNER", name="acme", ip_address="192.0.2.7", user_agent="curl/8")
 
 
 @pytest.fixture
 def do(bank):
     async def submit(kind, holder, *, key=None, origin=ACME, **fields):
-        command = kind(
-            caller="test", key=key or ids.new(), customers=(holder.customer_id,), origin=origin,
-            **fields,
-        )  # fmt: skip
+        command = kind(caller="test", key=key or ids.new(), customers=(holder.customer_id,), origin=origin, **fields)
         try:
             return (await bank.engine.submit(command)).outcome
         except BillfoldError as refused:
@@ -60,18 +55,13 @@ async def test_a_change_is_recorded_with_who_asked_and_what_became_of_it(bank, n
         ("portal.closed", str(holder.portal_id), "SUCCESS"),
     ]
     assert msgspec.json.decode(rows[0].details) == {"name": "Second", "deposit_weeks": 13}
-    assert (rows[0].actor_name, rows[0].ip_address, rows[0].user_agent) == (
-        "acme", "192.0.2.7", "curl/8",
-    )  # fmt: skip
+    assert (rows[0].actor_name, rows[0].ip_address, rows[0].user_agent) == ("acme", "192.0.2.7", "curl/8")
 
 
 async def test_a_refusal_is_recorded_as_a_failure(bank, new_holder, do):
     holder = await new_holder()
     await holder.deposit(100_00)
-    assert (
-        await do(UpdatePocket, holder, pocket_id=holder.pocket_id, close_for="x")
-        == "pocket-not-empty"
-    )
+    assert await do(UpdatePocket, holder, pocket_id=holder.pocket_id, close_for="x") == "pocket-not-empty"
     assert await do(UpdatePocket, holder, pocket_id=ids.new(), name="x") == "not-found"
     first, second = await log_of(bank, holder)
     assert (first.action, first.outcome) == ("pocket.closed", "FAILURE")
@@ -115,11 +105,15 @@ async def test_counterparty_changes_are_audited_for_the_team(bank, new_holder, d
     holder, payee = await new_holder(), await new_holder()
     await member(bank.pool, holder.customer_id)
     made = await do(
-        AddCounterparty, holder, counterparty_name={}, display_name="Landlord",
-        type="on_us", details={"account_number": "700000000000"},
+        AddCounterparty,
+        holder,
+        counterparty_name={},
+        display_name="Landlord",
+        type="on_us",
+        details={"account_number": "700000000000"},
         target_customer_id=payee.customer_id,
         target_pocket_id=payee.pocket_id,
-    )  # fmt: skip
+    )
     gone = {"counterparty_id": UUID(made["counterparty_id"])}
     await do(UpdateCounterparty, holder, display_name="Owner", rename=True, **gone)
     await do(UpdateCounterparty, holder, unlink=True, **gone)

@@ -23,9 +23,23 @@ from billfold.platform.errors import InvariantError, NotFound, Refused
 from billfold.verify.runner import verify_bank
 
 TENANT_TABLES = (
-    "account", "journal", "leg", "trade", "activity", "event", "snapshot", "lien", "portal",
-    "counterparty", "transfer", "directory", "pocket", "customer", "command", "link",
-)  # fmt: skip
+    "account",
+    "journal",
+    "leg",
+    "trade",
+    "activity",
+    "event",
+    "snapshot",
+    "lien",
+    "portal",
+    "counterparty",
+    "transfer",
+    "directory",
+    "pocket",
+    "customer",
+    "command",
+    "link",
+)
 
 Pair = tuple[Holder, Holder]
 
@@ -33,19 +47,23 @@ Pair = tuple[Holder, Holder]
 def payment(payer, payee, cents, **fields):
     return TransferOnUs(
         **{
-            "caller": "test", "key": ids.new(), "customers": (payer.customer_id, payee.customer_id),
-            "request_hash": b"payment", "transfer_id": None, "type": "PEER_TO_PEER",
-            "from_pocket_id": payer.pocket_id, "to_pocket_id": payee.pocket_id, "amount": cents,
+            "caller": "test",
+            "key": ids.new(),
+            "customers": (payer.customer_id, payee.customer_id),
+            "request_hash": b"payment",
+            "transfer_id": None,
+            "type": "PEER_TO_PEER",
+            "from_pocket_id": payer.pocket_id,
+            "to_pocket_id": payee.pocket_id,
+            "amount": cents,
             "partner_id": PARTNER,
         }
         | fields
-    )  # fmt: skip
+    )
 
 
 async def counts(bank):
-    return {
-        table: await bank.pool.fetchval(f"SELECT count(*) FROM {table}") for table in TENANT_TABLES
-    }
+    return {table: await bank.pool.fetchval(f"SELECT count(*) FROM {table}") for table in TENANT_TABLES}
 
 
 async def must_be_clean(bank):
@@ -82,9 +100,7 @@ async def test_both_get_one_answer_when_a_command_comes_twice_at_once(bank, two:
     assert await bank.pool.fetchval("SELECT count(*) FROM transfer") == 1
 
 
-async def test_the_others_of_a_batch_are_carried_out_once_when_a_key_in_it_comes_again(
-    bank, two: Pair
-):
+async def test_the_others_of_a_batch_are_carried_out_once_when_a_key_in_it_comes_again(bank, two: Pair):
     old, new = payment(*two, 1_000_00), [payment(*two, cents) for cents in (2_000_00, 3_000_00)]
     first = await bank.engine.submit(old)
     before = await counts(bank)
@@ -92,9 +108,7 @@ async def test_the_others_of_a_batch_are_carried_out_once_when_a_key_in_it_comes
     assert [answer.replayed for answer in answers] == [False, True, False]
     assert answers[1].outcome == first.outcome
     after = await counts(bank)
-    assert {table: after[table] - before[table] for table in ("command", "transfer")} == {
-        "command": 2, "transfer": 2,
-    }  # fmt: skip
+    assert {table: after[table] - before[table] for table in ("command", "transfer")} == {"command": 2, "transfer": 2}
     await must_be_clean(bank)
 
 
@@ -114,10 +128,13 @@ async def test_a_refusal_leaves_its_command_and_nothing_else(bank, two):
     payer, payee = two
     await bank.engine.submit(
         SetPocketState(
-            caller="test", key=ids.new(), customers=(payer.customer_id,),
-            pocket_id=payer.pocket_id, status=PocketStatus.FROZEN,
+            caller="test",
+            key=ids.new(),
+            customers=(payer.customer_id,),
+            pocket_id=payer.pocket_id,
+            status=PocketStatus.FROZEN,
         )
-    )  # fmt: skip
+    )
     before = await counts(bank)
     command = payment(payer, payee, 1_000_00)
     for _ in range(2):
@@ -142,9 +159,7 @@ async def test_nobody_is_found_when_the_customer_does_not_exist(bank, two):
 async def test_due_work_is_kept_when_the_command_after_it_finds_cold_books(bank, two, refused):
     payer, payee = two
     async with bank.pool.acquire() as conn:
-        await write_clock(
-            conn, ClockState(et_instant(date(2025, 7, 8), 10), wall_now(), frozen=True)
-        )
+        await write_clock(conn, ClockState(et_instant(date(2025, 7, 8), 10), wall_now(), frozen=True))
     bank.engine.forget_all()
     destination = {"to_pocket_id": payer.pocket_id} if refused else {}
     command = payment(payer, payee, 1_000_00, **destination)
@@ -194,14 +209,10 @@ class Explode(Command, frozen=True, kw_only=True):
 @pytest.mark.parametrize("how", ["raise", "overdraw"])
 async def test_only_the_broken_command_fails_when_a_batch_holds_one(bank, two, monkeypatch, how):
     payer, payee = two
-    broken = Explode(
-        caller="test", key=ids.new(), customers=(payer.customer_id,), pocket_id=payer.pocket_id,
-        how=how,
-    )  # fmt: skip
+    broken = Explode(caller="test", key=ids.new(), customers=(payer.customer_id,), pocket_id=payer.pocket_id, how=how)
     good = [payment(payer, payee, 100_00) for _ in range(6)]
     answers = await asyncio.gather(
-        *(bank.engine.submit(command) for command in (*good[:3], broken, *good[3:])),
-        return_exceptions=True,
+        *(bank.engine.submit(command) for command in (*good[:3], broken, *good[3:])), return_exceptions=True
     )
     assert isinstance(answers.pop(3), InvariantError)
     told = [answer.outcome["status"] for answer in answers if isinstance(answer, Answer)]
@@ -220,9 +231,14 @@ async def test_only_the_broken_command_fails_when_a_batch_holds_one(bank, two, m
 async def rival(bank):
     """Another process on the same database, with a cache of its own."""
     engine = Engine(
-        bank.pool, market=bank.market, calendars=bank.calendars, terms=bank.terms,
-        seed=bank.seed, references=bank.engine.references, test_clock=True,
-    )  # fmt: skip
+        bank.pool,
+        market=bank.market,
+        calendars=bank.calendars,
+        terms=bank.terms,
+        seed=bank.seed,
+        references=bank.engine.references,
+        test_clock=True,
+    )
     await engine.start()
     yield engine
     await engine.stop()
@@ -231,9 +247,7 @@ async def rival(bank):
 async def test_no_money_is_spent_twice_when_two_engines_fight_for_a_pocket(bank, rival, two):
     payer, payee = two
     wanted = [payment(payer, payee, 3_333_00) for _ in range(30)]
-    answers = await asyncio.gather(
-        *(engine.submit(each) for each in wanted for engine in (bank.engine, rival))
-    )
+    answers = await asyncio.gather(*(engine.submit(each) for each in wanted for engine in (bank.engine, rival)))
     paid = {a.outcome["transfer_id"] for a in answers if a.outcome["status"] == "COMPLETED"}
     assert len(paid) == 14  # the spread leaves too little of 50,000.00 for a fifteenth
     for one, other in zip(answers[::2], answers[1::2], strict=True):
@@ -246,17 +260,10 @@ async def test_nothing_is_lost_when_engines_pay_to_and_fro(bank, rival, two):
     one, other = two
     pairs = [(one, other), (other, one)]
     await asyncio.gather(
-        *(
-            (bank.engine, rival)[n % 2].submit(payment(*pairs[(n // 3) % 2], 100_00 + n))
-            for n in range(120)
-        )
+        *((bank.engine, rival)[n % 2].submit(payment(*pairs[(n // 3) % 2], 100_00 + n)) for n in range(120))
     )
-    assert (
-        await bank.pool.fetchval("SELECT count(*) FROM command WHERE kind = 'TransferOnUs'") == 120
-    )
-    total = await bank.pool.fetchval(
-        "SELECT sum(credits - debits) FROM account WHERE kind = 'on_us' AND asset = 'USD'"
-    )
+    assert await bank.pool.fetchval("SELECT count(*) FROM command WHERE kind = 'TransferOnUs'") == 120
+    total = await bank.pool.fetchval("SELECT sum(credits - debits) FROM account WHERE kind = 'on_us' AND asset = 'USD'")
     assert total == 0
     await must_be_clean(bank)
 
@@ -268,21 +275,25 @@ async def test_everybody_is_answered_when_the_engine_stops_under_load(bank, two)
     payer, _ = two
     command = [
         ReceiveMoney(
-            caller="test", key=ids.new(), customers=(payer.customer_id,), rail=Rail.WIRE,
-            portal_id=payer.portal_id, pocket_id=payer.pocket_id, amount=100, description="x",
+            caller="test",
+            key=ids.new(),
+            customers=(payer.customer_id,),
+            rail=Rail.WIRE,
+            portal_id=payer.portal_id,
+            pocket_id=payer.pocket_id,
+            amount=100,
+            description="x",
             details={},
         )
         for _ in range(50)
-    ]  # fmt: skip
+    ]
     waiting = [asyncio.ensure_future(bank.engine.submit(each)) for each in command]
     await asyncio.sleep(0.005)
     await bank.engine.stop()
     done, pending = await asyncio.wait(waiting, timeout=5)
     assert not pending
     acknowledged = sum(1 for each in done if each.exception() is None)
-    kept = await bank.pool.fetchval(
-        "SELECT count(*) FROM command WHERE caller = 'test' AND kind = 'ReceiveMoney'"
-    )
+    kept = await bank.pool.fetchval("SELECT count(*) FROM command WHERE caller = 'test' AND kind = 'ReceiveMoney'")
     assert kept >= acknowledged + 1
     await must_be_clean(bank)
 
@@ -295,16 +306,19 @@ async def let_everybody_run():
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize(
-    ("crowd", "under_way", "in_the_end"), [(1, [1, 1], [1, 1, 3]), (3, [1, 3], [1, 3, 1])]
-)
-async def test_another_lane_than_the_first_waits_for_a_crowd(
-    bank, monkeypatch, crowd, under_way, in_the_end
-):
+@pytest.mark.parametrize(("crowd", "under_way", "in_the_end"), [(1, [1, 1], [1, 1, 3]), (3, [1, 3], [1, 3, 1])])
+async def test_another_lane_than_the_first_waits_for_a_crowd(bank, monkeypatch, crowd, under_way, in_the_end):
     engine = Engine(
-        bank.pool, market=bank.market, calendars=bank.calendars, terms=bank.terms,
-        seed=bank.seed, references=bank.engine.references, test_clock=True, lanes=2, min_batch=crowd,
-    )  # fmt: skip
+        bank.pool,
+        market=bank.market,
+        calendars=bank.calendars,
+        terms=bank.terms,
+        seed=bank.seed,
+        references=bank.engine.references,
+        test_clock=True,
+        lanes=2,
+        min_batch=crowd,
+    )
     taken, end = [], asyncio.Event()
 
     async def run(batch):

@@ -96,16 +96,20 @@ async def far_bank(line):
 
 def deposit(holder, cents):
     return ReceiveMoney(
-        caller="test", key=ids.new(), customers=(holder.customer_id,), rail=Rail.WIRE,
-        portal_id=holder.portal_id, pocket_id=holder.pocket_id, amount=cents,
-        description="a deposit", details={},
-    )  # fmt: skip
+        caller="test",
+        key=ids.new(),
+        customers=(holder.customer_id,),
+        rail=Rail.WIRE,
+        portal_id=holder.portal_id,
+        pocket_id=holder.pocket_id,
+        amount=cents,
+        description="a deposit",
+        details={},
+    )
 
 
 @pytest.mark.parametrize("when", ["cut_before", "cut_after"])
-async def test_a_command_happens_once_when_the_line_breaks_at_commit(
-    far_bank, new_holder, line, when
-):
+async def test_a_command_happens_once_when_the_line_breaks_at_commit(far_bank, new_holder, line, when):
     holder = await new_holder(at=far_bank)
     setattr(line, when, 1)
     command = deposit(holder, 1_000_00)
@@ -127,18 +131,14 @@ async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank,
     answers = await asyncio.gather(*(send(commands[n::8]) for n in range(8)))
     assert line.cuts >= 4
     assert all(a.outcome["status"] == "COMPLETED" for share in answers for a in share)
-    amounts = [
-        row[0] for row in await far_bank.pool.fetch("SELECT amount FROM activity ORDER BY 1")
-    ]
+    amounts = [row[0] for row in await far_bank.pool.fetch("SELECT amount FROM activity ORDER BY 1")]
     assert amounts == [1_000_00 + n for n in range(80)]
     async with far_bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=far_bank.market)
     assert report.is_clean, report.findings
 
 
-async def test_all_happen_once_when_backends_are_terminated_under_load(
-    bank, new_holder, market_dsn
-):
+async def test_all_happen_once_when_backends_are_terminated_under_load(bank, new_holder, market_dsn):
     conn = await asyncpg.connect(market_dsn)
     holders = [await new_holder() for _ in range(4)]
     commands = [deposit(holders[n % 4], 1_000_00 + n) for n in range(120)]

@@ -5,26 +5,19 @@ from uuid import UUID
 
 from tests.payments.on_us.test_routes import PATH, account, asked, payee
 
-__all__ = ["api", "connect_api"]
-
 CHANGE = "UPDATE counterparty SET status = $2 WHERE counterparty_id = $1"
 
 
 async def test_a_counterparty_that_is_unlinked_meanwhile_is_not_paid(partner_desk):
     pocket, target = await partner_desk.funded(5_000_00), await partner_desk.pocket()
     linked = await payee(partner_desk, pocket, target)
-    body = {
-        "type": "PEER_TO_PEER", "from_account": account(pocket), "amount": asked(100_00),
-        "counterparty_id": linked,
-    }  # fmt: skip
+    body = {"type": "PEER_TO_PEER", "from_account": account(pocket), "amount": asked(100_00), "counterparty_id": linked}
     async with partner_desk.bank.pool.acquire() as conn, conn.transaction():
         # Whoever unlinks holds the customer: the transfer has read the door, and waits for him.
-        await conn.execute(
-            "SELECT 1 FROM head WHERE customer_id = $1 FOR UPDATE", UUID(pocket.customer)
+        await conn.execute("SELECT 1 FROM head WHERE customer_id = $1 FOR UPDATE", UUID(pocket.customer))
+        asking = asyncio.create_task(
+            partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
         )
-        asking = asyncio.create_task(partner_desk.refused(
-            "POST", PATH, body, status=422, code="counterparty-not-verified"
-        ))  # fmt: skip
         while not await waits_for_a_lock(partner_desk.bank.pool):
             await asyncio.sleep(0)
         await conn.execute(CHANGE, UUID(linked), "UNLINKED")

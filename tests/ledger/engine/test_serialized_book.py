@@ -65,12 +65,7 @@ async def test_a_book_of_its_image_is_the_book_of_the_tables(conn) -> None:
 
 @pytest.mark.parametrize(
     "damaged",
-    [
-        r"overlay(image placing '\xff'::bytea from 30)",
-        "substring(image from 1 for 40)",
-        r"'\x00'::bytea",
-        "''::bytea",
-    ],
+    [r"overlay(image placing '\xff'::bytea from 30)", "substring(image from 1 for 40)", r"'\x00'::bytea", "''::bytea"],
 )
 async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged) -> None:
     whole, _ = await _read(conn)

@@ -32,9 +32,7 @@ async def left_by(bank, command):
 
 
 @pytest.mark.parametrize("few", [0, 60])
-async def test_a_payment_leaves_proven_rows_however_many_books_are_few(
-    bank, new_holder, monkeypatch, few
-):
+async def test_a_payment_leaves_proven_rows_however_many_books_are_few(bank, new_holder, monkeypatch, few):
     payer, payee = await new_holder(), await new_holder(weeks=26)
     await payer.deposit(50_000_00)
     monkeypatch.setattr(write, "FEW_BOOKS", few)
@@ -42,7 +40,15 @@ async def test_a_payment_leaves_proven_rows_however_many_books_are_few(
     left = await left_by(bank, payment(payer, payee, 1_000_00))
 
     assert {table: count for table, count in left.items() if count} == {
-        "account": 5, "journal": 2, "leg": 8, "trade": 2, "activity": 2, "event": 2, "command": 1,
-        "link": 2, "transfer": 1, "directory": 1,
-    }  # fmt: skip
+        "account": 5,
+        "journal": 2,
+        "leg": 8,
+        "trade": 2,
+        "activity": 2,
+        "event": 2,
+        "command": 1,
+        "link": 2,
+        "transfer": 1,
+        "directory": 1,
+    }
     await must_be_clean(bank)

@@ -13,15 +13,13 @@ ENTRIES = {
     " AND status = 'PROCESSED' AND pocket_id IS NOT NULL",
     "a credit that came back": "way = 'ORIGINATION' AND return_code = 'R03'",
     "a debit that came back and was sent again": "times = 2",
-    "a debit that was collected": "way = 'ORIGINATION' AND direction = 'DEBIT'"
-    " AND status = 'PROCESSED'",
+    "a debit that was collected": "way = 'ORIGINATION' AND direction = 'DEBIT' AND status = 'PROCESSED'",
     "a credit of the house": "pocket_id IS NULL",
     "a credit that waits for its window": "status = 'APPROVED' AND direction = 'CREDIT'",
     "a debit that a person looks at": "status = 'PENDING'",
-    "a debit of somebody else": "way = 'RECEIVING' AND direction = 'DEBIT'"
-    " AND status = 'PROCESSED'",
+    "a debit of somebody else": "way = 'RECEIVING' AND direction = 'DEBIT' AND status = 'PROCESSED'",
     "a debit that was sent back": "way = 'RECEIVING' AND status = 'REJECTED'",
-}  # fmt: skip
+}
 
 
 async def test_nothing_is_named_when_nothing_was_damaged(rails):
@@ -30,9 +28,7 @@ async def test_nothing_is_named_when_nothing_was_damaged(rails):
 
 @pytest.mark.parametrize("where", ENTRIES.values(), ids=ENTRIES)
 async def test_an_entry_is_named_when_it_was_damaged(rails, where):
-    missed = await undetected(
-        rails, "ach_entry", check_fingerprints, check_ach, where=where, undetectable=WORDS
-    )
+    missed = await undetected(rails, "ach_entry", check_fingerprints, check_ach, where=where, undetectable=WORDS)
     assert missed == []
 
 
@@ -41,25 +37,13 @@ async def test_an_answer_is_named_when_it_was_damaged(rails, where):
     # When it was made is nobody's money; the house's own goes when the next window opens.
     undetectable = ("created_at",) if where == "true" else ("created_at", "due_at", "customer_id")
     assert (
-        await undetected(
-            rails,
-            "ach_answer",
-            check_fingerprints,
-            check_ach,
-            where=where,
-            undetectable=undetectable,
-        )
+        await undetected(rails, "ach_answer", check_fingerprints, check_ach, where=where, undetectable=undetectable)
         == []
     )
 
 
 async def test_a_file_is_named_when_it_was_damaged(rails):
-    assert (
-        await undetected(
-            rails, "ach_file", check_fingerprints, check_ach, undetectable=("file_id", "told_at")
-        )
-        == []
-    )
+    assert await undetected(rails, "ach_file", check_fingerprints, check_ach, undetectable=("file_id", "told_at")) == []
 
 
 async def test_a_file_is_named_when_its_bytes_say_another_sum(rails):
@@ -68,8 +52,9 @@ async def test_a_file_is_named_when_its_bytes_say_another_sum(rails):
     file_id = await rails.fetchval("SELECT file_id FROM ach_file ORDER BY name LIMIT 1")
     await rails.execute(
         "UPDATE rail_file SET content = decode(replace(encode(content, 'escape'), '00000142000',"
-        " '00000143000'), 'escape') WHERE file_id = $1", file_id,
-    )  # fmt: skip
+        " '00000143000'), 'escape') WHERE file_id = $1",
+        file_id,
+    )
     await rails.execute("UPDATE ach_entry SET amount = amount + 1 WHERE file_id = $1", file_id)
     report = await report_of(rails, check_ach)
     await transaction.rollback()

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.cli.test_commands import SEED, billfold, founded
+from tests.cli.test_commands import SEED
 from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
@@ -19,11 +19,7 @@ from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
 
-__all__ = ["billfold", "founded"]
-
-CUSTOMER, ENTRY, DEBIT, WAITS, CAME = (
-    UUID(f"ac11de00-0000-4000-8000-00000000000{n}") for n in range(5)
-)
+CUSTOMER, ENTRY, DEBIT, WAITS, CAME = (UUID(f"ac11de00-0000-4000-8000-00000000000{n}") for n in range(5))
 
 
 class Originator:
@@ -37,54 +33,70 @@ class Originator:
         return (await self.bank.engine.submit(command)).outcome
 
     async def settle(self):
-        await self.do(
-            EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name="N",
-            profile={},
-        )  # fmt: skip
-        pocket = await self.do(
-            OpenPocket, partner_id=PARTNER, name="P", deposit_weeks=4, reinvestment_weeks=4
-        )
+        await self.do(EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name="N", profile={})
+        pocket = await self.do(OpenPocket, partner_id=PARTNER, name="P", deposit_weeks=4, reinvestment_weeks=4)
         self.pocket_id, self.portal_id = UUID(pocket["pocket_id"]), UUID(pocket["portal_id"])
         await self.do(
-            ReceiveMoney, rail="WIRE", portal_id=self.portal_id, pocket_id=self.pocket_id,
-            amount=1_000_00, description="d", details={},
-        )  # fmt: skip
+            ReceiveMoney,
+            rail="WIRE",
+            portal_id=self.portal_id,
+            pocket_id=self.pocket_id,
+            amount=1_000_00,
+            description="d",
+            details={},
+        )
         payee = await self.do(
-            AddCounterparty, type="ach", verification="pre_verified",
+            AddCounterparty,
+            type="ach",
+            verification="pre_verified",
             counterparty_name={"type": "business", "business_name": "Contoso"},
-            details={
-                "routing_number": "021000021", "account_number": "123456789",
-                "account_type": "CHECKING",
-            },
-        )  # fmt: skip
+            details={"routing_number": "021000021", "account_number": "123456789", "account_type": "CHECKING"},
+        )
         self.payee_id = UUID(payee["counterparty_id"])
 
     async def ask(self, ach_id, direction, cents):
         await self.do(
-            OriginateAch, ach_id=ach_id, pocket_id=self.pocket_id, amount=cents,
-            counterparty_id=self.payee_id, direction=direction, sec_code="PPD",
-            description="DUES", references=(self.payee_id,),
-        )  # fmt: skip
+            OriginateAch,
+            ach_id=ach_id,
+            pocket_id=self.pocket_id,
+            amount=cents,
+            counterparty_id=self.payee_id,
+            direction=direction,
+            sec_code="PPD",
+            description="DUES",
+            references=(self.payee_id,),
+        )
 
     async def send(self):
         at = await self.bank.now() + timedelta(days=9)
-        await self.bank.job_runners[ACH_WINDOW](
-            self.bank, ScheduledJob(ACH_WINDOW, ids.new(), None, at)
-        )
+        await self.bank.job_runners[ACH_WINDOW](self.bank, ScheduledJob(ACH_WINDOW, ids.new(), None, at))
 
     async def receive(self, ach_id, cents):
         account = await self.bank.pool.fetchval(
             "SELECT account_number FROM portal WHERE portal_id = $1", self.portal_id
         )
         came = IncomingEntry(
-            code="22", amount=cents, account_number=account, name="N", identification="",
-            trace="091000010000001", bank="09100001", entry_class="PPD", company="CONTOSO",
-            company_id="9", purpose="WAGES",
-        )  # fmt: skip
+            code="22",
+            amount=cents,
+            account_number=account,
+            name="N",
+            identification="",
+            trace="091000010000001",
+            bank="09100001",
+            entry_class="PPD",
+            company="CONTOSO",
+            company_id="9",
+            purpose="WAGES",
+        )
         await self.do(
-            ReceiveAch, ach_id=ach_id, file_id=ids.new(), portal_id=self.portal_id,
-            pocket_id=self.pocket_id, entry=came, references=(ach_id,),
-        )  # fmt: skip
+            ReceiveAch,
+            ach_id=ach_id,
+            file_id=ids.new(),
+            portal_id=self.portal_id,
+            pocket_id=self.pocket_id,
+            entry=came,
+            references=(ach_id,),
+        )
 
 
 async def live(bank):
@@ -95,9 +107,15 @@ async def live(bank):
     await anna.send()
     await anna.ask(WAITS, "DEBIT", 20_00)
     await anna.do(
-        ReturnAch, ach_id=DEBIT, code="R01", direction="DEBIT", amount=20_00, trace="1",
-        arrived_at=await bank.now(), references=(DEBIT,),
-    )  # fmt: skip
+        ReturnAch,
+        ach_id=DEBIT,
+        code="R01",
+        direction="DEBIT",
+        amount=20_00,
+        trace="1",
+        arrived_at=await bank.now(),
+        references=(DEBIT,),
+    )
     await anna.receive(CAME, 7_00)
 
 

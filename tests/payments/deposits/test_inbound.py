@@ -25,19 +25,13 @@ async def address(bank, holder):
 
 
 async def activity(bank, holder):
-    row = await bank.pool.fetchrow(
-        "SELECT * FROM activity WHERE customer_id = $1", holder.customer_id
-    )
+    row = await bank.pool.fetchrow("SELECT * FROM activity WHERE customer_id = $1", holder.customer_id)
     return row, json.loads(row["details"])
 
 
-async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(
-    bank, new_holder, correspondent
-):
+async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank, new_holder, correspondent):
     holder = await new_holder()
-    wire = correspondent.wire(
-        ids.new(), **await address(bank, holder), amount=250_000_00, sender_name="Northwind LLC"
-    )
+    wire = correspondent.wire(ids.new(), **await address(bank, holder), amount=250_000_00, sender_name="Northwind LLC")
     received = await receive(bank, correspondent, wire)
     assert (received.status, received.pocket_id) == ("COMPLETED", holder.pocket_id)
     row, details = await activity(bank, holder)
@@ -54,9 +48,7 @@ async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(
     }
 
 
-async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_known(
-    bank, new_holder, correspondent
-):
+async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_known(bank, new_holder, correspondent):
     holder = await new_holder()
     ach = correspondent.ach_credit(
         ids.new(), **await address(bank, holder), amount=15_000_00, company_name="FakeCompany"
@@ -74,9 +66,7 @@ async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_know
 
 async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_holder, correspondent):
     holder = await new_holder()
-    wire = correspondent.wire(
-        ids.new(), **await address(bank, holder), amount=100_00, sender_name="A"
-    )
+    wire = correspondent.wire(ids.new(), **await address(bank, holder), amount=100_00, sender_name="A")
     first = await receive(bank, correspondent, wire)
     assert await receive(bank, correspondent, wire) == first
     assert await bank.pool.fetchval("SELECT count(*) FROM activity") == 1
@@ -84,28 +74,22 @@ async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_hol
 
 async def test_a_payment_is_returned_when_its_account_is_unknown(bank, correspondent):
     wire = correspondent.wire(
-        ids.new(), routing_number="061199992", account_number="812345678901", amount=1,
-        sender_name="A",
-    )  # fmt: skip
+        ids.new(), routing_number="061199992", account_number="812345678901", amount=1, sender_name="A"
+    )
     received = await receive(bank, correspondent, wire)
     assert (received.status, received.reason) == ("RETURNED", NO_ACCOUNT)
     assert list(correspondent.sent_back) == [(wire, NO_ACCOUNT)]
     assert await bank.pool.fetchval("SELECT count(*) FROM journal") == 0
 
 
-async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(
-    bank, new_holder, correspondent
-):
+async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(bank, new_holder, correspondent):
     holder = await new_holder()
     await bank.engine.submit(
         UpdatePortal(
-            caller="test", key=ids.new(), customers=(holder.customer_id,),
-            portal_id=holder.portal_id, close=True,
+            caller="test", key=ids.new(), customers=(holder.customer_id,), portal_id=holder.portal_id, close=True
         )
-    )  # fmt: skip
-    wire = correspondent.wire(
-        ids.new(), **await address(bank, holder), amount=5_00, sender_name="A"
     )
+    wire = correspondent.wire(ids.new(), **await address(bank, holder), amount=5_00, sender_name="A")
     received = await receive(bank, correspondent, wire)
     assert (received.status, received.reason) == ("RETURNED", "ACCOUNT_UNAVAILABLE")
     assert len(correspondent.sent_back) == 1
@@ -116,11 +100,6 @@ async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(
 def test_a_payment_is_the_same_to_the_last_digit_when_it_is_made_again(correspondent):
     ach_id = ids.new()
     to = {"routing_number": "061199992", "account_number": "812345678901"}
-    made = [
-        SimulatedBank(SEED).ach_credit(ach_id, **to, amount=7, company_name="B") for _ in range(2)
-    ]
+    made = [SimulatedBank(SEED).ach_credit(ach_id, **to, amount=7, company_name="B") for _ in range(2)]
     assert msgspec.json.encode(made[0]) == msgspec.json.encode(made[1])
-    assert (
-        made[0].trace_number
-        != correspondent.ach_credit(ids.new(), **to, amount=7, company_name="B").trace_number
-    )
+    assert made[0].trace_number != correspondent.ach_credit(ids.new(), **to, amount=7, company_name="B").trace_number

@@ -15,9 +15,7 @@ def teller():
 
 def test_a_payment_is_sent_back_by_a_portal_of_another_rail(teller):
     pocket = teller.pocket()
-    opened = teller.do(
-        OpenPortal, pocket_id=pocket.pocket_id, name="ACH only", payment_rails=("ACH",)
-    )
+    opened = teller.do(OpenPortal, pocket_id=pocket.pocket_id, name="ACH only", payment_rails=("ACH",))
     teller.portals[pocket.pocket_id] = UUID(opened["portal_id"])
 
     wired = teller.deposit(pocket, 1_000_00, rail="WIRE")

@@ -15,17 +15,17 @@ async def test_nothing_is_named_when_nothing_was_damaged(rails):
 
 @pytest.mark.parametrize(
     "where",
-    ["direction = 'OUT' AND rail = 'WIRE' AND (report->>'messages')::int > 1",
-     "direction = 'IN' AND rail = 'WIRE' AND name LIKE 'fed-payment-%'"],
-)  # fmt: skip
+    [
+        "direction = 'OUT' AND rail = 'WIRE' AND (report->>'messages')::int > 1",
+        "direction = 'IN' AND rail = 'WIRE' AND name LIKE 'fed-payment-%'",
+    ],
+)
 async def test_a_file_is_named_when_it_was_damaged(rails, where):
     # When it was kept and done with is told to nobody but the operator.
     undetectable = ["file_id", "created_at", "done_at"]
     # A file of one message that is gone is not told from a message that came in none.
     undetectable += ["report"] if "OUT" in where else ["deleted", "rail", "direction"]
-    assert (
-        await undetected(rails, "rail_file", *CHECKS, where=where, undetectable=undetectable) == []
-    )
+    assert await undetected(rails, "rail_file", *CHECKS, where=where, undetectable=undetectable) == []
 
 
 async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
@@ -45,17 +45,15 @@ async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
 @pytest.mark.parametrize(
     ("where", "unproved"),
     [
-        ("kind = 'pacs.008' AND file_id IS NOT NULL AND right(imad, 6) <> '000001'",
-         ("message_id",)),
+        ("kind = 'pacs.008' AND file_id IS NOT NULL AND right(imad, 6) <> '000001'", ("message_id",)),
         ("kind = 'pacs.008' AND file_id IS NULL", ("imad", "sent_at", "file_id")),
         ("kind = 'camt.056'", ("message_id", "kind", "wire_id", "customer_id", "send_at", "imad")),
-        ("kind = 'pacs.004' AND customer_id = (SELECT house_customer_id FROM bank)",
-         ("message_id", "send_at", "deleted", "twice", "imad")),
+        (
+            "kind = 'pacs.004' AND customer_id = (SELECT house_customer_id FROM bank)",
+            ("message_id", "send_at", "deleted", "twice", "imad"),
+        ),
     ],
     ids=["sent", "waiting", "request", "of the house"],
-)  # fmt: skip
+)
 async def test_a_message_is_named_when_it_was_damaged(rails, where, undetectable):
-    assert (
-        await undetected(rails, "wire_message", *CHECKS, where=where, undetectable=undetectable)
-        == []
-    )
+    assert await undetected(rails, "wire_message", *CHECKS, where=where, undetectable=undetectable) == []

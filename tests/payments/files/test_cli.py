@@ -3,14 +3,12 @@
 import asyncio
 
 import pytest
-from tests.cli.test_commands import billfold, fetch, founded
+from tests.cli.test_commands import fetch
 from tests.payments.ach.inbound.test_files import entry, file_of
 from tests.support.fedwire import file_of_a_payment
 
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.platform import ids
-
-__all__ = ["billfold", "founded"]
 
 
 @pytest.fixture
@@ -54,9 +52,7 @@ def test_a_refused_file_says_line_and_reason_and_what_it_held(billfold, inbox):
     assert (status, 'Ccy="EUR"' in said) == (0, True)
 
 
-def test_a_file_that_waits_is_named_with_its_line_and_tried_again(
-    billfold, founded, tmp_path, database_dsn
-):
+def test_a_file_that_waits_is_named_with_its_line_and_tried_again(billfold, founded, tmp_path, database_dsn):
     folder = tmp_path / "rails" / "ach" / "inbox"
     folder.mkdir(parents=True)
     (folder / "odd.ach").write_bytes(write_file(file_of(entry(1), entry(2, amount=6_66))))

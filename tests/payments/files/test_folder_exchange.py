@@ -17,8 +17,9 @@ async def test_a_file_transmitted_by_one_side_arrives_at_the_other(tmp_path):
     await ours.transmit("a.ach", b"one")
     (tmp_path / "outbox" / ".half").write_bytes(b"not yet")
     assert await theirs.arrived() == [
-        InboundFile(name="a.ach", content=b"one"), InboundFile(name="b.ach", content=b"two")
-    ]  # fmt: skip
+        InboundFile(name="a.ach", content=b"one"),
+        InboundFile(name="b.ach", content=b"two"),
+    ]
     assert await ours.arrived() == []
     assert await theirs.waiting() == ["a.ach", "b.ach"]
     assert (await theirs.read("a.ach"), await theirs.read("c.ach")) == (b"one", None)

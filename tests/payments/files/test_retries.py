@@ -45,9 +45,7 @@ async def try_now(room):
     return await room.gate.take(room.bank)
 
 
-async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_can_be(
-    bank, new_holder, room, owner
-):
+async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_can_be(bank, new_holder, room, owner):
     account = await account_of(bank, await new_holder())
     await owner.execute(_BREAK)
     odd = entry(3, account, amount=ODD)
@@ -75,9 +73,7 @@ async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_ca
     assert await exceptions.list_failing(bank.pool) == []
     done = await files_store.list_files(bank.pool, rail="ACH", state="TAKEN")
     told = [json.loads(each.report or "") for each in done if each.file_id == file.file_id]
-    assert [(each["entries"], each["taken"], each["held"], each["stuck"]) for each in told] == [
-        (4, 3, 1, [])
-    ]
+    assert [(each["entries"], each["taken"], each["held"], each["stuck"]) for each in told] == [(4, 3, 1, [])]
     assert len(done) == 3
     assert await room.booked() == (5, 1)
     await room.prove()
@@ -99,9 +95,7 @@ async def test_a_file_waits_as_a_whole_when_more_lines_fail_than_can_be_their_ow
     await room.prove()
 
 
-async def test_a_refused_line_is_retried_under_a_new_key_and_booked_once(
-    bank, new_holder, room, monkeypatch
-):
+async def test_a_refused_line_is_retried_under_a_new_key_and_booked_once(bank, new_holder, room, monkeypatch):
     account = await account_of(bank, await new_holder())
     book = ReceiveAch.rule
 
@@ -139,8 +133,8 @@ async def test_a_wire_file_that_fails_waits_and_the_next_is_taken(bank, holder, 
 
 
 def test_an_error_is_summarized_in_one_line_without_row_data():
-    assert error_summary(
-        InvariantError("CheckViolationError: it is odd\nDETAIL: Failing row contains (7).")
-    ) == ("CheckViolationError: it is odd")
+    assert error_summary(InvariantError("CheckViolationError: it is odd\nDETAIL: Failing row contains (7).")) == (
+        "CheckViolationError: it is odd"
+    )
     assert error_summary(ValueError("x" * 900)) == repr(ValueError("x" * 900))[:300]
     assert error_summary(InvariantError("")) == "Broken"

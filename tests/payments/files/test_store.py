@@ -25,9 +25,7 @@ async def test_a_duplicate_file_is_recognized_by_its_content(conn):
 async def test_what_was_refused_may_come_again(conn):
     now, first, again = wall_now(), ids.new(), ids.new()
     await files_store.save_inbound(conn, first, "ACH", "one.ach", b"101", now=now)
-    assert [each.file_id for each in await files_store.list_unfinished(conn, "ACH", "IN")] == [
-        first
-    ]
+    assert [each.file_id for each in await files_store.list_unfinished(conn, "ACH", "IN")] == [first]
     await files_store.complete_file(conn, first, "REFUSED", now=now, report={"line": 1})
     await files_store.complete_file(conn, first, "TAKEN", now=now)
     refused = await files_store.find_file(conn, first)
@@ -42,9 +40,7 @@ async def test_what_was_refused_may_come_again(conn):
 async def test_an_outbound_file_is_created_once_and_transmitted(conn):
     now, file_id = wall_now(), ids.new()
     made = await files_store.save_outbound(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now)
-    assert (
-        await files_store.save_outbound(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now) == made
-    )
+    assert await files_store.save_outbound(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now) == made
     await files_store.complete_file(conn, file_id, "HANDED", now=now)
     assert (await files_store.find_file(conn, file_id)).done_at == now
     with pytest.raises(NotFound):

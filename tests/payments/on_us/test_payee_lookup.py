@@ -21,9 +21,7 @@ async def peers(bank):
     await made.close()
 
 
-async def test_many_who_ask_at_once_are_answered_together_and_each_his_own(
-    partner_desk, bank, peers, monkeypatch
-):
+async def test_many_who_ask_at_once_are_answered_together_and_each_his_own(partner_desk, bank, peers, monkeypatch):
     payers = [await partner_desk.pocket() for _ in range(4)]
     ends = [*payers[1:], payers[0]]
     linked = [await payee(partner_desk, *each) for each in zip(payers, ends, strict=True)]
@@ -45,10 +43,7 @@ async def test_many_who_ask_at_once_are_answered_together_and_each_his_own(
     assert asked == [[UUID(link) for link in linked]]
     assert [str(peer.pocket_id) for peer in found] == [end.id for end in ends]
     assert [str(peer.customer_id) for peer in found] == [end.customer for end in ends]
-    addresses = [
-        (await partner_desk.get(f"{end.path}portals/{end.portal}/"))["network_address"]
-        for end in ends
-    ]
+    addresses = [(await partner_desk.get(f"{end.path}portals/{end.portal}/"))["network_address"] for end in ends]
     assert [peer.addresses[1] for peer in found] == addresses
 
 

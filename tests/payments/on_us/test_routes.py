@@ -40,10 +40,14 @@ async def test_a_partner_funds_a_customer_and_takes_money_back(partner_desk):
     own = await partner_desk.facilitation(50_000_00)
     pocket = await partner_desk.pocket()
     body = {
-        "type": "PARTNER_CUSTOMER_FUNDING", "from_account": account(own),
-        "to_account": account(pocket), "source": "Payroll of June", "amount": asked(20_000_00),
-        "description": "June", "end_to_end_identification": "E2E-1",
-    }  # fmt: skip
+        "type": "PARTNER_CUSTOMER_FUNDING",
+        "from_account": account(own),
+        "to_account": account(pocket),
+        "source": "Payroll of June",
+        "amount": asked(20_000_00),
+        "description": "June",
+        "end_to_end_identification": "E2E-1",
+    }
     made = await partner_desk.post(PATH, body)
     assert (made["status"], made["reason"], made["fees"]) == ("COMPLETED", None, [])
     assert made["object_type"] == "OnUsTransfer"
@@ -56,9 +60,12 @@ async def test_a_partner_funds_a_customer_and_takes_money_back(partner_desk):
     assert await partner_desk.get(f"{PATH}{made['id']}/") == made
     assert 19_990_00 < await partner_desk.value(pocket) <= 20_000_00
     back = {
-        "type": "PARTNER_CUSTOMER_DEFUNDING", "from_account": account(pocket),
-        "to_account": account(own), "target": "Refund", "amount": {"type": "FULL_WITHDRAWAL"},
-    }  # fmt: skip
+        "type": "PARTNER_CUSTOMER_DEFUNDING",
+        "from_account": account(pocket),
+        "to_account": account(own),
+        "target": "Refund",
+        "amount": {"type": "FULL_WITHDRAWAL"},
+    }
     made = await partner_desk.post(PATH, back)
     assert made["status"] == "COMPLETED"
     assert made["transfer"]["amount"]["value"] > 19_980_00
@@ -69,9 +76,11 @@ async def test_the_older_spelling_of_the_amount_and_the_usual_type_are_taken(par
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
     body = {
-        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
-        "to_account": account(other), "amount_usdc": 4_000_00,
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": account(pocket),
+        "to_account": account(other),
+        "amount_usdc": 4_000_00,
+    }
     told = (await partner_desk.post(PATH, body))["transfer"]
     assert (told["amount"]["value"], told["transfer_type"]) == (4_000_00, "BANK_TRANSFER")
     assert "amount_usdc" not in told
@@ -103,18 +112,17 @@ async def test_a_customer_pays_another_through_a_counterparty(partner_desk, othe
         f"/api/v2/customers/{pocket.customer}/counterparties/",
         {
             "type": "on_us",
-            "counterparty_name": {
-                "type": "individual", "first_name": "Ada", "last_name": "Stone",
-            },
-            "account_number": (await other_partner.get(f"{target.path}portals/{target.portal}/"))[
-                "network_address"
-            ],
+            "counterparty_name": {"type": "individual", "first_name": "Ada", "last_name": "Stone"},
+            "account_number": (await other_partner.get(f"{target.path}portals/{target.portal}/"))["network_address"],
         },
-    )  # fmt: skip
+    )
     body = {
-        "type": "PEER_TO_PEER", "from_account": account(pocket), "amount": asked(1_234_56),
-        "counterparty_id": linked["id"], "description": "thanks",
-    }  # fmt: skip
+        "type": "PEER_TO_PEER",
+        "from_account": account(pocket),
+        "amount": asked(1_234_56),
+        "counterparty_id": linked["id"],
+        "description": "thanks",
+    }
     made = await partner_desk.post(PATH, body)
     assert made["status"] == "COMPLETED"
     assert 1_200_00 < await other_partner.value(target) <= 1_234_56
@@ -123,9 +131,7 @@ async def test_a_customer_pays_another_through_a_counterparty(partner_desk, othe
     assert received["on_us_transfer_id"] == made["id"]
     # The other partner's customer received it; the transfer itself stays the payer's.
     await other_partner.refused("GET", f"{PATH}{made['id']}/", status=404, code="not-found")
-    await partner_desk.refused(
-        "POST", PATH, body | {"counterparty_id": counterparty}, status=404, code="not-found"
-    )
+    await partner_desk.refused("POST", PATH, body | {"counterparty_id": counterparty}, status=404, code="not-found")
     path = f"/api/v2/customers/{pocket.customer}/counterparties/{linked['id']}/"
     await partner_desk.patch(path, {"status": "UNLINKED"})
     await partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
@@ -153,16 +159,12 @@ async def test_nothing_is_booked_when_bills_in_kind_do_not_reach(partner_desk):
     for cents in (5_000_00, None):
         origin = pocket if cents else other
         target = other if cents else pocket
-        made = await partner_desk.transfer(
-            origin, target, cents, status="REJECTED", transfer_type="SECURITY_TRANSFER"
-        )
+        made = await partner_desk.transfer(origin, target, cents, status="REJECTED", transfer_type="SECURITY_TRANSFER")
         assert made["reason"] == "INSUFFICIENT_FUNDS"
     assert await partner_desk.counts() == before | {"transfer": before["transfer"] + 2}
 
 
-@pytest.mark.parametrize(
-    ("cents", "reason"), [(100_01, "ACCOUNT_UNAVAILABLE"), (100_02, "SANCTION_SCREEN_FAILED")]
-)
+@pytest.mark.parametrize(("cents", "reason"), [(100_01, "ACCOUNT_UNAVAILABLE"), (100_02, "SANCTION_SCREEN_FAILED")])
 async def test_the_sandbox_rejects_amounts_with_a_magic_end(partner_desk, cents, reason):
     pocket = await partner_desk.funded(1_000_00)
     other = await partner_desk.pocket(pocket.customer)
@@ -240,14 +242,19 @@ async def test_a_transfer_is_refused_when_its_sides_are_not_whose_its_type_says(
     ]
     for kind, fields, origin, target in sides:
         body = {
-            "type": kind, "from_account": account(origin), "to_account": account(target),
-            "amount": asked(100_00), **fields,
-        }  # fmt: skip
+            "type": kind,
+            "from_account": account(origin),
+            "to_account": account(target),
+            "amount": asked(100_00),
+            **fields,
+        }
         await partner_desk.refused("POST", PATH, body, status=422, code="transfer-type-not-allowed")
     same = {
-        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
-        "to_account": account(pocket), "amount": asked(100_00),
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": account(pocket),
+        "to_account": account(pocket),
+        "amount": asked(100_00),
+    }
     await partner_desk.refused("POST", PATH, same, status=422, code="same-pocket")
     assert await partner_desk.counts() == before
 
@@ -265,18 +272,16 @@ async def test_money_of_others_cannot_be_moved_or_reached(partner_desk, other_pa
 
 async def test_frozen_and_closed_pockets_pay_nobody(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
-    other, gone = (
-        await partner_desk.pocket(pocket.customer),
-        await partner_desk.pocket(pocket.customer),
-    )
+    other, gone = (await partner_desk.pocket(pocket.customer), await partner_desk.pocket(pocket.customer))
     await partner_desk.patch(
-        f"/api/v2/customers/{gone.customer}/pockets/{gone.id}/",
-        {"status": "CLOSED", "closure_reason": "INACTIVITY"},
+        f"/api/v2/customers/{gone.customer}/pockets/{gone.id}/", {"status": "CLOSED", "closure_reason": "INACTIVITY"}
     )
     body = {
-        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
-        "to_account": account(gone), "amount": asked(100_00),
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": account(pocket),
+        "to_account": account(gone),
+        "amount": asked(100_00),
+    }
     await partner_desk.refused("POST", PATH, body, status=409, code="pocket-not-open")
     back = body | {"from_account": account(gone), "to_account": account(pocket)}
     await partner_desk.refused("POST", PATH, back, status=409, code="pocket-not-open")
@@ -284,15 +289,11 @@ async def test_frozen_and_closed_pockets_pay_nobody(partner_desk):
     before = await partner_desk.counts()
     out = body | {"to_account": account(other)}
     await partner_desk.refused("POST", PATH, out, status=409, code="pocket-frozen")
-    await partner_desk.refused(
-        "POST", PATH, out | {"async_mode": True}, status=409, code="pocket-frozen"
-    )
+    await partner_desk.refused("POST", PATH, out | {"async_mode": True}, status=409, code="pocket-frozen")
     assert await partner_desk.counts() == before
 
 
-async def test_a_transfer_id_of_the_callers_own_is_kept_and_names_one_transfer(
-    partner_desk, other_partner
-):
+async def test_a_transfer_id_of_the_callers_own_is_kept_and_names_one_transfer(partner_desk, other_partner):
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
     mine = str(ids.new())
@@ -302,9 +303,12 @@ async def test_a_transfer_id_of_the_callers_own_is_kept_and_names_one_transfer(
     again = await partner_desk.transfer(pocket, other, 100_00, transfer_id=mine)
     assert again == made
     body = {
-        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
-        "to_account": account(other), "amount": asked(200_00), "transfer_id": mine,
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": account(pocket),
+        "to_account": account(other),
+        "amount": asked(200_00),
+        "transfer_id": mine,
+    }
     await partner_desk.refused("POST", PATH, body, status=409, code="duplicate-id")
     theirs = await other_partner.funded(10_000_00)
     theirs_too = await other_partner.pocket(theirs.customer)
@@ -313,9 +317,7 @@ async def test_a_transfer_id_of_the_callers_own_is_kept_and_names_one_transfer(
     assert (await partner_desk.counts())["transfer"] == before["transfer"]
 
 
-async def test_one_of_two_wins_when_the_same_transfer_id_arrives_twice_at_once(
-    partner_desk, other_partner
-):
+async def test_one_of_two_wins_when_the_same_transfer_id_arrives_twice_at_once(partner_desk, other_partner):
     bodies = []
     for side in (partner_desk, other_partner):
         pocket = await side.funded(10_000_00)
@@ -325,14 +327,15 @@ async def test_one_of_two_wins_when_the_same_transfer_id_arrives_twice_at_once(
 
     async def send(side, origin, target, cents):
         body = {
-            "type": "INTERNAL_REALLOCATION", "from_account": account(origin),
-            "to_account": account(target), "amount": asked(cents), "transfer_id": mine,
-        }  # fmt: skip
+            "type": "INTERNAL_REALLOCATION",
+            "from_account": account(origin),
+            "to_account": account(target),
+            "amount": asked(cents),
+            "transfer_id": mine,
+        }
         return await side.client.post(PATH, body)
 
-    answers = await asyncio.gather(
-        *(send(*side, cents) for side in bodies for cents in (100_00, 200_00))
-    )
+    answers = await asyncio.gather(*(send(*side, cents) for side in bodies for cents in (100_00, 200_00)))
     statuses = sorted(each.status_code for each in answers)
     assert statuses == [201, 409, 409, 409], [each.text for each in answers]
     refused = [each.json()["code"] for each in answers if each.status_code == 409]
@@ -358,9 +361,7 @@ async def test_a_transfer_is_accepted_first_and_carried_out_when_it_may_take_its
     shown = await done(partner_desk, made["id"])
     assert (shown["status"], shown["reason"]) == ("COMPLETED", None)
     assert await partner_desk.value(other) > 990_00
-    rejected = await partner_desk.transfer(
-        pocket, other, 90_000_00, status="PENDING", async_mode=True
-    )
+    rejected = await partner_desk.transfer(pocket, other, 90_000_00, status="PENDING", async_mode=True)
     shown = await done(partner_desk, rejected["id"])
     assert (shown["status"], shown["reason"]) == ("REJECTED", "INSUFFICIENT_FUNDS")
     everything = await partner_desk.transfer(pocket, other, None, status="PENDING", async_mode=True)
@@ -371,20 +372,20 @@ async def test_a_transfer_is_accepted_first_and_carried_out_when_it_may_take_its
     assert await partner_desk.value(pocket) == 0
 
 
-async def test_an_accepted_transfer_is_executed_by_a_worker_when_the_api_process_is_gone(
-    partner_desk,
-):
+async def test_an_accepted_transfer_is_executed_by_a_worker_when_the_api_process_is_gone(partner_desk):
     pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
     counterparty = await payee(partner_desk, pocket, target)
     body = {
-        "type": "PEER_TO_PEER", "from_account": {"id": pocket.id}, "amount": asked(700_00),
-        "counterparty_id": counterparty, "async_mode": True, "description": "late",
+        "type": "PEER_TO_PEER",
+        "from_account": {"id": pocket.id},
+        "amount": asked(700_00),
+        "counterparty_id": counterparty,
+        "async_mode": True,
+        "description": "late",
         "end_to_end_identification": "E2E-9",
-    }  # fmt: skip
+    }
     made = await partner_desk.post(PATH, body)
-    row = await on_us_store.get_transfer(
-        partner_desk.bank.pool, UUID(pocket.customer), UUID(made["id"])
-    )
+    row = await on_us_store.get_transfer(partner_desk.bank.pool, UUID(pocket.customer), UUID(made["id"]))
     assert row.payee_id == UUID(target.customer)
     assert row.order.description == "late"
     await execute_all_pending(partner_desk.bank)
@@ -399,15 +400,19 @@ async def test_an_accepted_transfer_is_executed_by_a_worker_when_the_api_process
 
 async def test_a_pocket_is_not_closed_while_a_transfer_of_it_waits(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
-    other, empty = (
-        await partner_desk.pocket(pocket.customer),
-        await partner_desk.pocket(pocket.customer),
-    )
+    other, empty = (await partner_desk.pocket(pocket.customer), await partner_desk.pocket(pocket.customer))
     waiting = TransferOnUs(
-        caller="test", key=ids.new(), customers=(UUID(pocket.customer),), transfer_id=None,
-        type="INTERNAL_REALLOCATION", from_pocket_id=UUID(other.id), to_pocket_id=UUID(empty.id),
-        amount=100_00, partner_id=partner_desk.partner.partner_id, later=True,
-    )  # fmt: skip
+        caller="test",
+        key=ids.new(),
+        customers=(UUID(pocket.customer),),
+        transfer_id=None,
+        type="INTERNAL_REALLOCATION",
+        from_pocket_id=UUID(other.id),
+        to_pocket_id=UUID(empty.id),
+        amount=100_00,
+        partner_id=partner_desk.partner.partner_id,
+        later=True,
+    )
     await partner_desk.bank.engine.submit(waiting)
     path = f"/api/v2/customers/{empty.customer}/pockets/{empty.id}/"
     closing = {"status": "CLOSED", "closure_reason": "INACTIVITY"}
@@ -418,22 +423,21 @@ async def test_money_moves_once_when_the_request_is_sent_again_under_its_key(par
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
     body = {
-        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
-        "to_account": account(other), "amount": asked(100_00),
-    }  # fmt: skip
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": account(pocket),
+        "to_account": account(other),
+        "amount": asked(100_00),
+    }
     key = ids.new()
-    answers = await asyncio.gather(
-        *(partner_desk.client.post(PATH, body, key=key) for _ in range(5))
-    )
+    answers = await asyncio.gather(*(partner_desk.client.post(PATH, body, key=key) for _ in range(5)))
     made = {each.json()["id"] for each in answers if each.status_code == 201}
     assert len(made) == 1
     others = [each.json()["code"] for each in answers if each.status_code != 201]
     assert set(others) <= {"idempotency-in-progress"}
     assert (await partner_desk.counts())["transfer"] == 1
     await partner_desk.refused(
-        "POST", PATH, body | {"description": "other"}, key=key, status=422,
-        code="idempotency-key-reused",
-    )  # fmt: skip
+        "POST", PATH, body | {"description": "other"}, key=key, status=422, code="idempotency-key-reused"
+    )
 
 
 async def test_an_unknown_transfer_is_not_there(partner_desk):

@@ -2,13 +2,10 @@
 
 import msgspec
 from tests.payments.on_us.test_routes import PATH, account, asked, payee
-from tests.support.whole_bank import bank
 
 from billfold.payments.on_us.routes import CreateTransfer
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform import ids
-
-__all__ = ["bank", "desk", "desks"]
 
 _STORE = "UPDATE transfer SET request = $2::text::json WHERE transfer_id = $1::text::uuid"
 
@@ -23,11 +20,15 @@ async def test_a_row_of_an_earlier_release_is_shown_and_repeated_as_before(partn
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
     body = {
-        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
-        "to_account": account(other), "amount": asked(100_00), "transfer_id": str(ids.new()),
-        "description": "Reserve", "end_to_end_identification": "E2E-2",
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": account(pocket),
+        "to_account": account(other),
+        "amount": asked(100_00),
+        "transfer_id": str(ids.new()),
+        "description": "Reserve",
+        "end_to_end_identification": "E2E-2",
         "transfer_type": "SECURITY_TRANSFER",
-    }  # fmt: skip
+    }
     made = await partner_desk.post(PATH, body)
     await store_request(partner_desk, made, body)
     assert await partner_desk.get(f"{PATH}{made['id']}/") == made
@@ -39,10 +40,13 @@ async def test_a_row_of_an_earlier_release_is_shown_and_repeated_as_before(partn
 async def test_a_row_of_an_earlier_release_that_waits_is_carried_out(partner_desk):
     pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
     body = {
-        "type": "PEER_TO_PEER", "from_account": account(pocket), "amount": asked(700_00),
-        "counterparty_id": await payee(partner_desk, pocket, target), "async_mode": True,
+        "type": "PEER_TO_PEER",
+        "from_account": account(pocket),
+        "amount": asked(700_00),
+        "counterparty_id": await payee(partner_desk, pocket, target),
+        "async_mode": True,
         "description": "late",
-    }  # fmt: skip
+    }
     made = await partner_desk.post(PATH, body)
     await store_request(partner_desk, made, body)
     await execute_all_pending(partner_desk.bank)

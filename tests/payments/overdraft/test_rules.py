@@ -31,16 +31,13 @@ def spent(teller):
 
 def give(teller, pocket, cents):
     return teller.do(
-        GiveCredit, pocket_id=pocket.pocket_id, amount=cents, credit_type="PROMOTION",
-        description="welcome",
-    )  # fmt: skip
+        GiveCredit, pocket_id=pocket.pocket_id, amount=cents, credit_type="PROMOTION", description="welcome"
+    )
 
 
 def take_back(teller, given):
     activity_id = UUID(given["activity_id"])
-    return teller.do(
-        CorrectBooking, activity_id=activity_id, description="a mistake", references=(activity_id,)
-    )
+    return teller.do(CorrectBooking, activity_id=activity_id, description="a mistake", references=(activity_id,))
 
 
 def told(teller, pocket):
@@ -60,9 +57,7 @@ def test_a_pocket_owes_what_it_has_not_got_when_money_is_taken_back(teller, spen
     assert 400_00 <= overdraft_of(pocket) < 401_00
     assert value > 0
     lent = overdraft_of(pocket)
-    assert told(teller, pocket)[-2:] == [
-        ("GENERIC", "CREDIT", lent), ("GENERIC", "DEBIT", 500_00)
-    ]  # fmt: skip
+    assert told(teller, pocket)[-2:] == [("GENERIC", "CREDIT", lent), ("GENERIC", "DEBIT", 500_00)]
 
 
 def test_what_is_owed_is_repaid_first_when_money_arrives(teller, spent):
@@ -110,9 +105,6 @@ def test_an_adjustment_that_is_not_covered_is_refused_and_moves_nothing(teller):
     pocket = teller.pocket()
     give(teller, pocket, 500_00)
     with pytest.raises(Refused) as refused:
-        teller.do(
-            AdjustPocket, pocket_id=pocket.pocket_id, direction="DEBIT", amount=500_01,
-            description="too much",
-        )  # fmt: skip
+        teller.do(AdjustPocket, pocket_id=pocket.pocket_id, direction="DEBIT", amount=500_01, description="too much")
     assert refused.value.code == "insufficient-funds"
     assert pocket.outflow == 0

@@ -23,11 +23,15 @@ ROUTING = "SELECT routing_number, account_number FROM portal WHERE portal_id = $
 @pytest.fixture
 def house(market_dsn, tmp_path, capsys):
     """Two payments nobody has asked for, and a Pocket: (run a command, the Pocket, its numbers)."""
-    wiring = Wiring({
-        "BILLFOLD_DATABASE_URL": market_dsn, "BILLFOLD_STATE_DIR": str(tmp_path),
-        "BILLFOLD_SEED": "a seed of the house", "BILLFOLD_LOG_LEVEL": "ERROR",
-        "PATH": os.environ["PATH"],
-    })  # fmt: skip
+    wiring = Wiring(
+        {
+            "BILLFOLD_DATABASE_URL": market_dsn,
+            "BILLFOLD_STATE_DIR": str(tmp_path),
+            "BILLFOLD_SEED": "a seed of the house",
+            "BILLFOLD_LOG_LEVEL": "ERROR",
+            "PATH": os.environ["PATH"],
+        }
+    )
 
     def call(*words):
         status = run(wiring, arguments=[str(word) for word in words])
@@ -41,22 +45,35 @@ def house(market_dsn, tmp_path, capsys):
 
 async def lived(bank):
     places = await create_partner_customers(bank, "acme", "Acme")
-    opened = (await bank.engine.submit(
-        OpenPocket(
-            caller="test", key=ids.new(), customers=(places.sandbox_customer_id,),
-            partner_id=places.partner_id, name="Reserve", deposit_weeks=4, reinvestment_weeks=4,
+    opened = (
+        await bank.engine.submit(
+            OpenPocket(
+                caller="test",
+                key=ids.new(),
+                customers=(places.sandbox_customer_id,),
+                partner_id=places.partner_id,
+                name="Reserve",
+                deposit_weeks=4,
+                reinvestment_weeks=4,
+            )
         )
-    )).outcome  # fmt: skip
+    ).outcome
     pocket_id, portal_id = UUID(opened["pocket_id"]), UUID(opened["portal_id"])
     await Holder(bank, places.sandbox_customer_id, pocket_id, portal_id).deposit(1_000_00)
     for nth, item_id in enumerate(ITEMS):
         await bank.engine.submit(
             HoldInSuspense(
-                caller="test", key=item_id, customers=(bank_customer_id(bank.seed),), item_id=item_id,
-                rail=Rail.WIRE, direction=Direction.CREDIT, amount=100_00 + nth,
-                reason="NO_ACCOUNT", details={"description": "an invoice"},
+                caller="test",
+                key=item_id,
+                customers=(bank_customer_id(bank.seed),),
+                item_id=item_id,
+                rail=Rail.WIRE,
+                direction=Direction.CREDIT,
+                amount=100_00 + nth,
+                reason="NO_ACCOUNT",
+                details={"description": "an invoice"},
             )
-        )  # fmt: skip
+        )
     return pocket_id, tuple(await bank.pool.fetchrow(ROUTING, portal_id))
 
 
@@ -84,9 +101,19 @@ def test_bills_come_from_another_custodian_and_go_to_one(house):
     billfold, pocket, _ = house
     where = ("912797PT8", 10)
     status, said = billfold(
-        "custody", "receive", pocket, *where, "--from", "Harbor", "--account", 1,
-        "--acquired-on", "2025-05-29", "--cost", 99_000,
-    )  # fmt: skip
+        "custody",
+        "receive",
+        pocket,
+        *where,
+        "--from",
+        "Harbor",
+        "--account",
+        1,
+        "--acquired-on",
+        "2025-05-29",
+        "--cost",
+        99_000,
+    )
     assert (status, "10 bills worth" in said) == (0, True), said
     status, said = billfold("custody", "deliver", pocket, *where, "--to", "Harbor", "--account", 1)
     assert status == 1

@@ -12,11 +12,7 @@ from billfold.ledger.book.rows import TransactionEntry
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.clearing.types import RailSettlement
-from billfold.payments.suspense.commands import (
-    AssignFromSuspense,
-    HoldInSuspense,
-    ReturnFromSuspense,
-)
+from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 
@@ -33,21 +29,28 @@ class House(Teller):
 
     def hold(self, *, rail="WIRE", direction="CREDIT", settles_on=None, **details):
         return self.of_house(
-            HoldInSuspense, item_id=ITEM, rail=rail, direction=direction, amount=1_000_00,
-            reason="NO_ACCOUNT", details={"description": "an invoice", **details},
+            HoldInSuspense,
+            item_id=ITEM,
+            rail=rail,
+            direction=direction,
+            amount=1_000_00,
+            reason="NO_ACCOUNT",
+            details={"description": "an invoice", **details},
             settles_on=settles_on,
-        )  # fmt: skip
+        )
 
     def give_back(self):
-        return self.of_house(
-            ReturnFromSuspense, item_id=ITEM, reason="NO_ACCOUNT", references=(ITEM,)
-        )
+        return self.of_house(ReturnFromSuspense, item_id=ITEM, reason="NO_ACCOUNT", references=(ITEM,))
 
     def assign(self, pocket):
         return self.of_house(
-            AssignFromSuspense, self.customer, item_id=ITEM, pocket_id=pocket.pocket_id,
-            portal_id=self.portals[pocket.pocket_id], references=(ITEM,),
-        )  # fmt: skip
+            AssignFromSuspense,
+            self.customer,
+            item_id=ITEM,
+            pocket_id=pocket.pocket_id,
+            portal_id=self.portals[pocket.pocket_id],
+            references=(ITEM,),
+        )
 
     def of_house(self, kind, *others, **fields):
         customer, self.customer = self.customer, self.house
@@ -140,11 +143,9 @@ def test_a_rail_settles_with_the_house_when_its_date_has_come(house):
     house.bank.advance(et_instant(date(2025, 6, 4), 17))
     assert (house.total("rail:ach"), house.total("reserve")) == (0, -1_000_00)
     rows = house.bank.tables[RailSettlement]
-    assert [
-        (row.rail, row.settles_on, row.closed_on, row.came_in, row.went_out) for row in rows
-    ] == [
+    assert [(row.rail, row.settles_on, row.closed_on, row.came_in, row.went_out) for row in rows] == [
         ("ACH", date(2025, 6, 4), date(2025, 6, 4), 1_000_00, 0)
-    ]  # fmt: skip
+    ]
 
 
 def test_the_house_closes_its_day_after_it_has_held_something_in_the_evening(house):

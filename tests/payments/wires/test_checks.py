@@ -17,15 +17,24 @@ IMAD = "20250602BLFDQGV1000001"
 async def link(bank, customer_id):
     """Give a customer a verified counterparty; return its id."""
     command = AddCounterparty(
-        caller="test", key=ids.new(), customers=(customer_id,), type="wire",
+        caller="test",
+        key=ids.new(),
+        customers=(customer_id,),
+        type="wire",
         counterparty_name={"type": "business", "business_name": "Beta LLC"},
         details={
-            "routing_number": "121182904", "identifier": "5647772655",
-            "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
-                        "state": "NV", "country": "US"},
+            "routing_number": "121182904",
+            "identifier": "5647772655",
+            "address": {
+                "street_address": "1 Main St",
+                "city": "Reno",
+                "postal_code": "89501",
+                "state": "NV",
+                "country": "US",
+            },
         },
         verification="pre_verified",
-    )  # fmt: skip
+    )
     return UUID((await bank.engine.submit(command)).outcome["counterparty_id"])
 
 
@@ -38,18 +47,20 @@ async def holder(bank, new_holder):
 
 
 async def do(holder, kind, references, **fields):
-    command = kind(
-        caller="test", key=ids.new(), customers=(holder.customer_id,), references=(references,),
-        **fields,
-    )  # fmt: skip
+    command = kind(caller="test", key=ids.new(), customers=(holder.customer_id,), references=(references,), **fields)
     return (await holder.bank.engine.submit(command)).outcome
 
 
 async def send(holder, cents, wire_id=None):
     return await do(
-        holder, SendWire, holder.counterparty_id, wire_id=wire_id, pocket_id=holder.pocket_id,
-        amount=cents, counterparty_id=holder.counterparty_id,
-    )  # fmt: skip
+        holder,
+        SendWire,
+        holder.counterparty_id,
+        wire_id=wire_id,
+        pocket_id=holder.pocket_id,
+        amount=cents,
+        counterparty_id=holder.counterparty_id,
+    )
 
 
 async def test_wires_settle_and_come_back_and_the_bank_stays_proved(bank, holder):

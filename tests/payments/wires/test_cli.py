@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.cli.test_commands import SEED, billfold, fetch, founded
+from tests.cli.test_commands import SEED, fetch
 from tests.support.fedwire import Fedwire
 from tests.support.whole_bank import PARTNER, Holder
 
@@ -13,8 +13,6 @@ from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.cli.resources import run_with_bank
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
-
-__all__ = ["billfold", "founded"]
 
 
 @pytest.fixture
@@ -25,15 +23,13 @@ def wires(founded, database_dsn, tmp_path):
         customer, fedwire = ids.new(), Fedwire(bank)
         fields: dict[str, Any] = {"caller": "test", "customers": (customer,), "partner_id": PARTNER}
         await bank.engine.submit(
-            EnrolCustomer(
-                key=ids.new(), role="customer", type="BUSINESS", name="N", profile={}, **fields
-            )
+            EnrolCustomer(key=ids.new(), role="customer", type="BUSINESS", name="N", profile={}, **fields)
         )
-        opened = (await bank.engine.submit(
-            OpenPocket(
-                key=ids.new(), name="P", deposit_weeks=4, reinvestment_weeks=4, **fields
+        opened = (
+            await bank.engine.submit(
+                OpenPocket(key=ids.new(), name="P", deposit_weeks=4, reinvestment_weeks=4, **fields)
             )
-        )).outcome  # fmt: skip
+        ).outcome
         holder = Holder(bank, customer, UUID(opened["pocket_id"]), UUID(opened["portal_id"]))
         await holder.deposit(5_000_00)
         sent = await fedwire.settled(holder)
@@ -43,10 +39,7 @@ def wires(founded, database_dsn, tmp_path):
         await fedwire.room.simulation.ask_for(bank, customer, arrived.wire_id, "DUPL")
         return str(sent), str(arrived.wire_id)
 
-    environment = {
-        "BILLFOLD_DATABASE_URL": database_dsn, "BILLFOLD_STATE_DIR": str(tmp_path),
-        "BILLFOLD_SEED": SEED,
-    }  # fmt: skip
+    environment = {"BILLFOLD_DATABASE_URL": database_dsn, "BILLFOLD_STATE_DIR": str(tmp_path), "BILLFOLD_SEED": SEED}
     return run_with_bank(Wiring(environment), prepare)
 
 
@@ -79,11 +72,7 @@ def test_a_wire_of_ours_is_asked_for_once(billfold, wires):
     status, said = billfold("wires", "recall", sent, "--reason", "DUPL")
     assert (status, "under case" in said) == (0, True)
     status, said = billfold("wires", "recall", sent)
-    assert (status, "wire-already-recalled" in said, "no answer has come" in said) == (
-        1,
-        True,
-        True,
-    )
+    assert (status, "wire-already-recalled" in said, "no answer has come" in said) == (1, True, True)
     status, said = billfold("wires", "recall", arrived)
     assert (status, "INCOMING" in said) == (1, True)
 

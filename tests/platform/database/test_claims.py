@@ -23,17 +23,13 @@ async def test_work_that_another_has_is_left_to_it_or_awaited(bank):
     assert await bank.pool.fetchval("SELECT count(*) FROM work_claim") == 0
 
 
-async def test_a_claim_is_renewed_while_the_work_goes_on_and_ends_with_its_process(
-    bank, monkeypatch
-):
+async def test_a_claim_is_renewed_while_the_work_goes_on_and_ends_with_its_process(bank, monkeypatch):
     monkeypatch.setattr(claims, "LASTS", timedelta(seconds=0.2))
     async with claimed(bank.pool, "a file"):
         await asyncio.sleep(0.5)
         async with claimed(bank.pool, "a file") as second:
             assert not second
-    await bank.pool.execute(
-        "INSERT INTO work_claim VALUES ('of the dead', gen_random_uuid(), now() + '0.2 s')"
-    )
+    await bank.pool.execute("INSERT INTO work_claim VALUES ('of the dead', gen_random_uuid(), now() + '0.2 s')")
     async with claimed(bank.pool, "of the dead") as at_once:
         assert not at_once
     async with claimed(bank.pool, "of the dead", wait=timedelta(seconds=2)) as later:

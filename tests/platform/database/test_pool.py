@@ -57,9 +57,7 @@ async def test_json_stays_text(pool):
 
 
 async def test_session_settings_are_added_to_the_usual_ones(empty_database_dsn):
-    async with await db.create_pool(
-        empty_database_dsn, server_settings={"application_name": "billfold-lane"}
-    ) as pool:
+    async with await db.create_pool(empty_database_dsn, server_settings={"application_name": "billfold-lane"}) as pool:
         assert await pool.fetchval("show application_name") == "billfold-lane"
         assert await pool.fetchval("show timezone") == "UTC"
 

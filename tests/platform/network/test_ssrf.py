@@ -27,17 +27,40 @@ OUTSIDE_TEXT = "1.1.1.1 8.8.8.8 100.63.255.255 172.32.0.1 2606:4700::1111 2a00:1
 
 # What a browser, curl or libc takes for 127.0.0.1, and what no DNS name looks like.
 TRICKS = [
-    "https://0x7f.1/", "https://0x7f000001/", "https://017700000001/", "https://2130706433/",
-    "https://127.1/", "https://127.0.1/", "https://0177.0.0.1/", "https://127.0.0.0x1/",
-    "https://\u2460.0.0.1/", "https://127\u30020.0.1/", "https://local\uff48ost/",
+    "https://0x7f.1/",
+    "https://0x7f000001/",
+    "https://017700000001/",
+    "https://2130706433/",
+    "https://127.1/",
+    "https://127.0.1/",
+    "https://0177.0.0.1/",
+    "https://127.0.0.0x1/",
+    "https://\u2460.0.0.1/",
+    "https://127\u30020.0.1/",
+    "https://local\uff48ost/",
     "https://a b.example/",
-    "https://user@example.com/", "https://user:pw@example.com/", "https://example.com@127.0.0.1/",
-    "https://example.com\\@127.0.0.1/", "https://exam\tple.com/", "https://example.com/\n",
-    "https://example.com/#there", "https://-a.example/", "https://a..example/", "https:///path",
-    "https://[::1/", "https://example.com:99999/", "https://example.com:port/", "file:///etc/passwd",
-    "gopher://example.com/", "example.com", "//example.com/", "", "https://%31%32%37.0.0.1/",
-    f"https://{'a' * 64}.example/", f"https://example.com/{'a' * 2083}",
-]  # fmt: skip
+    "https://user@example.com/",
+    "https://user:pw@example.com/",
+    "https://example.com@127.0.0.1/",
+    "https://example.com\\@127.0.0.1/",
+    "https://exam\tple.com/",
+    "https://example.com/\n",
+    "https://example.com/#there",
+    "https://-a.example/",
+    "https://a..example/",
+    "https:///path",
+    "https://[::1/",
+    "https://example.com:99999/",
+    "https://example.com:port/",
+    "file:///etc/passwd",
+    "gopher://example.com/",
+    "example.com",
+    "//example.com/",
+    "",
+    "https://%31%32%37.0.0.1/",
+    f"https://{'a' * 64}.example/",
+    f"https://example.com/{'a' * 2083}",
+]
 
 
 def resolving(*addresses):
@@ -74,9 +97,7 @@ async def test_a_host_is_refused_when_any_of_its_addresses_is_private():
             await resolve_allowed(target, resolve=resolving("8.8.8.8", address))
 
 
-@pytest.mark.parametrize(
-    "url", ["http://a.example/", "https://a.example:444/", "https://a.example:22/"]
-)
+@pytest.mark.parametrize("url", ["http://a.example/", "https://a.example:444/", "https://a.example:22/"])
 async def test_plain_http_and_other_ports_are_refused_for_public_hosts(url):
     allowed = [ip_network("127.0.0.0/8")]
     with pytest.raises(ForbiddenAddress):
@@ -86,15 +107,8 @@ async def test_plain_http_and_other_ports_are_refused_for_public_hosts(url):
 async def test_networks_that_are_allowed_may_be_called_in_any_way():
     allowed = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
     target = parse_target("http://a.example:3000/")
-    assert await resolve_allowed(
-        target, allowed=allowed, resolve=resolving("127.0.0.1", "::1")
-    ) == (
-        "127.0.0.1",
-        "::1",
-    )
-    assert await resolve_allowed(
-        target, allowed=allowed, resolve=resolving("::ffff:127.0.0.1")
-    ) == ("127.0.0.1",)
+    assert await resolve_allowed(target, allowed=allowed, resolve=resolving("127.0.0.1", "::1")) == ("127.0.0.1", "::1")
+    assert await resolve_allowed(target, allowed=allowed, resolve=resolving("::ffff:127.0.0.1")) == ("127.0.0.1",)
     with pytest.raises(ForbiddenAddress):
         await resolve_allowed(target, allowed=allowed, resolve=resolving("127.0.0.1", "10.0.0.1"))
 
@@ -103,9 +117,7 @@ async def test_a_public_address_beside_an_allowed_one_does_not_open_it_to_plain_
     allowed = [ip_network("127.0.0.0/8")]
     with pytest.raises(ForbiddenAddress):
         await resolve_allowed(
-            parse_target("http://a.example/"),
-            allowed=allowed,
-            resolve=resolving("127.0.0.1", "8.8.8.8"),
+            parse_target("http://a.example/"), allowed=allowed, resolve=resolving("127.0.0.1", "8.8.8.8")
         )
 
 

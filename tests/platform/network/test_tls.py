@@ -20,9 +20,7 @@ def _certificate(path):
 
 
 def _names(path):
-    alternatives = _certificate(path).extensions.get_extension_for_class(
-        x509.SubjectAlternativeName
-    )
+    alternatives = _certificate(path).extensions.get_extension_for_class(x509.SubjectAlternativeName)
     return alternatives.value.get_values_for_type(x509.DNSName)
 
 
@@ -38,10 +36,7 @@ def test_the_certificate_names_the_domain_and_what_is_below_it(tmp_path):
         "globex.localhost",
         "localhost",
     ]
-    assert set(alternatives.value.get_values_for_type(x509.IPAddress)) == {
-        ip_address("127.0.0.1"),
-        ip_address("::1"),
-    }
+    assert set(alternatives.value.get_values_for_type(x509.IPAddress)) == {ip_address("127.0.0.1"), ip_address("::1")}
     key = certificate.public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     assert isinstance(key.curve, ec.SECP256R1)
@@ -69,9 +64,7 @@ def test_what_is_there_is_kept(tmp_path):
     assert [path.read_bytes() for path in (files.authority, files.certificate, files.key)] == before
 
 
-@pytest.mark.parametrize(
-    ("later", "partners"), [(timedelta(days=370), []), (timedelta(days=1), ["new-partner"])]
-)
+@pytest.mark.parametrize(("later", "partners"), [(timedelta(days=370), []), (timedelta(days=1), ["new-partner"])])
 def test_the_certificate_is_issued_anew_when_it_runs_out_or_lacks_a_name(tmp_path, later, partners):
     files = tls.ensure_certificates(tmp_path, _NOW)
     authority, leaf = files.authority.read_bytes(), files.certificate.read_bytes()

@@ -232,9 +232,7 @@ async def test_encryption_is_checked_under_the_name_of_the_host(tmp_path):
 
     async with receiving(ssl=server) as receiver:
         port = receiver.url.split(":")[2].split("/")[0]
-        trusting = GuardedWebhookClient(
-            allowed=LOOPBACK, trusted_ca=files.authority, resolve=resolve
-        )
+        trusting = GuardedWebhookClient(allowed=LOOPBACK, trusted_ca=files.authority, resolve=resolve)
         assert (await post(trusting, f"https://hooks.localhost:{port}/")).code == 200
         assert names == ["hooks.localhost"]
         assert receiver.requests[0].headers["host"] == f"hooks.localhost:{port}"

@@ -41,9 +41,7 @@ def kill(pid):
 
 def is_running(pid):
     try:
-        return (
-            psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-        )  # nobody may be there to reap it
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE  # nobody may be there to reap it
     except psutil.NoSuchProcess:
         return False
 
@@ -108,10 +106,7 @@ def test_server_stays_when_another_process_holds_it(state_dir):
         "sys.stdin.read()\n"
     )
     other = subprocess.Popen(
-        [sys.executable, "-c", program, str(state_dir)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", program, str(state_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert other.stdout
     assert int(other.stdout.readline()) == mine.pid
@@ -147,10 +142,7 @@ def test_start_recovers_when_the_dead_servers_pid_is_another_programs(state_dir)
     server = start(state_dir)
     kill(server.pid)
     stranger = subprocess.Popen(["sleep", "60"], user=server.data_dir.stat().st_uid)
-    for lock_file in (
-        server.data_dir / "postmaster.pid",
-        server.socket_dir / ".s.PGSQL.5432.lock",
-    ):
+    for lock_file in (server.data_dir / "postmaster.pid", server.socket_dir / ".s.PGSQL.5432.lock"):
         lock_file.write_text(lock_file.read_text().replace(str(server.pid), str(stranger.pid), 1))
 
     again = start(state_dir)

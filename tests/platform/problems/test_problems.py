@@ -56,9 +56,7 @@ _DEMANDED = {
     "unavailable": 503,
     "unsupported-media-type": 415,
 }
-_RAISED = re.compile(
-    r"(?:Refused\(|super\(\).__init__\(|\bcode(?:: str)? = )\s*\"([a-z]+(?:-[a-z]+)+)\""
-)
+_RAISED = re.compile(r"(?:Refused\(|super\(\).__init__\(|\bcode(?:: str)? = )\s*\"([a-z]+(?:-[a-z]+)+)\"")
 
 
 @pytest.mark.parametrize(("code", "status"), _DEMANDED.items())

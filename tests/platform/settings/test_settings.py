@@ -32,12 +32,7 @@ def test_nothing_needs_to_be_set_for_a_sandbox():
 
     assert found == Settings()
     assert not found.is_production
-    assert (found.port, found.http_port, found.engine_concurrency, found.batch_limit) == (
-        8443,
-        8080,
-        2,
-        300,
-    )
+    assert (found.port, found.http_port, found.engine_concurrency, found.batch_limit) == (8443, 8080, 2, 300)
     assert found.clock_start == datetime(2025, 6, 2, 13, tzinfo=UTC)
     assert found.ach_credit_hold_days == 0
 
@@ -70,15 +65,10 @@ def test_every_kind_of_setting_is_read():
 
 def test_a_flat_list_is_read_between_commas():
     found = Settings.from_env(
-        {
-            "BILLFOLD_BEHIND_PROXY": "1",
-            "BILLFOLD_TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.1,,fd00::/8 ",
-        }
+        {"BILLFOLD_BEHIND_PROXY": "1", "BILLFOLD_TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.1,,fd00::/8 "}
     )
 
-    assert found.trusted_proxies == tuple(
-        map(ip_network, ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8"])
-    )
+    assert found.trusted_proxies == tuple(map(ip_network, ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8"]))
 
 
 def test_all_mistakes_are_reported_at_once():
@@ -97,9 +87,7 @@ def test_all_mistakes_are_reported_at_once():
     )
 
     assert len(found) == 9
-    assert found["BILLFOLD_PORT"] == (
-        "BILLFOLD_PORT is 'eighty'; expected a whole number from 1 to 65535"
-    )
+    assert found["BILLFOLD_PORT"] == ("BILLFOLD_PORT is 'eighty'; expected a whole number from 1 to 65535")
     assert found["BILLFOLD_ENVIRONMENT"].endswith("expected one of sandbox, production")
 
 
@@ -167,9 +155,7 @@ def test_a_secret_file_is_refused_when_others_can_read_it_or_it_is_not_there(tmp
 
     assert "chmod 600" in str(_mistakes({"BILLFOLD_ENCRYPTION_KEY_FILE": str(file)}))
     assert "can be read" in str(_mistakes({"BILLFOLD_SEED_FILE": str(tmp_path / "none")}))
-    assert "BILLFOLD_SEED_FILE is set" in str(
-        _mistakes({"BILLFOLD_SEED": "a", "BILLFOLD_SEED_FILE": str(file)})
-    )
+    assert "BILLFOLD_SEED_FILE is set" in str(_mistakes({"BILLFOLD_SEED": "a", "BILLFOLD_SEED_FILE": str(file)}))
     assert "not a setting" in str(_mistakes({"BILLFOLD_PORT_FILE": str(file)}))
 
 
@@ -210,18 +196,8 @@ def test_a_certificate_and_its_key_go_together(tmp_path):
     there.write_text("pem")
 
     alone = _mistakes({"BILLFOLD_TLS_CERTIFICATE": str(there)})
-    absent = _mistakes(
-        {
-            "BILLFOLD_TLS_CERTIFICATE": str(there),
-            "BILLFOLD_TLS_KEY": str(tmp_path / "server.key"),
-        }
-    )
-    both = Settings.from_env(
-        {
-            "BILLFOLD_TLS_CERTIFICATE": str(there),
-            "BILLFOLD_TLS_KEY": str(there),
-        }
-    )
+    absent = _mistakes({"BILLFOLD_TLS_CERTIFICATE": str(there), "BILLFOLD_TLS_KEY": str(tmp_path / "server.key")})
+    both = Settings.from_env({"BILLFOLD_TLS_CERTIFICATE": str(there), "BILLFOLD_TLS_KEY": str(there)})
 
     assert alone.keys() == {"BILLFOLD_TLS_KEY"}
     assert "a file that is there" in absent["BILLFOLD_TLS_KEY"]
@@ -253,8 +229,6 @@ def test_public_addresses_are_below_the_domain_unless_they_are_named():
     assert named.auth_origin == "https://login.bank.example"
 
 
-@pytest.mark.parametrize(
-    "wrong", ["http://a.example", "https://a.example/x", "https://u@a.example"]
-)
+@pytest.mark.parametrize("wrong", ["http://a.example", "https://a.example/x", "https://u@a.example"])
 def test_a_public_address_is_https_and_bare(wrong):
     assert list(_mistakes({"BILLFOLD_AUTH_URL": wrong})) == ["BILLFOLD_AUTH_URL"]

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from tests.support.small_rails import Customer
-from tests.support.whole_bank import bank
 
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.inbound.files import AchFileProcessor
@@ -11,17 +10,13 @@ from billfold.payments.ach.nacha import NachaFormat
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.clock.stepper import ClockStepper
 
-__all__ = ["bank"]
-
 
 async def test_nothing_comes_back_twice_when_a_file_is_answered_once_more(bank):
     anna, clock = Customer(bank, "Anna"), ClockStepper(bank)
     await anna.settle_in(500_000_00)
     await anna.ach("DEBIT", 100_03)
     await clock.advance(timedelta(hours=8))
-    row = await bank.pool.fetchrow(
-        "SELECT object_id, at FROM agenda WHERE kind = $1", SIMULATED_ANSWER
-    )
+    row = await bank.pool.fetchrow("SELECT object_id, at FROM agenda WHERE kind = $1", SIMULATED_ANSWER)
     await clock.advance(timedelta(days=3))
     again = ScheduledJob(SIMULATED_ANSWER, row["object_id"], None, row["at"])
     await SimulatedAchNetwork(AchFileProcessor(NachaFormat())).answer(bank, again)

@@ -19,9 +19,7 @@ def stepping(bank):
     return ClockStepper(bank)
 
 
-async def test_the_clock_shows_its_start_and_the_end_of_the_bank_day_when_nothing_else_is_due(
-    stepping,
-):
+async def test_the_clock_shows_its_start_and_the_end_of_the_bank_day_when_nothing_else_is_due(stepping):
     face = await stepping.show()
     assert (face.now, face.frozen, face.business_date) == (START, True, date(2025, 6, 2))
     assert face.next_event_at == et_instant(date(2025, 6, 2), 17)
@@ -40,17 +38,15 @@ async def test_business_days_skip_weekends_and_holidays(stepping):
     assert face.now == et_instant(date(2025, 6, 23), 9)  # over Juneteenth and the weekend
 
 
-async def test_a_bill_matures_and_is_reinvested_at_half_past_eight_of_its_day(
-    bank, stepping, new_holder
-):
+async def test_a_bill_matures_and_is_reinvested_at_half_past_eight_of_its_day(bank, stepping, new_holder):
     holder = await new_holder()
     await holder.deposit(250_000_00)
     face = await stepping.set_to(et_instant(date(2025, 6, 24), 9))
     assert face.happened["mature"] == 1
     rows = await bank.pool.fetch(
-        "SELECT activity, cusip, traded_at FROM trade WHERE customer_id = $1 ORDER BY journal_no,"
-        " trade_no", holder.customer_id,
-    )  # fmt: skip
+        "SELECT activity, cusip, traded_at FROM trade WHERE customer_id = $1 ORDER BY journal_no, trade_no",
+        holder.customer_id,
+    )
     assert [row["activity"] for row in rows] == ["BUY", "MATURITY", "BUY"]
     assert rows[1]["traded_at"] == et_instant(date(2025, 6, 24), 8, 30)
     assert rows[2]["cusip"] != rows[0]["cusip"]
@@ -62,8 +58,7 @@ async def test_a_months_fee_is_charged_when_the_next_month_opens(bank, stepping,
     face = await stepping.set_to(et_instant(date(2025, 7, 1), 9))
     assert face.happened["charge"] == 1
     fee = await bank.pool.fetchrow(
-        "SELECT amount, booked_at FROM activity WHERE customer_id = $1 AND type = 'FEE'",
-        holder.customer_id,
+        "SELECT amount, booked_at FROM activity WHERE customer_id = $1 AND type = 'FEE'", holder.customer_id
     )
     assert fee["booked_at"] == et_instant(date(2025, 7, 1), 8)
     # 25 basis points a year of about a million dollars for 29 days
@@ -78,9 +73,7 @@ async def test_events_come_one_by_one_and_in_order_when_run_to_the_next(stepping
     assert seen[1].happened == {"house-day": 1}
 
 
-async def test_customers_are_caught_up_before_the_bank_day_closes_at_the_same_instant(
-    bank, stepping, new_holder
-):
+async def test_customers_are_caught_up_before_the_bank_day_closes_at_the_same_instant(bank, stepping, new_holder):
     await (await new_holder()).deposit(10_000_00)
     await stepping.advance_to_next_event()
     day = date(2025, 6, 2)
@@ -114,14 +107,11 @@ async def test_nothing_is_lost_when_a_walk_is_killed_between_two_steps(bank, new
     await holder.deposit(250_000_00)
     # As after a kill: the clock shows an instant whose due things were never done.
     async with bank.pool.acquire() as conn:
-        await write_clock(
-            conn, ClockState(et_instant(date(2025, 6, 24), 8, 30), wall_now(), frozen=True)
-        )
+        await write_clock(conn, ClockState(et_instant(date(2025, 6, 24), 8, 30), wall_now(), frozen=True))
     face = await ClockStepper(bank).advance(timedelta(0))
     assert face.happened == {"close": 1, "mature": 1, "house-day": 15}
     units = await bank.pool.fetchval(
-        "SELECT sum(credits - debits) FROM account WHERE customer_id = $1 AND kind = 'lot'",
-        holder.customer_id,
+        "SELECT sum(credits - debits) FROM account WHERE customer_id = $1 AND kind = 'lot'", holder.customer_id
     )
     assert units > 2_500
 

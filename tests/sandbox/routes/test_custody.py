@@ -5,14 +5,11 @@ from datetime import date
 from uuid import UUID
 
 import pytest
-from tests.sandbox.routes.test_routes import client, pocket
 
 from billfold.platform import ids
 from billfold.platform.dates import et_instant
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify.runner import verify_bank
-
-__all__ = ["client", "pocket"]
 
 PATH = "/api/v1/sandbox/security-transfer/"
 BILL = "912797PT8"
@@ -21,9 +18,12 @@ BILL = "912797PT8"
 @pytest.fixture
 def body(pocket):
     return {
-        "account_id": pocket["pocket_id"], "direction": "IN", "cusip": BILL, "quantity": 50,
+        "account_id": pocket["pocket_id"],
+        "direction": "IN",
+        "cusip": BILL,
+        "quantity": 50,
         "counterparty_name": "Harbor Custody",
-    }  # fmt: skip
+    }
 
 
 async def trades(bank, pocket):
@@ -67,8 +67,10 @@ async def test_bills_leave_and_come_back_when_the_other_side_refuses(bank, clien
     assert moved[2][2] == moved[3][2]
     states = await bank.pool.fetch("SELECT status, reason FROM security_transfer ORDER BY 1")
     assert [tuple(row) for row in states] == [
-        ("COMPLETED", None), ("COMPLETED", None), ("REJECTED", "ACCOUNT_UNAVAILABLE"),
-    ]  # fmt: skip
+        ("COMPLETED", None),
+        ("COMPLETED", None),
+        ("REJECTED", "ACCOUNT_UNAVAILABLE"),
+    ]
     await is_clean(bank)
 
 
@@ -85,9 +87,7 @@ async def test_bills_leave_and_come_back_when_the_other_side_refuses(bank, clien
         ({"account_id": "01234567-89ab-8def-8123-456789abcdef"}, 404, "not-found"),
     ],
 )
-async def test_a_transfer_that_cannot_be_is_refused_and_moves_nothing(
-    bank, client, pocket, body, change, status, what
-):
+async def test_a_transfer_that_cannot_be_is_refused_and_moves_nothing(bank, client, pocket, body, change, status, what):
     answer = await client.post(PATH, body | change)
     assert answer.status_code == status
     assert what in json.dumps(answer.json())

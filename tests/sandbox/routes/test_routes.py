@@ -38,12 +38,16 @@ async def pocket(bank, client):
     outcome = (
         await bank.engine.submit(
             OpenPocket(
-                caller="test", key=ids.new(), customers=(customer_id,),
-                partner_id=client.partner.partner_id, name="Reserve", deposit_weeks=4,
+                caller="test",
+                key=ids.new(),
+                customers=(customer_id,),
+                partner_id=client.partner.partner_id,
+                name="Reserve",
+                deposit_weeks=4,
                 reinvestment_weeks=4,
             )
         )
-    ).outcome  # fmt: skip
+    ).outcome
     return {"customer_id": str(customer_id), **outcome}
 
 
@@ -55,14 +59,11 @@ async def bare_post(client, path, body):
 
 async def activities(bank, pocket):
     return await bank.pool.fetch(
-        "SELECT * FROM activity WHERE pocket_id = $1 ORDER BY journal_no",
-        UUID(pocket["pocket_id"]),
+        "SELECT * FROM activity WHERE pocket_id = $1 ORDER BY journal_no", UUID(pocket["pocket_id"])
     )
 
 
-async def test_ach_credits_arrive_and_nothing_is_answered_when_a_pocket_is_funded(
-    bank, client, pocket
-):
+async def test_ach_credits_arrive_and_nothing_is_answered_when_a_pocket_is_funded(bank, client, pocket):
     body = {"account_id": pocket["pocket_id"], "amount_usdc": 4_999_999, "count": 3}
     answer = await bare_post(client, "/api/v1/sandbox/fund/", body)
     assert (answer.status_code, answer.content) == (202, b"")
@@ -84,9 +85,12 @@ async def test_money_arrives_once_when_a_request_is_repeated_under_its_key(bank,
 
 async def test_a_wire_arrives_at_the_portal_it_was_sent_to(bank, client, pocket):
     body = {
-        "portal_id": pocket["portal_id"], "amount_usdc": 25_000_000, "sender_name": "Contoso",
-        "sender_account_number": "123456789", "sender_routing_number": "021000021",
-    }  # fmt: skip
+        "portal_id": pocket["portal_id"],
+        "amount_usdc": 25_000_000,
+        "sender_name": "Contoso",
+        "sender_account_number": "123456789",
+        "sender_routing_number": "021000021",
+    }
     answer = await bare_post(client, "/api/v1/sandbox/wire/", body)
     assert (answer.status_code, answer.content) == (202, b"")
     (row,) = await activities(bank, pocket)
@@ -116,9 +120,7 @@ async def test_a_wire_is_as_large_as_fedwire_carries_and_no_larger(bank, client,
         ({"colour": "red"}, "colour"),
     ],
 )
-async def test_funding_is_refused_and_books_nothing_when_the_body_is_wrong(
-    bank, client, pocket, change, loc
-):
+async def test_funding_is_refused_and_books_nothing_when_the_body_is_wrong(bank, client, pocket, change, loc):
     body = {"account_id": pocket["pocket_id"], "amount_usdc": 100} | change
     answer = await bare_post(client, "/api/v1/sandbox/fund/", body)
     assert answer.status_code == 422, answer.text
@@ -129,10 +131,13 @@ async def test_funding_is_refused_and_books_nothing_when_the_body_is_wrong(
 async def test_funding_is_refused_when_no_portal_is_open(bank, client, pocket):
     await bank.engine.submit(
         UpdatePortal(
-            caller="test", key=ids.new(), customers=(UUID(pocket["customer_id"]),),
-            portal_id=UUID(pocket["portal_id"]), close=True,
+            caller="test",
+            key=ids.new(),
+            customers=(UUID(pocket["customer_id"]),),
+            portal_id=UUID(pocket["portal_id"]),
+            close=True,
         )
-    )  # fmt: skip
+    )
     body = {"account_id": pocket["pocket_id"], "amount_usdc": 100}
     answer = await bare_post(client, "/api/v1/sandbox/fund/", body)
     assert (answer.status_code, answer.json()["code"]) == (409, "no-open-portal")
@@ -146,23 +151,21 @@ async def test_a_foreign_pocket_is_not_there(bank, client, pocket):
     body = {"account_id": pocket["pocket_id"], "amount_usdc": 100}
     answer = await bare_post(stranger, "/api/v1/sandbox/fund/", body)
     assert answer.status_code == 404
-    state = await bare_post(
-        stranger, f"/api/v1/sandbox/pockets/{pocket['pocket_id']}/", {"status": "FROZEN"}
-    )
+    state = await bare_post(stranger, f"/api/v1/sandbox/pockets/{pocket['pocket_id']}/", {"status": "FROZEN"})
     assert state.status_code == 404
     await stranger.close()
 
 
-async def test_a_pocket_is_frozen_and_shows_its_yield_when_the_operator_says_so(
-    bank, client, pocket
-):
+async def test_a_pocket_is_frozen_and_shows_its_yield_when_the_operator_says_so(bank, client, pocket):
     path = f"/api/v1/sandbox/pockets/{pocket['pocket_id']}/"
     answer = await bare_post(client, path, {"status": "FROZEN", "real_time_yield": True})
     assert answer.status_code == 200
     assert answer.json() == {
-        "id": pocket["pocket_id"], "status": "FROZEN", "real_time_yield": True,
+        "id": pocket["pocket_id"],
+        "status": "FROZEN",
+        "real_time_yield": True,
         "object_type": "PocketState",
-    }  # fmt: skip
+    }
     answer = await bare_post(client, path, {"status": "OPEN"})
     assert (answer.json()["status"], answer.json()["real_time_yield"]) == ("OPEN", True)
     assert (await bare_post(client, path, {})).status_code == 422
@@ -171,9 +174,13 @@ async def test_a_pocket_is_frozen_and_shows_its_yield_when_the_operator_says_so(
 async def test_the_clock_is_shown_moved_and_stopped(client, pocket):
     clock = (await client.get("/api/v1/sandbox/clock/")).json()
     assert clock == {
-        "now": "2025-06-02T13:00:00.000000Z", "frozen": True, "business_date": "2025-06-02",
-        "next_event_at": "2025-06-02T21:00:00.000000Z", "happened": {}, "object_type": "Clock",
-    }  # fmt: skip
+        "now": "2025-06-02T13:00:00.000000Z",
+        "frozen": True,
+        "business_date": "2025-06-02",
+        "next_event_at": "2025-06-02T21:00:00.000000Z",
+        "happened": {},
+        "object_type": "Clock",
+    }
     moved = await bare_post(client, "/api/v1/sandbox/clock/advance/", {"seconds": 3600})
     assert moved.json()["now"] == "2025-06-02T14:00:00.000000Z"
     moved = await bare_post(client, "/api/v1/sandbox/clock/advance/", {"business_days": 2})

@@ -1,10 +1,6 @@
 """An event that never happened reaches those who subscribed to its kind."""
 
-from tests.support.whole_bank import bank
-
 from billfold.platform import ids
-
-__all__ = ["app", "bank", "api", "connect_api", "simulation"]
 
 PATH = "/api/v1/sandbox/webhook/"
 WIRE = {"wire_id": str(ids.new()), "service_account_id": str(ids.new())}
@@ -13,9 +9,12 @@ NEW = {"url": "https://93.184.215.14/", "shared_secret": "a secret of sufficient
 
 def event(kind="transfers.wire.in.success", payload=None, **fields):
     return {
-        "event_id": str(ids.new()), "event_type": kind, "payload": payload or WIRE,
-        "timestamp": "2025-06-02T09:00:00-04:00", **fields,
-    }  # fmt: skip
+        "event_id": str(ids.new()),
+        "event_type": kind,
+        "payload": payload or WIRE,
+        "timestamp": "2025-06-02T09:00:00-04:00",
+        **fields,
+    }
 
 
 async def waiting(who, subscription):
@@ -24,9 +23,7 @@ async def waiting(who, subscription):
     return [each["event"] for each in told["items"]]
 
 
-async def test_the_event_goes_to_the_partner_and_to_the_named_customer(
-    customer_world, customer_desks, customer_desk
-):
+async def test_the_event_goes_to_the_partner_and_to_the_named_customer(customer_world, customer_desks, customer_desk):
     kinds = ["transfers.wire.in.success"]
     path = "/api/v1/subscriptions/"
     partners = await customer_world.post(path, {**NEW, "events": kinds})

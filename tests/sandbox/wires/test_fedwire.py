@@ -6,7 +6,6 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.payments.wires.test_checks import link, send
-from tests.support.whole_bank import bank, new_holder
 
 from billfold.payments.files import store as files_store
 from billfold.payments.wires import cases as wire_cases
@@ -19,8 +18,6 @@ from billfold.sandbox.simulation import DestinationAccount, Sender
 from billfold.verify.runner import verify_bank
 from billfold.wiring.fedwire import FedwireService
 from billfold.wiring.file_exchange import rail_files_folder
-
-__all__ = ["bank", "new_holder"]
 
 FRIDAY_EVENING = datetime(2025, 8, 29, 22, tzinfo=UTC)
 TUESDAY_MORNING = datetime(2025, 9, 2, 12, tzinfo=UTC)
@@ -46,9 +43,16 @@ async def wire(holder, wire_id):
 
 async def all_wires(holder):
     return await list_wires(
-        holder.bank.pool, "customer_id", holder.customer_id, pocket_id=None, customer_id=None,
-        direction=None, after=None, descending=True, limit=100,
-    )  # fmt: skip
+        holder.bank.pool,
+        "customer_id",
+        holder.customer_id,
+        pocket_id=None,
+        customer_id=None,
+        direction=None,
+        after=None,
+        descending=True,
+        limit=100,
+    )
 
 
 async def expect_proved(holder):
@@ -78,9 +82,7 @@ async def test_wires_of_a_day_go_in_one_file_and_are_settled_or_refused(holder):
     assert (settled.status, settled.imad[:16]) == ("COMPLETED", "20250602BLFDUS33")
     assert (refused.status, refused.reason) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
     files = await files_store.list_files(holder.bank.pool, rail="WIRE")
-    assert sorted((file.direction, file.state) for file in files) == [
-        ("IN", "TAKEN"), ("OUT", "HANDED")
-    ]  # fmt: skip
+    assert sorted((file.direction, file.state) for file in files) == [("IN", "TAKEN"), ("OUT", "HANDED")]
     await expect_proved(holder)
 
 
@@ -102,28 +104,20 @@ async def test_a_wire_that_comes_back_a_day_later_is_a_wire_of_its_own(holder):
     wire_id = await sent(holder, 1_000_00)
     await holder.clock.advance_business_days(1)
 
-    await holder.room.simulation.give_back(
-        holder.bank, holder.customer_id, wire_id, "AC04", "Account closed"
-    )
+    await holder.room.simulation.give_back(holder.bank, holder.customer_id, wire_id, "AC04", "Account closed")
 
     back = (await all_wires(holder))[0]
     assert (back.wire_type, back.original_wire_id, back.status) == ("RETURN", wire_id, "COMPLETED")
     assert (await wire(holder, wire_id)).status == "COMPLETED"
     with pytest.raises(Refused):
-        await holder.room.simulation.give_back(
-            holder.bank, holder.customer_id, wire_id, "AC04", "Account closed"
-        )
+        await holder.room.simulation.give_back(holder.bank, holder.customer_id, wire_id, "AC04", "Account closed")
     await expect_proved(holder)
 
 
 async def test_a_wire_to_an_unknown_account_is_returned_by_a_message(holder):
     routing_number = holder.bank.settings.bank_routing_number
     booked = await holder.room.simulation.pay(
-        holder.bank,
-        ids.new(),
-        DestinationAccount(routing_number, "999999999999"),
-        5_00,
-        Sender("Acme"),
+        holder.bank, ids.new(), DestinationAccount(routing_number, "999999999999"), 5_00, Sender("Acme")
     )
     await holder.clock.advance(timedelta(minutes=1))
 
@@ -135,9 +129,7 @@ async def test_a_wire_to_an_unknown_account_is_returned_by_a_message(holder):
 
 
 async def test_a_wire_that_arrives_is_paid_back_when_its_sender_asks(holder):
-    await holder.room.simulation.pay(
-        holder.bank, ids.new(), await address(holder), 5_00, Sender("A")
-    )
+    await holder.room.simulation.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
     (arrived,) = await all_wires(holder)
     await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "DUPL")
     (case,) = await cases.list_cases(holder.bank.pool, status="OPEN")
@@ -147,9 +139,7 @@ async def test_a_wire_that_arrives_is_paid_back_when_its_sender_asks(holder):
     await holder.clock.advance(timedelta(minutes=1))
 
     back = await wire(holder, returned)
-    assert (back.wire_type, back.status, back.original_wire_id) == (
-        "RETURN", "COMPLETED", arrived.wire_id
-    )  # fmt: skip
+    assert (back.wire_type, back.status, back.original_wire_id) == ("RETURN", "COMPLETED", arrived.wire_id)
     (ended,) = await cases.list_cases(holder.bank.pool)
     assert ended.status == "ACCEPTED"
     await expect_proved(holder)
@@ -170,9 +160,7 @@ async def test_a_wire_of_ours_that_we_ask_for_comes_back(holder):
 
 
 async def test_a_return_request_may_be_refused(holder):
-    await holder.room.simulation.pay(
-        holder.bank, ids.new(), await address(holder), 5_00, Sender("A")
-    )
+    await holder.room.simulation.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
     (arrived,) = await all_wires(holder)
     await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "CUST")
 
@@ -186,9 +174,7 @@ async def test_a_return_request_may_be_refused(holder):
 
 
 async def test_a_file_is_refused_whole_with_line_and_reason(holder):
-    paid = await holder.room.simulation.pay(
-        holder.bank, ids.new(), await address(holder), 5_00, Sender("Acme")
-    )
+    paid = await holder.room.simulation.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("Acme"))
     assert paid
     (first,) = await files_store.list_files(holder.bank.pool, rail="WIRE", direction="IN")
     content = await files_store.read_content(holder.bank.pool, first.file_id)

@@ -21,15 +21,26 @@ class Holder(Teller):
 
     def receive(self, pocket, cusip, units, transfer_id=TRANSFER, **fields):
         return self.do(
-            ReceiveBills, transfer_id=transfer_id, pocket_id=pocket.pocket_id, cusip=cusip,
-            units=units, counterparty_name="Elsewhere", counterparty_account="1", **fields,
-        )  # fmt: skip
+            ReceiveBills,
+            transfer_id=transfer_id,
+            pocket_id=pocket.pocket_id,
+            cusip=cusip,
+            units=units,
+            counterparty_name="Elsewhere",
+            counterparty_account="1",
+            **fields,
+        )
 
     def deliver(self, pocket, cusip, units, transfer_id=TRANSFER):
         return self.do(
-            DeliverBills, transfer_id=transfer_id, pocket_id=pocket.pocket_id, cusip=cusip,
-            units=units, counterparty_name="Elsewhere", counterparty_account="1",
-        )  # fmt: skip
+            DeliverBills,
+            transfer_id=transfer_id,
+            pocket_id=pocket.pocket_id,
+            cusip=cusip,
+            units=units,
+            counterparty_name="Elsewhere",
+            counterparty_account="1",
+        )
 
     def end(self, reason=None):
         return self.do(EndDelivery, transfer_id=TRANSFER, reason=reason, references=(TRANSFER,))

@@ -5,9 +5,16 @@ from tests.support.partner_desk import UNKNOWN
 
 PATH = "/api/v2/earnings/"
 SUMMED = (
-    "earnings", "earnings_net", "fees", "realised", "unrealised_change", "contributions",
-    "withdrawals", "start_value", "end_value",
-)  # fmt: skip
+    "earnings",
+    "earnings_net",
+    "fees",
+    "realised",
+    "unrealised_change",
+    "contributions",
+    "withdrawals",
+    "start_value",
+    "end_value",
+)
 
 
 @pytest.fixture

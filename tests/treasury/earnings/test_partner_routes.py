@@ -9,9 +9,16 @@ from billfold.platform.dates import ET
 
 PATH = "/api/v2/earnings/"
 FIGURES = (
-    "earnings", "earnings_net", "fees", "realised", "unrealised_change", "contributions",
-    "withdrawals", "start_value", "end_value",
-)  # fmt: skip
+    "earnings",
+    "earnings_net",
+    "fees",
+    "realised",
+    "unrealised_change",
+    "contributions",
+    "withdrawals",
+    "start_value",
+    "end_value",
+)
 FLOWS = FIGURES[:7]
 """The figures that add up over adjoining periods; values at the ends do not."""
 
@@ -145,9 +152,7 @@ async def test_all_pockets_come_with_their_exact_sum(partner_desk, lived):
     for filters in ({}, {"period": "mtd"}, between("2025-07-01", "2025-07-31")):
         listed = await partner_desk.get(PATH, filters)
         assert listed["object_type"] == "EarningsList"
-        assert {each["pocket_id"] for each in listed["items"]} == {
-            *(each.id for each in lived), alone.id,
-        }  # fmt: skip
+        assert {each["pocket_id"] for each in listed["items"]} == {*(each.id for each in lived), alone.id}
         entries = [proven(each) for each in listed["items"]]
         total = proven(listed["aggregate"])
         assert total == {name: sum(each[name] for each in entries) for name in FIGURES}

@@ -48,9 +48,8 @@ def test_waiting_money_waits_longer_when_its_day_is_declared_closed(teller):
     closed = closed_on(MONDAY)
     teller.bank.calendars = teller.bank._engine.calendars = closed
     ctx = Context(
-        now=et_instant(MONDAY, 12), market=teller.bank.market, calendars=closed,
-        terms=teller.bank.terms, seed=b"x",
-    )  # fmt: skip
+        now=et_instant(MONDAY, 12), market=teller.bank.market, calendars=closed, terms=teller.bank.terms, seed=b"x"
+    )
     catch_up(teller.book, ctx)
     assert pocket.invest_at == et_instant(MONDAY + timedelta(days=1), 8)
 

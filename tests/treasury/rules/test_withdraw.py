@@ -15,9 +15,15 @@ def taken(teller, pocket, cents, **fields):
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     return withdraw(
-        book, pocket, ctx, cents, price_of=ctx.t0_bid, settles_on=ctx.business_date,
-        to=book.house_account("rail:wire"), **fields,
-    )  # fmt: skip
+        book,
+        pocket,
+        ctx,
+        cents,
+        price_of=ctx.t0_bid,
+        settles_on=ctx.business_date,
+        to=book.house_account("rail:wire"),
+        **fields,
+    )
 
 
 def test_money_at_risk_of_return_stays():

@@ -40,12 +40,17 @@ async def set_clock(bank, at):
 async def pay(bank, payer, payee, cents):
     return await bank.engine.submit(
         TransferOnUs(
-            caller="test", key=ids.new(), customers=(payer.customer_id, payee.customer_id),
-            transfer_id=None, type="PEER_TO_PEER", from_pocket_id=payer.pocket_id,
-            to_pocket_id=payee.pocket_id, amount=cents,
+            caller="test",
+            key=ids.new(),
+            customers=(payer.customer_id, payee.customer_id),
+            transfer_id=None,
+            type="PEER_TO_PEER",
+            from_pocket_id=payer.pocket_id,
+            to_pocket_id=payee.pocket_id,
+            amount=cents,
             partner_id=payer.bank.seed and ids.new(),
         )
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -95,9 +100,7 @@ async def test_blocks_differ_from_their_parts_by_the_roundings_only(bank, traded
     assert rows
     assert all(abs(row["customers_cents"] - row["block_cents"]) <= 5 for row in rows)
     signed = {"BUY": 1, "SELL": -1, "MATURITY": -1}
-    differences = sum(
-        signed[row["side"]] * (row["customers_cents"] - row["block_cents"]) for row in rows
-    )
+    differences = sum(signed[row["side"]] * (row["customers_cents"] - row["block_cents"]) for row in rows)
     assert (await street(bank, "rounding")).get("USD", 0) == differences
 
 
@@ -108,8 +111,7 @@ async def test_a_day_is_closed_once_when_two_workers_close_it(bank, traded):
     await asyncio.gather(*(close_bank_days(bank, et_instant(MONDAY, 17)) for _ in range(3)))
     assert await open_day(bank) == TUESDAY
     per_group = await bank.pool.fetchval(
-        "SELECT max(n) FROM (SELECT count(*) AS n FROM settlement"
-        " GROUP BY settles_on, cusip, price_micros, side) g"
+        "SELECT max(n) FROM (SELECT count(*) AS n FROM settlement GROUP BY settles_on, cusip, price_micros, side) g"
     )
     assert per_group == 1
 
@@ -127,9 +129,7 @@ async def test_a_trade_that_missed_its_day_is_settled_with_the_next(bank, traded
     )
     async with bank.pool.acquire() as conn:
         blocks = await find_unsettled(conn, TUESDAY + timedelta(days=1))
-    assert [(b.side, b.units, b.customers_cents) for b in blocks if b.side == "SELL"] == [
-        ("SELL", 1, 1)
-    ]
+    assert [(b.side, b.units, b.customers_cents) for b in blocks if b.side == "SELL"] == [("SELL", 1, 1)]
 
 
 async def test_closing_prices_are_kept_of_every_bill_on_the_run_or_held(bank, traded):
@@ -162,8 +162,9 @@ async def test_a_rail_holds_what_is_under_way_and_nothing_else(bank, traded):
     assert await street(bank, "rail:ach") == {}
     rows = await bank.pool.fetch("SELECT rail, closed_on, came_in, went_out FROM clearing")
     assert [tuple(row) for row in rows] == [
-        ("WIRE", MONDAY, wired, 0), ("ACH", TUESDAY + timedelta(days=1), 5_000_00, 0),
-    ]  # fmt: skip
+        ("WIRE", MONDAY, wired, 0),
+        ("ACH", TUESDAY + timedelta(days=1), 5_000_00, 0),
+    ]
 
 
 async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
@@ -183,6 +184,4 @@ async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
 
 def ever_after(day):
     """Everything that settles after the close of this day."""
-    return SettlementPeriod(
-        day + timedelta(days=1), et_instant(day, 17, 1), DATE_MAX, et_instant(DATE_MAX, 0)
-    )
+    return SettlementPeriod(day + timedelta(days=1), et_instant(day, 17, 1), DATE_MAX, et_instant(DATE_MAX, 0))

@@ -57,9 +57,7 @@ async def test_pockets_and_dates_choose_in_lists_and_the_file(customer_desk, liv
 async def test_wrong_filters_and_foreign_pockets_are_refused(customer_desk, other_customer, lived):
     first, _ = lived
     for path in (OLDER, NEWER, FILE):
-        await customer_desk.invalid(
-            "GET", path, filters={"book_date_from": "x"}, loc="query.book_date_from"
-        )
+        await customer_desk.invalid("GET", path, filters={"book_date_from": "x"}, loc="query.book_date_from")
         await customer_desk.invalid("GET", path, filters={"colour": "red"}, loc="query.colour")
     for path, name in ((OLDER, "account[]"), (NEWER, "pocket_id[]"), (FILE, "account[]")):
         asked = {name: first.id}

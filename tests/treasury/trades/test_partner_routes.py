@@ -4,20 +4,56 @@ import re
 from uuid import UUID
 
 PRICED = {
-    "id", "trade_datetime", "book_date", "settled_date", "status", "pocket_id", "activity",
-    "cusip", "description", "quantity", "price", "notional", "maturity_date",
-    "yield_to_maturity", "object_type",
-}  # fmt: skip
+    "id",
+    "trade_datetime",
+    "book_date",
+    "settled_date",
+    "status",
+    "pocket_id",
+    "activity",
+    "cusip",
+    "description",
+    "quantity",
+    "price",
+    "notional",
+    "maturity_date",
+    "yield_to_maturity",
+    "object_type",
+}
 MOVED = {
-    "id", "trade_datetime", "book_date", "settled_date", "status", "pocket_id", "activity",
-    "cusip", "quantity", "maturity_date", "market_value", "direction", "counter_pocket_id",
-    "on_us_transfer_id", "object_type",
-}  # fmt: skip
+    "id",
+    "trade_datetime",
+    "book_date",
+    "settled_date",
+    "status",
+    "pocket_id",
+    "activity",
+    "cusip",
+    "quantity",
+    "maturity_date",
+    "market_value",
+    "direction",
+    "counter_pocket_id",
+    "on_us_transfer_id",
+    "object_type",
+}
 OLDER = {
-    "id", "trade_datetime", "settled_date", "is_settled", "activity", "cusip", "description",
-    "notional", "quantity", "price", "maturity_date", "service_account_id", "yield_to_maturity",
-    "tradable_id", "object_type",
-}  # fmt: skip
+    "id",
+    "trade_datetime",
+    "settled_date",
+    "is_settled",
+    "activity",
+    "cusip",
+    "description",
+    "notional",
+    "quantity",
+    "price",
+    "maturity_date",
+    "service_account_id",
+    "yield_to_maturity",
+    "tradable_id",
+    "object_type",
+}
 
 
 def newer(pocket):
@@ -25,10 +61,7 @@ def newer(pocket):
 
 
 def older(pocket):
-    return [
-        f"/api/v1/customers/{pocket.customer}/trades/",
-        f"/api/v1/service-accounts/{pocket.id}/trades/",
-    ]
+    return [f"/api/v1/customers/{pocket.customer}/trades/", f"/api/v1/service-accounts/{pocket.id}/trades/"]
 
 
 async def test_a_purchase_is_booked_at_once_and_settles_on_the_next_day(partner_desk):
@@ -103,10 +136,7 @@ async def test_a_maturity_is_at_par_and_yields_nothing(partner_desk):
     assert (redeemed["price"], redeemed["yield_to_maturity"]) == ("100.000000", "0")
     assert redeemed["cusip"] == bought["cusip"]
     assert redeemed["notional"]["value"] == redeemed["quantity"] * 100_00
-    (same,) = [
-        each for each in (await partner_desk.get(older(pocket)[0]))["items"]
-        if each["activity"] == "MATURITY"
-    ]  # fmt: skip
+    (same,) = [each for each in (await partner_desk.get(older(pocket)[0]))["items"] if each["activity"] == "MATURITY"]
     assert (same["id"], same["yield_to_maturity"]) == (redeemed["id"], "0")
 
 
@@ -125,9 +155,7 @@ async def test_bills_moved_in_kind_are_in_v2_on_both_sides_and_not_in_v1(partner
     assert out["market_value"]["value"] >= 10_000_00
     of_customer = await partner_desk.pages(newer(pocket)[0], limit=1)
     assert len(of_customer) == 3
-    assert [each["activity"] for each in (await partner_desk.get(older(pocket)[0]))["items"]] == [
-        "BUY"
-    ]
+    assert [each["activity"] for each in (await partner_desk.get(older(pocket)[0]))["items"]] == ["BUY"]
     assert (await partner_desk.get(older(other)[1]))["items"] == []
 
 
@@ -166,10 +194,7 @@ async def test_days_are_part_of_a_list_from_the_first_to_the_last(partner_desk):
 
 async def test_pockets_choose_trades_once_however_often_they_are_named(partner_desk):
     pocket = await partner_desk.funded(100_000_00)
-    second, foreign = (
-        await partner_desk.funded(50_000_00, pocket.customer),
-        await partner_desk.funded(10_000_00),
-    )
+    second, foreign = (await partner_desk.funded(50_000_00, pocket.customer), await partner_desk.funded(10_000_00))
     for path, name in ((newer(pocket)[0], "pocket_id[]"), (older(pocket)[0], "account[]")):
         assert len((await partner_desk.get(path))["items"]) == 2
         (shown,) = (await partner_desk.get(path, {name: [second.id, second.id]}))["items"]
@@ -198,24 +223,30 @@ async def test_foreign_trades_and_wrong_queries_are_refused(partner_desk, other_
     for path in (*newer(pocket), *older(pocket)):
         await other_partner.refused("GET", path, status=404, code="not-found")
         for name, value in (
-            ("colour", "red"), ("order", "up"), ("limit", "0"), ("book_date_from", "soon"),
-            ("trade_datetime_to", "soon"), ("settlement_date_to", "2025-13-01"),
-        ):  # fmt: skip
+            ("colour", "red"),
+            ("order", "up"),
+            ("limit", "0"),
+            ("book_date_from", "soon"),
+            ("trade_datetime_to", "soon"),
+            ("settlement_date_to", "2025-13-01"),
+        ):
             await partner_desk.invalid("GET", path, filters={name: value}, loc=f"query.{name}")
 
 
 async def test_bills_from_another_custodian_are_listed_with_his_name(partner_desk):
     pocket = await partner_desk.pocket()
     body = {
-        "account_id": pocket.id, "direction": "IN", "cusip": "912797PT8", "quantity": 5,
-        "counterparty_name": "Harbor Custody", "cost_usdc": 490_00,
-    }  # fmt: skip
+        "account_id": pocket.id,
+        "direction": "IN",
+        "cusip": "912797PT8",
+        "quantity": 5,
+        "counterparty_name": "Harbor Custody",
+        "cost_usdc": 490_00,
+    }
     await partner_desk.ask("POST", "/api/v1/sandbox/security-transfer/", body, status=202)
     for path in newer(pocket):
         (shown,) = (await partner_desk.get(path))["items"]
-        assert set(shown) == MOVED - {"counter_pocket_id", "on_us_transfer_id"} | {
-            "counterparty_name"
-        }
+        assert set(shown) == MOVED - {"counter_pocket_id", "on_us_transfer_id"} | {"counterparty_name"}
         assert (shown["activity"], shown["direction"]) == ("EXTERNAL_SECURITY_TRANSFER", "IN")
         assert (shown["counterparty_name"], shown["quantity"]) == ("Harbor Custody", 5)
         assert shown["status"] == "SETTLED"

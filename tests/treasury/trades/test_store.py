@@ -24,17 +24,25 @@ async def booked(conn):
     for trade_id, (journal_no, trade_no, pocket, kind) in zip(made, rows, strict=True):
         day = date(2025, 6, 1) + timedelta(days=journal_no)
         await conn.execute(
-            _INSERT, CUSTOMER, pocket, journal_no, trade_no, trade_id, PARTNER, kind,
-            AT + timedelta(days=journal_no - 1), day, day + timedelta(days=1),
-        )  # fmt: skip
+            _INSERT,
+            CUSTOMER,
+            pocket,
+            journal_no,
+            trade_no,
+            trade_id,
+            PARTNER,
+            kind,
+            AT + timedelta(days=journal_no - 1),
+            day,
+            day + timedelta(days=1),
+        )
     return made
 
 
 async def listed(conn, pockets, *, after=None, descending=False, limit=9, **filters):
     rows = await list_trades(
-        conn, CUSTOMER, pockets, TradeFilters(**filters), after=after, descending=descending,
-        limit=limit,
-    )  # fmt: skip
+        conn, CUSTOMER, pockets, TradeFilters(**filters), after=after, descending=descending, limit=limit
+    )
     return [row.trade_id for row in rows]
 
 
@@ -42,9 +50,7 @@ async def test_the_pockets_of_a_customer_are_merged_in_booking_order(conn, booke
     assert await listed(conn, [HERE, THERE]) == booked
     assert await listed(conn, [THERE, HERE], descending=True) == booked[::-1]
     assert await listed(conn, [HERE, THERE], after=(3, 1)) == [booked[3]]
-    assert await listed(conn, [HERE, THERE], after=(3, 2), descending=True, limit=2) == [
-        booked[2], booked[1],
-    ]  # fmt: skip
+    assert await listed(conn, [HERE, THERE], after=(3, 2), descending=True, limit=2) == [booked[2], booked[1]]
     assert await listed(conn, [HERE]) == [booked[0], booked[2]]
     assert await listed(conn, []) == []
 

@@ -49,9 +49,7 @@ class AuthApi(Api):
         self.open(bank, None, desk=self._desk)
 
     @override
-    async def serve(
-        self, operation: Operation, request: RawRequest, receive: Receive, send: Send
-    ) -> None:
+    async def serve(self, operation: Operation, request: RawRequest, receive: Receive, send: Send) -> None:
         """Count the request by its address, and serve it."""
         if request.path.startswith(_NEVER_COUNTED):
             await super().serve(operation, request, receive, send)

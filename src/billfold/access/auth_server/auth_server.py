@@ -53,9 +53,8 @@ class AuthServer:
         client, assertion = await self._verify_assertion(arrival, form, now)
         proof = self._verify_dpop(arrival, client, now, must_bind=must_bind)
         if not await credentials.consume_assertion(
-            self.bank.pool, issuer=f"oauth:{client.client_id}", jti=assertion.jti,
-            expires_at=assertion.until,
-        ):  # fmt: skip
+            self.bank.pool, issuer=f"oauth:{client.client_id}", jti=assertion.jti, expires_at=assertion.until
+        ):
             raise OAuthError("invalid_client", "The client assertion was used before.")
         if proof is None:
             return AuthenticatedClient(client, None)
@@ -107,9 +106,7 @@ class AuthServer:
             sent, client, keys=keys, issuer=self.issuer, token_url=token_url, now=now
         )
 
-    def _verify_dpop(
-        self, arrival: RawRequest, client: Client, now: datetime, *, must_bind: bool
-    ) -> dpop.Proof | None:
+    def _verify_dpop(self, arrival: RawRequest, client: Client, now: datetime, *, must_bind: bool) -> dpop.Proof | None:
         sent = arrival.header(b"dpop")
         if sent is None and not (must_bind and client.dpop_bound):
             return None

@@ -54,14 +54,10 @@ async def authorize_by_form(request: RawRequest, server: AuthServer) -> HttpResp
 
 
 @get("/api/oauth2/form-post/{request_id}", OPEN, hidden=True, any_query=True)
-async def form_post_response(
-    request_id: str, request: RawRequest, server: AuthServer
-) -> HttpResponse:
+async def form_post_response(request_id: str, request: RawRequest, server: AuthServer) -> HttpResponse:
     """Let the browser carry an answer in a form, for clients that want it so."""
     async with server.bank.pool.acquire() as conn:
-        action = await consent.get_form_post_target(
-            conn, path_uuid("request_id", request_id), wall_now()
-        )
+        action = await consent.get_form_post_target(conn, path_uuid("request_id", request_id), wall_now())
     params = fields_of(request.query)
     hidden = "\n".join(
         f'<input type="hidden" name="{name}" value="{escape(params[name])}">'
@@ -70,8 +66,7 @@ async def form_post_response(
     )
     page = _FORM.format(action=escape(action), fields=hidden, script=_SCRIPT_PATH)
     policy = (
-        "default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
-        f"form-action {_origin(action)}"
+        f"default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action {_origin(action)}"
     )
     headers = [(b"content-security-policy", policy.encode()), (b"x-frame-options", b"DENY")]
     return HttpResponse(200, HTML, page.encode(), headers)
@@ -110,18 +105,14 @@ async def _get_client(server: AuthServer, params: Fields) -> Client:
     return client
 
 
-async def _create_request(
-    server: AuthServer, client: Client, params: Fields, now: datetime
-) -> UUID:
+async def _create_request(server: AuthServer, client: Client, params: Fields, now: datetime) -> UUID:
     if client.is_fapi2:
         raise OAuthError("invalid_request", "This client must push its requests (request_uri).")
     authorization = asking.parse_authorization_params(client, params)
     return await authorization_requests.create_request(server.bank.pool, client, authorization, now)
 
 
-def _error_params(
-    server: AuthServer, params: Fields, error: OAuthError
-) -> Mapping[str, str | None]:
+def _error_params(server: AuthServer, params: Fields, error: OAuthError) -> Mapping[str, str | None]:
     return {
         "error": error.error,
         "error_description": error.description,

@@ -14,10 +14,26 @@ from billfold.http.operations import OPEN, get
 from billfold.platform.clock import wall_now
 
 _CLAIMS = (
-    "sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "sid", "at_hash", "name", "given_name",
-    "family_name", "email", "email_verified", "phone_number", "phone_number_verified", "member_id",
-    "customer_id", "partner_id",
-)  # fmt: skip
+    "sub",
+    "iss",
+    "aud",
+    "exp",
+    "iat",
+    "auth_time",
+    "nonce",
+    "sid",
+    "at_hash",
+    "name",
+    "given_name",
+    "family_name",
+    "email",
+    "email_verified",
+    "phone_number",
+    "phone_number_verified",
+    "member_id",
+    "customer_id",
+    "partner_id",
+)
 
 
 @get("/.well-known/openid-configuration", OPEN, any_query=True)

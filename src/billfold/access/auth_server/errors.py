@@ -12,14 +12,8 @@ from billfold.http.responses import JSON, HttpResponse
 STATUS = {"invalid_client": 401, "invalid_token": 401}
 """What is not here is 400."""
 HTML = "text/html; charset=utf-8"
-_CSP = (
-    b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; "
-    b"form-action 'none'"
-)
-PAGE_HEADERS = (
-    (b"content-security-policy", _CSP),
-    (b"x-frame-options", b"DENY"),
-)
+_CSP = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+PAGE_HEADERS = ((b"content-security-policy", _CSP), (b"x-frame-options", b"DENY"))
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -40,9 +34,7 @@ def as_json(error: OAuthError, *headers: tuple[bytes, bytes]) -> HttpResponse:
     """Return the answer to a program."""
     body = {"error": error.error, "error_description": error.description}
     status = STATUS.get(error.error, 400)
-    return HttpResponse(
-        status, JSON, msgspec.json.encode(body), [(b"pragma", b"no-cache"), *headers]
-    )
+    return HttpResponse(status, JSON, msgspec.json.encode(body), [(b"pragma", b"no-cache"), *headers])
 
 
 def as_page(error: OAuthError) -> HttpResponse:
@@ -53,8 +45,7 @@ def as_page(error: OAuthError) -> HttpResponse:
     page = _PAGE.format(
         title="This request cannot be answered",
         told=escape(error.description),
-        next_step="Go back to the application that sent you here and begin again. Nothing was "
-        "granted to it.",
+        next_step="Go back to the application that sent you here and begin again. Nothing was granted to it.",
         code=escape(error.error),
     )
     return HttpResponse(400, HTML, page.encode(), PAGE_HEADERS)

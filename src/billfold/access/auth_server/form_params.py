@@ -30,9 +30,12 @@ def fields_of(encoded: bytes) -> Fields:
     """
     try:
         pairs = parse_qsl(
-            encoded.decode("ascii"), keep_blank_values=True, strict_parsing=bool(encoded),
-            max_num_fields=_FIELDS_MAX, errors="strict",
-        )  # fmt: skip
+            encoded.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=bool(encoded),
+            max_num_fields=_FIELDS_MAX,
+            errors="strict",
+        )
     except (ValueError, UnicodeError):
         raise OAuthError("invalid_request", "The parameters cannot be read.") from None
     fields = dict(pairs)

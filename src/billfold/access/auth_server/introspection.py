@@ -21,14 +21,8 @@ async def introspect_token(request: RawRequest, server: AuthServer) -> dict[str,
     now = wall_now()
     form = form_of(request)
     authenticated = await server.prove(request, form, now)
-    introspection = await grants.introspect(
-        server.bank.pool, authenticated.client, required(form, "token"), now
-    )
-    return (
-        {"active": False}
-        if introspection is None
-        else _introspection_body(server.issuer, introspection)
-    )
+    introspection = await grants.introspect(server.bank.pool, authenticated.client, required(form, "token"), now)
+    return {"active": False} if introspection is None else _introspection_body(server.issuer, introspection)
 
 
 @post("/api/oauth2/revoke", OPEN, status=200, any_query=True, documented=REVOKE_OPENAPI)
@@ -46,9 +40,7 @@ async def revoke_token(request: RawRequest, server: AuthServer) -> HttpResponse:
 
 
 def _introspection_body(issuer: str, introspection: TokenIntrospection) -> dict[str, Any]:
-    subject = (
-        introspection.client_id if introspection.user_id is None else str(introspection.user_id)
-    )
+    subject = introspection.client_id if introspection.user_id is None else str(introspection.user_id)
     body: dict[str, Any] = {
         "active": True,
         "iss": issuer,

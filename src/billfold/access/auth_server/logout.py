@@ -51,15 +51,11 @@ async def _log_out(server: AuthServer, arrival: RawRequest, params: Fields) -> H
     client = await _client(server, params, claims)
     target = params.get("post_logout_redirect_uri")
     if target is not None and (client is None or target not in client.post_logout_redirect_uris):
-        raise OAuthError(
-            "invalid_request", "post_logout_redirect_uri is not registered for this client."
-        )
+        raise OAuthError("invalid_request", "post_logout_redirect_uri is not registered for this client.")
     if client is not None and claims is not None:
         await _end_session(server, client, claims)
     if claims is None or target is None or await _is_signed_in(server, arrival):
-        return redirect(
-            consent.redirect_with(server.issuer + SIGN_OUT_PATH, _page_params(client, params))
-        )
+        return redirect(consent.redirect_with(server.issuer + SIGN_OUT_PATH, _page_params(client, params)))
     return redirect(consent.redirect_with(target, {"state": params.get("state")}))
 
 
@@ -77,9 +73,7 @@ def _page_params(client: Client | None, params: Fields) -> dict[str, str | None]
     return {"client_id": client.client_id, **kept}
 
 
-async def _client(
-    server: AuthServer, params: Fields, claims: dict[str, Any] | None
-) -> Client | None:
+async def _client(server: AuthServer, params: Fields, claims: dict[str, Any] | None) -> Client | None:
     client_id_param = params.get("client_id")
     if claims is not None and client_id_param not in {None, claims["aud"]}:
         raise OAuthError("invalid_request", "client_id is not whom the ID token was made for.")

@@ -61,15 +61,10 @@ def _form_body(fields: Mapping[str, Any], required: Iterable[str]) -> dict[str, 
 
 
 def _client_authenticated(
-    fields: Mapping[str, Any],
-    required: Iterable[str],
-    *errors: str,
-    parameters: Sequence[Mapping[str, Any]] = (),
+    fields: Mapping[str, Any], required: Iterable[str], *errors: str, parameters: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
     return dict[str, Any](
-        requestBody=_form_body(
-            {**fields, **_CLIENT}, [*required, "client_assertion_type", "client_assertion"]
-        ),
+        requestBody=_form_body({**fields, **_CLIENT}, [*required, "client_assertion_type", "client_assertion"]),
         responses=_error_responses(*errors),
         **({"parameters": parameters} if parameters else {}),
     )
@@ -85,17 +80,26 @@ TOKEN_OPENAPI = _client_authenticated(
         "scope": _STRING,
     },
     ["grant_type"],
-    "invalid_request", "invalid_grant", "invalid_scope", "unauthorized_client",
-    "unsupported_grant_type", "invalid_dpop_proof", "use_dpop_nonce",
+    "invalid_request",
+    "invalid_grant",
+    "invalid_scope",
+    "unauthorized_client",
+    "unsupported_grant_type",
+    "invalid_dpop_proof",
+    "use_dpop_nonce",
     parameters=[_PROOF],
-)  # fmt: skip
+)
 PUSH_OPENAPI = _client_authenticated(
     _AUTHORIZE_PARAMS,
     ["response_type", "redirect_uri", "code_challenge", "code_challenge_method"],
-    "invalid_request", "invalid_scope", "unsupported_response_type", "unauthorized_client",
-    "invalid_dpop_proof", "use_dpop_nonce",
+    "invalid_request",
+    "invalid_scope",
+    "unsupported_response_type",
+    "unauthorized_client",
+    "invalid_dpop_proof",
+    "use_dpop_nonce",
     parameters=[_PROOF],
-)  # fmt: skip
+)
 INTROSPECT_OPENAPI = _client_authenticated(_TOKEN, ["token"], "invalid_request")
 REVOKE_OPENAPI = _client_authenticated(_TOKEN, ["token"], "invalid_request")
 REVOKE_OPENAPI["responses"]["200"] = {
@@ -106,11 +110,7 @@ REVOKE_OPENAPI["responses"]["200"] = {
 AUTHORIZE_OPENAPI: dict[str, Any] = {
     "parameters": [
         {"name": name, "in": "query", "required": name == "client_id", "schema": schema}
-        for name, schema in {
-            "client_id": _STRING,
-            "request_uri": _STRING,
-            **_AUTHORIZE_PARAMS,
-        }.items()
+        for name, schema in {"client_id": _STRING, "request_uri": _STRING, **_AUTHORIZE_PARAMS}.items()
     ],
     "responses": {
         "303": {"description": "To the page that asks, or back to the client with an error."},

@@ -17,12 +17,7 @@ from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import claims
 from billfold.access.oauth.rules.scopes import parse_scopes
 from billfold.access.oauth.token_exchange import IssuedTokens
-from billfold.access.oauth.types import (
-    AUTHORIZATION_CODE,
-    CLIENT_CREDENTIALS,
-    REFRESH_TOKEN,
-    TokenSubject,
-)
+from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, TokenSubject
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
@@ -73,9 +68,7 @@ async def issue_token(request: RawRequest, server: AuthServer) -> HttpResponse:
     return json_response(answer, 200, (b"pragma", b"no-cache"), *headers)
 
 
-async def _redeem(
-    conn: Connection, authenticated: AuthenticatedClient, form: Fields, now: datetime
-) -> IssuedTokens:
+async def _redeem(conn: Connection, authenticated: AuthenticatedClient, form: Fields, now: datetime) -> IssuedTokens:
     return await token_exchange.redeem_code(
         conn,
         authenticated.client,
@@ -87,9 +80,7 @@ async def _redeem(
     )
 
 
-async def _refresh(
-    conn: Connection, authenticated: AuthenticatedClient, form: Fields, now: datetime
-) -> IssuedTokens:
+async def _refresh(conn: Connection, authenticated: AuthenticatedClient, form: Fields, now: datetime) -> IssuedTokens:
     token = required(form, "refresh_token")
     return await token_exchange.refresh(
         conn, authenticated.client, token, scope=form.get("scope"), jkt=authenticated.jkt, now=now
@@ -114,11 +105,7 @@ async def _client_credentials(
 
 
 async def _id_token(
-    server: AuthServer,
-    conn: Connection,
-    authenticated: AuthenticatedClient,
-    tokens: IssuedTokens,
-    now: datetime,
+    server: AuthServer, conn: Connection, authenticated: AuthenticatedClient, tokens: IssuedTokens, now: datetime
 ) -> str | None:
     """Return an ID token where `openid` was granted: PS256 for fapi2 clients, else RS256."""
     subject = tokens.holder

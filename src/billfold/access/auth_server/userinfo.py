@@ -16,13 +16,7 @@ from billfold.platform.clock import wall_now
 PATH = "/api/v1/user"
 
 
-@get(
-    PATH,
-    OPEN,
-    tag="people",
-    any_query=True,
-    refuses=("unauthorized", "invalid-dpop-proof", "forbidden"),
-)
+@get(PATH, OPEN, tag="people", any_query=True, refuses=("unauthorized", "invalid-dpop-proof", "forbidden"))
 async def show_userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     """Tell who signed in, as far as `profile`, `email` and `phone` were granted."""
     return await _userinfo(request, server)
@@ -37,9 +31,8 @@ async def show_userinfo_by_post(request: RawRequest, server: AuthServer) -> dict
 async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     now, pool = wall_now(), server.bank.pool
     access = await authenticate_access_token(
-        request, find=server.find_access_token, pool=pool,
-        nonces=server.nonces, base=server.issuer, now=now,
-    )  # fmt: skip
+        request, find=server.find_access_token, pool=pool, nonces=server.nonces, base=server.issuer, now=now
+    )
     scheme = "bearer" if access.jkt is None else "dpop"
     if access.user_id is None:
         raise challenge(scheme, "invalid_token", "No person stands behind this token.")

@@ -47,29 +47,40 @@ async def issue_access(
 ) -> str:
     """Return a new access token that no grant stands behind, for a client that is registered."""
     subject = TokenSubject(
-        client_id=client_id, customer_id=customer_id, scopes=tuple(scopes), family_id=ids.new(),
-        user_id=user_id, jkt=jkt, auth_time=auth_time,
-    )  # fmt: skip
+        client_id=client_id,
+        customer_id=customer_id,
+        scopes=tuple(scopes),
+        family_id=ids.new(),
+        user_id=user_id,
+        jkt=jkt,
+        auth_time=auth_time,
+    )
     return (await issue_access_token(conn, subject, now)).token
 
 
-async def issue_access_token(
-    conn: Connection | Pool, subject: TokenSubject, now: datetime
-) -> IssuedToken:
+async def issue_access_token(conn: Connection | Pool, subject: TokenSubject, now: datetime) -> IssuedToken:
     """Return a new access token for a holder. Only its hash is kept."""
     token, token_hash = crypto.new_token()
     expires_at = now + ACCESS_TOKEN_LIFETIME
     await conn.execute(
-        _INSERT, token_hash, subject.client_id, subject.user_id, subject.customer_id, subject.grant_id,
-        subject.family_id, list(subject.scopes), subject.jkt, subject.auth_time,
-        subject.session_id, now, expires_at,
-    )  # fmt: skip
+        _INSERT,
+        token_hash,
+        subject.client_id,
+        subject.user_id,
+        subject.customer_id,
+        subject.grant_id,
+        subject.family_id,
+        list(subject.scopes),
+        subject.jkt,
+        subject.auth_time,
+        subject.session_id,
+        now,
+        expires_at,
+    )
     return IssuedToken(token=token, expires_at=expires_at)
 
 
-async def find_access_token(
-    conn: Connection | Pool, token: str, now: datetime
-) -> AccessToken | None:
+async def find_access_token(conn: Connection | Pool, token: str, now: datetime) -> AccessToken | None:
     """Return what a token stands for at wall time `now`, or None: unknown, expired, revoked."""
     row = await conn.fetchrow(_FIND, crypto.hash_token(token), now)
     if row is None:

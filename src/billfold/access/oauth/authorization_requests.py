@@ -52,16 +52,12 @@ async def push_request(
     return URI_PREFIX + reference, int(PUSHED_REQUEST_LIFETIME.total_seconds())
 
 
-async def create_request(
-    conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime
-) -> UUID:
+async def create_request(conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime) -> UUID:
     """Keep a request that a browser has brought; return its id."""
     return await _insert_request(conn, client, params, now, None)
 
 
-async def get_pushed_request_id(
-    conn: Connection | Pool, client: Client, request_uri: str, now: datetime
-) -> UUID:
+async def get_pushed_request_id(conn: Connection | Pool, client: Client, request_uri: str, now: datetime) -> UUID:
     """Return the id of a pushed request. Raises OAuthError `invalid_request_uri`.
 
     A reference is unknown, another client's, expired or answered: who asks cannot tell which.
@@ -75,9 +71,7 @@ async def get_pushed_request_id(
     return found
 
 
-async def get_pending_request(
-    conn: Connection | Pool, request_id: UUID, now: datetime
-) -> PendingRequest:
+async def get_pending_request(conn: Connection | Pool, request_id: UUID, now: datetime) -> PendingRequest:
     """Return a request that waits for a person's answer. Raises NotFound."""
     row = await conn.fetchrow(_PENDING, request_id, now)
     if row is None:
@@ -86,11 +80,7 @@ async def get_pending_request(
 
 
 async def _insert_request(
-    conn: Connection | Pool,
-    client: Client,
-    params: AuthorizationParams,
-    now: datetime,
-    uri_hash: bytes | None,
+    conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime, uri_hash: bytes | None
 ) -> UUID:
     request_id = ids.new()
     await conn.execute(

@@ -31,28 +31,15 @@ app = typer.Typer(
     epilog=example(_CREATE),
 )
 ClientId = Annotated[str, typer.Argument(help="The client_id.")]
-KeyFile = Annotated[
-    Path,
-    typer.Argument(exists=True, dir_okay=False, help="A public key: P-256, Ed25519 or RSA; PEM."),
-]
+KeyFile = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A public key: P-256, Ed25519 or RSA; PEM.")]
 
 
-Keys = Annotated[
-    list[Path], typer.Option(exists=True, dir_okay=False, help="A public key, PEM or JWK.")
-]
-Redirects = Annotated[
-    list[str] | None, typer.Option(help="Where answers go; may be given several times.")
-]
+Keys = Annotated[list[Path], typer.Option(exists=True, dir_okay=False, help="A public key, PEM or JWK.")]
+Redirects = Annotated[list[str] | None, typer.Option(help="Where answers go; may be given several times.")]
 AfterLogout = Annotated[list[str] | None, typer.Option(help="Where people go after signing out.")]
-Customer = Annotated[
-    str, typer.Option(help="Make a service user that acts by itself for this customer (id).")
-]
-Refreshes = Annotated[
-    bool, typer.Option("--refresh/--no-refresh", help="Whether it gets refresh tokens.")
-]
-Signs = Annotated[
-    bool, typer.Option("--require-signature", help="Its requests must be signed (RFC 9421).")
-]
+Customer = Annotated[str, typer.Option(help="Make a service user that acts by itself for this customer (id).")]
+Refreshes = Annotated[bool, typer.Option("--refresh/--no-refresh", help="Whether it gets refresh tokens.")]
+Signs = Annotated[bool, typer.Option("--require-signature", help="Its requests must be signed (RFC 9421).")]
 
 
 @app.command(epilog=example(_CREATE))
@@ -92,24 +79,15 @@ def create(
     client_row, keys = run_with_bank(ground, work)
     print_success(f"{client_row.name} is registered as a {client_row.profile} client.")
     rows = [("client_id", client_row.client_id), ("issuer", ground.settings().auth_origin)]
-    console.print(
-        key_value_table([*rows, *((f"kid ({each.algorithm})", each.key_id) for each in keys)])
-    )
+    console.print(key_value_table([*rows, *((f"kid ({each.algorithm})", each.key_id) for each in keys)]))
 
 
-async def _register(
-    bank: Bank, new: NewClient, client_id: str, texts: list[str]
-) -> tuple[Client, list[ClientKey]]:
+async def _register(bank: Bank, new: NewClient, client_id: str, texts: list[str]) -> tuple[Client, list[ClientKey]]:
     now = wall_now()
     async with bank.pool.acquire() as conn, conn.transaction():
         client_row = await clients.register_client(conn, new, now=now, client_id=client_id or None)
-        keys = [
-            await clients.add_client_key(conn, client_row.client_id, text, now=now)
-            for text in texts
-        ]
-        await record_oauth_client(
-            bank, conn, client_row, "service_user.created", name=client_row.name
-        )
+        keys = [await clients.add_client_key(conn, client_row.client_id, text, now=now) for text in texts]
+        await record_oauth_client(bank, conn, client_row, "service_user.created", name=client_row.name)
     return client_row, keys
 
 
@@ -122,14 +100,20 @@ def list_all(ctx: typer.Context) -> None:
             "",
             ("client_id", "name", "profile", "works for", "grants", "scopes", "since", "in use"),
             [
-                (row.client_id, row.name, row.profile,
-                 str(row.customer_id or row.owner_id or "all"), " ".join(row.grant_types),
-                 " ".join(row.scopes), f"{row.created_at:%Y-%m-%d}",
-                 "yes" if row.revoked_at is None else "no")
+                (
+                    row.client_id,
+                    row.name,
+                    row.profile,
+                    str(row.customer_id or row.owner_id or "all"),
+                    " ".join(row.grant_types),
+                    " ".join(row.scopes),
+                    f"{row.created_at:%Y-%m-%d}",
+                    "yes" if row.revoked_at is None else "no",
+                )
                 for row in rows
             ],
         )
-    )  # fmt: skip
+    )
 
 
 @app.command(epilog=example("billfold client rotate books new.pem"))
@@ -138,9 +122,7 @@ def rotate(ctx: typer.Context, client_id: ClientId, pem: KeyFile) -> None:
 
     async def work(bank: Bank) -> ClientKey:
         async with bank.pool.acquire() as conn, conn.transaction():
-            key = await clients.rotate_client_key(
-                conn, client_id, read_text_file(pem), now=wall_now()
-            )
+            key = await clients.rotate_client_key(conn, client_id, read_text_file(pem), now=wall_now())
             client = await clients.find_client(conn, client_id)
             details = {"key_id": key.key_id}
             await record_oauth_client(bank, conn, client, "service_user.key_rotated", **details)

@@ -41,13 +41,7 @@ def unverified_issuer(assertion: str) -> str:
 
 
 def verify_assertion(
-    assertion: str,
-    client: Client,
-    *,
-    keys: Iterable[ClientKey],
-    issuer: str,
-    token_url: str,
-    now: datetime,
+    assertion: str, client: Client, *, keys: Iterable[ClientKey], issuer: str, token_url: str, now: datetime
 ) -> Assertion:
     """Return what an assertion proves. Raises OAuthError `invalid_client`.
 

@@ -11,13 +11,7 @@ import asyncpg
 import msgspec
 
 from billfold.access.oauth.rules import client_metadata as client_rules
-from billfold.access.oauth.rules.public_keys import (
-    InvalidKey,
-    algorithm_names,
-    from_jwk,
-    from_pem,
-    to_pem,
-)
+from billfold.access.oauth.rules.public_keys import InvalidKey, algorithm_names, from_jwk, from_pem, to_pem
 from billfold.access.oauth.types import Client, ClientKey
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -61,9 +55,7 @@ _RETIRE_ONE = "UPDATE client_key SET expires_at = $3 WHERE client_id = $1 AND ke
 _LOCK = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
 
 
-async def register_client(
-    conn: Connection, new: NewClient, *, now: datetime, client_id: str | None = None
-) -> Client:
+async def register_client(conn: Connection, new: NewClient, *, now: datetime, client_id: str | None = None) -> Client:
     """Register a program; one that acts for a customer is a member of its team at once.
 
     Raises InvalidInput with every mistake, Refused `duplicate-id`.
@@ -72,11 +64,23 @@ async def register_client(
     client = client_rules.build_client(new, client_id or ids.new().hex, now, member_id=member_id)
     try:
         await conn.execute(
-            _NEW, client.client_id, client.name, client.description, client.profile,
-            list(client.redirect_uris), list(client.post_logout_redirect_uris), list(client.scopes),
-            list(client.grant_types), client.customer_id, client.member_id, client.owner_id,
-            client.dpop_bound, client.requires_nonce, client.requires_signature, now,
-        )  # fmt: skip
+            _NEW,
+            client.client_id,
+            client.name,
+            client.description,
+            client.profile,
+            list(client.redirect_uris),
+            list(client.post_logout_redirect_uris),
+            list(client.scopes),
+            list(client.grant_types),
+            client.customer_id,
+            client.member_id,
+            client.owner_id,
+            client.dpop_bound,
+            client.requires_nonce,
+            client.requires_signature,
+            now,
+        )
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"There is a client {client.client_id!r} already.") from None
     except asyncpg.ForeignKeyViolationError:
@@ -112,18 +116,17 @@ async def revoke_client(conn: Connection, client_id: str, *, now: datetime) -> N
     """Take a client out of use with all its tokens and grants. Raises NotFound."""
     async with conn.transaction():
         done = await conn.fetchval(
-            "UPDATE oauth_client SET revoked_at = $2 WHERE client_id = $1 AND revoked_at IS NULL "
-            "RETURNING true",
-            client_id, now,
-        )  # fmt: skip
+            "UPDATE oauth_client SET revoked_at = $2 WHERE client_id = $1 AND revoked_at IS NULL RETURNING true",
+            client_id,
+            now,
+        )
         if done is None:
             raise NotFound("There is no such client in use.")
         await conn.execute("DELETE FROM access_token WHERE client_id = $1", client_id)
         await conn.execute("DELETE FROM refresh_token WHERE client_id = $1", client_id)
         await conn.execute(
-            "UPDATE oauth_grant SET revoked_at = $2 WHERE client_id = $1 AND revoked_at IS NULL",
-            client_id, now,
-        )  # fmt: skip
+            "UPDATE oauth_grant SET revoked_at = $2 WHERE client_id = $1 AND revoked_at IS NULL", client_id, now
+        )
 
 
 async def reactivate_client(conn: Connection, client_id: str) -> None:
@@ -160,13 +163,7 @@ async def add_client_key(
 
 
 async def rotate_client_key(
-    conn: Connection,
-    client_id: str,
-    key: str,
-    *,
-    now: datetime,
-    overlap: timedelta = OVERLAP,
-    by: UUID | None = None,
+    conn: Connection, client_id: str, key: str, *, now: datetime, overlap: timedelta = OVERLAP, by: UUID | None = None
 ) -> ClientKey:
     """Register a key in the place of all others; those are accepted for `overlap` more."""
     async with conn.transaction():
@@ -175,9 +172,7 @@ async def rotate_client_key(
     return added
 
 
-async def revoke_client_key(
-    conn: Connection, client_id: str, key_id: str, *, now: datetime
-) -> None:
+async def revoke_client_key(conn: Connection, client_id: str, key_id: str, *, now: datetime) -> None:
     """Take a key out of use at once, with every token of its client. Raises NotFound.
 
     Nobody can tell which token came of a key that somebody else may have had.
@@ -189,9 +184,7 @@ async def revoke_client_key(
         await conn.execute("DELETE FROM refresh_token WHERE client_id = $1", client_id)
 
 
-async def retire_client_key(
-    conn: Connection, client_id: str, key_id: str, *, now: datetime
-) -> None:
+async def retire_client_key(conn: Connection, client_id: str, key_id: str, *, now: datetime) -> None:
     """Accept a key no longer, from now on. Raises NotFound, and Refused for the only one."""
     async with conn.transaction():
         await conn.execute(_LOCK, client_id)
@@ -203,9 +196,7 @@ async def retire_client_key(
         await conn.execute(_RETIRE_ONE, client_id, key_id, now)
 
 
-async def list_client_keys(
-    conn: Connection | Pool, client_id: str, now: datetime
-) -> list[ClientKey]:
+async def list_client_keys(conn: Connection | Pool, client_id: str, now: datetime) -> list[ClientKey]:
     """Return the keys of a client that are accepted at wall time `now`, the newest first."""
     return [ClientKey(*row) for row in await conn.fetch(_KEYS, client_id, now)]
 
@@ -228,8 +219,7 @@ def candidate_keys(keys: Iterable[ClientKey], key_id: object, algorithm: object)
     return [
         each
         for each in keys
-        if algorithm in algorithm_names(each.algorithm)
-        and (key_id is None or each.key_id == key_id)
+        if algorithm in algorithm_names(each.algorithm) and (key_id is None or each.key_id == key_id)
     ]
 
 

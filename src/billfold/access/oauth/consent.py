@@ -70,32 +70,34 @@ async def approve(
         if max_age is not None and authenticated_at + timedelta(seconds=max_age) < now:
             raise Refused("insufficient-user-authentication", "Sign in again to go on.")
         grant_id = await conn.fetchval(
-            _GRANT,
-            ids.new(),
-            request_row["client_id"],
-            user_id,
-            customer_id,
-            request_row["scopes"],
-            now,
+            _GRANT, ids.new(), request_row["client_id"], user_id, customer_id, request_row["scopes"], now
         )
         code, code_hash = crypto.new_token()
         await conn.execute(
-            _CODE, code_hash, ids.new(), grant_id, request_row["client_id"], user_id, customer_id,
-            request_row["redirect_uri"], list(sort_scopes(request_row["scopes"])), request_row["nonce"],
-            request_row["code_challenge"], request_row["jkt"], authenticated_at, session_id, now,
+            _CODE,
+            code_hash,
+            ids.new(),
+            grant_id,
+            request_row["client_id"],
+            user_id,
+            customer_id,
+            request_row["redirect_uri"],
+            list(sort_scopes(request_row["scopes"])),
+            request_row["nonce"],
+            request_row["code_challenge"],
+            request_row["jkt"],
+            authenticated_at,
+            session_id,
+            now,
             now + CODE_LIFETIME,
-        )  # fmt: skip
+        )
     return _response_uri(request_row, issuer, {"code": code})
 
 
 async def deny(conn: Connection, request_id: UUID, *, issuer: str, now: datetime) -> str:
     """Refuse what was asked for; return where to send the browser. Raises NotFound."""
     request_row = await _claim_request(conn, request_id, now)
-    return _response_uri(
-        request_row,
-        issuer,
-        {"error": "access_denied", "error_description": "The person said no."},
-    )
+    return _response_uri(request_row, issuer, {"error": "access_denied", "error_description": "The person said no."})
 
 
 async def get_form_post_target(conn: Connection, request_id: UUID, now: datetime) -> str:
@@ -103,8 +105,9 @@ async def get_form_post_target(conn: Connection, request_id: UUID, now: datetime
     uri: str | None = await conn.fetchval(
         "SELECT redirect_uri FROM authorization_request WHERE request_id = $1 "
         "AND answered_at > $2 AND response_mode = 'form_post'",
-        request_id, now - CODE_LIFETIME,
-    )  # fmt: skip
+        request_id,
+        now - CODE_LIFETIME,
+    )
     if uri is None:
         raise NotFound("There is no answer to be carried.")
     return uri
@@ -120,9 +123,7 @@ def redirect_with(uri: str, fields: Mapping[str, str | None]) -> str:
 def _response_uri(request_row: Any, issuer: str, fields: Mapping[str, str]) -> str:  # noqa: ANN401 - a record
     response_params = {**fields, "state": request_row["state"], "iss": issuer}
     if request_row["response_mode"] == "form_post":
-        return redirect_with(
-            f"{issuer}{FORM_POST_PATH}{request_row['request_id']}", response_params
-        )
+        return redirect_with(f"{issuer}{FORM_POST_PATH}{request_row['request_id']}", response_params)
     return redirect_with(request_row["redirect_uri"], response_params)
 
 

@@ -15,13 +15,7 @@ from urllib.parse import urlsplit
 
 from billfold.access.oauth.errors import OAuthError, invalid_dpop_proof
 from billfold.access.oauth.rules.jws import parse_jws
-from billfold.access.oauth.rules.public_keys import (
-    ALGORITHMS,
-    InvalidKey,
-    PublicKeyInfo,
-    algorithm_names,
-    from_jwk,
-)
+from billfold.access.oauth.rules.public_keys import ALGORITHMS, InvalidKey, PublicKeyInfo, algorithm_names, from_jwk
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
@@ -100,9 +94,7 @@ def verify_proof(
         raise invalid_dpop_proof("ath is not the hash of the access token.")
     issued_at = _issued_at(claims, now)
     if (requires_nonce or "nonce" in claims) and not nonces.is_valid(claims.get("nonce"), now):
-        raise OAuthError(
-            "use_dpop_nonce", "Send the proof with the nonce of the DPoP-Nonce header."
-        )
+        raise OAuthError("use_dpop_nonce", "Send the proof with the nonce of the DPoP-Nonce header.")
     # A second longer than `_issued_at` accepts it.
     lifetime = timedelta(seconds=LEEWAY_SECONDS + _ROUNDING_SECONDS + 1)
     return Proof(key.thumbprint, jti, issued_at + lifetime)
@@ -124,9 +116,7 @@ def _verify_signature(proof_jwt: str | None) -> tuple[PublicKeyInfo, Mapping[str
     if proof_jwt is None:
         raise invalid_dpop_proof("The request has no DPoP header.")
     if "," in proof_jwt or len(proof_jwt) > _PROOF_CHARS_MAX:
-        raise invalid_dpop_proof(
-            "The request must have exactly one DPoP header of at most 8192 characters."
-        )
+        raise invalid_dpop_proof("The request must have exactly one DPoP header of at most 8192 characters.")
     try:
         found = parse_jws(proof_jwt)
         key = _key_of(found.header)

@@ -98,16 +98,12 @@ async def revoke_user_tokens(conn: Connection, user_id: UUID) -> None:
     What he granted stays on his list; its programs have to ask him anew.
     """
     async with conn.transaction():
-        await conn.execute(
-            "DELETE FROM authorization_code WHERE user_id = $1 AND used_at IS NULL", user_id
-        )
+        await conn.execute("DELETE FROM authorization_code WHERE user_id = $1 AND used_at IS NULL", user_id)
         await conn.execute("DELETE FROM access_token WHERE user_id = $1", user_id)
         await conn.execute("DELETE FROM refresh_token WHERE user_id = $1", user_id)
 
 
-async def revoke_member_grants(
-    conn: Connection, customer_id: UUID, user_id: UUID, *, now: datetime
-) -> None:
+async def revoke_member_grants(conn: Connection, customer_id: UUID, user_id: UUID, *, now: datetime) -> None:
     """End all that a person granted for one customer, with every token; for others it goes on."""
     async with conn.transaction():
         await conn.execute(_REVOKE_MEMBER, customer_id, user_id, now)
@@ -136,26 +132,21 @@ async def revoke_token(conn: Connection, client: Client, token: str) -> None:
     token_hash = crypto.hash_token(token)
     async with conn.transaction():
         await conn.execute(
-            "DELETE FROM access_token WHERE token_hash = $1 AND client_id = $2",
-            token_hash, client.client_id,
-        )  # fmt: skip
+            "DELETE FROM access_token WHERE token_hash = $1 AND client_id = $2", token_hash, client.client_id
+        )
         row = await conn.fetchrow(
-            "SELECT family_id, grant_id FROM refresh_token "
-            "WHERE token_hash = $1 AND client_id = $2",
-            token_hash, client.client_id,
-        )  # fmt: skip
+            "SELECT family_id, grant_id FROM refresh_token WHERE token_hash = $1 AND client_id = $2",
+            token_hash,
+            client.client_id,
+        )
         if row is not None:
-            await conn.execute(
-                "SELECT 1 FROM oauth_grant WHERE grant_id = $1 FOR NO KEY UPDATE", row["grant_id"]
-            )
+            await conn.execute("SELECT 1 FROM oauth_grant WHERE grant_id = $1 FOR NO KEY UPDATE", row["grant_id"])
             family = row["family_id"]
             await conn.execute("DELETE FROM access_token WHERE family_id = $1", family)
             await conn.execute("DELETE FROM refresh_token WHERE family_id = $1", family)
 
 
-async def introspect(
-    conn: Connection | Pool, client: Client, token: str, now: datetime
-) -> TokenIntrospection | None:
+async def introspect(conn: Connection | Pool, client: Client, token: str, now: datetime) -> TokenIntrospection | None:
     """Return what a token of this client stands for, or None: nobody's, another's, not in force."""
     row = await conn.fetchrow(_INTROSPECT, crypto.hash_token(token), client.client_id, now)
     if row is None:

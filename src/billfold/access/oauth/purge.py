@@ -26,8 +26,7 @@ async def purge_oauth(conn: Connection | Pool, now: datetime) -> None:
     for table, key in _KEYS.items():
         cutoff = now - (USED_CODE_RETENTION if table.startswith("authorization") else timedelta(0))
         await conn.execute(
-            f"DELETE FROM {table} WHERE ({key}) IN "
-            f"(SELECT {key} FROM {table} WHERE expires_at < $1 LIMIT $2)",
+            f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE expires_at < $1 LIMIT $2)",
             cutoff,
             BATCH_SIZE,
         )

@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 import jwt
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_der_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_der_private_key
 
 from billfold.access.oauth.rules.public_keys import from_jwk, to_jwk
 from billfold.platform.crypto import associated_data
@@ -56,9 +51,7 @@ class SigningKey:
     retires_at: datetime | None
 
 
-async def list_published_keys(
-    conn: Connection | Pool, vault: Vault, now: datetime
-) -> list[SigningKey]:
+async def list_published_keys(conn: Connection | Pool, vault: Vault, now: datetime) -> list[SigningKey]:
     """Return the keys in force and those still believed, the newest first."""
     return [_unseal(row, vault) for row in await conn.fetch(_PUBLISHED, now)]
 
@@ -83,23 +76,14 @@ async def rotate_signing_keys(
     async with conn.transaction():
         await conn.execute("LOCK TABLE signing_key IN SHARE ROW EXCLUSIVE MODE")
         await conn.execute(
-            "UPDATE signing_key SET retires_at = $1 WHERE retires_at IS NULL",
-            now + lead + RETIRED_KEY_PUBLICATION,
+            "UPDATE signing_key SET retires_at = $1 WHERE retires_at IS NULL", now + lead + RETIRED_KEY_PUBLICATION
         )
-        return [
-            await _create_key(conn, vault, algorithm, now, active_at=now + lead)
-            for algorithm in ALGORITHMS
-        ]
+        return [await _create_key(conn, vault, algorithm, now, active_at=now + lead) for algorithm in ALGORITHMS]
 
 
 def jwks_document(keys: Sequence[SigningKey]) -> dict[str, list[dict[str, str]]]:
     """Return the JWKS document."""
-    return {
-        "keys": [
-            {**key.public_jwk, "kid": key.key_id, "alg": key.algorithm, "use": "sig"}
-            for key in keys
-        ]
-    }
+    return {"keys": [{**key.public_jwk, "kid": key.key_id, "alg": key.algorithm, "use": "sig"} for key in keys]}
 
 
 def sign(keys: Sequence[SigningKey], algorithm: str, claims: dict[str, Any], now: datetime) -> str:
@@ -110,33 +94,30 @@ def sign(keys: Sequence[SigningKey], algorithm: str, claims: dict[str, Any], now
     raise InvariantError("There is no key to sign ID tokens with.", algorithm=algorithm)
 
 
-def verify_id_token(
-    keys: Sequence[SigningKey], token: str, *, issuer: str
-) -> dict[str, Any] | None:
+def verify_id_token(keys: Sequence[SigningKey], token: str, *, issuer: str) -> dict[str, Any] | None:
     """Return the claims of an ID token of ours, expired or not; None for any other text."""
     try:
         key_id = jwt.get_unverified_header(token).get("kid")
         key = next(each for each in keys if each.key_id == key_id)
         claims: dict[str, Any] = jwt.decode(
-            token, key.private.public_key(), [key.algorithm], issuer=issuer,
+            token,
+            key.private.public_key(),
+            [key.algorithm],
+            issuer=issuer,
             options={"verify_exp": False, "verify_aud": False},
-        )  # fmt: skip
+        )
     except (jwt.PyJWTError, StopIteration, ValueError, RecursionError):
         return None
     return claims
 
 
-async def _create_key(
-    conn: Connection, vault: Vault, algorithm: str, now: datetime, *, active_at: datetime
-) -> str:
+async def _create_key(conn: Connection, vault: Vault, algorithm: str, now: datetime, *, active_at: datetime) -> str:
     private = rsa.generate_private_key(_EXPONENT, _RSA_BITS)
     jwk = to_jwk(private.public_key())
     key_id = from_jwk(jwk).thumbprint
     der = private.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
     sealed = vault.seal(der, _place(key_id))
-    await conn.execute(
-        _NEW, key_id, algorithm, msgspec.json.encode(jwk).decode(), sealed, now, active_at
-    )
+    await conn.execute(_NEW, key_id, algorithm, msgspec.json.encode(jwk).decode(), sealed, now, active_at)
     return key_id
 
 
@@ -148,9 +129,7 @@ def _unseal(row: Any, vault: Vault) -> SigningKey:  # noqa: ANN401 - a record of
     if not isinstance(private, rsa.RSAPrivateKey):
         raise InvariantError("A signing key is of another kind than it was made.")
     public: dict[str, str] = msgspec.json.decode(row["public_jwk"])
-    return SigningKey(
-        row["key_id"], row["algorithm"], public, private, row["active_at"], row["retires_at"]
-    )
+    return SigningKey(row["key_id"], row["algorithm"], public, private, row["active_at"], row["retires_at"])
 
 
 def _place(key_id: str) -> bytes:

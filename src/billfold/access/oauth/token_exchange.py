@@ -82,13 +82,7 @@ async def redeem_code(
 
 
 async def refresh(
-    conn: Connection,
-    client: Client,
-    token: str,
-    *,
-    scope: str | None,
-    jkt: str | None,
-    now: datetime,
+    conn: Connection, client: Client, token: str, *, scope: str | None, jkt: str | None, now: datetime
 ) -> IssuedTokens:
     """Exchange a refresh token. Raises OAuthError `invalid_grant`, `invalid_scope`.
 
@@ -105,16 +99,10 @@ async def refresh(
         scopes = parse_scopes(scope, set(row["scopes"]) & set(client.scopes))
         holder = replace(_subject(row, jkt), scopes=scopes)
         if row["jkt"] is not None:
-            is_valid = await conn.fetchval(
-                "SELECT true FROM refresh_token WHERE token_hash = $1", row["token_hash"]
-            )
+            is_valid = await conn.fetchval("SELECT true FROM refresh_token WHERE token_hash = $1", row["token_hash"])
             if not is_valid:
                 raise invalid_grant("The refresh token was revoked.")
-            return IssuedTokens(
-                holder=holder,
-                access=await issue_access_token(conn, holder, now),
-                refresh_token=token,
-            )
+            return IssuedTokens(holder=holder, access=await issue_access_token(conn, holder, now), refresh_token=token)
         if await conn.fetchval(_USE_REFRESH, row["token_hash"], now):
             refresh_token_value = await _issue_refresh_token(conn, row, jkt, now, row["expires_at"])
             access = await issue_access_token(conn, holder, now)
@@ -159,13 +147,9 @@ async def _issue_first_tokens(
     holder = _subject(row, jkt)
     refresh_token_value = None
     if REFRESH_TOKEN in client.grant_types:
-        refresh_token_value = await _issue_refresh_token(
-            conn, row, jkt, now, now + REFRESH_TOKEN_LIFETIME
-        )
+        refresh_token_value = await _issue_refresh_token(conn, row, jkt, now, now + REFRESH_TOKEN_LIFETIME)
     access = await issue_access_token(conn, holder, now)
-    return IssuedTokens(
-        holder=holder, access=access, refresh_token=refresh_token_value, nonce=row["nonce"]
-    )
+    return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value, nonce=row["nonce"])
 
 
 async def _lock_grant(conn: Connection, row: Any) -> None:  # noqa: ANN401 - as above
@@ -185,10 +169,20 @@ async def _issue_refresh_token(
 ) -> str:
     token, token_hash = crypto.new_token()
     await conn.execute(
-        _NEW_REFRESH, token_hash, row["client_id"], row["user_id"], row["customer_id"],
-        row["grant_id"], row["family_id"], row["scopes"], jkt, row["auth_time"], row["session_id"],
-        now, expires_at,
-    )  # fmt: skip
+        _NEW_REFRESH,
+        token_hash,
+        row["client_id"],
+        row["user_id"],
+        row["customer_id"],
+        row["grant_id"],
+        row["family_id"],
+        row["scopes"],
+        jkt,
+        row["auth_time"],
+        row["session_id"],
+        now,
+        expires_at,
+    )
     return token
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from billfold.access.users.types import Role
 
 AUTHORIZATION_CODE = "authorization_code"
-REFRESH_TOKEN = "refresh_token"
+REFRESH_TOKEN = "refresh_token"  # noqa: S105 - a name, not a secret
 CLIENT_CREDENTIALS = "client_credentials"
 SERVICE_ROLE: Role = "SERVICE"
 """The role of a client that acts by itself: a service user."""

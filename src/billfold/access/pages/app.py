@@ -16,12 +16,7 @@ from litestar.exceptions import HTTPException, LitestarDeprecationWarning
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 
-from billfold.access.pages.page_context import (
-    PageMiddleware,
-    PageServer,
-    find_page_context,
-    get_page_context,
-)
+from billfold.access.pages.page_context import PageMiddleware, PageServer, find_page_context, get_page_context
 from billfold.access.pages.session import PageContext
 from billfold.http.edge.clock_headers import create_clock_headers
 from billfold.http.edge.middleware import EdgeMiddleware
@@ -35,19 +30,20 @@ from billfold.platform.problems import PROBLEMS
 if TYPE_CHECKING:
     from litestar.types import Receive, Send
 
-_HEADINGS = {400: "This cannot be read", 403: "This is not allowed", 404: "There is nothing here",
-             429: "Too many tries", 503: "Not now"}  # fmt: skip
+_HEADINGS = {
+    400: "This cannot be read",
+    403: "This is not allowed",
+    404: "There is nothing here",
+    429: "Too many tries",
+    503: "Not now",
+}
 
 
 def page_routes() -> list[HTTPRouteHandler]:
     """Return the PAGE_ROUTES of every module here, at any depth."""
     here = importlib.import_module(str(__package__))
     names = [each.name for each in pkgutil.walk_packages(here.__path__, f"{__package__}.")]
-    return [
-        route
-        for name in names
-        for route in getattr(importlib.import_module(name), "PAGE_ROUTES", ())
-    ]
+    return [route for name in names for route in getattr(importlib.import_module(name), "PAGE_ROUTES", ())]
 
 
 class PagesApp:
@@ -100,6 +96,7 @@ def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) ->
 
 
 def the_context(request: Request[Any, Any, Any]) -> PageContext:
+    """Return the page context of a request."""
     return get_page_context(request.scope)
 
 
@@ -109,9 +106,7 @@ def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any
     answer = response_to(error, arrival)
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
     server: PageServer = request.app.state.desk
-    context = find_page_context(request.scope) or PageContext(
-        arrival, server.csrf_key, server.clock()
-    )
+    context = find_page_context(request.scope) or PageContext(arrival, server.csrf_key, server.clock())
     return server.theme.page(
         context,
         "error",

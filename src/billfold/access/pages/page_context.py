@@ -66,9 +66,7 @@ class PageMiddleware:
         arrival.body = await read_body(arrival, receive, BODY_BYTES_MAX)
         context = PageContext(arrival, server.csrf_key, server.clock())
         scope["state"][_CONTEXT] = context
-        context.session = await user_store.find_session(
-            server.bank.pool, context.cookie_hash, context.now
-        )
+        context.session = await user_store.find_session(server.bank.pool, context.cookie_hash, context.now)
         if arrival.method == "POST":
             await count_address(server.bank.pool, arrival.client, context.now)
             self._check_form(context)

@@ -73,11 +73,7 @@ class PageContext:
     def is_fresh(self) -> bool:
         """Tell whether he proved who he is within the last minutes."""
         session = self.session
-        return (
-            session is not None
-            and session.complete
-            and self.now - session.proved_at <= RECENT_AUTHENTICATION_WINDOW
-        )
+        return session is not None and session.complete and self.now - session.proved_at <= RECENT_AUTHENTICATION_WINDOW
 
     @property
     def client_info(self) -> ClientInfo:
@@ -99,9 +95,7 @@ class PageContext:
     def check_csrf(self, token: str | None) -> None:
         """Refuse a form that was not made for this browser. Raises `forbidden`."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self.csrf.encode()):
-            raise BillfoldError(
-                "forbidden", "This form has expired. Go back, load the page anew, and try again."
-            )
+            raise BillfoldError("forbidden", "This form has expired. Go back, load the page anew, and try again.")
 
     def local_path(self, value: str | None) -> str:
         """Return where to go next: a path of these pages. Raises `bad-request` for any other."""
@@ -122,10 +116,7 @@ def parse_form(arrival: RawRequest) -> dict[str, str]:
     """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
     try:
         pairs = parse_qsl(
-            arrival.body.decode("ascii"),
-            keep_blank_values=True,
-            max_num_fields=_FIELDS_MAX,
-            errors="strict",
+            arrival.body.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS_MAX, errors="strict"
         )
     except ValueError:
         raise BillfoldError("bad-request", "The form cannot be read.") from None

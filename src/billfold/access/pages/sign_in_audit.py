@@ -24,31 +24,19 @@ from billfold.events.notifications import notify as notification_notify
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-LOGIN, FACTOR_CHANGED, PASSWORD_CHANGED = (
-    "user.login",
-    "user.factor_changed",
-    "user.password_changed",
-)
+LOGIN, FACTOR_CHANGED, PASSWORD_CHANGED = ("user.login", "user.factor_changed", "user.password_changed")
 
 
-async def complete_login(
-    server: PageServer, context: PageContext, *, auth_methods: AuthMethod
-) -> str | None:
+async def complete_login(server: PageServer, context: PageContext, *, auth_methods: AuthMethod) -> str | None:
     """Make the session whole after its second factor; return its cookie, None when it ended."""
     async with server.bank.pool.acquire() as conn, conn.transaction():
-        cookie = await sessions.complete_session(
-            conn, context.cookie_hash, auth_methods=auth_methods, now=context.now
-        )
+        cookie = await sessions.complete_session(conn, context.cookie_hash, auth_methods=auth_methods, now=context.now)
         if cookie is not None:
-            await record_for_teams(
-                conn, server, context, context.person, LOGIN, {"proved": ["pwd", auth_methods]}
-            )
+            await record_for_teams(conn, server, context, context.person, LOGIN, {"proved": ["pwd", auth_methods]})
     return cookie
 
 
-async def start_login(
-    server: PageServer, context: PageContext, user: User, *, auth_methods: AuthMethod
-) -> str:
+async def start_login(server: PageServer, context: PageContext, user: User, *, auth_methods: AuthMethod) -> str:
     """Sign a person in who has proved enough at once; return the cookie."""
     async with server.bank.pool.acquire() as conn, conn.transaction():
         cookie = await sessions.open_session(
@@ -97,17 +85,20 @@ async def record_lockout(server: PageServer, context: PageContext, user: User) -
         await record_for_teams(conn, server, context, user, "user.locked", {}, failed=True)
 
 
-async def alert_teams(
-    conn: Connection, server: PageServer, context: PageContext, user: User, sentence: str
-) -> None:
+async def alert_teams(conn: Connection, server: PageServer, context: PageContext, user: User, sentence: str) -> None:
     """Send a security alert to everybody of the person's teams who gets them."""
     for team in await _teams_of(conn, user.user_id):
         await notification_notify.notify(
-            conn, server.bank.vault, team.customer_id, "SECURITY_ALERT",
-            title=f"Security of {user.name}'s account", description=sentence,
-            metadata={"member_id": team.member_id, "user_id": user.user_id}, now=context.now,
+            conn,
+            server.bank.vault,
+            team.customer_id,
+            "SECURITY_ALERT",
+            title=f"Security of {user.name}'s account",
+            description=sentence,
+            metadata={"member_id": team.member_id, "user_id": user.user_id},
+            now=context.now,
             except_user_id=user.user_id,
-        )  # fmt: skip
+        )
 
 
 async def record_for_teams(
@@ -149,9 +140,7 @@ def origin_of(context: PageContext, user: User, member_id: UUID) -> Origin:
     )
 
 
-async def _record_failure(
-    server: PageServer, context: PageContext, user: User, factor: str
-) -> None:
+async def _record_failure(server: PageServer, context: PageContext, user: User, factor: str) -> None:
     async with server.bank.pool.acquire() as conn, conn.transaction():
         await record_for_teams(conn, server, context, user, LOGIN, {"wrong": factor}, failed=True)
 

@@ -27,8 +27,7 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=()",
 }
-MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
-         "svg": "image/svg+xml"}  # fmt: skip
+MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
 
 class Theme:
@@ -44,9 +43,7 @@ class Theme:
         )
         self._templates.filters["moment"] = local_time
         self._templates.filters["capitalize_first"] = _capitalize_first
-        self.files = {
-            file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()
-        }
+        self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
 
     def page(
         self,
@@ -84,9 +81,7 @@ def page_headers(form_target_uri: str | None = None) -> dict[str, str]:
 
 def redirect(to: str, *cookies: Cookie) -> Response[bytes]:
     """Return the way to another page: 303, so that nothing is sent a second time."""
-    return Response(
-        b"", status_code=303, headers={"location": to, **page_headers()}, cookies=list(cookies)
-    )
+    return Response(b"", status_code=303, headers={"location": to, **page_headers()}, cookies=list(cookies))
 
 
 def new_browser_cookies(context: PageContext) -> list[Cookie]:
@@ -102,9 +97,8 @@ def session_cookie(value: str) -> Cookie:
 def device_cookie(value: str) -> Cookie:
     """Return the cookie by which a browser is known again for half a year."""
     return Cookie(
-        key=DEVICE_COOKIE, value=value, path="/", secure=True, httponly=True, samesite="lax",
-        max_age=_DEVICE_SECONDS,
-    )  # fmt: skip
+        key=DEVICE_COOKIE, value=value, path="/", secure=True, httponly=True, samesite="lax", max_age=_DEVICE_SECONDS
+    )
 
 
 def _capitalize_first(sentence: str) -> str:

@@ -72,12 +72,11 @@ def list_all(ctx: typer.Context) -> None:
             "",
             ("slug", "name", "features", "requests a minute>", "of which money>"),
             [
-                (row.slug, row.name, " ".join(sorted(row.features)) or "-", row.rate_per_minute,
-                 row.money_per_minute)
+                (row.slug, row.name, " ".join(sorted(row.features)) or "-", row.rate_per_minute, row.money_per_minute)
                 for row in rows
             ],
         )
-    )  # fmt: skip
+    )
 
 
 @app.command("add-user", epilog=example("billfold partner add-user acme anna"))
@@ -124,9 +123,7 @@ def rotate_secret(ctx: typer.Context, slug: Slug) -> None:
     async def work(bank: Bank) -> str:
         async with bank.pool.acquire() as conn:
             partner = await _partner(conn, slug)
-            return await credentials.rotate_secret(
-                conn, bank.vault, partner.partner_id, now=wall_now()
-            )
+            return await credentials.rotate_secret(conn, bank.vault, partner.partner_id, now=wall_now())
 
     secret = run_with_bank(cli_context(ctx), work)
     print_success(f"The new signing secret of {slug} is {secret}")
@@ -146,9 +143,7 @@ def disable(ctx: typer.Context, slug: Slug, feature: Feature) -> None:
 
 
 @app.command(epilog=example("billfold partner limit acme --requests 1200 --of-which-money 300"))
-def limit(
-    ctx: typer.Context, slug: Slug, *, requests: Limit = None, of_which_money: Limit = None
-) -> None:
+def limit(ctx: typer.Context, slug: Slug, *, requests: Limit = None, of_which_money: Limit = None) -> None:
     """Say how many requests a minute each token of a partner may send."""
     if requests is None and of_which_money is None:
         raise CliError("There is no limit to set.", "Give --requests or --of-which-money.")
@@ -156,15 +151,11 @@ def limit(
     async def work(conn: Connection) -> tuple[int, int]:
         partner = await _partner(conn, slug)
         limits = (requests or partner.rate_per_minute, of_which_money or partner.money_per_minute)
-        await credentials.set_limits(
-            conn, partner.partner_id, rate_per_minute=limits[0], money_per_minute=limits[1]
-        )
+        await credentials.set_limits(conn, partner.partner_id, rate_per_minute=limits[0], money_per_minute=limits[1])
         return limits
 
     per_minute, money_per_minute_limit = run_with_connection(cli_context(ctx), work)
-    print_success(
-        f"{slug} may send {per_minute} requests a minute, of which {money_per_minute_limit} may move money."
-    )
+    print_success(f"{slug} may send {per_minute} requests a minute, of which {money_per_minute_limit} may move money.")
 
 
 class NewCredentials(NamedTuple):
@@ -176,9 +167,7 @@ class NewCredentials(NamedTuple):
     places: PartnerIds
 
 
-async def make_partner(
-    bank: Bank, slug: str, name: str, username: str, features: Iterable[str] = ()
-) -> NewCredentials:
+async def make_partner(bank: Bank, slug: str, name: str, username: str, features: Iterable[str] = ()) -> NewCredentials:
     """Make a partner with one user. Raises InvalidInput, Refused `duplicate-id`."""
     partner_rules.check_slug(slug)
     places = partner_ids(bank.seed, slug)
@@ -201,12 +190,7 @@ async def make_partner(
                 features=features,
             )
             await credentials.create_partner_user(
-                conn,
-                created.partner_id,
-                username=username,
-                password=password,
-                now=wall_now(),
-                user_id=places.user_id,
+                conn, created.partner_id, username=username, password=password, now=wall_now(), user_id=places.user_id
             )
     return NewCredentials(username, password, created.shared_secret, places)
 
@@ -219,10 +203,7 @@ def new_password() -> str:
 def _set_feature(ground: CliContext, slug: str, feature: str, *, on: bool) -> None:
     feature = feature.replace("-", "_")
     if feature not in FEATURES:
-        raise CliError(
-            f"There is no feature {feature!r}.",
-            f"Say one of {', '.join(sorted(FEATURES))}.",
-        )
+        raise CliError(f"There is no feature {feature!r}.", f"Say one of {', '.join(sorted(FEATURES))}.")
     change = credentials.enable_feature if on else credentials.disable_feature
 
     async def work(conn: Connection) -> None:

@@ -10,11 +10,7 @@ from uuid import UUID
 
 import asyncpg
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_public_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
 from billfold.access.partners import rules
 from billfold.access.partners.store import secret_context
@@ -35,7 +31,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 """
 _INSERT_SECRET = """
 INSERT INTO partner_secret (partner_id, secret_no, sealed, created_at) VALUES ($1, $2, $3, $4)
-"""
+"""  # noqa: S105 - a name, not a secret
 # Of the secrets in force the newest gets the overlap; one that was already leaving leaves now.
 _RETIRE = """
 UPDATE partner_secret
@@ -53,9 +49,7 @@ _COUNT_UNKNOWN_USER = """
 INSERT INTO rate_window AS w (caller, kind, starts_at, used) VALUES ($1, 'stranger', $2, 1)
 ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1
 """
-_UNKNOWN_USER_FAILURES = (
-    "SELECT used FROM rate_window WHERE caller = $1 AND kind = 'stranger' AND starts_at = $2"
-)
+_UNKNOWN_USER_FAILURES = "SELECT used FROM rate_window WHERE caller = $1 AND kind = 'stranger' AND starts_at = $2"
 
 
 async def create_partner(
@@ -77,10 +71,7 @@ async def create_partner(
     """
     rules.check_slug(slug)
     partner_id = partner_id or ids.new()
-    row = (
-        partner_id, slug, name, own_customer_id, sorted(set(features)), rate_per_minute,
-        money_per_minute, now,
-    )  # fmt: skip
+    row = (partner_id, slug, name, own_customer_id, sorted(set(features)), rate_per_minute, money_per_minute, now)
     async with conn.transaction():
         try:
             await conn.execute(_NEW_PARTNER, *row)
@@ -91,18 +82,11 @@ async def create_partner(
 
 
 async def rotate_secret(
-    conn: Connection,
-    vault: Vault,
-    partner_id: UUID,
-    *,
-    now: datetime,
-    overlap: timedelta = rules.OVERLAP,
+    conn: Connection, vault: Vault, partner_id: UUID, *, now: datetime, overlap: timedelta = rules.OVERLAP
 ) -> str:
     """Return a new signing secret, shown once. The former stays in force for `overlap`."""
     async with conn.transaction():
-        found = await conn.fetchval(
-            "SELECT 1 FROM partner WHERE partner_id = $1 FOR UPDATE", partner_id
-        )
+        found = await conn.fetchval("SELECT 1 FROM partner WHERE partner_id = $1 FOR UPDATE", partner_id)
         if found is None:
             raise NotFound("There is no such partner.")
         await conn.execute(_RETIRE, partner_id, now, now + overlap)
@@ -129,8 +113,12 @@ async def create_partner_user(
         await conn.execute(
             "INSERT INTO partner_user (user_id, partner_id, username, password_hash, created_at) "
             "VALUES ($1, $2, $3, $4, $5)",
-            user_id, partner_id, username, crypto.hash_password(password), now,
-        )  # fmt: skip
+            user_id,
+            partner_id,
+            username,
+            crypto.hash_password(password),
+            now,
+        )
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"There is a user {username!r} already.") from None
     return user_id
@@ -142,8 +130,9 @@ async def set_partner_password(conn: Connection | Pool, user_id: UUID, password:
     await conn.execute(
         "WITH ended AS (DELETE FROM partner_token WHERE user_id = $1) UPDATE partner_user "
         "SET password_hash = $2, failures = 0, locked_until = NULL WHERE user_id = $1",
-        user_id, crypto.hash_password(password),
-    )  # fmt: skip
+        user_id,
+        crypto.hash_password(password),
+    )
 
 
 async def register_partner_key(
@@ -158,10 +147,13 @@ async def register_partner_key(
     key_id = fingerprint[:32]
     try:
         await conn.execute(
-            "INSERT INTO partner_key (key_id, user_id, algorithm, public_pem, created_at) "
-            "VALUES ($1, $2, $3, $4, $5)",
-            key_id, user_id, algorithm, pem, now,
-        )  # fmt: skip
+            "INSERT INTO partner_key (key_id, user_id, algorithm, public_pem, created_at) VALUES ($1, $2, $3, $4, $5)",
+            key_id,
+            user_id,
+            algorithm,
+            pem,
+            now,
+        )
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"The key {key_id} is registered already.") from None
     return key_id
@@ -170,19 +162,15 @@ async def register_partner_key(
 async def revoke_partner_key(conn: Connection | Pool, key_id: str, *, now: datetime) -> None:
     """Take a key out of use. Raises NotFound when there is none in force under that id."""
     updated = await conn.fetchval(
-        "UPDATE partner_key SET revoked_at = $2 WHERE key_id = $1 AND revoked_at IS NULL "
-        "RETURNING key_id",
-        key_id, now,
-    )  # fmt: skip
+        "UPDATE partner_key SET revoked_at = $2 WHERE key_id = $1 AND revoked_at IS NULL RETURNING key_id", key_id, now
+    )
     if updated is None:
         raise NotFound("There is no such key.")
 
 
 async def enable_feature(conn: Connection | Pool, partner_id: UUID, feature: str) -> None:
     """Switch a feature on for a partner."""
-    await _set_features(
-        conn, partner_id, "array(SELECT DISTINCT f FROM unnest(features || $2::text) f)", feature
-    )
+    await _set_features(conn, partner_id, "array(SELECT DISTINCT f FROM unnest(features || $2::text) f)", feature)
 
 
 async def disable_feature(conn: Connection | Pool, partner_id: UUID, feature: str) -> None:
@@ -190,15 +178,14 @@ async def disable_feature(conn: Connection | Pool, partner_id: UUID, feature: st
     await _set_features(conn, partner_id, "array_remove(features, $2::text)", feature)
 
 
-async def set_limits(
-    conn: Connection | Pool, partner_id: UUID, *, rate_per_minute: int, money_per_minute: int
-) -> None:
+async def set_limits(conn: Connection | Pool, partner_id: UUID, *, rate_per_minute: int, money_per_minute: int) -> None:
     """Say how many requests a minute, and of which that move money, each token may send."""
     await conn.execute(
-        "UPDATE partner SET rate_per_minute = $2, money_per_minute = $3, version = version + 1 "
-        "WHERE partner_id = $1",
-        partner_id, rate_per_minute, money_per_minute,
-    )  # fmt: skip
+        "UPDATE partner SET rate_per_minute = $2, money_per_minute = $3, version = version + 1 WHERE partner_id = $1",
+        partner_id,
+        rate_per_minute,
+        money_per_minute,
+    )
 
 
 async def issue_token(
@@ -210,8 +197,12 @@ async def issue_token(
     await conn.execute(
         "INSERT INTO partner_token (token_hash, partner_id, user_id, issued_at, expires_at) "
         "VALUES ($1, $2, $3, $4, $5)",
-        token_hash, partner_id, user_id, now, expires_at,
-    )  # fmt: skip
+        token_hash,
+        partner_id,
+        user_id,
+        now,
+        expires_at,
+    )
     return secret, expires_at
 
 
@@ -225,42 +216,32 @@ async def record_login_failure(conn: Connection | Pool, user_id: UUID, now: date
 
 async def reset_login_failures(conn: Connection | Pool, user_id: UUID) -> None:
     """Start counting anew after a login that worked."""
-    await conn.execute(
-        "UPDATE partner_user SET failures = 0, locked_until = NULL WHERE user_id = $1", user_id
-    )
+    await conn.execute("UPDATE partner_user SET failures = 0, locked_until = NULL WHERE user_id = $1", user_id)
 
 
-async def record_unknown_user_failure(
-    conn: Connection | Pool, username: str, now: datetime
-) -> None:
+async def record_unknown_user_failure(conn: Connection | Pool, username: str, now: datetime) -> None:
     """Count a failed login under a name that nobody has, so that it locks like any other."""
-    await conn.execute(
-        _COUNT_UNKNOWN_USER, rules.unknown_user_id(username), rules.lockout_window(now)
-    )
+    await conn.execute(_COUNT_UNKNOWN_USER, rules.unknown_user_id(username), rules.lockout_window(now))
 
 
-async def unknown_user_lockout_seconds(
-    conn: Connection | Pool, username: str, now: datetime
-) -> int:
+async def unknown_user_lockout_seconds(conn: Connection | Pool, username: str, now: datetime) -> int:
     """Return for how many seconds a name that nobody has is locked, or 0."""
     window = rules.lockout_window(now)
-    used: int | None = await conn.fetchval(
-        _UNKNOWN_USER_FAILURES, rules.unknown_user_id(username), window
-    )
+    used: int | None = await conn.fetchval(_UNKNOWN_USER_FAILURES, rules.unknown_user_id(username), window)
     if used is None or used < rules.LOGIN_FAILURES_MAX:
         return 0
     return rules.lockout_seconds(window + rules.LOCKOUT_DURATION, now)
 
 
-async def consume_assertion(
-    conn: Connection | Pool, *, issuer: str, jti: str, expires_at: datetime
-) -> bool:
+async def consume_assertion(conn: Connection | Pool, *, issuer: str, jti: str, expires_at: datetime) -> bool:
     """Tell whether an assertion is used for the first time; from now on it is not."""
     updated = await conn.fetchval(
         "INSERT INTO used_assertion (issuer, jti_hash, expires_at) VALUES ($1, $2, $3) "
         "ON CONFLICT DO NOTHING RETURNING true",
-        issuer, hashlib.sha256(jti.encode()).digest(), expires_at,
-    )  # fmt: skip
+        issuer,
+        hashlib.sha256(jti.encode()).digest(),
+        expires_at,
+    )
     return updated is True
 
 
@@ -274,8 +255,7 @@ async def purge_partner_credentials(conn: Connection | Pool, now: datetime) -> N
 
 async def _add_secret(conn: Connection, vault: Vault, partner_id: UUID, now: datetime) -> str:
     number: int = await conn.fetchval(
-        "SELECT coalesce(max(secret_no), 0) + 1 FROM partner_secret WHERE partner_id = $1",
-        partner_id,
+        "SELECT coalesce(max(secret_no), 0) + 1 FROM partner_secret WHERE partner_id = $1", partner_id
     )
     secret, _ = crypto.new_token()
     sealed = vault.seal(secret.encode(), secret_context(partner_id, number))
@@ -283,14 +263,12 @@ async def _add_secret(conn: Connection, vault: Vault, partner_id: UUID, now: dat
     return secret
 
 
-async def _set_features(
-    conn: Connection | Pool, partner_id: UUID, expression: str, feature: str
-) -> None:
+async def _set_features(conn: Connection | Pool, partner_id: UUID, expression: str, feature: str) -> None:
     updated = await conn.fetchval(
-        f"UPDATE partner SET features = {expression}, version = version + 1 "
-        "WHERE partner_id = $1 RETURNING partner_id",
-        partner_id, feature,
-    )  # fmt: skip
+        f"UPDATE partner SET features = {expression}, version = version + 1 WHERE partner_id = $1 RETURNING partner_id",
+        partner_id,
+        feature,
+    )
     if updated is None:
         raise NotFound("There is no such partner.")
 

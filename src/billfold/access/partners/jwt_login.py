@@ -60,10 +60,7 @@ _ERROR = {
             "schema": {
                 "type": "object",
                 "required": ["error"],
-                "properties": {
-                    "error": {"type": "string"},
-                    "error_description": {"type": "string"},
-                },
+                "properties": {"error": {"type": "string"}, "error_description": {"type": "string"}},
             }
         }
     }
@@ -90,10 +87,7 @@ _OPENAPI: dict[str, Any] = {
         },
     },
     "responses": {
-        "400": {
-            "description": "invalid_grant, invalid_request, unsupported_grant_type (RFC 6749)",
-            **_ERROR,
-        },
+        "400": {"description": "invalid_grant, invalid_request, unsupported_grant_type (RFC 6749)", **_ERROR},
         "401": {"description": "invalid_client (RFC 6749)", **_ERROR},
     },
 }
@@ -110,9 +104,7 @@ async def exchange_assertion(request: RawRequest, bank: Bank) -> HttpResponse:
         await _consume_jti(bank, key, claims)
     except _TokenError as wrong:
         return _error_response(wrong)
-    token, expires = await credentials.issue_token(
-        bank.pool, partner_id=key.partner_id, user_id=key.user_id, now=now
-    )
+    token, expires = await credentials.issue_token(bank.pool, partner_id=key.partner_id, user_id=key.user_id, now=now)
     seconds = int((expires - now).total_seconds())
     return json_response(TokenAnswer(token, "Bearer", seconds), 200, _NOT_CACHED)
 
@@ -132,9 +124,12 @@ def _form(arrival: RawRequest) -> Mapping[str, str]:
         raise _TokenError("invalid_request", f"Send the fields as {_FORM}.")
     try:
         pairs = parse_qsl(
-            arrival.body.decode("ascii"), keep_blank_values=True, strict_parsing=True,
-            max_num_fields=_FIELDS_MAX, errors="strict",
-        )  # fmt: skip
+            arrival.body.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=True,
+            max_num_fields=_FIELDS_MAX,
+            errors="strict",
+        )
     except (ValueError, UnicodeError):
         raise _TokenError("invalid_request", "The form cannot be read.") from None
     form = dict(pairs)
@@ -166,12 +161,7 @@ async def _verify_assertion(
             audience=_audiences(arrival.host),
             issuer=key.username,
             # Times are checked below, against our clock.
-            options={
-                "require": list(_CLAIMS),
-                "verify_exp": False,
-                "verify_iat": False,
-                "verify_nbf": False,
-            },
+            options={"require": list(_CLAIMS), "verify_exp": False, "verify_iat": False, "verify_nbf": False},
         )
     except jwt.PyJWTError as error:
         raise _TokenError("invalid_grant", f"The assertion does not hold: {error}.") from None
@@ -191,9 +181,7 @@ async def _find_key(bank: Bank, arrival: RawRequest, assertion: str) -> PartnerK
     slug = slug_of(arrival.host, bank.settings.domain)
     is_bare_host = not bank.settings.is_production and is_bare(arrival.host)
     if key is None or not (key.partner_slug == slug or (slug is None and is_bare_host)):
-        raise _TokenError(
-            "invalid_grant", "The assertion names no key (`kid`) that is registered here."
-        )
+        raise _TokenError("invalid_grant", "The assertion names no key (`kid`) that is registered here.")
     return key
 
 
@@ -230,10 +218,7 @@ def _instant(claims: Mapping[str, Any], name: str) -> datetime:
 
 async def _consume_jti(bank: Bank, key: PartnerKey, claims: Mapping[str, Any]) -> None:
     fresh = await credentials.consume_assertion(
-        bank.pool,
-        issuer=key.username,
-        jti=claims["jti"],
-        expires_at=_instant(claims, "exp") + CLOCK_SKEW,
+        bank.pool, issuer=key.username, jti=claims["jti"], expires_at=_instant(claims, "exp") + CLOCK_SKEW
     )
     if not fresh:
         raise _TokenError("invalid_grant", "The assertion was used before.")

@@ -59,15 +59,9 @@ class LoginService:
         user = await self._find_user(body.username, arrival.host)
         # Asked of everybody, so that a name that exists takes no other time than one that does not.
         unknown_user_lock = await credentials.unknown_user_lockout_seconds(pool, body.username, now)
-        locked = (
-            unknown_user_lock
-            if user is None
-            else partner_rules.lockout_seconds(user.locked_until, now)
-        )
+        locked = unknown_user_lock if user is None else partner_rules.lockout_seconds(user.locked_until, now)
         if locked:
-            raise ProblemWithHeaders(
-                "login-locked", "Too many logins failed.", (b"retry-after", str(locked).encode())
-            )
+            raise ProblemWithHeaders("login-locked", "Too many logins failed.", (b"retry-after", str(locked).encode()))
         password_hash = None if user is None else user.password_hash
         if not await self._gate.verify(password_hash, body.password) or user is None:
             await self._record_failure(user, body.username, now)
@@ -78,9 +72,7 @@ class LoginService:
             )
         if user.failures:
             await credentials.reset_login_failures(pool, user.user_id)
-        token, expires = await credentials.issue_token(
-            pool, partner_id=user.partner_id, user_id=user.user_id, now=now
-        )
+        token, expires = await credentials.issue_token(pool, partner_id=user.partner_id, user_id=user.user_id, now=now)
         return Login(token=token, expires=expires.isoformat())
 
     async def _find_user(self, username: str, host: str) -> PartnerUser | None:
@@ -100,13 +92,7 @@ class LoginService:
             await credentials.record_login_failure(self._bank.pool, user.user_id, now)
 
 
-@post(
-    "/api/v1/login/",
-    OPEN,
-    tag="authentication",
-    status=200,
-    refuses=("invalid-credentials", "login-locked"),
-)
+@post("/api/v1/login/", OPEN, tag="authentication", status=200, refuses=("invalid-credentials", "login-locked"))
 async def log_in(data: LoginRequest, request: RawRequest, desk: LoginService) -> Login:
     """Log in with user name and password. The token is valid for one hour."""
     return await desk.log_in(data, request, wall_now())

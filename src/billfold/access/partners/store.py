@@ -49,9 +49,7 @@ async def list_partners(conn: Connection | Pool) -> list[PartnerRow]:
     return [_partner(row) for row in await conn.fetch(_LIST_PARTNERS)]
 
 
-async def find_credential(
-    conn: Connection | Pool, vault: Vault, token_hash: bytes, now: datetime
-) -> Credential | None:
+async def find_credential(conn: Connection | Pool, vault: Vault, token_hash: bytes, now: datetime) -> Credential | None:
     """Return what a token stands for at wall time `now`, or None: unknown, expired, revoked."""
     row = await conn.fetchrow(_CREDENTIAL, token_hash, now)
     if row is None:

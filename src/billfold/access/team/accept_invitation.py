@@ -39,9 +39,7 @@ UPDATE person SET email_verified_at = coalesce(email_verified_at, $2) WHERE user
 """
 
 
-async def find_invitation(
-    conn: Connection | Pool, secret: str, *, now: datetime, wall: datetime
-) -> Invitation | None:
+async def find_invitation(conn: Connection | Pool, secret: str, *, now: datetime, wall: datetime) -> Invitation | None:
     """Return what a link invites to while it is good; looking does not use it up."""
     row = await conn.fetchrow(_FIND, crypto.hash_token(secret), now, wall)
     return None if row is None else msgspec.convert(dict(row), Invitation)
@@ -60,9 +58,7 @@ class InvitationAcceptance(NamedTuple):
     wall: datetime
 
 
-async def redeem_invitation(
-    conn: Connection, acceptance: InvitationAcceptance, user: User
-) -> UUID | None:
+async def redeem_invitation(conn: Connection, acceptance: InvitationAcceptance, user: User) -> UUID | None:
     """Make a person whom the link was mailed to a member; None when it is used up or too old.
 
     Raises Refused `forbidden` when it was mailed to somebody else.
@@ -77,12 +73,7 @@ async def redeem_invitation(
 
 
 async def accept_as_new_user(
-    conn: Connection,
-    acceptance: InvitationAcceptance,
-    *,
-    first_name: str,
-    last_name: str,
-    password_hash: str,
+    conn: Connection, acceptance: InvitationAcceptance, *, first_name: str, last_name: str, password_hash: str
 ) -> User | None:
     """Make whoever holds the link a person with a password, and a member; None as `accept`.
 
@@ -90,18 +81,18 @@ async def accept_as_new_user(
     InvalidInput, Refused `forbidden` when he has one, `member-shut-out`.
     """
     async with conn.transaction():
-        invitation = await find_invitation(
-            conn, acceptance.secret, now=acceptance.now, wall=acceptance.wall
-        )
+        invitation = await find_invitation(conn, acceptance.secret, now=acceptance.now, wall=acceptance.wall)
         row = await _consume_link(conn, acceptance)
         if invitation is None or row is None:
             return None
         existing = await user_store.find_user_by_email(conn, invitation.email)
         if existing is not None and await passwords.find_password_hash(conn, existing.user_id):
             raise Refused("forbidden", "There is an account already: sign in to accept.")
-        user_id = existing.user_id if existing else await _create_user(
-            conn, invitation, first_name, last_name, acceptance.wall
-        )  # fmt: skip
+        user_id = (
+            existing.user_id
+            if existing
+            else await _create_user(conn, invitation, first_name, last_name, acceptance.wall)
+        )
         await passwords.set_password(conn, user_id, password_hash, now=acceptance.wall)
         user = await user_store.find_user(conn, user_id)
         assert user is not None
@@ -127,10 +118,16 @@ async def _add_member(
         conn, customer_id, user.user_id, role=role, now=acceptance.now, member_id=row["member_id"]
     )
     await notification_notify.notify(
-        conn, acceptance.vault, customer_id, "TEAM_MEMBER_CHANGED", title="Somebody joined the team",
+        conn,
+        acceptance.vault,
+        customer_id,
+        "TEAM_MEMBER_CHANGED",
+        title="Somebody joined the team",
         description=f"{user.name} ({user.email}) joined as {role.title()}.",
-        metadata={"member_id": member_id}, now=acceptance.wall, except_user_id=user.user_id,
-    )  # fmt: skip
+        metadata={"member_id": member_id},
+        now=acceptance.wall,
+        except_user_id=user.user_id,
+    )
     entry = NewEntry(
         customer_id=customer_id,
         origin=msgspec.structs.replace(acceptance.origin, name=user.name, member_id=member_id),
@@ -148,10 +145,12 @@ async def _create_user(
 ) -> UUID:
     try:
         return await user_members.create_user(
-            conn, email=invitation.email, first_name=first_name, last_name=last_name,
-            phone_number=invitation.phone_number, now=wall,
-        )  # fmt: skip
+            conn,
+            email=invitation.email,
+            first_name=first_name,
+            last_name=last_name,
+            phone_number=invitation.phone_number,
+            now=wall,
+        )
     except Refused:
-        raise Refused(
-            "member-shut-out", "This account was shut by the operator of the bank."
-        ) from None
+        raise Refused("member-shut-out", "This account was shut by the operator of the bank.") from None

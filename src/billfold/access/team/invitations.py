@@ -58,23 +58,26 @@ async def invite(by: Administrator, wanted: NewInvitation) -> Member:
         secret, link_hash = crypto.new_token()
         try:
             await conn.execute(
-                _INVITE, member_id, by.customer_id, wanted.email, wanted.first_name,
-                wanted.last_name, wanted.phone_number, wanted.role, by.now,
-                by.now + rules.INVITATION_LIFETIME, link_hash, by.wall + rules.INVITATION_LIFETIME,
-            )  # fmt: skip
+                _INVITE,
+                member_id,
+                by.customer_id,
+                wanted.email,
+                wanted.first_name,
+                wanted.last_name,
+                wanted.phone_number,
+                wanted.role,
+                by.now,
+                by.now + rules.INVITATION_LIFETIME,
+                link_hash,
+                by.wall + rules.INVITATION_LIFETIME,
+            )
         except asyncpg.UniqueViolationError:
             raise Refused("member-already-invited", _ALREADY_INVITED) from None
         invited = await get_member(conn, by.customer_id, member_id, by.now)
         await _send_link(conn, by, invited, secret)
-        description = (
-            f"{by.name} invited {invited.name} ({invited.email}) as {invited.role.title()}."
-        )
+        description = f"{by.name} invited {invited.name} ({invited.email}) as {invited.role.title()}."
         await notify_administrators(
-            audited_action,
-            by,
-            "TEAM_MEMBER_CHANGED",
-            "Somebody was invited into the team",
-            description,
+            audited_action, by, "TEAM_MEMBER_CHANGED", "Somebody was invited into the team", description
         )
     return invited
 
@@ -88,9 +91,13 @@ async def resend_invitation(by: Administrator, member_id: UUID) -> Member:
         conn = audited_action.conn
         secret, link_hash = crypto.new_token()
         renewed = await conn.fetchval(
-            _RENEW, by.customer_id, member_id, by.now + rules.INVITATION_LIFETIME, link_hash,
+            _RENEW,
+            by.customer_id,
+            member_id,
+            by.now + rules.INVITATION_LIFETIME,
+            link_hash,
             by.wall + rules.INVITATION_LIFETIME,
-        )  # fmt: skip
+        )
         invited = await get_member(conn, by.customer_id, member_id, by.now)
         if not renewed:
             raise _not_pending(invited)
@@ -119,9 +126,7 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
 
 async def delete_invitation(conn: Connection, customer_id: UUID, email: str) -> None:
     """Drop an invitation that is of no use any more: the operator has made its person a member."""
-    await conn.execute(
-        "DELETE FROM invitation WHERE customer_id = $1 AND email = $2", customer_id, email
-    )
+    await conn.execute("DELETE FROM invitation WHERE customer_id = $1 AND email = $2", customer_id, email)
 
 
 async def _send_link(conn: Connection, by: Administrator, invited: Member, secret: str) -> None:

@@ -50,12 +50,8 @@ async def change_member(
     InvalidInput for the role of a program, Refused `last-administrator`, `member-not-active` for
     the status of an invitation, `member-shut-out`, `forbidden`.
     """
-    action = {None: "member.updated", "ACTIVE": "member.reactivated"}.get(
-        status, "member.deactivated"
-    )
-    details = {
-        name: value for name, value in (("role", role), ("status", status)) if value is not None
-    }
+    action = {None: "member.updated", "ACTIVE": "member.reactivated"}.get(status, "member.deactivated")
+    details = {name: value for name, value in (("role", role), ("status", status)) if value is not None}
     async with audited(by, action, ("member", member_id), **details) as audited_action:
         return await _change(audited_action, by, member_id, role, status)
 
@@ -70,11 +66,7 @@ async def deactivate_member(by: Administrator, member_id: UUID) -> Member:
 
 
 async def _change(
-    audited_action: AuditedAction,
-    by: Administrator,
-    member_id: UUID,
-    role: Role | None,
-    status: str | None,
+    audited_action: AuditedAction, by: Administrator, member_id: UUID, role: Role | None, status: str | None
 ) -> Member:
     conn = audited_action.conn
     locked = await conn.fetch(_LOCK, by.customer_id, member_id)
@@ -92,11 +84,7 @@ async def _change(
     else:
         description = f"{by.name} changed {after.name}: {_describe_changes(before, after)}."
         await notify_administrators(
-            audited_action,
-            by,
-            "TEAM_MEMBER_CHANGED",
-            "A member of the team was changed",
-            description,
+            audited_action, by, "TEAM_MEMBER_CHANGED", "A member of the team was changed", description
         )
     return after
 

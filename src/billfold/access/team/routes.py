@@ -85,24 +85,16 @@ async def update_team_member(
     found = await team_store.get_member(bank.pool, member.customer_id, member_uuid, member.now)
     if data.role not in {None, found.role} or data.status == "ACTIVE" != found.status:
         pending_response = await request_approval(
-            member, bank, "MEMBER_ROLE", "member.update", ("member", member_uuid), role=data.role,
-            status=data.status,
-        )  # fmt: skip
+            member, bank, "MEMBER_ROLE", "member.update", ("member", member_uuid), role=data.role, status=data.status
+        )
         if pending_response is not None:
             return pending_response
     with in_body():
-        changed = await team_members.change_member(
-            by, member_uuid, role=data.role, status=data.status
-        )
+        changed = await team_members.change_member(by, member_uuid, role=data.role, status=data.status)
     return render_member(changed)
 
 
-@delete(
-    "/api/v1/team/{member_id}/",
-    WRITES,
-    status=200,
-    refuses=("last-administrator", "member-not-active"),
-)
+@delete("/api/v1/team/{member_id}/", WRITES, status=200, refuses=("last-administrator", "member-not-active"))
 async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Deactivate a member, a person or a service user; nothing of his works any longer."""
     member_uuid = member_id
@@ -110,15 +102,8 @@ async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: 
     return render_member(await team_members.deactivate_member(by, member_uuid))
 
 
-@post(
-    "/api/v1/team/invite/",
-    WRITES,
-    documented=MAY_NEED_APPROVAL,
-    refuses=("member-already-invited",),
-)
-async def invite_team_member(
-    member: CustomerCaller, bank: Bank, data: InviteMember
-) -> TeamMember | HttpResponse:
+@post("/api/v1/team/invite/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("member-already-invited",))
+async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMember) -> TeamMember | HttpResponse:
     """Invite somebody by mail. The link works once, for seven days.
 
     The invitation may wait for a second person, where a rule of the team says so.
@@ -134,9 +119,8 @@ async def invite_team_member(
     with in_body():
         invitation = team_rules.check_invited(invitation)
         pending_response = await request_approval(
-            member, bank, "MEMBER_ROLE", "member.invite", ("member", None),
-            invited=msgspec.to_builtins(invitation),
-        )  # fmt: skip
+            member, bank, "MEMBER_ROLE", "member.invite", ("member", None), invited=msgspec.to_builtins(invitation)
+        )
         if pending_response is not None:
             return pending_response
         invited = await team_invitations.invite(by, invitation)

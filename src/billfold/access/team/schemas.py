@@ -117,11 +117,7 @@ def render_team(customer_id: UUID, members: list[Member], *, private_of: Private
         groups=[
             MemberGroup(
                 status=status,
-                members=[
-                    render_member(each, private=private_of(each))
-                    for each in members
-                    if each.status == status
-                ],
+                members=[render_member(each, private=private_of(each)) for each in members if each.status == status],
             )
             for status in STATUSES
         ],
@@ -131,10 +127,7 @@ def render_team(customer_id: UUID, members: list[Member], *, private_of: Private
 def render_key(key: ClientKey) -> ProgramKey:
     """Return a key as it is shown."""
     return ProgramKey(
-        key_id=key.key_id,
-        algorithm=key.algorithm,
-        time_created=key.created_at,
-        expires_at=key.expires_at,
+        key_id=key.key_id, algorithm=key.algorithm, time_created=key.created_at, expires_at=key.expires_at
     )
 
 

@@ -9,13 +9,7 @@ import msgspec
 
 from billfold.access.team import service_users as programs
 from billfold.access.team.administrator import calling_administrator
-from billfold.access.team.schemas import (
-    ProgramKey,
-    ProgramKeys,
-    TeamProgram,
-    render_key,
-    render_service_user,
-)
+from billfold.access.team.schemas import ProgramKey, ProgramKeys, TeamProgram, render_key, render_service_user
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.json_body import in_body
 from billfold.http.limits.rate_groups import TEAM
@@ -28,8 +22,7 @@ PublicKey = Annotated[
     str,
     msgspec.Meta(
         max_length=10_000,
-        description="A public key as PEM: EC P-256 (ES256), RSA of 2048 bits or more (PS256), or "
-        "Ed25519 (EdDSA).",
+        description="A public key as PEM: EC P-256 (ES256), RSA of 2048 bits or more (PS256), or Ed25519 (EdDSA).",
     ),
 ]
 
@@ -54,9 +47,7 @@ class AddKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @post("/api/v1/team/service-users/", WRITES, name="create_service_user", tag="team")
-async def create_service_user(
-    member: CustomerCaller, bank: Bank, data: CreateProgram
-) -> TeamProgram:
+async def create_service_user(member: CustomerCaller, bank: Bank, data: CreateProgram) -> TeamProgram:
     """Make a program a member. It gets tokens with client credentials, proven by its key."""
     by = await calling_administrator(member, bank)
     with in_body():
@@ -82,9 +73,7 @@ async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) 
 
 
 @get(f"{_ONE}keys/", READS, name="list_service_user_keys", tag="team")
-async def list_service_user_keys(
-    member: CustomerCaller, bank: Bank, member_id: UUID
-) -> ProgramKeys:
+async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID) -> ProgramKeys:
     """List the public keys it may prove itself with, newest first."""
     member_uuid = member_id
     found = await programs.get_service_user(
@@ -93,16 +82,8 @@ async def list_service_user_keys(
     return ProgramKeys(items=[render_key(each) for each in found.keys])
 
 
-@post(
-    f"{_ONE}keys/",
-    WRITES,
-    name="add_service_user_key",
-    tag="team",
-    refuses=("duplicate-id", "member-not-active"),
-)
-async def add_service_user_key(
-    member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
-) -> ProgramKey:
+@post(f"{_ONE}keys/", WRITES, name="add_service_user_key", tag="team", refuses=("duplicate-id", "member-not-active"))
+async def add_service_user_key(member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey) -> ProgramKey:
     """Register a public key beside those there are."""
     member_uuid = member_id
     by = await calling_administrator(member, bank)
@@ -117,9 +98,7 @@ async def add_service_user_key(
     tag="team",
     refuses=("duplicate-id", "member-not-active"),
 )
-async def rotate_service_user_keys(
-    member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
-) -> ProgramKey:
+async def rotate_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey) -> ProgramKey:
     """Register a public key in the place of all others; those are accepted for 24 hours more."""
     member_uuid = member_id
     by = await calling_administrator(member, bank)
@@ -128,11 +107,7 @@ async def rotate_service_user_keys(
 
 
 @delete(f"{_ONE}keys/{{key_id}}/", WRITES, name="revoke_service_user_key", tag="team")
-async def revoke_service_user_key(
-    member: CustomerCaller, bank: Bank, member_id: UUID, key_id: str
-) -> None:
+async def revoke_service_user_key(member: CustomerCaller, bank: Bank, member_id: UUID, key_id: str) -> None:
     """Take a key out of use at once. Every token of the service user ends with it."""
     member_uuid = member_id
-    await programs.revoke_service_user_key(
-        await calling_administrator(member, bank), member_uuid, key_id
-    )
+    await programs.revoke_service_user_key(await calling_administrator(member, bank), member_uuid, key_id)

@@ -45,17 +45,21 @@ class ServiceUser(NamedTuple):
 
 
 async def create_service_user(
-    by: Administrator, *, name: str, description: str, scopes: tuple[str, ...], public_key: str,
-    profile: str = "fapi2",
-) -> ServiceUser:  # fmt: skip
+    by: Administrator, *, name: str, description: str, scopes: tuple[str, ...], public_key: str, profile: str = "fapi2"
+) -> ServiceUser:
     """Make a service user that can get a token at once.
 
     Raises InvalidInput with the fields' names, Refused `forbidden`.
     """
     new = NewClient(
-        name=name, description=description, scopes=scopes, profile=profile, requires_nonce=False,
-        grant_types=(CLIENT_CREDENTIALS,), customer_id=by.customer_id,
-    )  # fmt: skip
+        name=name,
+        description=description,
+        scopes=scopes,
+        profile=profile,
+        requires_nonce=False,
+        grant_types=(CLIENT_CREDENTIALS,),
+        customer_id=by.customer_id,
+    )
     details = {"name": name, "scopes": list(scopes)}
     async with audited(by, "service_user.created", ("member", None), **details) as audited_action:
         rules.check_grantable(by.scopes, scopes)
@@ -64,9 +68,7 @@ async def create_service_user(
         assert made.member_id is not None
         audited_action.resource_id = made.member_id
         said = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
-        await notify_administrators(
-            audited_action, by, "SECURITY_ALERT", "A service user was made", said
-        )
+        await notify_administrators(audited_action, by, "SECURITY_ALERT", "A service user was made", said)
         member = await get_member(conn, by.customer_id, made.member_id, by.now)
     return ServiceUser(member, made, [key])
 
@@ -106,9 +108,7 @@ async def add_service_user_key(by: Administrator, member_id: UUID, public_key: s
     return key
 
 
-async def rotate_service_user_keys(
-    by: Administrator, member_id: UUID, public_key: str
-) -> ClientKey:
+async def rotate_service_user_keys(by: Administrator, member_id: UUID, public_key: str) -> ClientKey:
     """Register a key in the place of all others; those are accepted for a day more."""
     async with audited(by, "service_user.key_rotated", ("member", member_id)) as audited_action:
         service_user = await _get_active(audited_action, by, member_id)
@@ -120,15 +120,9 @@ async def rotate_service_user_keys(
 async def revoke_service_user_key(by: Administrator, member_id: UUID, key_id: str) -> None:
     """Take a key out of use at once; the service user's tokens end with it. Raises NotFound."""
     details = {"key_id": key_id}
-    async with audited(
-        by, "service_user.key_revoked", ("member", member_id), **details
-    ) as audited_action:
-        service_user = await get_service_user(
-            audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall
-        )
-        await clients.revoke_client_key(
-            audited_action.conn, service_user.client.client_id, key_id, now=by.wall
-        )
+    async with audited(by, "service_user.key_revoked", ("member", member_id), **details) as audited_action:
+        service_user = await get_service_user(audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall)
+        await clients.revoke_client_key(audited_action.conn, service_user.client.client_id, key_id, now=by.wall)
         await _alert(audited_action, by, service_user, "A key of a service user was revoked")
 
 
@@ -157,13 +151,9 @@ def _key_errors(public_key: str) -> list[FieldError]:
     return []
 
 
-async def _get_active(
-    audited_action: AuditedAction, by: Administrator, member_id: UUID
-) -> ServiceUser:
+async def _get_active(audited_action: AuditedAction, by: Administrator, member_id: UUID) -> ServiceUser:
     """Return a service user that may get another key. Whoever gives one could act as it."""
-    service_user = await get_service_user(
-        audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall
-    )
+    service_user = await get_service_user(audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall)
     if service_user.member.status != "ACTIVE":
         raise Refused("member-not-active", "The service user is deactivated.")
     rules.check_grantable(by.scopes, service_user.client.scopes)
@@ -183,18 +173,12 @@ async def _register_key(
         raise InvalidInput(mistakes)
     register = clients.rotate_client_key if replaces else clients.add_client_key
     key = await register(
-        audited_action.conn,
-        service_user.client.client_id,
-        public_key,
-        now=by.wall,
-        by=by.origin.member_id,
+        audited_action.conn, service_user.client.client_id, public_key, now=by.wall, by=by.origin.member_id
     )
     audited_action.details["key_id"] = key.key_id
     return key
 
 
-async def _alert(
-    audited_action: AuditedAction, by: Administrator, service_user: ServiceUser, title: str
-) -> None:
+async def _alert(audited_action: AuditedAction, by: Administrator, service_user: ServiceUser, title: str) -> None:
     said = f"{by.name} changed the keys of the service user {service_user.client.name}."
     await notify_administrators(audited_action, by, "SECURITY_ALERT", title, said)

@@ -48,9 +48,7 @@ async def list_team(conn: Connection | Pool, customer_id: UUID, now: datetime) -
     return [_member(row) for row in await conn.fetch(_ALL, customer_id, now)]
 
 
-async def get_member(
-    conn: Connection | Pool, customer_id: UUID, member_id: UUID, now: datetime
-) -> Member:
+async def get_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID, now: datetime) -> Member:
     """Return one of a team. Raises NotFound, for members of other teams as well."""
     row = await conn.fetchrow(_ONE, customer_id, now, member_id)
     if row is None:

@@ -39,16 +39,12 @@ class Administrator:
 
 
 def audited(
-    by: Administrator,
-    action: str,
-    resource: tuple[str, UUID | str | None],
-    **details: Any,
+    by: Administrator, action: str, resource: tuple[str, UUID | str | None], **details: Any
 ) -> AbstractAsyncContextManager[AuditedAction]:
     """Lend the transaction of a change; it leaves its entry, also when it is refused."""
     return audit_record.audited(
-        by.pool, by.vault, by.customer_id, by.origin, action,
-        resource=resource, now=by.wall, details=details,
-    )  # fmt: skip
+        by.pool, by.vault, by.customer_id, by.origin, action, resource=resource, now=by.wall, details=details
+    )
 
 
 async def notify_administrators(
@@ -56,6 +52,12 @@ async def notify_administrators(
 ) -> None:
     """Tell the administrators, in the transaction of the change."""
     await notification_notify.notify(
-        audited_action.conn, by.vault, by.customer_id, kind, title=title, description=description,
-        metadata={"member_id": audited_action.resource_id}, now=by.wall,
-    )  # fmt: skip
+        audited_action.conn,
+        by.vault,
+        by.customer_id,
+        kind,
+        title=title,
+        description=description,
+        metadata={"member_id": audited_action.resource_id},
+        now=by.wall,
+    )

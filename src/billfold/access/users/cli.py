@@ -34,9 +34,7 @@ app = typer.Typer(
 )
 
 Email = Annotated[str, typer.Argument(help="The person's address of mail.")]
-ShowLink = Annotated[
-    bool, typer.Option("--show-link", help="Print the link as well: whoever has it is let in.")
-]
+ShowLink = Annotated[bool, typer.Option("--show-link", help="Print the link as well: whoever has it is let in.")]
 _UNKNOWN = "There is nobody {email!r}."
 _SEE_LIST = "See `billfold people list`."
 
@@ -58,12 +56,14 @@ def add(
     async def work(bank: Bank) -> str | None:
         async with bank.pool.acquire() as conn, conn.transaction():
             existing = await user_store.find_user_by_email(conn, user_rules.check_email(email))
-            user_id = existing.user_id if existing else await user_members.create_user(
-                conn, email=email, first_name=first_name, last_name=last_name, now=wall_now()
-            )  # fmt: skip
-            member_id = await user_members.add_member(
-                conn, customer, user_id, role=member_role, now=wall_now()
+            user_id = (
+                existing.user_id
+                if existing
+                else await user_members.create_user(
+                    conn, email=email, first_name=first_name, last_name=last_name, now=wall_now()
+                )
             )
+            member_id = await user_members.add_member(conn, customer, user_id, role=member_role, now=wall_now())
             await team_invitations.delete_invitation(conn, customer, user_rules.check_email(email))
             link = None if existing else await _send_password_link(bank, conn, user_id)
             await record_member(bank, conn, customer, member_id, "member.added", role=member_role)

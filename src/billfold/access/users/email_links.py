@@ -23,26 +23,23 @@ SELECT 1 FROM mailed_link WHERE user_id = $1 AND purpose = $2 AND created_at > $
 """
 
 
-async def create_link(
-    conn: Connection, user_id: UUID, purpose: LinkPurpose, *, now: datetime
-) -> str:
+async def create_link(conn: Connection, user_id: UUID, purpose: LinkPurpose, *, now: datetime) -> str:
     """Return the secret of a new link. The earlier ones of the same purpose are void."""
     secret, link_hash = crypto.new_token()
     async with conn.transaction():
+        await conn.execute("DELETE FROM mailed_link WHERE user_id = $1 AND purpose = $2", user_id, purpose)
         await conn.execute(
-            "DELETE FROM mailed_link WHERE user_id = $1 AND purpose = $2", user_id, purpose
+            "INSERT INTO mailed_link (link_hash, user_id, purpose, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
+            link_hash,
+            user_id,
+            purpose,
+            now,
+            now + _LASTS[purpose],
         )
-        await conn.execute(
-            "INSERT INTO mailed_link (link_hash, user_id, purpose, created_at, expires_at) "
-            "VALUES ($1, $2, $3, $4, $5)",
-            link_hash, user_id, purpose, now, now + _LASTS[purpose],
-        )  # fmt: skip
     return secret
 
 
-async def was_sent_recently(
-    conn: Connection | Pool, user_id: UUID, purpose: LinkPurpose, now: datetime
-) -> bool:
+async def was_sent_recently(conn: Connection | Pool, user_id: UUID, purpose: LinkPurpose, now: datetime) -> bool:
     """Tell whether a person got such a link within the last minute."""
     found = await conn.fetchval(_RECENT, user_id, purpose, now - rules.LINK_RESEND_INTERVAL)
     return found is not None
@@ -60,8 +57,7 @@ async def consume_link(conn: Connection | Pool, secret: str, now: datetime) -> L
     if row is None:
         return None
     await conn.execute(
-        "UPDATE person SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1",
-        row["user_id"], now,
-    )  # fmt: skip
+        "UPDATE person SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1", row["user_id"], now
+    )
     purpose: LinkPurpose = row["purpose"]
     return purpose

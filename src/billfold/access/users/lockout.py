@@ -78,9 +78,7 @@ async def clear_attempts(conn: Connection | Pool, subject: AttemptSubject) -> No
     """Start anew after a success. An address is forgiven the one try only."""
     if subject.factor == "address":
         await conn.execute(
-            "UPDATE proof_failure SET failures = greatest(failures - 1, 0) "
-            "WHERE subject = $1 AND factor = $2",
-            *subject,
+            "UPDATE proof_failure SET failures = greatest(failures - 1, 0) WHERE subject = $1 AND factor = $2", *subject
         )
     else:
         await conn.execute("DELETE FROM proof_failure WHERE subject = $1 AND factor = $2", *subject)

@@ -47,9 +47,13 @@ async def create_user(
     user_id = user_id or ids.new()
     phone = None if phone_number is None else rules.check_phone_number(phone_number)
     row = (
-        user_id, rules.check_email(email), rules.check_name(first_name, "first_name"),
-        rules.check_name(last_name, "last_name"), phone, now,
-    )  # fmt: skip
+        user_id,
+        rules.check_email(email),
+        rules.check_name(first_name, "first_name"),
+        rules.check_name(last_name, "last_name"),
+        phone,
+        now,
+    )
     try:
         await conn.execute(_ENROL, *row)
     except asyncpg.UniqueViolationError:
@@ -78,9 +82,7 @@ async def add_member(
     return found
 
 
-async def deactivate_member(
-    conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime
-) -> None:
+async def deactivate_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime) -> None:
     """Take a membership out of force at once. Raises NotFound when there is none in force."""
     if await conn.fetchval(_DEACTIVATE, customer_id, user_id, now) is None:
         raise NotFound("There is no such member.")
@@ -90,8 +92,7 @@ async def deactivate_user(conn: Connection, user_id: UUID) -> None:
     """Shut a person out everywhere: his sessions end, his links are void. Raises NotFound."""
     async with conn.transaction():
         done = await conn.fetchval(
-            "UPDATE person SET status = 'DEACTIVATED' WHERE user_id = $1 RETURNING user_id",
-            user_id,
+            "UPDATE person SET status = 'DEACTIVATED' WHERE user_id = $1 RETURNING user_id", user_id
         )
         if done is None:
             raise NotFound("There is no such person.")

@@ -70,9 +70,7 @@ class NewPasskey(NamedTuple):
     sign_count: int
 
 
-def registration_options(
-    site: RelyingParty, user: User, existing: Iterable[Passkey], challenge: bytes
-) -> str:
+def registration_options(site: RelyingParty, user: User, existing: Iterable[Passkey], challenge: bytes) -> str:
     """Return, as JSON, what a browser is asked when a passkey is to be made. Pure."""
     options = generate_registration_options(
         rp_id=site.host,
@@ -81,9 +79,7 @@ def registration_options(
         user_name=user.email,
         user_display_name=user.name,
         challenge=challenge,
-        exclude_credentials=[
-            PublicKeyCredentialDescriptor(each.credential_id) for each in existing
-        ],
+        exclude_credentials=[PublicKeyCredentialDescriptor(each.credential_id) for each in existing],
         authenticator_selection=AuthenticatorSelectionCriteria(
             resident_key=ResidentKeyRequirement.REQUIRED, user_verification=_REQUIRED
         ),
@@ -114,14 +110,10 @@ def verify_registration(site: RelyingParty, answer: str, challenge: bytes) -> Ne
         )
     except _INVALID:
         return None
-    return NewPasskey(
-        registration.credential_id, registration.credential_public_key, registration.sign_count
-    )
+    return NewPasskey(registration.credential_id, registration.credential_public_key, registration.sign_count)
 
 
-def verify_authentication(
-    site: RelyingParty, passkey: Passkey, answer: str, challenge: bytes
-) -> int | None:
+def verify_authentication(site: RelyingParty, passkey: Passkey, answer: str, challenge: bytes) -> int | None:
     """Return the new count of a passkey whose answer holds, or None when it does not. Pure."""
     try:
         verification = verify_authentication_response(
@@ -161,20 +153,21 @@ async def new_challenge(conn: Connection | Pool, cookie_hash: bytes, now: dateti
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
     await conn.execute(
         "INSERT INTO passkey_challenge (challenge, visit_hash, expires_at) VALUES ($1, $2, $3)",
-        challenge, cookie_hash, now + CHALLENGE_LIFETIME,
-    )  # fmt: skip
+        challenge,
+        cookie_hash,
+        now + CHALLENGE_LIFETIME,
+    )
     return challenge
 
 
-async def consume_challenge(
-    conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, now: datetime
-) -> bool:
+async def consume_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, now: datetime) -> bool:
     """Tell whether a challenge was made for this browser and is still good; now it is no more."""
     deleted = await conn.fetchval(
-        "DELETE FROM passkey_challenge WHERE challenge = $1 AND visit_hash = $2 "
-        "RETURNING expires_at > $3",
-        challenge, cookie_hash, now,
-    )  # fmt: skip
+        "DELETE FROM passkey_challenge WHERE challenge = $1 AND visit_hash = $2 RETURNING expires_at > $3",
+        challenge,
+        cookie_hash,
+        now,
+    )
     return deleted is True
 
 
@@ -182,15 +175,7 @@ async def add_passkey(
     conn: Connection | Pool, user_id: UUID, registration: NewPasskey, *, name: str, now: datetime
 ) -> bool:
     """Keep a new passkey of a person; False when that credential is known already."""
-    row = (
-        registration.credential_id,
-        ids.new(),
-        user_id,
-        registration.public_key,
-        registration.sign_count,
-        name,
-        now,
-    )
+    row = (registration.credential_id, ids.new(), user_id, registration.public_key, registration.sign_count, name, now)
     try:
         await conn.execute(_ADD, *row)
     except asyncpg.UniqueViolationError:
@@ -198,9 +183,7 @@ async def add_passkey(
     return True
 
 
-async def record_passkey_use(
-    conn: Connection | Pool, passkey: Passkey, sign_count: int, now: datetime
-) -> bool:
+async def record_passkey_use(conn: Connection | Pool, passkey: Passkey, sign_count: int, now: datetime) -> bool:
     """Note that a passkey was used; False when its count shows a copy of it."""
     return await conn.fetchval(_USED, passkey.credential_id, sign_count, now) is True
 
@@ -208,7 +191,6 @@ async def record_passkey_use(
 async def remove_passkey(conn: Connection | Pool, user_id: UUID, passkey_id: UUID) -> bool:
     """Forget one of a person's passkeys; tell whether it was his."""
     found = await conn.fetchval(
-        "DELETE FROM passkey WHERE user_id = $1 AND passkey_id = $2 RETURNING true",
-        user_id, passkey_id,
-    )  # fmt: skip
+        "DELETE FROM passkey WHERE user_id = $1 AND passkey_id = $2 RETURNING true", user_id, passkey_id
+    )
     return found is True

@@ -26,8 +26,6 @@ async def find_password_hash(conn: Connection | Pool, user_id: UUID) -> str | No
     return found
 
 
-async def set_password(
-    conn: Connection | Pool, user_id: UUID, password_hash: str, *, now: datetime
-) -> None:
+async def set_password(conn: Connection | Pool, user_id: UUID, password_hash: str, *, now: datetime) -> None:
     """Give a person another password, checked and hashed before."""
     await conn.execute(_SET, user_id, password_hash, now)

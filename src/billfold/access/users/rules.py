@@ -48,9 +48,7 @@ IP_LOCKOUT = LockoutPolicy(free=20, lock_after=30)
 """A whole office may share an address."""
 
 
-def lockout_seconds(
-    policy: LockoutPolicy, failures: int, failed_at: datetime, now: datetime
-) -> int:
+def lockout_seconds(policy: LockoutPolicy, failures: int, failed_at: datetime, now: datetime) -> int:
     """Return for how many seconds no try is accepted after so many failures, 0 for none."""
     if failures >= policy.lock_after:
         pause = policy.lock_duration
@@ -72,9 +70,7 @@ def check_email(email: str) -> str:
     Whether mail arrives there only mail can tell. Raises InvalidInput at `email`.
     """
     try:
-        found = validate_email(
-            email.strip(), check_deliverability=False, allow_smtputf8=False, strict=True
-        )
+        found = validate_email(email.strip(), check_deliverability=False, allow_smtputf8=False, strict=True)
     except EmailNotValidError:
         found = None
     address = "" if found is None else (found.ascii_email or "").lower()
@@ -123,19 +119,34 @@ def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
 
 _READ = frozenset(
     {
-        "openid", "profile", "email", "phone", "pockets.read", "transfers.read", "customer.read",
-        "team.read", "onboarding.read", "agreements.read", "subscriptions.read", "reports.read",
-        "approval_rules.read", "authorization_requests.read", "notifications.read",
+        "openid",
+        "profile",
+        "email",
+        "phone",
+        "pockets.read",
+        "transfers.read",
+        "customer.read",
+        "team.read",
+        "onboarding.read",
+        "agreements.read",
+        "subscriptions.read",
+        "reports.read",
+        "approval_rules.read",
+        "authorization_requests.read",
+        "notifications.read",
         "notifications.write",
     }
-)  # fmt: skip
+)
 _TRANSFERS = frozenset({"transfers.write", "counterparties.write"})
 _APPROVE = frozenset({"transfers.approve", "authorization_requests.write"})
 _MANAGE = _TRANSFERS | _APPROVE | {"pockets.write", "reports.write"}
 _EVERYTHING = _MANAGE | {
-    "customer.write", "team.write", "onboarding.write", "subscriptions.write",
+    "customer.write",
+    "team.write",
+    "onboarding.write",
+    "subscriptions.write",
     "approval_rules.write",
-}  # fmt: skip
+}
 PERMISSIONS = MappingProxyType[Role, frozenset[str]](
     {
         "ADMIN": _READ | _EVERYTHING,

@@ -54,9 +54,17 @@ async def open_session(
     cookie, session_hash = crypto.new_token()
     lifetime = rules.SESSION_LIFETIME if complete else rules.FIRST_FACTOR_SESSION_LIFETIME
     await conn.execute(
-        _OPEN, session_hash, ids.new(), user_id, list(auth_methods), complete, now, now + lifetime,
-        client_info.address, client_info.device,
-    )  # fmt: skip
+        _OPEN,
+        session_hash,
+        ids.new(),
+        user_id,
+        list(auth_methods),
+        complete,
+        now,
+        now + lifetime,
+        client_info.address,
+        client_info.device,
+    )
     if complete:
         await _record_login(conn, user_id, now)
     return cookie
@@ -67,9 +75,7 @@ async def complete_session(
 ) -> str | None:
     """Make a session whole after its second factor and return its new cookie; None: it ended."""
     cookie, new_hash = crypto.new_token()
-    user_id = await conn.fetchval(
-        _COMPLETE, session_hash, new_hash, [auth_methods], now, now + rules.SESSION_LIFETIME
-    )
+    user_id = await conn.fetchval(_COMPLETE, session_hash, new_hash, [auth_methods], now, now + rules.SESSION_LIFETIME)
     if user_id is None:
         return None
     await _record_login(conn, user_id, now)
@@ -89,8 +95,10 @@ async def touch_session(conn: Connection | Pool, session_hash: bytes, now: datet
     """Put off the idle end of a session. Written once a minute at most."""
     await conn.execute(
         "UPDATE session SET seen_at = $2 WHERE session_hash = $1 AND seen_at < $3",
-        session_hash, now, now - _TOUCH_INTERVAL,
-    )  # fmt: skip
+        session_hash,
+        now,
+        now - _TOUCH_INTERVAL,
+    )
 
 
 async def end_session(conn: Connection | Pool, session_hash: bytes) -> UUID | None:
@@ -104,27 +112,22 @@ async def end_session(conn: Connection | Pool, session_hash: bytes) -> UUID | No
 async def end_one_session(conn: Connection | Pool, user_id: UUID, session_id: UUID) -> bool:
     """End one of a person's sessions; tell whether it was his."""
     ended = await conn.fetchval(
-        "DELETE FROM session WHERE user_id = $1 AND session_id = $2 RETURNING true",
-        user_id, session_id,
-    )  # fmt: skip
+        "DELETE FROM session WHERE user_id = $1 AND session_id = $2 RETURNING true", user_id, session_id
+    )
     return ended is True
 
 
-async def end_sessions(
-    conn: Connection | Pool, user_id: UUID, *, except_session_id: UUID | None = None
-) -> list[UUID]:
+async def end_sessions(conn: Connection | Pool, user_id: UUID, *, except_session_id: UUID | None = None) -> list[UUID]:
     """End all sessions of a person, or all but one, and return their ids."""
     rows = await conn.fetch(
-        "DELETE FROM session WHERE user_id = $1 AND session_id IS DISTINCT FROM $2 "
-        "RETURNING session_id",
-        user_id, except_session_id,
-    )  # fmt: skip
+        "DELETE FROM session WHERE user_id = $1 AND session_id IS DISTINCT FROM $2 RETURNING session_id",
+        user_id,
+        except_session_id,
+    )
     return [row["session_id"] for row in rows]
 
 
-async def remember_device(
-    conn: Connection | Pool, user_id: UUID, device: str, now: datetime
-) -> bool:
+async def remember_device(conn: Connection | Pool, user_id: UUID, device: str, now: datetime) -> bool:
     """Remember a browser by its lasting cookie; True when it is new, and not his first."""
     return await conn.fetchval(_REMEMBER_DEVICE, crypto.hash_token(device), user_id, now) is True
 

@@ -66,17 +66,13 @@ async def list_users(conn: Connection | Pool) -> list[User]:
     return [_read(row, User) for row in await conn.fetch(_ALL)]
 
 
-async def find_session(
-    conn: Connection | Pool, session_hash: bytes, now: datetime
-) -> Session | None:
+async def find_session(conn: Connection | Pool, session_hash: bytes, now: datetime) -> Session | None:
     """Return the session of a cookie, complete or not; None when it ended or stood idle."""
     row = await conn.fetchrow(_ONE_SESSION, session_hash, now, now - IDLE_TIMEOUT)
     return None if row is None else _session(row)
 
 
-async def find_session_user(
-    conn: Connection | Pool, session_hash: bytes, now: datetime
-) -> User | None:
+async def find_session_user(conn: Connection | Pool, session_hash: bytes, now: datetime) -> User | None:
     """Return who is signed in with both factors under that cookie, or None."""
     session = await find_session(conn, session_hash, now)
     return session.person if session is not None and session.complete else None

@@ -30,9 +30,7 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     rule = add_counterparty
     former_names = ("AddOnUsCounterparty",)
     audit = AuditedAction(
-        "counterparty",
-        "created",
-        fields=("type", "display_name", "verification", "target_pocket_id"),
+        "counterparty", "created", fields=("type", "display_name", "verification", "target_pocket_id")
     )
     fingerprints = (CounterpartyRow,)
 
@@ -52,9 +50,7 @@ class UpdateCounterparty(Command, frozen=True, kw_only=True):
     """Give another display name, or unlink for ever."""
 
     rule = update_counterparty
-    audit = AuditedAction(
-        "counterparty", lambda c: "unlinked" if c.unlink else "updated", fields=("display_name",)
-    )
+    audit = AuditedAction("counterparty", lambda c: "unlinked" if c.unlink else "updated", fields=("display_name",))
     fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID

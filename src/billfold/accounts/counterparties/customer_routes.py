@@ -66,9 +66,7 @@ class CreateACHCounterpartyRequest(AchForm, kw_only=True, tag="ach"):
     verification: AccountVerification
 
 
-class CreateInternationalWireCounterpartyRequest(
-    InternationalForm, kw_only=True, tag="international_wire"
-):
+class CreateInternationalWireCounterpartyRequest(InternationalForm, kw_only=True, tag="international_wire"):
     """An account abroad that wires reach."""
 
     verification: WireVerification
@@ -80,9 +78,7 @@ class CreateOnUsCounterpartyRequest(OnUsForm, kw_only=True, tag="on_us"):
     verification: AccountVerification | None = None
 
 
-class CreateCryptoWalletAddressCounterpartyRequest(
-    WalletForm, kw_only=True, tag="crypto_wallet_address"
-):
+class CreateCryptoWalletAddressCounterpartyRequest(WalletForm, kw_only=True, tag="crypto_wallet_address"):
     """A wallet."""
 
     verification: AccountVerification | None = None
@@ -105,9 +101,7 @@ async def list_counterparties(
     return await counterparty_page(bank, member.customer_id, wanted, asked)
 
 
-@post(
-    "/api/v2/counterparties/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("customer-not-open",)
-)
+@post("/api/v2/counterparties/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("customer-not-open",))
 async def create_counterparty(
     member: CustomerCaller, bank: Bank, data: CreateCounterparty
 ) -> Counterparty | HttpResponse:
@@ -117,21 +111,21 @@ async def create_counterparty(
     """
     order = await add_counterparty_command(member, bank, member.customer_id, data)
     approval_response = await request_approval(
-        member, bank, "NEW_COUNTERPARTY", "counterparty.create", ("counterparty", None),
+        member,
+        bank,
+        "NEW_COUNTERPARTY",
+        "counterparty.create",
+        ("counterparty", None),
         counterparty=command_content(order),
-    )  # fmt: skip
+    )
     if approval_response is not None:
         return approval_response
     answer = await bank.engine.submit(order)
-    return await read_counterparty(
-        bank, member.customer_id, UUID(answer.outcome["counterparty_id"])
-    )
+    return await read_counterparty(bank, member.customer_id, UUID(answer.outcome["counterparty_id"]))
 
 
 @get("/api/v2/counterparties/{counterparty_id}/", READS)
-async def get_counterparty(
-    member: CustomerCaller, bank: Bank, counterparty_id: UUID
-) -> Counterparty:
+async def get_counterparty(member: CustomerCaller, bank: Bank, counterparty_id: UUID) -> Counterparty:
     """Read one counterparty."""
     return await read_counterparty(bank, member.customer_id, counterparty_id)
 

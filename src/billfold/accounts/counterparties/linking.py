@@ -10,19 +10,10 @@ import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, SettleLink
-from billfold.accounts.counterparties.ports import (
-    LinkedAccount,
-    LinkedInstitution,
-    LinkError,
-    LinkingProvider,
-)
+from billfold.accounts.counterparties.ports import LinkedAccount, LinkedInstitution, LinkError, LinkingProvider
 from billfold.accounts.counterparties.requests import read_counterparty
 from billfold.accounts.counterparties.schemas import Counterparty
-from billfold.accounts.counterparties.v1_schemas import (
-    LinkRequest,
-    LinkTokenAnswer,
-    LinkTokenRequest,
-)
+from billfold.accounts.counterparties.v1_schemas import LinkRequest, LinkTokenAnswer, LinkTokenRequest
 from billfold.accounts.customers.schemas import parse_person_name
 from billfold.accounts.directory.store import find_customer
 from billfold.accounts.directory.types import CustomerRow
@@ -31,14 +22,10 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 
-async def request_link_token(
-    call: Call, bank: Bank, owner: UUID, data: LinkTokenRequest
-) -> LinkTokenAnswer:
+async def request_link_token(call: Call, bank: Bank, owner: UUID, data: LinkTokenRequest) -> LinkTokenAnswer:
     """Return what opens the provider's pages. Raises InvalidInput, NotFound."""
     if (data.redirect_uri is None) == (data.android_package_name is None):
-        raise InvalidInput.at(
-            "body", "redirect_uri", msg="exactly one of redirect_uri and android_package_name"
-        )
+        raise InvalidInput.at("body", "redirect_uri", msg="exactly one of redirect_uri and android_package_name")
     provider, access = _provider(bank), None
     if data.counterparty_id is not None:
         access, _ = await _link_of(bank, owner, data.counterparty_id)
@@ -53,9 +40,7 @@ async def request_link_token(
     return LinkTokenAnswer(link_token=token.token, expiration=token.expires_at)
 
 
-async def link_customer_accounts(
-    call: Call, bank: Bank, owner: UUID, data: LinkRequest
-) -> list[Counterparty]:
+async def link_customer_accounts(call: Call, bank: Bank, owner: UUID, data: LinkRequest) -> list[Counterparty]:
     """Make a counterparty of every account that was chosen. Raises InvalidInput."""
     chosen = [each.id for each in data.accounts]
     if len(set(chosen)) != len(chosen):
@@ -92,9 +77,7 @@ async def refresh_link_status(call: Call, bank: Bank, owner: UUID, counterparty_
     access, account_id = await _link_of(bank, owner, counterparty_id)
     status = await _provider(bank).status_of(access, account_id)
     await bank.engine.submit(
-        SettleLink(
-            **call.command_fields(owner), counterparty_id=counterparty_id, link_status=status
-        )
+        SettleLink(**call.command_fields(owner), counterparty_id=counterparty_id, link_status=status)
     )
 
 
@@ -109,9 +92,7 @@ async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str,
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     account = msgspec.json.decode(row.verification).get("account")
     if account is None:
-        raise Refused(
-            "counterparty-type-mismatch", "The counterparty was not linked through the provider."
-        )
+        raise Refused("counterparty-type-mismatch", "The counterparty was not linked through the provider.")
     sealed = base64.b64decode(account["access"])
     return bank.vault.open(sealed, owner.bytes).decode(), account["id"]
 
@@ -126,9 +107,7 @@ def _account_details(linked: LinkedInstitution, account: LinkedAccount) -> dict[
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _stored_link(
-    bank: Bank, owner: UUID, linked: LinkedInstitution, account: LinkedAccount
-) -> dict[str, str]:
+def _stored_link(bank: Bank, owner: UUID, linked: LinkedInstitution, account: LinkedAccount) -> dict[str, str]:
     """Return what is kept of a link with the verification; the secret is sealed."""
     sealed = bank.vault.seal(linked.access.encode(), owner.bytes)
     return {

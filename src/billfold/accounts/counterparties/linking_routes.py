@@ -32,9 +32,7 @@ _COUNTERPARTIES_MAX = 1000
     status=200,
     refuses=("rail-not-available", "counterparty-type-mismatch"),
 )
-async def create_link_token(
-    caller: Caller, bank: Bank, customer_id: UUID, data: LinkTokenRequest
-) -> LinkTokenAnswer:
+async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data: LinkTokenRequest) -> LinkTokenAnswer:
     """Begin to link accounts: the token opens the provider's pages once."""
     owner = await caller.customer_id(bank, customer_id)
     return await linking.request_link_token(caller, bank, owner, data)
@@ -45,14 +43,10 @@ async def create_link_token(
     tag="counterparties",
     refuses=("rail-not-available", "customer-not-open"),
 )
-async def link_accounts(
-    caller: Caller, bank: Bank, customer_id: UUID, data: LinkRequest
-) -> LinkedCounterparties:
+async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: LinkRequest) -> LinkedCounterparties:
     """Make counterparties of the accounts that a customer chose on the provider's pages."""
     owner = await caller.customer_id(bank, customer_id)
-    return LinkedCounterparties(
-        items=await linking.link_customer_accounts(caller, bank, owner, data)
-    )
+    return LinkedCounterparties(items=await linking.link_customer_accounts(caller, bank, owner, data))
 
 
 @post(
@@ -61,33 +55,30 @@ async def link_accounts(
     status=204,
     refuses=("rail-not-available", "counterparty-type-mismatch"),
 )
-async def verify_linked_account(
-    caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
-) -> None:
+async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID) -> None:
     """Ask the provider whether the verification of a linked account has come to its end."""
     owner = await caller.customer_id(bank, customer_id)
     await linking.refresh_link_status(caller, bank, owner, counterparty_id)
 
 
 @get("/api/v1/customers/{customer_id}/counterparties/", tag="counterparties", deprecated=V1_READS)
-async def list_v1_counterparties(
-    caller: Caller, bank: Bank, customer_id: UUID
-) -> OlderCounterparties:
+async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) -> OlderCounterparties:
     """List the accounts that ACH entries and domestic wires reach, newest first."""
     owner = await caller.customer_id(bank, customer_id)
     rows = await counterparty_store.list_counterparties(
-        bank.pool, owner, types=list(V1_COUNTERPARTY_TYPES), statuses=None, after=None, backwards=False,
+        bank.pool,
+        owner,
+        types=list(V1_COUNTERPARTY_TYPES),
+        statuses=None,
+        after=None,
+        backwards=False,
         limit=_COUNTERPARTIES_MAX,
-    )  # fmt: skip
+    )
     told = [render_v1_counterparty(row) for row in rows if has_v1_form(row)]
     return OlderCounterparties(count=len(told), counterparties=told)
 
 
-@get(
-    "/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/",
-    tag="counterparties",
-    deprecated=V1_READS,
-)
+@get("/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/", tag="counterparties", deprecated=V1_READS)
 async def get_v1_counterparty(
     caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
 ) -> OlderCounterparty:

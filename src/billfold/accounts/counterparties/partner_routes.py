@@ -52,9 +52,7 @@ class CreateACHCounterpartyRequest(AchForm, kw_only=True, tag="ach"):
     verification: Verification
 
 
-class CreateInternationalWireCounterpartyRequest(
-    InternationalForm, kw_only=True, tag="international_wire"
-):
+class CreateInternationalWireCounterpartyRequest(InternationalForm, kw_only=True, tag="international_wire"):
     """An account abroad that wires reach."""
 
     verification: Verification
@@ -66,9 +64,7 @@ class CreateOnUsCounterpartyRequest(OnUsForm, kw_only=True, tag="on_us"):
     verification: Verification | None = None
 
 
-class CreateCryptoWalletAddressCounterpartyRequest(
-    WalletForm, kw_only=True, tag="crypto_wallet_address"
-):
+class CreateCryptoWalletAddressCounterpartyRequest(WalletForm, kw_only=True, tag="crypto_wallet_address"):
     """A wallet."""
 
     verification: Verification | None = None
@@ -84,9 +80,7 @@ CreateCounterparty = (
 
 
 @post("/api/v2/customers/{customer_id}/counterparties/", refuses=("customer-not-open",))
-async def create_counterparty(
-    caller: Caller, bank: Bank, customer_id: UUID, data: CreateCounterparty
-) -> Counterparty:
+async def create_counterparty(caller: Caller, bank: Bank, customer_id: UUID, data: CreateCounterparty) -> Counterparty:
     """Add an account as payee. It is PENDING until it is shown whose account it is."""
     owner = await caller.customer_id(bank, customer_id)
     return await add_counterparty(caller, bank, owner, data)
@@ -102,18 +96,13 @@ async def list_counterparties(
 
 
 @get("/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/")
-async def get_counterparty(
-    caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
-) -> Counterparty:
+async def get_counterparty(caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID) -> Counterparty:
     """Read one counterparty."""
     owner = await caller.customer_id(bank, customer_id)
     return await read_counterparty(bank, owner, counterparty_id)
 
 
-@patch(
-    "/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/",
-    refuses=("counterparty-not-linked",),
-)
+@patch("/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/", refuses=("counterparty-not-linked",))
 async def update_counterparty(
     caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID, data: ChangeCounterparty
 ) -> Counterparty:

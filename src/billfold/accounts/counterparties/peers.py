@@ -16,9 +16,7 @@ PeerKey = tuple[UUID, UUID, UUID]
 """A customer, the Pocket he pays from, and the counterparty he pays."""
 
 _PAYER_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")
-_PAYEE_ADDRESS = FIRST_NETWORK_ADDRESS.format(
-    customer="c.target_customer_id", pocket="c.target_pocket_id"
-)
+_PAYEE_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="c.target_customer_id", pocket="c.target_pocket_id")
 # One look into an index each, however long the tables have grown since this was planned.
 _PEERS = f"""
 SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS}, {_PAYEE_ADDRESS}
@@ -45,8 +43,6 @@ async def find_peers(conn: Connection | Pool, links: Sequence[PeerKey]) -> list[
     """Return what each link leads to, None for a counterparty that is not the customer's."""
     peers: list[PeerRow | None] = [None] * len(links)
     customers, pockets, ids = zip(*links, strict=True)
-    for nth, *peer in await conn.fetch(
-        _PEERS, uuid_array(customers), uuid_array(pockets), uuid_array(ids)
-    ):
+    for nth, *peer in await conn.fetch(_PEERS, uuid_array(customers), uuid_array(pockets), uuid_array(ids)):
         peers[nth] = PeerRow(*peer)
     return peers

@@ -10,11 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.counterparties import store as counterparty_store
-from billfold.accounts.counterparties.commands import (
-    AddCounterparty,
-    ConfirmDeposits,
-    UpdateCounterparty,
-)
+from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDeposits, UpdateCounterparty
 from billfold.accounts.counterparties.rules import identifiers, verification_kinds
 from billfold.accounts.counterparties.schemas import (
     Counterparty,
@@ -50,9 +46,7 @@ class CounterpartyQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which counterparties; each filter has two spellings."""
 
     status: Annotated[list[str] | None, texts_among("status", STATUSES)] = None
-    status_list: Annotated[list[str] | None, texts_among("status[]", STATUSES, place="status")] = (
-        None
-    )
+    status_list: Annotated[list[str] | None, texts_among("status[]", STATUSES, place="status")] = None
     type: Annotated[list[str] | None, texts_among("type", TYPES)] = None
     type_list: Annotated[list[str] | None, texts_among("type[]", TYPES, place="type")] = None
 
@@ -89,16 +83,12 @@ async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> C
     return await read_counterparty(bank, owner, UUID(answer.outcome["counterparty_id"]))
 
 
-async def add_counterparty_command(
-    call: Call, bank: Bank, owner: UUID, form: Form
-) -> AddCounterparty:
+async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
     """Return the command that links what a form tells, all of it checked. Raises InvalidInput."""
     asked = getattr(form, "verification", None)
     details = details_of(form)
     target = await _find_target(bank, form) if isinstance(form, OnUsForm) else None
-    needs_no_verification = (
-        target is not None or form.__struct_config__.tag == "crypto_wallet_address"
-    )
+    needs_no_verification = target is not None or form.__struct_config__.tag == "crypto_wallet_address"
     if asked is not None and asked.document_ids:
         await _check_documents(bank, owner, asked.document_ids)
     return AddCounterparty(
@@ -108,9 +98,7 @@ async def add_counterparty_command(
         display_name=form.display_name,
         details=details,
         verification=None if needs_no_verification or asked is None else asked.type,
-        document_ids=()
-        if needs_no_verification or asked is None
-        else tuple(asked.document_ids or ()),
+        document_ids=() if needs_no_verification or asked is None else tuple(asked.document_ids or ()),
         holder=await _find_holder(bank, details, target),
         target_customer_id=None if target is None else target.customer_id,
         target_pocket_id=None if target is None else target.pocket_id,
@@ -131,16 +119,12 @@ async def confirm_micro_deposits(
     await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     first, second = data.amounts
     answer = await bank.engine.submit(
-        ConfirmDeposits(
-            **call.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second)
-        )
+        ConfirmDeposits(**call.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second))
     )
     if not answer.outcome["confirmed"]:
         left = answer.outcome["left"]
         rest = "The counterparty is unlinked." if left == 0 else f"Tries left: {left}."
-        raise Refused(
-            "micro-deposits-mismatch", f"These are not the deposits. {rest}", tries_left=left
-        )
+        raise Refused("micro-deposits-mismatch", f"These are not the deposits. {rest}", tries_left=left)
     return await read_counterparty(bank, owner, counterparty_id)
 
 
@@ -165,10 +149,7 @@ async def change_counterparty(
 
 
 async def counterparty_page(
-    bank: Bank,
-    owner: UUID,
-    wanted: ListQuery,
-    asked: CounterpartyQuery,
+    bank: Bank, owner: UUID, wanted: ListQuery, asked: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """One page of a customer's counterparties, newest first; filters in both spellings."""
     kinds, states = asked.types, asked.statuses
@@ -197,9 +178,7 @@ async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> C
     return (await render_counterparties(bank, owner, [row]))[0]
 
 
-async def render_counterparties(
-    bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]
-) -> list[Counterparty]:
+async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
     """Return counterparties with the documents of their verifications, as they stand now."""
     named = {row.counterparty_id: document_ids_of(row) for row in rows}
     asked = {each for own in named.values() for each in own}
@@ -209,9 +188,7 @@ async def render_counterparties(
             row,
             bank.settings,
             [
-                SupportingDocument(
-                    document_id=each, type=found[each].type, status=found[each].status
-                )
+                SupportingDocument(document_id=each, type=found[each].type, status=found[each].status)
                 for each in named[row.counterparty_id]
                 if each in found
             ],
@@ -224,11 +201,7 @@ async def _check_documents(bank: Bank, owner: UUID, document_ids: Sequence[UUID]
     """Raise InvalidInput at each id that is no proof of an account of this customer."""
     found = await document_store.list_documents(bank.pool, owner, document_ids)
     wrong = [
-        FieldError(
-            ("body", "verification", "document_ids", place),
-            _document_error(found.get(each)),
-            "value_error",
-        )
+        FieldError(("body", "verification", "document_ids", place), _document_error(found.get(each)), "value_error")
         for place, each in enumerate(document_ids)
         if each not in found or found[each].type != PROOF_OF_ACCOUNT
     ]
@@ -268,9 +241,7 @@ async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:
     number = form.account_number
     found = await _find_portal(bank, "network", number) if _is_network_address(number) else None
     if found is None or found.status != "OPEN":
-        raise InvalidInput.at(
-            "body", "account_number", msg="is not the network address of an open portal"
-        )
+        raise InvalidInput.at("body", "account_number", msg="is not the network address of an open portal")
     return found
 
 

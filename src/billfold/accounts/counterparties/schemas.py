@@ -26,18 +26,14 @@ WireText = Annotated[str, msgspec.Meta(min_length=1, max_length=140, pattern=NOT
 DocumentIds = Annotated[list[UUID], msgspec.Meta(max_length=20)]
 
 
-class IndividualName(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="individual"
-):
+class IndividualName(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="individual"):
     """A person."""
 
     first_name: Name
     last_name: Name
 
 
-class BusinessName(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="business"
-):
+class BusinessName(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="business"):
     """A company."""
 
     business_name: Annotated[str, msgspec.Meta(min_length=1, max_length=250, pattern=NOT_BLANK)]
@@ -109,9 +105,7 @@ class InternationalForm(_Form, kw_only=True, tag="international_wire"):
     def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
         """Yield what is wrong with its numbers, its address and its documents."""
         is_swapped = fields.get("account_number") is not None
-        bic, number = (
-            ("identifier", "account_number") if is_swapped else ("routing_number", "identifier")
-        )
+        bic, number = ("identifier", "account_number") if is_swapped else ("routing_number", "identifier")
         if is_swapped and fields.get("routing_number") not in {None, fields.get("identifier")}:
             yield _error("routing_number", "is not taken with account_number, but for the BIC")
         if bic in fields and fields[bic] is None:
@@ -152,14 +146,10 @@ class WalletForm(_Form, kw_only=True, tag="crypto_wallet_address"):
     def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
         """Yield what is wrong with its address and its documents."""
         if fields.get("display_name") is not None:
-            yield FieldError(
-                ("body", "display_name"), "is not taken with a wallet", "extra_forbidden"
-            )
+            yield FieldError(("body", "display_name"), "is not taken with a wallet", "extra_forbidden")
         if "chain" in fields:
             yield from _field_error(
-                "wallet_address",
-                fields,
-                lambda text: identifiers.wallet_error(fields["chain"], text),
+                "wallet_address", fields, lambda text: identifiers.wallet_error(fields["chain"], text)
             )
         yield from document_errors(fields)
 
@@ -237,9 +227,7 @@ def document_errors(fields: Mapping[str, Any]) -> Iterator[FieldError]:
     if asked is None:
         return
     if asked.type == "supporting_documents" and not asked.document_ids:
-        yield FieldError(
-            ("body", "verification", "document_ids"), "must name at least one document", "missing"
-        )
+        yield FieldError(("body", "verification", "document_ids"), "must name at least one document", "missing")
     if asked.type != "supporting_documents" and asked.document_ids:
         yield _error("verification", f"are not taken with {asked.type}", "document_ids")
     if asked.document_ids and len(set(asked.document_ids)) != len(asked.document_ids):
@@ -256,9 +244,7 @@ def render_counterparty(
         id=row.counterparty_id,
         time_created=row.created_at,
         status=row.status,
-        verification=_render_verification(
-            msgspec.json.decode(row.verification), row.status, list(documents)
-        ),
+        verification=_render_verification(msgspec.json.decode(row.verification), row.status, list(documents)),
         type=row.type,
         counterparty_name=format_name(msgspec.json.decode(row.counterparty_name)),
         institution_name=settings.bank_name if on_us else details.get("institution_name"),

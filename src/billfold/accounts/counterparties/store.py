@@ -60,9 +60,7 @@ async def find_counterparty(
     return None if row is None else CounterpartyRow(*row)
 
 
-async def get_counterparty(
-    conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID
-) -> CounterpartyRow:
+async def get_counterparty(conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID) -> CounterpartyRow:
     """The customer's counterparty. Raises NotFound."""
     row = await find_counterparty(conn, customer_id, counterparty_id)
     if row is None:

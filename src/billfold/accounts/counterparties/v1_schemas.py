@@ -74,12 +74,7 @@ class LinkTokenRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 
     client_name: Annotated[str, msgspec.Meta(min_length=1, max_length=30)]
     redirect_uri: (
-        Annotated[
-            str,
-            msgspec.Meta(
-                pattern=r"^https://[^\s]+$", max_length=2000, description="an https address"
-            ),
-        ]
+        Annotated[str, msgspec.Meta(pattern=r"^https://[^\s]+$", max_length=2000, description="an https address")]
         | None
     ) = None
     android_package_name: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None
@@ -135,9 +130,7 @@ def render_v1_counterparty(row: CounterpartyRow) -> OlderCounterparty:
         institution_name=details.get("institution_name"),
         linking_provider=_render_link(stored.get("account")),
         micro_deposits=(
-            MicroDeposits(verification_failure_count=stored["failures"])
-            if stored["type"] == "micro_deposits"
-            else None
+            MicroDeposits(verification_failure_count=stored["failures"]) if stored["type"] == "micro_deposits" else None
         ),
     )
     if row.type == "ach":

@@ -33,10 +33,7 @@ async def expire_verification(bank: Bank, job: ScheduledJob) -> None:
     assert job.customer_id is not None
     await bank.engine.submit(
         ExpireVerification(
-            caller="agenda",
-            key=job.object_id,
-            customers=(job.customer_id,),
-            counterparty_id=job.object_id,
+            caller="agenda", key=job.object_id, customers=(job.customer_id,), counterparty_id=job.object_id
         )
     )
 
@@ -46,9 +43,14 @@ async def expire_request(bank: Bank, job: ScheduledJob) -> None:
     assert job.customer_id is not None
     resource, table = _RESOURCES[job.kind]
     async with audit_record.audited(
-        bank.pool, bank.vault, job.customer_id, Origin.system(), f"{resource}.expired",
-        resource=(resource, job.object_id), now=wall_now(),
-    ) as audited:  # fmt: skip
+        bank.pool,
+        bank.vault,
+        job.customer_id,
+        Origin.system(),
+        f"{resource}.expired",
+        resource=(resource, job.object_id),
+        now=wall_now(),
+    ) as audited:
         sql, now = _EXPIRE.format(table=table), await bank.now()
         expired = await audited.conn.fetch(sql, job.customer_id, job.object_id, now)
         record_checksums(audited, table, expired)

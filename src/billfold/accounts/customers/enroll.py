@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
     """The account is PENDING until its first pocket opens."""
     book = book_of(books, cmd.customers[0])
-    book.name, book.partner_id, book.account_status = (
-        cmd.name,
-        cmd.partner_id,
-        CustomerStatus.PENDING,
-    )
+    book.name, book.partner_id, book.account_status = (cmd.name, cmd.partner_id, CustomerStatus.PENDING)
     book.role = cmd.role
     book.draft.add(
         CustomerRow(

@@ -33,9 +33,7 @@ from billfold.platform.errors import InvalidInput, Refused
 STATUSES = ("PENDING", "OPEN", "FROZEN", "CLOSED")
 TYPES = ("INDIVIDUAL", "BUSINESS")
 CLOSURE_FEATURE = "customer_closure"
-ClosureReason = Literal[
-    "SUSPICIOUS_ACTIVITY", "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "INACTIVITY"
-]
+ClosureReason = Literal["SUSPICIOUS_ACTIVITY", "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "INACTIVITY"]
 
 
 class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -50,7 +48,7 @@ class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     closure_description: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
-@get("/api/v1/customers/")  # fmt: skip
+@get("/api/v1/customers/")
 async def list_customers(
     caller: Caller,
     bank: Bank,
@@ -87,13 +85,8 @@ async def get_customer(caller: Caller, bank: Bank, customer_id: UUID) -> Custome
     return render_customer(await caller.customer(bank, customer_id))
 
 
-@patch(
-    "/api/v1/customers/{customer_id}/",
-    refuses=("customer-not-open", "customer-has-balance", "feature-not-enabled"),
-)
-async def update_customer(
-    caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer
-) -> Customer:
+@patch("/api/v1/customers/{customer_id}/", refuses=("customer-not-open", "customer-has-balance", "feature-not-enabled"))
+async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> Customer:
     """Replace contact details, or close the customer's account when every Pocket is empty."""
     row = await caller.customer(bank, customer_id)
     fields = caller.command_fields(row.customer_id)
@@ -103,9 +96,7 @@ async def update_customer(
         if row.customer_id == caller.own_customer_id:
             raise Refused("forbidden", "Your own account is not closed like a customer's.")
         reason = _parse_closure(data, changes)
-        await bank.engine.submit(
-            CloseCustomer(**fields, reason=reason, references=(row.customer_id,))
-        )
+        await bank.engine.submit(CloseCustomer(**fields, reason=reason, references=(row.customer_id,)))
     elif changes:
         profile = customer_profile.merge_profile(msgspec.json.decode(row.profile), changes)
         await bank.engine.submit(UpdateCustomer(**fields, profile=profile))
@@ -116,11 +107,7 @@ async def update_customer(
 
 def _changes(data: ChangeCustomer) -> dict[str, Any]:
     _check_addresses(data)
-    given = {
-        name: value
-        for name in ("email", "phone_number", "address")
-        if (value := getattr(data, name)) is not None
-    }
+    given = {name: value for name in ("email", "phone_number", "address") if (value := getattr(data, name)) is not None}
     if data.trusted_contact is not UNSET:
         given["trusted_contact"] = data.trusted_contact
     built: dict[str, Any] = msgspec.to_builtins(given)

@@ -13,9 +13,7 @@ from billfold.platform.countries import COUNTRIES, US_STATES
 from billfold.platform.errors import InvalidInput
 
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
-Country = Annotated[
-    str, msgspec.Meta(pattern="^[A-Z]{2}$", description="a country as two letters, like US")
-]
+Country = Annotated[str, msgspec.Meta(pattern="^[A-Z]{2}$", description="a country as two letters, like US")]
 Phone = Annotated[
     str,
     msgspec.Meta(
@@ -26,9 +24,7 @@ Phone = Annotated[
 Email = Annotated[
     str,
     msgspec.Meta(
-        pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
-        max_length=254,
-        description="an address like treasury@acme.example",
+        pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$", max_length=254, description="an address like treasury@acme.example"
     ),
 ]
 NamePart = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
@@ -45,9 +41,7 @@ class Name(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     @property
     def written(self) -> str:
         """The name in one line."""
-        return " ".join(
-            part for part in (self.first_name, self.middle_name, self.last_name) if part
-        )
+        return " ".join(part for part in (self.first_name, self.middle_name, self.last_name) if part)
 
 
 class Address(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -111,9 +105,7 @@ def to_e164(phone: str) -> str:
 def check_address(address: Address, *place: str | int) -> None:
     """Raise InvalidInput at `place` where its country, or its state in the US, does not exist."""
     if address.country not in COUNTRIES:
-        raise InvalidInput.at(
-            *place, "country", msg="must be a country's two letters of ISO 3166, like US"
-        )
+        raise InvalidInput.at(*place, "country", msg="must be a country's two letters of ISO 3166, like US")
     if address.country == "US" and address.state is not None and address.state not in US_STATES:
         raise InvalidInput.at(*place, "state", msg="must be a state's two letters, like NY")
 
@@ -141,13 +133,7 @@ def _split_name(written: str) -> Name:
 def format_address(address: Address) -> str:
     """Return an address as one line: "1 Main Street, New York, NY 10001, US"."""
     city_line = f"{address.state} {address.postal_code}" if address.state else address.postal_code
-    lines = (
-        address.street_address,
-        address.street_address2,
-        address.city,
-        city_line,
-        address.country,
-    )
+    lines = (address.street_address, address.street_address2, address.city, city_line, address.country)
     return ", ".join(line for line in lines if line)
 
 

@@ -40,7 +40,7 @@ class Directory:
     What is not in memory is looked up for all who ask at once.
     """
 
-    __slots__ = ("_batcher", "_entries", "_cache_size", "_pool")
+    __slots__ = ("_batcher", "_cache_size", "_entries", "_pool")
 
     def __init__(self, pool: Pool, *, cache_size: int = DIRECTORY_CACHE_SIZE) -> None:
         self._pool = pool

@@ -101,9 +101,7 @@ class PocketReplay:
                 continue
             moved_date = self._open_dates.pop(pocket_id, None)
             if moved_date is not None and moved_date > row["business_date"]:
-                self._findings.add(
-                    "snapshots", "snapshot", key, f"the pocket had moved on {moved_date}"
-                )
+                self._findings.add("snapshots", "snapshot", key, f"the pocket had moved on {moved_date}")
             if self._last_snapshot_dates.get(pocket_id) == row["business_date"]:
                 self._findings.add("snapshots", "snapshot", key, "the date was kept already")
             if moved_date is None:
@@ -128,9 +126,9 @@ class PocketReplay:
         booked_at = self._last_booked_at.get(pocket_id)
         if booked_at is None:
             return False
-        return self.calendar_variants.is_charge_date(
-            day
-        ) or self.calendar_variants.waits_for_market_open(booked_at, day)
+        return self.calendar_variants.is_charge_date(day) or self.calendar_variants.waits_for_market_open(
+            booked_at, day
+        )
 
     def _difference(self, row: Record, counters: PocketCounters | None) -> str | None:
         cash = self.accounts.cash.get(row["pocket_id"])
@@ -152,21 +150,14 @@ class PocketReplay:
         self._findings.add("snapshots", "snapshot", key, "the snapshot is missing", MISSING)
 
     def _snapshot(self, pocket_id: UUID, day: date) -> dict[str, object]:
-        return {
-            "customer_id": self.accounts.customer_id,
-            "pocket_id": pocket_id,
-            "business_date": day,
-        }
+        return {"customer_id": self.accounts.customer_id, "pocket_id": pocket_id, "business_date": day}
 
     # -- at the end --------------------------------------------------------------------
 
     def end(self, head: Record, counters: Mapping[UUID, PocketCounters]) -> None:
         """The whole log is played: every pocket's row must say the same."""
         for pocket_id, row in self.by_id.items():
-            recorded, replayed = (
-                _recorded_counters(row),
-                _replayed_counters(counters.get(pocket_id)),
-            )
+            recorded, replayed = (_recorded_counters(row), _replayed_counters(counters.get(pocket_id)))
             if recorded != replayed:
                 message = f"in, out, fees and realised are {recorded}, the log says {replayed}"
                 self._report(pocket_id, message)
@@ -184,10 +175,7 @@ class PocketReplay:
     def _check_business_date(self, head: Record, row: Record) -> None:
         """The date on which the pocket last moved is open, or it was kept."""
         pocket_id, recorded = row["pocket_id"], row["moved_on"]
-        moved_date, snapshot_date = (
-            self._open_dates.get(pocket_id),
-            self._last_snapshot_dates.get(pocket_id),
-        )
+        moved_date, snapshot_date = (self._open_dates.get(pocket_id), self._last_snapshot_dates.get(pocket_id))
         if moved_date is not None and recorded != moved_date:
             until = self.calendar_variants.closes(moved_date)[0]
             still_open = head["due_at"] is not None and head["due_at"] <= until
@@ -196,11 +184,7 @@ class PocketReplay:
                 self._report_missing_snapshot(pocket_id, moved_date)
             else:
                 self._report(pocket_id, f"it last moved on {moved_date}, not on {recorded}")
-        elif (
-            moved_date is None
-            and recorded is not None
-            and not self._may_be_empty(pocket_id, recorded)
-        ):
+        elif moved_date is None and recorded is not None and not self._may_be_empty(pocket_id, recorded):
             self._report(pocket_id, f"nothing moved on {recorded}")
         if recorded is not None and snapshot_date is not None and recorded <= snapshot_date:
             self._report(pocket_id, f"the day {recorded} on which it moved has been kept already")
@@ -209,9 +193,7 @@ class PocketReplay:
     def _check_accrual(self, row: Record, last: date | None) -> None:
         """Its fee has accrued up to the day before it last moved; its month is charged next."""
         pocket_id, accrued = row["pocket_id"], row["accrued_through"]
-        last_dates = (
-            self.calendar_variants.business_dates(row["opened_at"]) if last is None else {last}
-        )
+        last_dates = self.calendar_variants.business_dates(row["opened_at"]) if last is None else {last}
         if all(day - accrued != _ONE_DAY for day in last_dates):
             previous_date = self._dates_before_empty_snapshot.get(pocket_id)
             if previous_date is not None and previous_date - accrued == _ONE_DAY:
@@ -219,9 +201,7 @@ class PocketReplay:
                 self._findings.add("snapshots", "snapshot", key, "nothing moved on this day")
             else:
                 self._report(pocket_id, f"its fee has not accrued up to {max(last_dates)}")
-        charges = {
-            charge for day in last_dates for charge in self.calendar_variants.charge_dates(day)
-        }
+        charges = {charge for day in last_dates for charge in self.calendar_variants.charge_dates(day)}
         charge_on = row["charge_on"]
         if not self.calendar_variants.is_charge_date(charge_on):
             self._report(pocket_id, "its fee is charged on a day on which none is")
@@ -260,9 +240,7 @@ class PocketReplay:
             yield "it is closed and holds something"
 
     def _is_opening(self, at: datetime) -> bool:
-        return self.calendar_variants.is_settlement_day(
-            et_date(at)
-        ) and self.calendar_variants.is_opening(at)
+        return self.calendar_variants.is_settlement_day(et_date(at)) and self.calendar_variants.is_opening(at)
 
 
 def _recorded_counters(row: Record) -> tuple[int, int, int, int]:

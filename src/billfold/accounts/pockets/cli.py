@@ -42,8 +42,7 @@ def unfreeze(ctx: typer.Context, pocket_id: PocketId) -> None:
 
 
 @app.command(
-    "real-time-yield",
-    epilog=example("billfold pocket real-time-yield 5d0c2a4e-8f00-8000-8000-0000000000e1 --off"),
+    "real-time-yield", epilog=example("billfold pocket real-time-yield 5d0c2a4e-8f00-8000-8000-0000000000e1 --off")
 )
 def real_time_yield(
     ctx: typer.Context,
@@ -57,11 +56,7 @@ def real_time_yield(
 
 
 def _set(
-    ground: CliContext,
-    pocket_id: UUID,
-    *,
-    status: PocketStatus | None = None,
-    real_time_yield: bool | None = None,
+    ground: CliContext, pocket_id: UUID, *, status: PocketStatus | None = None, real_time_yield: bool | None = None
 ) -> None:
     async def work(bank: Bank) -> None:
         entry = await bank.directory.find("pocket", pocket_id)

@@ -61,9 +61,7 @@ async def list_pockets(
 async def create_pocket(member: CustomerCaller, bank: Bank, data: NewPocket) -> Pocket:
     """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
     deposit, reinvestment = resolve_strategies(
-        data.deposit_strategy_id,
-        data.reinvestment_strategy_id,
-        trading_strategy_id=data.trading_strategy_id,
+        data.deposit_strategy_id, data.reinvestment_strategy_id, trading_strategy_id=data.trading_strategy_id
     )
     answer = await bank.engine.submit(
         OpenPocket(
@@ -78,9 +76,7 @@ async def create_pocket(member: CustomerCaller, bank: Bank, data: NewPocket) -> 
 
 
 @get("/api/v2/pockets/{pocket_id}/", READS)
-async def get_pocket(
-    member: CustomerCaller, bank: Bank, pocket_id: UUID, asked: OmitQuery
-) -> Pocket:
+async def get_pocket(member: CustomerCaller, bank: Bank, pocket_id: UUID, asked: OmitQuery) -> Pocket:
     """Read one Pocket with its portfolio."""
     own_id = await member.own_pocket(bank, pocket_id)
     return await _read_pocket(member, bank, own_id, asked.parse_omit)
@@ -91,9 +87,7 @@ async def get_pocket(
     WRITES,
     refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
 )
-async def update_pocket(
-    member: CustomerCaller, bank: Bank, pocket_id: UUID, data: ChangePocket
-) -> Pocket:
+async def update_pocket(member: CustomerCaller, bank: Bank, pocket_id: UUID, data: ChangePocket) -> Pocket:
     """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
     own_id = await member.own_pocket(bank, pocket_id)
     await bank.engine.submit(update_pocket_command(member, member.customer_id, own_id, data))

@@ -81,9 +81,7 @@ def current_pocket_state(pocket: PocketRow) -> PocketState:
     )
 
 
-async def pocket_states_before(
-    conn: Connection | Pool, boundaries: Sequence[Boundary]
-) -> list[PocketState]:
+async def pocket_states_before(conn: Connection | Pool, boundaries: Sequence[Boundary]) -> list[PocketState]:
     """The state just before each boundary, in the order asked for."""
     if not boundaries:
         return []

@@ -39,9 +39,7 @@ class CreatePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @post("/api/v2/customers/{customer_id}/pockets/", refuses=("customer-not-open",))
-async def create_pocket(
-    caller: Caller, bank: Bank, customer_id: UUID, data: CreatePocket
-) -> Pocket:
+async def create_pocket(caller: Caller, bank: Bank, customer_id: UUID, data: CreatePocket) -> Pocket:
     """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
     owner = await caller.customer_id(bank, customer_id)
     deposit, reinvestment = resolve_strategies(
@@ -65,12 +63,7 @@ async def create_pocket(
 
 @get("/api/v2/customers/{customer_id}/pockets/")
 async def list_customer_pockets(
-    caller: Caller,
-    bank: Bank,
-    customer_id: UUID,
-    wanted: ListQuery,
-    asked: OmitQuery,
-    status: Statuses = None,
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, asked: OmitQuery, status: Statuses = None
 ) -> CursorList[Pocket]:
     """List the Pockets of one customer, newest first."""
     owner = await caller.customer_id(bank, customer_id)
@@ -117,9 +110,7 @@ async def get_pocket(caller: Caller, bank: Bank, pocket_id: UUID, asked: OmitQue
     "/api/v2/customers/{customer_id}/pockets/{pocket_id}/",
     refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
 )
-async def update_pocket(
-    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, data: ChangePocket
-) -> Pocket:
+async def update_pocket(caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, data: ChangePocket) -> Pocket:
     """Rename a Pocket, change its strategies, or close it when it is empty."""
     owner, own_id = await _find_pocket(caller, bank, customer_id, pocket_id)
     await bank.engine.submit(update_pocket_command(caller, owner, own_id, data))
@@ -127,9 +118,7 @@ async def update_pocket(
     return render_pocket(row, bank, caller.now, with_customer_id=False)
 
 
-async def _find_pocket(
-    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID
-) -> tuple[UUID, UUID]:
+async def _find_pocket(caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID) -> tuple[UUID, UUID]:
     owner = await caller.customer_id(bank, customer_id)
     return owner, await caller.pocket_of(bank, owner, pocket_id)
 
@@ -157,10 +146,6 @@ async def _list(
         return await pocket_store.list_for_customers(bank.pool, owners, **rows)
 
     page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=read,
-        sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id)),
+        bank.pager, scope, filters, read=read, sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id))
     )
     return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])

@@ -18,9 +18,7 @@ from billfold.http.schemas.texts import NOT_BLANK
 from billfold.platform.errors import InvalidInput, NotFound
 
 PocketName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
-ClosureReason = Literal[
-    "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "SUSPICIOUS_ACTIVITY", "INACTIVITY"
-]
+ClosureReason = Literal["USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "SUSPICIOUS_ACTIVITY", "INACTIVITY"]
 _OMITTABLE = frozenset({"ALL_TIME_EARNINGS", "PORTFOLIO"})
 _STATUSES = frozenset({"PENDING", "OPEN", "FROZEN", "CLOSED"})
 
@@ -61,9 +59,7 @@ class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     reinvestment_strategy_id: str | UnsetType | None = UNSET
 
 
-def update_pocket_command(
-    call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket
-) -> UpdatePocket:
+def update_pocket_command(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> UpdatePocket:
     """Return the command of a change. Raises InvalidInput."""
     if data.status and data.closure_reason is None:
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
@@ -99,9 +95,7 @@ def resolve_strategies(
     """
     shared = {name: value for name, value in shared_fields.items() if value is not None}
     if not shared and deposit is None:
-        raise InvalidInput.at(
-            "body", "deposit_strategy_id", msg="a strategy is needed", kind="missing"
-        )
+        raise InvalidInput.at("body", "deposit_strategy_id", msg="a strategy is needed", kind="missing")
     chosen = {*shared.values()} | ({deposit} if deposit is not None else set())
     if len(chosen) > 1 or (shared and reinvested is not UNSET and reinvested not in chosen):
         name = next(iter(shared))

@@ -87,11 +87,7 @@ def set_pocket_state(books: Books, cmd: SetPocketState, ctx: Context) -> Outcome
         pocket.status = cmd.status
     if cmd.real_time_yield is not None:
         pocket.real_time_yield = cmd.real_time_yield
-    return {
-        "pocket_id": str(pocket.pocket_id),
-        "status": pocket.status,
-        "real_time_yield": pocket.real_time_yield,
-    }
+    return {"pocket_id": str(pocket.pocket_id), "status": pocket.status, "real_time_yield": pocket.real_time_yield}
 
 
 def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
@@ -119,18 +115,15 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     """Close an empty pocket that is not the customer's last; its portals close with it."""
     if pocket.lots or pocket.cash.balance:
         raise Refused(
-            "pocket-not-empty",
-            "The pocket still holds money. Move everything out with a FULL_WITHDRAWAL first.",
+            "pocket-not-empty", "The pocket still holds money. Move everything out with a FULL_WITHDRAWAL first."
         )
     if overdraft_of(pocket):
         raise Refused(
-            "pocket-not-empty",
-            f"The pocket owes the bank {overdraft_of(pocket)} cents. Pay them in, then close it.",
+            "pocket-not-empty", f"The pocket owes the bank {overdraft_of(pocket)} cents. Pay them in, then close it."
         )
     if pocket.settles_after(et_date(ctx.now)):
         raise Refused(
-            "pocket-not-empty",
-            f"Its trades settle on {pocket.unsettled_until}. Close the pocket on that day.",
+            "pocket-not-empty", f"Its trades settle on {pocket.unsettled_until}. Close the pocket on that day."
         )
     if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")

@@ -109,12 +109,7 @@ class Account(msgspec.Struct, kw_only=True):
 
 
 def render_pocket(
-    row: PocketRow,
-    bank: Bank,
-    now: datetime,
-    *,
-    omit: Omit = frozenset(),
-    with_customer_id: bool = True,
+    row: PocketRow, bank: Bank, now: datetime, *, omit: Omit = frozenset(), with_customer_id: bool = True
 ) -> Pocket:
     """A Pocket; without `named` the customer is left out, as after an update."""
     attributes = ["real_time_yield"] if row.real_time_yield else []
@@ -226,9 +221,7 @@ def _portfolio(row: PocketRow, bank: Bank, now: datetime, omit: Omit) -> Portfol
         liquidation_value_t0=usd(current_value.liquidation_value_t0),
         liquidation_value_t1=usd(current_value.liquidation_value_t1),
         pricing_timestamp=current_value.pricing_timestamp if is_real_time else None,
-        appreciation_per_second=format_appreciation(current_value.appreciation_per_second)
-        if is_real_time
-        else None,
+        appreciation_per_second=format_appreciation(current_value.appreciation_per_second) if is_real_time else None,
     )
 
 

@@ -61,10 +61,7 @@ def _newest_and_oldest_first(selected: str) -> tuple[str, str]:
     """The list of what is found, newest first and oldest first."""
     whole = f"""{_ROW} FROM ({selected}) p {_HOLDINGS}
  ORDER BY p.opened_at {{way}}, p.pocket_id {{way}}"""
-    return (
-        whole.replace("{than}", "<").replace("{way}", "DESC"),
-        whole.replace("{than}", ">").replace("{way}", "ASC"),
-    )
+    return (whole.replace("{than}", "<").replace("{way}", "DESC"), whole.replace("{than}", ">").replace("{way}", "ASC"))
 
 
 _PAGE_BY_OFFSET = f"""{_ROW}
@@ -140,20 +137,11 @@ async def list_for_customers(
 
 
 async def list_page_by_offset(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    *,
-    statuses: list[str] | None,
-    offset: int,
-    limit: int,
+    conn: Connection | Pool, customer_id: UUID, *, statuses: list[str] | None, offset: int, limit: int
 ) -> tuple[int, list[PocketRow]]:
     """How many pockets a customer has, and `limit` of them beyond `offset`, newest first."""
     count: int = await conn.fetchval(_COUNT, customer_id, statuses)
-    rows = (
-        await conn.fetch(_PAGE_BY_OFFSET, customer_id, statuses, offset, limit)
-        if offset < count
-        else []
-    )
+    rows = await conn.fetch(_PAGE_BY_OFFSET, customer_id, statuses, offset, limit) if offset < count else []
     return count, [_pocket(row) for row in rows]
 
 

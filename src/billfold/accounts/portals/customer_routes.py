@@ -18,12 +18,7 @@ from billfold.accounts.portals.requests import (
     open_portal,
     portal_page,
 )
-from billfold.accounts.portals.schemas import (
-    FundingInstructions,
-    Portal,
-    render_instructions,
-    render_portal,
-)
+from billfold.accounts.portals.schemas import FundingInstructions, Portal, render_instructions, render_portal
 from billfold.accounts.portals.types import PortalRow
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import PORTALS
@@ -60,26 +55,15 @@ async def list_portals(
     return await portal_page(bank, wanted, member.customer_id, own_id, types)
 
 
-@post(
-    "/api/v2/pockets/{pocket_id}/portals/",
-    WRITES,
-    refuses=("pocket-not-open", "rail-not-available"),
-)
-async def create_portal(
-    member: CustomerCaller, bank: Bank, pocket_id: UUID, data: CreatePortal
-) -> Portal:
+@post("/api/v2/pockets/{pocket_id}/portals/", WRITES, refuses=("pocket-not-open", "rail-not-available"))
+async def create_portal(member: CustomerCaller, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Open a portal: a bank virtual account with its own network address."""
     check_portal_type(data)
     pocket = member.customer_id, await member.own_pocket(bank, pocket_id)
     return render_portal(await open_portal(member, bank, pocket, data.name, data.payment_rails))
 
 
-@patch(
-    "/api/v2/pockets/{pocket_id}/portals/{portal_id}/",
-    WRITES,
-    status=204,
-    refuses=("already-closed",),
-)
+@patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", WRITES, status=204, refuses=("already-closed",))
 async def update_portal(
     member: CustomerCaller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: ChangePortal
 ) -> None:
@@ -107,8 +91,6 @@ async def get_funding_instructions(
     return render_instructions(found, beneficiary_of(customer), bank.settings)
 
 
-async def _find_portal(
-    member: CustomerCaller, bank: Bank, pocket_id: UUID, portal_id: UUID
-) -> PortalRow:
+async def _find_portal(member: CustomerCaller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> PortalRow:
     own_id = await member.own_pocket(bank, pocket_id)
     return await portal_store.get_portal(bank.pool, member.customer_id, portal_id, pocket_id=own_id)

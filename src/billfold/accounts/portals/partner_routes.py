@@ -56,18 +56,14 @@ async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> 
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open",))
-async def create_account_portal(
-    caller: Caller, bank: Bank, account_id: UUID, data: NewPortal
-) -> AccountPortal:
+async def create_account_portal(caller: Caller, bank: Bank, account_id: UUID, data: NewPortal) -> AccountPortal:
     """Open a portal of an account."""
     pocket = await caller.pocket(bank, account_id)
     return render_account_portal(await open_portal(caller, bank, pocket, data.name, None))
 
 
 @get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/")
-async def get_account_portal(
-    caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID
-) -> AccountPortal:
+async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> AccountPortal:
     """Read a portal of an account."""
     return render_account_portal(await _find_portal(caller, bank, account_id, portal_id))
 
@@ -81,27 +77,17 @@ async def rename_account_portal(
     return render_account_portal(await _rename(caller, bank, found, data.name))
 
 
-@post(
-    "/api/v1/service-accounts/{account_id}/portals/{portal_id}/close/",
-    status=204,
-    refuses=("already-closed",),
-)
-async def close_account_portal(
-    caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID
-) -> None:
+@post("/api/v1/service-accounts/{account_id}/portals/{portal_id}/close/", status=204, refuses=("already-closed",))
+async def close_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> None:
     """Close a portal for ever. A second close is 412."""
     found = await _find_portal(caller, bank, account_id, portal_id)
     await bank.engine.submit(
-        UpdatePortal(
-            **caller.command_fields(found.customer_id), portal_id=found.portal_id, close=True
-        )
+        UpdatePortal(**caller.command_fields(found.customer_id), portal_id=found.portal_id, close=True)
     )
 
 
 @get("/api/v1/customers/{customer_id}/portals/")
-async def list_customer_account_portals(
-    caller: Caller, bank: Bank, customer_id: UUID
-) -> AccountPortals:
+async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id: UUID) -> AccountPortals:
     """List the portals of all accounts of a customer."""
     owner = await caller.customer_id(bank, customer_id)
     return _render_v1_list(await portal_store.list_portals(bank.pool, owner, None))
@@ -140,18 +126,14 @@ async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUI
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", refuses=("already-closed",))
-async def rename_portal(
-    caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal
-) -> Portal:
+async def rename_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal) -> Portal:
     """Give a portal another name."""
     found = await _find_portal(caller, bank, pocket_id, portal_id)
     return render_portal(await _rename(caller, bank, found, data.name))
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/")
-async def get_funding_instructions(
-    caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID
-) -> FundingInstructions:
+async def get_funding_instructions(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> FundingInstructions:
     """Read how to pay into a portal by each of its rails."""
     found = await _find_portal(caller, bank, pocket_id, portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
@@ -165,9 +147,7 @@ async def _find_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: U
 
 async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> PortalRow:
     await bank.engine.submit(
-        UpdatePortal(
-            **caller.command_fields(found.customer_id), portal_id=found.portal_id, name=name
-        )
+        UpdatePortal(**caller.command_fields(found.customer_id), portal_id=found.portal_id, name=name)
     )
     return await portal_store.get_portal(bank.pool, found.customer_id, found.portal_id)
 

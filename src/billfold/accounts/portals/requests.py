@@ -27,8 +27,7 @@ Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
 NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
 OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50, pattern=NOT_BLANK)]
 Types = Annotated[
-    list[str] | None,
-    texts_among("type[]", frozenset({BANK_TYPE, CRYPTO_TYPE}), description="Portal types."),
+    list[str] | None, texts_among("type[]", frozenset({BANK_TYPE, CRYPTO_TYPE}), description="Portal types.")
 ]
 
 
@@ -50,19 +49,13 @@ def check_portal_type(data: CreatePortal) -> None:
 
 
 async def open_portal(
-    call: Call,
-    bank: Bank,
-    pocket: tuple[UUID, UUID],
-    name: str,
-    rails: list[Rail] | None,
+    call: Call, bank: Bank, pocket: tuple[UUID, UUID], name: str, rails: list[Rail] | None
 ) -> PortalRow:
     """Open a portal of (customer_id, pocket_id); `rails` narrow what it takes."""
     owner, pocket_id = pocket
     chosen = tuple(rail for rail in BANK_RAILS if rail in rails) if rails else None
     answer = await bank.engine.submit(
-        OpenPortal(
-            **call.command_fields(owner), pocket_id=pocket_id, name=name, payment_rails=chosen
-        )
+        OpenPortal(**call.command_fields(owner), pocket_id=pocket_id, name=name, payment_rails=chosen)
     )
     return await portal_store.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
 
@@ -85,13 +78,7 @@ async def portal_page(
         scope,
         filters,
         read=lambda part: portal_store.list_portals(
-            bank.pool,
-            owner,
-            pocket_id,
-            types=types,
-            after=part.dated_place,
-            backwards=part.backwards,
-            limit=part.limit,
+            bank.pool, owner, pocket_id, types=types, after=part.dated_place, backwards=part.backwards, limit=part.limit
         ),
         sort_key_of=lambda row: (row.created_at.isoformat(), str(row.portal_id)),
     )

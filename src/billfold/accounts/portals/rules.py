@@ -32,9 +32,7 @@ def open_portal(books: Books, cmd: OpenPortal, ctx: Context) -> Outcome:
         raise NotFound
     if pocket.status != PocketStatus.OPEN:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
-    portal = new_bank_portal(
-        book, cmd.pocket_id, ctx, name=cmd.name, payment_rails=cmd.payment_rails
-    )
+    portal = new_bank_portal(book, cmd.pocket_id, ctx, name=cmd.name, payment_rails=cmd.payment_rails)
     return {"portal_id": str(portal.portal_id)}
 
 
@@ -55,12 +53,7 @@ def update_portal(books: Books, cmd: UpdatePortal, ctx: Context) -> Outcome:
 
 
 def new_bank_portal(
-    book: Book,
-    pocket_id: UUID,
-    ctx: Context,
-    *,
-    name: str,
-    payment_rails: tuple[str, ...] | None = None,
+    book: Book, pocket_id: UUID, ctx: Context, *, name: str, payment_rails: tuple[str, ...] | None = None
 ) -> PortalRow:
     """A virtual account of our bank with its own network address, entered in the directory."""
     portal_id = ctx.ids.next()
@@ -108,7 +101,5 @@ def close_portals(book: Book, pocket_id: UUID, ctx: Context) -> None:
 
 
 def _close(book: Book, portal: PortalRow, ctx: Context) -> None:
-    book.put(
-        book.portals, portal.portal_id, msgspec.structs.replace(portal, status=PortalStatus.CLOSED)
-    )
+    book.put(book.portals, portal.portal_id, msgspec.structs.replace(portal, status=PortalStatus.CLOSED))
     book.change(PortalRow, portal.portal_id, status=PortalStatus.CLOSED, updated_at=ctx.now)

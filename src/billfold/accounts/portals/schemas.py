@@ -75,9 +75,7 @@ class WireInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", ta
     memo: str | None = None
 
 
-class InternationalWireInstruction(
-    msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="INTERNATIONAL_WIRE"
-):
+class InternationalWireInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="INTERNATIONAL_WIRE"):
     """How to send a wire from abroad."""
 
     beneficiary_name: str
@@ -147,9 +145,7 @@ class Beneficiary(NamedTuple):
     address: str | None
 
 
-def render_instructions(
-    row: PortalRow, beneficiary: Beneficiary, settings: Settings
-) -> FundingInstructions:
+def render_instructions(row: PortalRow, beneficiary: Beneficiary, settings: Settings) -> FundingInstructions:
     """How to pay into the portal by each of its rails."""
     return FundingInstructions(
         portal_id=row.portal_id,
@@ -157,27 +153,28 @@ def render_instructions(
     )
 
 
-def _instruction(
-    rail: str, row: PortalRow, beneficiary: Beneficiary, settings: Settings
-) -> Instruction:
+def _instruction(rail: str, row: PortalRow, beneficiary: Beneficiary, settings: Settings) -> Instruction:
     name, address = beneficiary
     account, routing = row.account_number or "", row.routing_number or ""
     bank = settings.bank_name
     if rail == "ACH":
-        return AchInstruction(
-            routing_number=routing, account_number=account, beneficiary_name=name,
-            bank_name=bank,
-        )  # fmt: skip
+        return AchInstruction(routing_number=routing, account_number=account, beneficiary_name=name, bank_name=bank)
     if rail == "WIRE":
         return WireInstruction(
-            routing_number=routing, account_number=account, beneficiary_name=name,
-            beneficiary_address=address or settings.bank_address, bank_name=bank,
+            routing_number=routing,
+            account_number=account,
+            beneficiary_name=name,
+            beneficiary_address=address or settings.bank_address,
+            bank_name=bank,
             bank_address=settings.bank_address,
-        )  # fmt: skip
+        )
     if rail == "INTERNATIONAL_WIRE":
         return InternationalWireInstruction(
-            beneficiary_name=name, beneficiary_address=address or settings.bank_address,
-            account_number=account, swift_bic=settings.bank_bic, bank_name=bank,
+            beneficiary_name=name,
+            beneficiary_address=address or settings.bank_address,
+            account_number=account,
+            swift_bic=settings.bank_bic,
+            bank_name=bank,
             bank_address=settings.bank_address,
-        )  # fmt: skip
+        )
     return OnUsInstruction(network_address=row.network_address or "", beneficiary_name=name)

@@ -25,9 +25,19 @@ from billfold.ledger.bank import Bank
 
 READS = with_scope("pockets.read", TRANSACTIONS)
 _COLUMNS = (
-    "id", "transaction_id", "pocket_id", "type", "direction", "status", "amount", "currency",
-    "description", "title", "time_booked", "time_settled",
-)  # fmt: skip
+    "id",
+    "transaction_id",
+    "pocket_id",
+    "type",
+    "direction",
+    "status",
+    "amount",
+    "currency",
+    "description",
+    "title",
+    "time_booked",
+    "time_settled",
+)
 
 
 @get("/api/v2/transactions/", READS, refuses=("not-found",))
@@ -44,16 +54,12 @@ async def list_transactions(
 @get("/api/v2/transactions/{transaction_id}/", READS)
 async def get_transaction(member: CustomerCaller, bank: Bank, transaction_id: UUID) -> Transaction:
     """Read one transaction by its `id` or its `transaction_id`."""
-    row = await transaction_store.get_transaction_row(
-        bank.pool, member.customer_id, None, transaction_id
-    )
+    row = await transaction_store.get_transaction_row(bank.pool, member.customer_id, None, transaction_id)
     return render_transaction(row, member.now)
 
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
-async def get_transactions_csv(
-    member: CustomerCaller, bank: Bank, asked: TransactionQuery
-) -> StreamedResponse:
+async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: TransactionQuery) -> StreamedResponse:
     """Read the same transactions as one CSV file, newest first; amounts in cents."""
     own = await member.pockets(bank, asked.pockets)
     rows = partial(_rows, member, bank, own, asked)
@@ -61,23 +67,34 @@ async def get_transactions_csv(
 
 
 async def _rows(
-    member: CustomerCaller,
-    bank: Bank,
-    own: list[UUID],
-    asked: TransactionQuery,
-    last: TransactionRow | None,
+    member: CustomerCaller, bank: Bank, own: list[UUID], asked: TransactionQuery, last: TransactionRow | None
 ) -> list[TransactionRow]:
     place = None if last is None else (last.journal_no, last.leg_no)
     return await fetch_customer_transactions(
-        bank, member.customer_id, own, asked.wanted(member.now), place,
-        including=False, descending=True, limit=ROWS_PER_PAGE,
-    )  # fmt: skip
+        bank,
+        member.customer_id,
+        own,
+        asked.wanted(member.now),
+        place,
+        including=False,
+        descending=True,
+        limit=ROWS_PER_PAGE,
+    )
 
 
 def _cells(member: CustomerCaller, row: TransactionRow) -> tuple[object, ...]:
     shown = render_transaction(row, member.now)
     return (
-        shown.id, shown.transaction_id, shown.pocket_id, row.type, shown.direction, shown.status,
-        shown.amount.value, shown.amount.currency, shown.description, shown.title,
-        shown.time_booked, shown.time_settled,
-    )  # fmt: skip
+        shown.id,
+        shown.transaction_id,
+        shown.pocket_id,
+        row.type,
+        shown.direction,
+        shown.status,
+        shown.amount.value,
+        shown.amount.currency,
+        shown.description,
+        shown.title,
+        shown.time_booked,
+        shown.time_settled,
+    )

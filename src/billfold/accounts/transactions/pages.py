@@ -18,17 +18,12 @@ from billfold.ledger.bank import Bank
 from billfold.platform.paging import Page, SortKey
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
-Fetch = Callable[
-    [TransactionFilters, SortKey | None, bool, bool, int], Awaitable[list[TransactionRow]]
-]
+Fetch = Callable[[TransactionFilters, SortKey | None, bool, bool, int], Awaitable[list[TransactionRow]]]
 """(wanted, key, including it, descending, limit): rows on from the key of a row."""
 
 
 _DIRECTIONS = ("DEBIT", "CREDIT")
-_DIRECTION = Query(
-    parse=partial(parse_choice, _DIRECTIONS),
-    schema={"type": "string", "enum": [*_DIRECTIONS]},
-)
+_DIRECTION = Query(parse=partial(parse_choice, _DIRECTIONS), schema={"type": "string", "enum": [*_DIRECTIONS]})
 
 
 class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,12 +123,7 @@ async def transaction_page(
 
 
 async def customer_transaction_page(
-    bank: Bank,
-    wanted: ListQuery,
-    asked: TransactionQuery,
-    now: datetime,
-    scope: str,
-    of: tuple[UUID, list[UUID]],
+    bank: Bank, wanted: ListQuery, asked: TransactionQuery, now: datetime, scope: str, of: tuple[UUID, list[UUID]]
 ) -> Page[TransactionRow]:
     """A page of some pockets of one customer, whose journals number their activity."""
     return await transaction_page(
@@ -190,9 +180,7 @@ async def fetch_customer_transactions(
 TransactionPart = tuple[TransactionRow, int]
 
 
-def _with_sweeps(
-    rows: list[TransactionRow], asked: TransactionQuery, *, last_first: bool
-) -> list[TransactionPart]:
+def _with_sweeps(rows: list[TransactionRow], asked: TransactionQuery, *, last_first: bool) -> list[TransactionPart]:
     if not asked.sweeps:
         return [(row, 0) for row in rows]
     parts: list[TransactionPart] = []

@@ -65,14 +65,10 @@ async def list_pocket_transactions(
 
 
 @get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/")
-async def get_transaction(
-    caller: Caller, bank: Bank, pocket_id: UUID, transaction_id: UUID
-) -> Transaction:
+async def get_transaction(caller: Caller, bank: Bank, pocket_id: UUID, transaction_id: UUID) -> Transaction:
     """Read one transaction by its `id` or its `transaction_id`."""
     key = await caller.pocket(bank, pocket_id)
-    return render_transaction(
-        await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now
-    )
+    return render_transaction(await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now)
 
 
 class V1Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,13 +98,7 @@ Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 
 @get("/api/v1/customers/{customer_id}/transactions/", tag="accounts", deprecated=V1_READS)
 async def list_v1_customer_transactions(
-    *,
-    caller: Caller,
-    bank: Bank,
-    customer_id: UUID,
-    wanted: OrderedQuery,
-    account: Accounts = None,
-    filters: V1Query,
+    *, caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, account: Accounts = None, filters: V1Query
 ) -> CursorList[V1Transaction]:
     """List a customer's transactions as v1 shows them. Use v2 instead."""
     owner = await caller.customer_id(bank, customer_id)
@@ -126,14 +116,8 @@ async def list_v1_transactions(
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
-@get(
-    "/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/",
-    tag="accounts",
-    deprecated=V1_READS,
-)
-async def get_v1_transaction(
-    caller: Caller, bank: Bank, account_id: UUID, transaction_id: UUID
-) -> V1Transaction:
+@get("/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/", tag="accounts", deprecated=V1_READS)
+async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, transaction_id: UUID) -> V1Transaction:
     """Read one transaction as v1 shows it. Use v2 instead."""
     key = await caller.pocket(bank, account_id)
     return render_v1_transaction(
@@ -141,18 +125,14 @@ async def get_v1_transaction(
     )
 
 
-async def _partner_page(
-    caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery
-) -> Page[TransactionRow]:
+async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery) -> Page[TransactionRow]:
     scope = f"transactions:{caller.partner_id}"
     places = [await caller.pocket(bank, each) for each in asked.pockets or ()]
     own = list(dict.fromkeys(pocket_id for _, pocket_id in places))
     owners = {owner for owner, _ in places}
     if len(owners) == 1:
         # Their own order leads straight to the rows; the partner's would go through everybody's.
-        return await customer_transaction_page(
-            bank, wanted, asked, caller.now, scope, (owners.pop(), own)
-        )
+        return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (owners.pop(), own))
     return await transaction_page(
         bank,
         wanted,

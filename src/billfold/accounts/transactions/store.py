@@ -114,17 +114,40 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
     def arguments(self) -> tuple[object, ...]:
         """In the order of `_FILTER`."""
         return (
-            self.types, self.direction, self.amount_from, self.amount_to, self.booked_from,
-            self.booked_to, self.settled_from, self.settled_to, self.now, self.transfers,
-            self.wires, self.portals, self.cards, self.sweeps,
-        )  # fmt: skip
+            self.types,
+            self.direction,
+            self.amount_from,
+            self.amount_to,
+            self.booked_from,
+            self.booked_to,
+            self.settled_from,
+            self.settled_to,
+            self.now,
+            self.transfers,
+            self.wires,
+            self.portals,
+            self.cards,
+            self.sweeps,
+        )
 
 
 def _filter(first: int) -> str:
     names = (
-        "type", "direction", "low", "high", "from_", "to", "settled_from", "settled_to",
-        "now", "transfers", "wires", "portals", "cards", "sweeps",
-    )  # fmt: skip
+        "type",
+        "direction",
+        "low",
+        "high",
+        "from_",
+        "to",
+        "settled_from",
+        "settled_to",
+        "now",
+        "transfers",
+        "wires",
+        "portals",
+        "cards",
+        "sweeps",
+    )
     places = {name: f"${first + place}" for place, name in enumerate(names)}
     return _FILTER.format(**places, settles_at="{settles_at}")
 
@@ -187,9 +210,7 @@ async def list_pocket_rows(
     """One pocket's activity on from (journal_no, leg_no)."""
     journal_no, leg_no = after or (None, None)
     sql = _OF_POCKET[descending, filters.filters_settlement]
-    rows = await conn.fetch(
-        sql, customer_id, pocket_id, journal_no, leg_no, limit, *filters.arguments()
-    )
+    rows = await conn.fetch(sql, customer_id, pocket_id, journal_no, leg_no, limit, *filters.arguments())
     return await _with_ach_settlement(conn, rows)
 
 
@@ -209,9 +230,7 @@ async def list_customer_rows(
     """
     journal_no, leg_no = after or (None, None)
     sql = _OF_CUSTOMER[descending, filters.filters_settlement]
-    rows = await conn.fetch(
-        sql, customer_id, pocket_ids, journal_no, leg_no, limit, *filters.arguments()
-    )
+    rows = await conn.fetch(sql, customer_id, pocket_ids, journal_no, leg_no, limit, *filters.arguments())
     return await _with_ach_settlement(conn, rows)
 
 
@@ -228,9 +247,7 @@ async def list_partner_rows(
     """The activity of all customers of a partner on from (booked_at, activity_id)."""
     booked_at, activity_id = after or (None, None)
     sql = _OF_PARTNER[descending, filters.filters_settlement]
-    rows = await conn.fetch(
-        sql, partner_id, pocket_ids, booked_at, activity_id, limit, *filters.arguments()
-    )
+    rows = await conn.fetch(sql, partner_id, pocket_ids, booked_at, activity_id, limit, *filters.arguments())
     return await _with_ach_settlement(conn, rows)
 
 
@@ -285,9 +302,7 @@ class _AchDetails(msgspec.Struct):
     ach_id: UUID | None = None
 
 
-async def _with_ach_settlement(
-    conn: Connection | Pool, rows: Sequence[Record]
-) -> list[TransactionRow]:
+async def _with_ach_settlement(conn: Connection | Pool, rows: Sequence[Record]) -> list[TransactionRow]:
     """Return activity as it is read: payments by ACH settle when their entries do."""
     found = [TransactionRow(*row) for row in rows]
     outgoing_ach = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
@@ -295,9 +310,7 @@ async def _with_ach_settlement(
         return found
     ach_ids = [msgspec.json.decode(row.details, type=_AchDetails).ach_id for row in outgoing_ach]
     customers = list({row.customer_id for row in outgoing_ach})
-    entries = await conn.fetch(
-        _ACH_ENTRIES, customers, [each for each in ach_ids if each is not None]
-    )
+    entries = await conn.fetch(_ACH_ENTRIES, customers, [each for each in ach_ids if each is not None])
     instants = {(row[0], row[1], "ACH", "DEBIT"): row[2] for row in entries}
     return [
         row if instant is None else msgspec.structs.replace(row, settles_at=instant)

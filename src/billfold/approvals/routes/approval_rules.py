@@ -43,9 +43,7 @@ async def list_approval_rules(member: CustomerCaller, bank: Bank) -> ApprovalRul
 
 
 @post(_ALL, WRITES, tag="approvals", status=202)
-async def create_approval_rule(
-    member: CustomerCaller, bank: Bank, data: CreateApprovalRule
-) -> AuthorizationRequest:
+async def create_approval_rule(member: CustomerCaller, bank: Bank, data: CreateApprovalRule) -> AuthorizationRequest:
     """Ask for a rule. It is there, as `resource_id`, once another member has confirmed it."""
     now = member.now
     rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **rule_fields(data))
@@ -72,9 +70,7 @@ async def update_approval_rule(
 
 
 @delete(_ONE, WRITES, tag="approvals", status=202)
-async def delete_approval_rule(
-    member: CustomerCaller, bank: Bank, rule_id: UUID
-) -> AuthorizationRequest:
+async def delete_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> AuthorizationRequest:
     """Ask for the end of a rule."""
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)
     return await _requested(member, bank, "approval_rule.delete", found, found)
@@ -83,9 +79,7 @@ async def delete_approval_rule(
 async def _requested(
     member: CustomerCaller, bank: Bank, action: str, rule: Rule, current: Rule | None
 ) -> AuthorizationRequest:
-    reviewers = await transfer_requests.possible_reviewers(
-        bank.pool, member.customer_id, apart_from=()
-    )
+    reviewers = await transfer_requests.possible_reviewers(bank.pool, member.customer_id, apart_from=())
     if action != "approval_rule.delete":
         with in_body():
             check_rule(rule, {each.member_id for each in reviewers})

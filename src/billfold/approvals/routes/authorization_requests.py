@@ -57,9 +57,7 @@ async def list_authorization_requests(
 
 
 @get(_ONE, READS, tag="approvals")
-async def get_authorization_request(
-    member: CustomerCaller, bank: Bank, request_id: UUID
-) -> AuthorizationRequest:
+async def get_authorization_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:
     """Read a sensitive change, and what was said about it."""
     return await _read(member, bank, request_id)
 
@@ -113,7 +111,5 @@ async def render_authorization_requests(
 
 
 async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:
-    row = await authorization_requests.get_change(
-        bank.pool, member.customer_id, request_id, now=member.now
-    )
+    row = await authorization_requests.get_change(bank.pool, member.customer_id, request_id, now=member.now)
     return (await render_authorization_requests(bank, [row]))[0]

@@ -16,13 +16,8 @@ from billfold.ledger.bank import Bank
 MAY_NEED_APPROVAL: dict[str, Any] = {
     "responses": {
         "202": {
-            "description": "A rule of the team asks for a second person: nothing is changed before "
-            "he confirms.",
-            "content": {
-                "application/json": {
-                    "schema": {"$ref": "#/components/schemas/AuthorizationRequest"}
-                }
-            },
+            "description": "A rule of the team asks for a second person: nothing is changed before he confirms.",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/AuthorizationRequest"}}},
         }
     }
 }

@@ -43,10 +43,7 @@ async def check_recent_authentication(member: CustomerCaller, bank: Bank) -> Non
     access = member.access
     if not access.is_fapi2 and not await mfa_policy.requires_step_up(bank.pool, member.customer_id):
         return
-    if (
-        access.auth_time is not None
-        and member.wall - access.auth_time <= RECENT_AUTHENTICATION_WINDOW
-    ):
+    if access.auth_time is not None and member.wall - access.auth_time <= RECENT_AUTHENTICATION_WINDOW:
         return
     scheme = "Bearer" if access.jkt is None else "DPoP"
     seconds = int(RECENT_AUTHENTICATION_WINDOW.total_seconds())

@@ -45,9 +45,7 @@ async def _check_origin(member: CustomerCaller, bank: Bank, pocket_id: UUID) -> 
         raise Refused("pocket-not-open", f"The pocket is {row.status}.")
 
 
-async def _check_destination(
-    member: CustomerCaller, bank: Bank, pocket_id: UUID, to_pocket: UUID
-) -> None:
+async def _check_destination(member: CustomerCaller, bank: Bank, pocket_id: UUID, to_pocket: UUID) -> None:
     own_id = await member.own_pocket(bank, to_pocket)
     if own_id == pocket_id:
         raise Refused("same-pocket", "A transfer needs two different pockets.")

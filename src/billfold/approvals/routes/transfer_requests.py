@@ -30,11 +30,7 @@ from billfold.approvals.types import TransferRequest
 from billfold.http import path_ids as ids_in
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.json_body import in_body
-from billfold.http.limits.rate_groups import (
-    TRANSFER_CREATIONS,
-    TRANSFER_REQUESTS_PER_SECOND,
-    TRANSFERS,
-)
+from billfold.http.limits.rate_groups import TRANSFER_CREATIONS, TRANSFER_REQUESTS_PER_SECOND, TRANSFERS
 from billfold.http.limits.rate_limit import count_second
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, with_scope
@@ -49,19 +45,21 @@ WRITES = with_scope("transfers.write", TRANSFERS)
 DECIDES = with_scope("transfers.write", TRANSFERS, needs="transfers.approve")
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
 _CONTENT_ERRORS = (
-    "not-found", "duplicate-id", "pocket-not-open", "pocket-frozen", "same-pocket",
-    "counterparty-not-verified", "counterparty-type-mismatch", "insufficient-funds",
+    "not-found",
+    "duplicate-id",
+    "pocket-not-open",
+    "pocket-frozen",
+    "same-pocket",
+    "counterparty-not-verified",
+    "counterparty-type-mismatch",
+    "insufficient-funds",
     "amount-not-allowed",
-)  # fmt: skip
+)
 STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"})
 TYPES = frozenset({"ON_US", "WIRE", "USDC"})
 
 
-@post(
-    _ALL,
-    with_scope("transfers.write", TRANSFER_CREATIONS),
-    refuses=(*_CONTENT_ERRORS, "rate-limited"),
-)
+@post(_ALL, with_scope("transfers.write", TRANSFER_CREATIONS), refuses=(*_CONTENT_ERRORS, "rate-limited"))
 async def create_transfer_request(
     member: CustomerCaller, bank: Bank, data: CreateTransferRequest
 ) -> ShownTransferRequest:
@@ -72,9 +70,8 @@ async def create_transfer_request(
     access = member.access
     caller = command_id(f"client:{access.client_id}", str(access.user_id))
     await count_second(
-        bank.pool, caller, TRANSFER_CREATIONS.name, per_second=TRANSFER_REQUESTS_PER_SECOND,
-        wall=member.wall,
-    )  # fmt: skip
+        bank.pool, caller, TRANSFER_CREATIONS.name, per_second=TRANSFER_REQUESTS_PER_SECOND, wall=member.wall
+    )
     by = await principal_of(member, bank)
     content = _content(data.transfer, data.reviewers)
     found = await transfer_requests.find_same(by, content)
@@ -92,9 +89,7 @@ async def list_transfer_requests(
     bank: Bank,
     wanted: OrderedQuery,
     status: Annotated[list[str] | None, texts_among("status[]", STATUSES)] = None,
-    status_bare: Annotated[
-        list[str] | None, texts_among("status", STATUSES, place="status[]")
-    ] = None,
+    status_bare: Annotated[list[str] | None, texts_among("status", STATUSES, place="status[]")] = None,
     types: Annotated[list[str] | None, texts_among("type", TYPES)] = None,
     pocket: Annotated[list[UUID] | None, Query(name="pocket[]")] = None,
     reviewer: str | None = None,
@@ -121,16 +116,12 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAut
     """List who may be named as a reviewer of the caller's requests: he himself may not."""
     access = member.access
     caller_member = await reviews.users_behind(bank.pool, access.user_id, access.client_id)
-    able = await transfer_requests_module.possible_reviewers(
-        bank.pool, member.customer_id, apart_from=caller_member
-    )
+    able = await transfer_requests_module.possible_reviewers(bank.pool, member.customer_id, apart_from=caller_member)
     return DualAuthUsers(items=[render_person(each) for each in able])
 
 
 @get(_ONE, READS)
-async def get_transfer_request(
-    member: CustomerCaller, bank: Bank, transfer_id: PathId
-) -> ShownTransferRequest:
+async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> ShownTransferRequest:
     """Read a transfer request, what was said about it, and what became of it."""
     return await _read(member, bank, _id(transfer_id))
 
@@ -142,9 +133,7 @@ async def update_transfer_request(
     """Change what was asked for, as who asked. What others have said about it is void then."""
     if data.transfer is None and data.reviewers is None:
         raise InvalidInput.at("body", msg="names nothing to change")
-    found = await transfer_requests_module.get_request(
-        bank.pool, member.customer_id, _id(transfer_id), now=member.now
-    )
+    found = await transfer_requests_module.get_request(bank.pool, member.customer_id, _id(transfer_id), now=member.now)
     before = transfer_orders.content_of(found)
     content = _content(
         before.transfer if data.transfer is None else data.transfer,
@@ -205,9 +194,7 @@ async def decide_transfer_request(
     return await _execute_if_approved(member, bank, decided)
 
 
-async def _execute_if_approved(
-    member: CustomerCaller, bank: Bank, request: TransferRequest
-) -> ShownTransferRequest:
+async def _execute_if_approved(member: CustomerCaller, bank: Bank, request: TransferRequest) -> ShownTransferRequest:
     """Return a request as it is shown, carried out first when it was approved just now."""
     if request.status == "APPROVED" and request.execution == "NOT_STARTED":
         await execute_request(bank, member.customer_id, request.request_id)
@@ -215,9 +202,7 @@ async def _execute_if_approved(
 
 
 async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
-    row = await transfer_requests_module.get_request(
-        bank.pool, member.customer_id, request_id, now=member.now
-    )
+    row = await transfer_requests_module.get_request(bank.pool, member.customer_id, request_id, now=member.now)
     return render_request(row, await _load_details(bank, member.customer_id, [row]))
 
 
@@ -233,9 +218,14 @@ async def _page(
         at, own_id = position.place
         place = datetime.fromisoformat(str(at)), UUID(str(own_id))
     rows = await transfer_requests_module.list_requests(
-        bank.pool, member.customer_id, filters, place, now=member.now,
-        descending=wanted.descending != backwards, limit=wanted.limit + 1,
-    )  # fmt: skip
+        bank.pool,
+        member.customer_id,
+        filters,
+        place,
+        now=member.now,
+        descending=wanted.descending != backwards,
+        limit=wanted.limit + 1,
+    )
     page = bank.pager.page(
         scope,
         bound,
@@ -248,9 +238,7 @@ async def _page(
     return page_of(page, [render_request(row, details) for row in page.items])
 
 
-async def _load_details(
-    bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]
-) -> RequestDetails:
+async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> RequestDetails:
     """Read what is shown beside requests, in as many statements for a page as for one."""
     pool = bank.pool
     voices = await transfer_requests_module.reviews_of(
@@ -263,14 +251,10 @@ async def _load_details(
     moved = await transfer_requests_module.transactions_of(
         pool, customer_id, ((row, each) for row in done for each in commands_of(row))
     )
-    return RequestDetails(
-        people, voices, {row.request_id: moved.get(row.request_id, ()) for row in rows}
-    )
+    return RequestDetails(people, voices, {row.request_id: moved.get(row.request_id, ()) for row in rows})
 
 
-async def _find_member(
-    member: CustomerCaller, bank: Bank, name: str, text: str | None
-) -> UUID | None:
+async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str | None) -> UUID | None:
     """Return the id of a member in the query. Raises NotFound when he is of another team."""
     if text is None:
         return None

@@ -70,13 +70,7 @@ async def get_rule(conn: Connection | Pool, customer_id: UUID, rule_id: UUID) ->
 
 
 async def requirement_for_transfer(
-    conn: Connection,
-    customer_id: UUID,
-    *,
-    type_: str,
-    amount: int,
-    day: date,
-    request_id: UUID,
+    conn: Connection, customer_id: UUID, *, type_: str, amount: int, day: date, request_id: UUID
 ) -> ApprovalRequirement:
     """Return the approvals that a transfer requires.
 
@@ -106,9 +100,7 @@ async def requirement_for_transfer(
     )
 
 
-async def requirement_for_change(
-    conn: Connection | Pool, customer_id: UUID, action: Action
-) -> ApprovalRequirement:
+async def requirement_for_change(conn: Connection | Pool, customer_id: UUID, action: Action) -> ApprovalRequirement:
     """Return the approvals that a sensitive change requires; none without a rule."""
     ranked = matching(await list_rules(conn, customer_id), action)
     return requirement_of(ranked[0]) if ranked else ApprovalRequirement(required=0)
@@ -117,11 +109,23 @@ async def requirement_for_change(
 async def put_rule(audited_action: AuditedAction, customer_id: UUID, rule: Rule) -> None:
     """Write a rule, new or changed."""
     rows = await audited_action.conn.fetch(
-        _PUT, customer_id, rule.rule_id, rule.name, rule.actions, rule.transfer_types,
-        rule.min_amount, rule.daily_cap, rule.required_approvals, rule.approver_roles,
-        rule.approver_ids, rule.ordered, rule.enabled, rule.version, rule.created_at,
+        _PUT,
+        customer_id,
+        rule.rule_id,
+        rule.name,
+        rule.actions,
+        rule.transfer_types,
+        rule.min_amount,
+        rule.daily_cap,
+        rule.required_approvals,
+        rule.approver_roles,
+        rule.approver_ids,
+        rule.ordered,
+        rule.enabled,
+        rule.version,
+        rule.created_at,
         rule.updated_at,
-    )  # fmt: skip
+    )
     record_checksums(audited_action, "approval_rule", rows)
 
 

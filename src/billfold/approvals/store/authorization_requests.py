@@ -16,14 +16,7 @@ from billfold.approvals import rules
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
 from billfold.approvals.store.fingerprints import record_checksums
 from billfold.approvals.store.reviews import Subject, record_review
-from billfold.approvals.types import (
-    Actor,
-    ApprovalRequirement,
-    AuthorizationRequestRow,
-    Decision,
-    Rule,
-    Status,
-)
+from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow, Decision, Rule, Status
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
@@ -42,9 +35,7 @@ if TYPE_CHECKING:
 EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
 APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
 """Kinds of appointments; the object is the request."""
-RULE_CHANGES: Final = frozenset(
-    {"approval_rule.create", "approval_rule.update", "approval_rule.delete"}
-)
+RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _RESOURCE, _TABLE = "authorization_request", "change_request"
 _NOT_PENDING = "authorization-request-not-pending"
 _DESCRIPTIONS = {
@@ -89,12 +80,7 @@ RETURNING *
 
 
 async def request_change(
-    by: Actor,
-    action: str,
-    resource: tuple[str, UUID | None],
-    *,
-    change: dict[str, Any],
-    terms: ApprovalRequirement,
+    by: Actor, action: str, resource: tuple[str, UUID | None], *, change: dict[str, Any], terms: ApprovalRequirement
 ) -> AuthorizationRequestRow:
     """Request a change. `change` is ready for JSON and all that is needed to apply it."""
     kind, resource_id = resource
@@ -103,43 +89,37 @@ async def request_change(
     async with _deed(by, "created", request_id, change=action) as audited_action:
         conn, expires_at = audited_action.conn, by.now + rules.REQUEST_LIFETIME
         made = await conn.fetch(
-            _INSERT, by.customer_id, request_id, action, kind, resource_id, text,
-            rules.hash_of(text), by.member_id, by.user_id, by.client_id, rules.text_of(terms),
-            by.now, expires_at,
-        )  # fmt: skip
+            _INSERT,
+            by.customer_id,
+            request_id,
+            action,
+            kind,
+            resource_id,
+            text,
+            rules.hash_of(text),
+            by.member_id,
+            by.user_id,
+            by.client_id,
+            rules.text_of(terms),
+            by.now,
+            expires_at,
+        )
         record_checksums(audited_action, _TABLE, made)
         await jobs_store.schedule(
-            conn,
-            [ScheduledJob(EXPIRE_AUTHORIZATION_REQUEST, request_id, by.customer_id, expires_at)],
+            conn, [ScheduledJob(EXPIRE_AUTHORIZATION_REQUEST, request_id, by.customer_id, expires_at)]
         )
-        await _notify(
-            audited_action,
-            by,
-            f"{by.name} asks for {_DESCRIPTIONS[action]}: a second person confirms it.",
-        )
+        await _notify(audited_action, by, f"{by.name} asks for {_DESCRIPTIONS[action]}: a second person confirms it.")
         return await _locked(conn, by.customer_id, request_id, now=by.now)
 
 
-async def request_rule_change(
-    by: Actor, action: str, rule: Rule, *, current: Rule | None
-) -> AuthorizationRequestRow:
+async def request_rule_change(by: Actor, action: str, rule: Rule, *, current: Rule | None) -> AuthorizationRequestRow:
     """Request that a rule is created, changed or removed; `now_is` is the rule as it stands."""
-    change = {
-        "rule": msgspec.to_builtins(rule),
-        "version": None if current is None else current.version,
-    }
-    return await request_change(
-        by, action, ("approval_rule", rule.rule_id), change=change, terms=ApprovalRequirement()
-    )
+    change = {"rule": msgspec.to_builtins(rule), "version": None if current is None else current.version}
+    return await request_change(by, action, ("approval_rule", rule.rule_id), change=change, terms=ApprovalRequirement())
 
 
 async def record_decision(
-    by: Actor,
-    request_id: UUID,
-    decision: Decision,
-    *,
-    comment: str | None,
-    content_hash: bytes | None = None,
+    by: Actor, request_id: UUID, decision: Decision, *, comment: str | None, content_hash: bytes | None = None
 ) -> AuthorizationRequestRow:
     """Confirm or refuse a change that somebody else requested.
 
@@ -149,16 +129,12 @@ async def record_decision(
     async with _deed(by, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await _locked(conn, by.customer_id, request_id, now=by.now)
-        status = await record_review(
-            audited_action, by, _subject_of(found), decision=decision, comment=comment
-        )
+        status = await record_review(audited_action, by, _subject_of(found), decision=decision, comment=comment)
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The change is another than the one you read.")
         audited_action.details |= {"change": found.action, "status": status}
         await _move(audited_action, found, status, now=by.now)
-        await _notify(
-            audited_action, by, f"{by.name} {decision.lower()} {_DESCRIPTIONS[found.action]}."
-        )
+        await _notify(audited_action, by, f"{by.name} {decision.lower()} {_DESCRIPTIONS[found.action]}.")
         return await _locked(conn, by.customer_id, request_id, now=by.now)
 
 
@@ -167,9 +143,8 @@ async def confirm_as_operator(
 ) -> AuthorizationRequestRow:
     """Confirm a change for a team that has no second person. Raises as `decide_change`."""
     async with audit_record.audited(
-        pool, vault, customer_id, Origin.operator(), f"{_RESOURCE}.approved",
-        resource=(_RESOURCE, request_id), now=wall,
-    ) as audited_action:  # fmt: skip
+        pool, vault, customer_id, Origin.operator(), f"{_RESOURCE}.approved", resource=(_RESOURCE, request_id), now=wall
+    ) as audited_action:
         found = await _locked(audited_action.conn, customer_id, request_id, now=now)
         if found.status != "PENDING":
             raise Refused(_NOT_PENDING, f"The request is {found.status}.")
@@ -223,10 +198,15 @@ async def record_applied(
     """Record that a change was applied, or which rule refused it, for good."""
     told = {"change": change.action} | ({} if refused is None else {"reason": refused})
     async with audit_record.audited(
-        pool, vault, change.customer_id, Origin.system(),
+        pool,
+        vault,
+        change.customer_id,
+        Origin.system(),
         f"{_RESOURCE}.{'applied' if refused is None else 'rejected'}",
-        resource=(_RESOURCE, change.request_id), now=wall, details=told,
-    ) as audited_action:  # fmt: skip
+        resource=(_RESOURCE, change.request_id),
+        now=wall,
+        details=told,
+    ) as audited_action:
         if not await _note(audited_action, change, now, refused=refused, resource_id=resource_id):
             audited_action.skip()
 
@@ -261,16 +241,13 @@ async def _note(
 ) -> bool:
     """Record the result of a confirmed change, once; tell whether this was the first time."""
     noted = await audited_action.conn.fetch(
-        _APPLIED, change.customer_id, change.request_id, now, refused,
-        resource_id or change.resource_id,
-    )  # fmt: skip
+        _APPLIED, change.customer_id, change.request_id, now, refused, resource_id or change.resource_id
+    )
     record_checksums(audited_action, _TABLE, noted)
     return bool(noted)
 
 
-async def _change_rule(
-    audited_action: AuditedAction, change: AuthorizationRequestRow, now: datetime
-) -> None:
+async def _change_rule(audited_action: AuditedAction, change: AuthorizationRequestRow, now: datetime) -> None:
     told = msgspec.json.decode(change.content)["change"]
     rule = msgspec.convert(told["rule"], Rule)
     current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)
@@ -279,14 +256,10 @@ async def _change_rule(
     if change.action == "approval_rule.delete":
         await remove_rule(audited_action, change.customer_id, rule.rule_id)
     else:
-        await put_rule(
-            audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now)
-        )
+        await put_rule(audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
 
 
-async def _locked(
-    conn: Connection, customer_id: UUID, request_id: UUID, *, now: datetime
-) -> AuthorizationRequestRow:
+async def _locked(conn: Connection, customer_id: UUID, request_id: UUID, *, now: datetime) -> AuthorizationRequestRow:
     await conn.execute(_LOCK, customer_id, request_id)
     return await get_change(conn, customer_id, request_id, now=now)
 
@@ -308,17 +281,29 @@ def _subject_of(change: AuthorizationRequestRow) -> Subject:
 
 def _deed(by: Actor, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
     return audit_record.audited(
-        by.pool, by.vault, by.customer_id, by.origin, f"{_RESOURCE}.{verb}",
-        resource=(_RESOURCE, request_id), now=by.wall, details=details,
-    )  # fmt: skip
+        by.pool,
+        by.vault,
+        by.customer_id,
+        by.origin,
+        f"{_RESOURCE}.{verb}",
+        resource=(_RESOURCE, request_id),
+        now=by.wall,
+        details=details,
+    )
 
 
 async def _notify(audited_action: AuditedAction, by: Actor, said: str) -> None:
     await notification_notify.notify(
-        audited_action.conn, by.vault, by.customer_id, "SECURITY_ALERT",
-        title="A sensitive change was asked for or decided", description=said,
-        metadata={"authorization_request_id": audited_action.resource_id}, now=by.wall, except_user_id=by.user_id,
-    )  # fmt: skip
+        audited_action.conn,
+        by.vault,
+        by.customer_id,
+        "SECURITY_ALERT",
+        title="A sensitive change was asked for or decided",
+        description=said,
+        metadata={"authorization_request_id": audited_action.resource_id},
+        now=by.wall,
+        except_user_id=by.user_id,
+    )
 
 
 def _read(row: Record) -> AuthorizationRequestRow:

@@ -26,6 +26,4 @@ async def requires_step_up(conn: Connection | Pool, customer_id: UUID) -> bool:
 
 async def set_step_up(audited_action: AuditedAction, customer_id: UUID, *, asked: bool) -> None:
     """Require a recent sign-in for every approval of a customer, or leave it to applications."""
-    record_checksums(
-        audited_action, "dual_control", await audited_action.conn.fetch(_SET, customer_id, asked)
-    )
+    record_checksums(audited_action, "dual_control", await audited_action.conn.fetch(_SET, customer_id, asked))

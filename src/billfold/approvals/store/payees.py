@@ -59,6 +59,5 @@ async def check_same_payee(conn: Connection, request: TransferRequest) -> None:
     verification_kinds.check_payable(payee, request.type, unverified_wires=unverified_wires)
     if msgspec.to_builtins(snapshot_of(payee)) != content_of(request).payee:
         raise Refused(
-            "content-changed",
-            "The counterparty was changed since the transfer was asked for. Ask for it anew.",
+            "content-changed", "The counterparty was changed since the transfer was asked for. Ask for it anew."
         )

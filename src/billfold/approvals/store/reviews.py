@@ -32,7 +32,7 @@ SELECT m.member_id, m.user_id, m.role, m.changed_at, m.status = 'ACTIVE' AND p.s
    AND (m.member_id = $2
         OR m.user_id IN (SELECT user_id FROM review WHERE customer_id = $1 AND request_id = $3))
  ORDER BY m.member_id FOR SHARE OF m
-"""  # noqa: E501 - one condition
+"""
 _VOID = """
 UPDATE review SET voided_at = $4
  WHERE customer_id = $1 AND request_id = $2 AND user_id = ANY($3) AND voided_at IS NULL RETURNING *
@@ -73,9 +73,7 @@ class _MemberState(NamedTuple):
     since: datetime
 
 
-async def users_behind(
-    conn: Connection | Pool, user_id: UUID | None, client_id: str
-) -> frozenset[UUID]:
+async def users_behind(conn: Connection | Pool, user_id: UUID | None, client_id: str) -> frozenset[UUID]:
     """Return the users behind a requester: the person, or whoever gave a service user its keys."""
     if user_id is not None:
         return frozenset({user_id})
@@ -83,12 +81,7 @@ async def users_behind(
 
 
 async def record_review(
-    audited_action: AuditedAction,
-    by: Actor,
-    subject: Subject,
-    *,
-    decision: Decision,
-    comment: str | None,
+    audited_action: AuditedAction, by: Actor, subject: Subject, *, decision: Decision, comment: str | None
 ) -> Status:
     """Record a review, and return the status of the request after it.
 
@@ -99,14 +92,16 @@ async def record_review(
     member_state = await _lock_members(conn, by, subject)
     requesters = await users_behind(conn, subject.user_id, subject.client_id)
     rules.check_reviewer(
-        subject.terms, by.member_id, member_state.role, named=subject.named, needs=subject.needs,
+        subject.terms,
+        by.member_id,
+        member_state.role,
+        named=subject.named,
+        needs=subject.needs,
         is_requester=member_state.user_id in requesters or by.member_id == subject.affected_member,
-    )  # fmt: skip
+    )
     if subject.status != "PENDING":
         raise Refused(subject.not_pending, f"The request is {subject.status}.")
-    reviews = (await reviews_of(conn, by.customer_id, {subject.request_id: subject.content_hash}))[
-        subject.request_id
-    ]
+    reviews = (await reviews_of(conn, by.customer_id, {subject.request_id: subject.content_hash}))[subject.request_id]
     if any(each.holds and each.user_id == member_state.user_id for each in reviews):
         raise Refused("already-reviewed", "You have decided about this request already.")
     stale = [each.user_id for each in reviews if not each.holds]
@@ -115,9 +110,18 @@ async def record_review(
     if decision == "APPROVED":
         rules.check_turn(subject.terms, by.member_id, member_state.role, approvals=approvals)
     recorded = await conn.fetch(
-        _RECORD, by.customer_id, subject.request_id, by.member_id, member_state.user_id, member_state.role,
-        member_state.since, decision, comment, subject.content_hash, by.now,
-    )  # fmt: skip
+        _RECORD,
+        by.customer_id,
+        subject.request_id,
+        by.member_id,
+        member_state.user_id,
+        member_state.role,
+        member_state.since,
+        decision,
+        comment,
+        subject.content_hash,
+        by.now,
+    )
     record_checksums(audited_action, "review", [*voided, *recorded])
     return rules.status_after(subject.terms, approvals, decision)
 
@@ -125,9 +129,7 @@ async def record_review(
 async def void_reviews(audited_action: AuditedAction, by: Actor, request_id: UUID) -> None:
     """Void every review of a request: its content has changed."""
     record_checksums(
-        audited_action,
-        "review",
-        await audited_action.conn.fetch(_VOID_ALL, by.customer_id, request_id, by.now),
+        audited_action, "review", await audited_action.conn.fetch(_VOID_ALL, by.customer_id, request_id, by.now)
     )
 
 

@@ -148,9 +148,17 @@ async def list_requests(
 ) -> list[TransferRequest]:
     """Return up to `limit` transfer requests on from a place, newest first unless told so."""
     values: list[Any] = [
-        customer_id, now, filters.statuses, filters.types, filters.pockets,
-        filters.requested_by, filters.since, filters.until, filters.reviewer, limit,
-    ]  # fmt: skip
+        customer_id,
+        now,
+        filters.statuses,
+        filters.types,
+        filters.pockets,
+        filters.requested_by,
+        filters.since,
+        filters.until,
+        filters.reviewer,
+        limit,
+    ]
     where = ""
     if place is not None:
         where = f" AND (q.created_at, q.request_id) {'<' if descending else '>'} ($11, $12)"
@@ -171,9 +179,7 @@ async def reviews_of(
     return reviews
 
 
-async def members_by_id(
-    conn: Connection | Pool, customer_id: UUID, member_ids: Iterable[UUID]
-) -> dict[UUID, Reviewer]:
+async def members_by_id(conn: Connection | Pool, customer_id: UUID, member_ids: Iterable[UUID]) -> dict[UUID, Reviewer]:
     """Return these members, people and service users, active or not."""
     rows = await conn.fetch(_MEMBERS, customer_id, list(set(member_ids)))
     return {row["member_id"]: msgspec.convert(dict(row), Reviewer) for row in rows}
@@ -187,22 +193,16 @@ async def possible_reviewers(
     terms: ApprovalRequirement = DEFAULT_REQUIREMENT,
 ) -> list[Reviewer]:
     """Return the active people who may approve transfers, by name, without some users."""
-    users = [
-        msgspec.convert(dict(row), Reviewer)
-        for row in await conn.fetch(_MEMBERS, customer_id, None)
-    ]
+    users = [msgspec.convert(dict(row), Reviewer) for row in await conn.fetch(_MEMBERS, customer_id, None)]
     return [
         each
         for each in users
-        if may_review(terms, each.member_id, each.role, needs=MAY_APPROVE)
-        and each.user_id not in apart_from
+        if may_review(terms, each.member_id, each.role, needs=MAY_APPROVE) and each.user_id not in apart_from
     ]
 
 
 async def transactions_of(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    commands: Iterable[tuple[TransferRequest, UUID]],
+    conn: Connection | Pool, customer_id: UUID, commands: Iterable[tuple[TransferRequest, UUID]]
 ) -> dict[UUID, list[UUID]]:
     """Return the transactions of requests, each with a command that can have moved its money."""
     pairs = list(commands)

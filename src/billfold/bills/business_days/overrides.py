@@ -22,14 +22,7 @@ _REMOVE = "DELETE FROM calendar_override WHERE day = $1 RETURNING true"
 
 async def save_override(conn: Connection, override: CalendarOverride) -> None:
     """Write an override down; it replaces an earlier one of the day."""
-    await conn.execute(
-        _UPSERT,
-        override.day,
-        override.bond_market,
-        override.closes_at,
-        override.fed,
-        override.reason,
-    )
+    await conn.execute(_UPSERT, override.day, override.bond_market, override.closes_at, override.fed, override.reason)
 
 
 async def remove_override(conn: Connection, day: date) -> bool:

@@ -36,9 +36,7 @@ async def load_calendars(conn: Connection) -> Calendars:
     return Calendars(
         {
             each.day: DayOverride(
-                fed_open=each.fed == "open",
-                bond_open=each.bond_market != "closed",
-                closes=each.closes_at,
+                fed_open=each.fed == "open", bond_open=each.bond_market != "closed", closes=each.closes_at
             )
             for each in overrides
         }

@@ -18,11 +18,7 @@ _CUSIP_LENGTH = 9
 
 def is_valid_cusip(cusip: str) -> bool:
     """Return whether this is nine upper-case characters with the right check digit."""
-    return (
-        len(cusip) == _CUSIP_LENGTH
-        and cusip == cusip.upper()
-        and bool(stdnum_cusip.is_valid(cusip))
-    )
+    return len(cusip) == _CUSIP_LENGTH and cusip == cusip.upper() and bool(stdnum_cusip.is_valid(cusip))
 
 
 def tradable_id(cusip: str) -> UUID:

@@ -90,8 +90,7 @@ def compute_earnings(
         earnings_net=earnings_net,
         fees=fees,
         realised=end_state.realised - start_state.realised,
-        unrealised_change=(end_market - end_state.earnings_basis)
-        - (start_market - start_state.earnings_basis),
+        unrealised_change=(end_market - end_state.earnings_basis) - (start_market - start_state.earnings_basis),
         contributions=contributions,
         withdrawals=withdrawals,
         start_value=start_value,
@@ -104,17 +103,11 @@ def compute_earnings(
 
 def sum_earnings(entries: Iterable[EarningsEntry]) -> EarningsEntry:
     """Return the sum of entries, field by field; all zero without any."""
-    return EarningsEntry(
-        *map(sum, zip(EarningsEntry(0, 0, 0, 0, 0, 0, 0, 0, 0), *entries, strict=True))
-    )
+    return EarningsEntry(*map(sum, zip(EarningsEntry(0, 0, 0, 0, 0, 0, 0, 0, 0), *entries, strict=True)))
 
 
 def period_bounds(
-    period: str,
-    now: datetime,
-    created_at: datetime,
-    date_from: date | None = None,
-    date_to: date | None = None,
+    period: str, now: datetime, created_at: datetime, date_from: date | None = None, date_to: date | None = None
 ) -> Period:
     """Return the stretch of time a period stands for, in UTC, never later than now.
 
@@ -132,9 +125,7 @@ def period_bounds(
     return Period(min(start, now), now, live=True)
 
 
-def _market_value(
-    state: PocketState, market: Market, priced_at: datetime, valued_at: datetime
-) -> int:
+def _market_value(state: PocketState, market: Market, priced_at: datetime, valued_at: datetime) -> int:
     value = 0
     for cusip, units in state.positions:
         bill = market.bill(cusip)

@@ -39,13 +39,7 @@ def fee_charge_date(day: date, calendars: Calendars) -> date:
 
 
 def accrue_days(
-    positions: Iterable[tuple[str, int]],
-    cash_cents: int,
-    *,
-    after: date,
-    through: date,
-    market: Market,
-    bps: int,
+    positions: Iterable[tuple[str, int]], cash_cents: int, *, after: date, through: date, market: Market, bps: int
 ) -> int:
     """Return what accrues on an unchanged holding on each calendar day after `after` to `through`.
 

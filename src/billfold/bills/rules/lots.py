@@ -75,9 +75,7 @@ def allocate_basis(basis_cents: int, sold_units: int, held_units: int) -> int:
     return round_half_up(basis_cents * sold_units, held_units)
 
 
-def plan_sale(
-    lots: Sequence[LotType], need_cents: int, price_of: Callable[[str], int]
-) -> list[Sale[LotType]] | None:
+def plan_sale(lots: Sequence[LotType], need_cents: int, price_of: Callable[[str], int]) -> list[Sale[LotType]] | None:
     """Return the trades that raise at least `need_cents`; None when all lots together cannot.
 
     `lots` come with the shortest maturity first and the oldest first within a CUSIP; every lot

@@ -54,11 +54,7 @@ class Market:
     """How many rows there were of each kind when it was read from its tables."""
 
     def __init__(
-        self,
-        calendars: Calendars,
-        securities: Iterable[Bill],
-        auctions: Iterable[Auction],
-        rates: Iterable[DailyRates],
+        self, calendars: Calendars, securities: Iterable[Bill], auctions: Iterable[Auction], rates: Iterable[DailyRates]
     ) -> None:
         self.calendars = calendars
         self._bills = {bill.cusip: bill for bill in securities}
@@ -84,11 +80,7 @@ class Market:
 
     @classmethod
     def from_rows(
-        cls,
-        calendars: Calendars,
-        securities: Iterable[Bill],
-        auctions: Iterable[Auction],
-        rates: Iterable[DailyRates],
+        cls, calendars: Calendars, securities: Iterable[Bill], auctions: Iterable[Auction], rates: Iterable[DailyRates]
     ) -> Self:
         """Return the market of rows that were loaded; each auction names a bill among them."""
         return cls(calendars, securities, auctions, rates)
@@ -289,10 +281,7 @@ def _issues_by_term(
     for auction in auctions:
         if auction.weeks is not None:
             issued.setdefault(auction.weeks, {})[auction.issue_date] = bills[auction.cusip]
-    return {
-        weeks: (days := sorted(by_day), [by_day[day] for day in days])
-        for weeks, by_day in issued.items()
-    }
+    return {weeks: (days := sorted(by_day), [by_day[day] for day in days]) for weeks, by_day in issued.items()}
 
 
 def _nodes(published: DailyRates) -> tuple[tuple[int, int], ...]:

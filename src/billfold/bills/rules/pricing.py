@@ -30,8 +30,7 @@ def price_from_rate(rate_milli: int, days: int) -> int:
     if days <= 0:
         return PRICE_PAR_MICROS
     return round_half_up(
-        PRICE_PAR_MICROS * _DISCOUNT_YEAR_DAYS - _MICROS_PER_MILLI * rate_milli * days,
-        _DISCOUNT_YEAR_DAYS,
+        PRICE_PAR_MICROS * _DISCOUNT_YEAR_DAYS - _MICROS_PER_MILLI * rate_milli * days, _DISCOUNT_YEAR_DAYS
     )
 
 
@@ -42,9 +41,7 @@ def rate_from_price(price_micros: int, days: int) -> int:
     """
     if days <= 0:
         raise ValueError(f"a discount rate needs at least one day to maturity, not {days}")
-    return round_half_up(
-        (PRICE_PAR_MICROS - price_micros) * _DISCOUNT_YEAR_DAYS, _MICROS_PER_MILLI * days
-    )
+    return round_half_up((PRICE_PAR_MICROS - price_micros) * _DISCOUNT_YEAR_DAYS, _MICROS_PER_MILLI * days)
 
 
 def year_after(issue: date) -> date:

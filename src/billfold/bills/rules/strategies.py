@@ -25,19 +25,14 @@ class Strategy:
 
 
 STRATEGIES = tuple(
-    Strategy(f"UST-{weeks}W", f"US T-bills, {weeks}-week, Buy-and-hold", weeks, tuple(StrategyUse))
-    for weeks in TERMS
+    Strategy(f"UST-{weeks}W", f"US T-bills, {weeks}-week, Buy-and-hold", weeks, tuple(StrategyUse)) for weeks in TERMS
 )
 """Every strategy, shortest term first."""
 
 
 def list_strategies(enabled_for: StrategyUse | None = None) -> tuple[Strategy, ...]:
     """Return the strategies that may be used for something; all of them without a wish."""
-    return tuple(
-        strategy
-        for strategy in STRATEGIES
-        if enabled_for is None or enabled_for in strategy.enabled_for
-    )
+    return tuple(strategy for strategy in STRATEGIES if enabled_for is None or enabled_for in strategy.enabled_for)
 
 
 def get_strategy(strategy_id: str) -> Strategy:

@@ -74,20 +74,11 @@ def value_positions(
         bill_prices = prices[cusip]
         worth = cents_for(units, bill_prices.mark_micros)
         position_values.append(
-            PositionValue(
-                cusip,
-                units,
-                bill_prices.mark_micros,
-                worth,
-                bill_prices.yield_to_maturity,
-                bill_prices.bill,
-            )
+            PositionValue(cusip, units, bill_prices.mark_micros, worth, bill_prices.yield_to_maturity, bill_prices.bill)
         )
         total += worth
         t0_bid = bill_prices.t0_bid_micros
-        t0 += cents_for(
-            settled_units, subtract_spread(t0_bid, haircut_bps) if haircut_bps else t0_bid
-        )
+        t0 += cents_for(settled_units, subtract_spread(t0_bid, haircut_bps) if haircut_bps else t0_bid)
         t1 += cents_for(units, bill_prices.t1_bid_micros)
         if bill_prices.seconds_left:
             slope += (FACE_CENTS * units - worth) * _SLOPE_SCALE // bill_prices.seconds_left
@@ -97,7 +88,5 @@ def value_positions(
         liquidation_value_t0=max(0, t0 - fees_cents),
         liquidation_value_t1=max(0, t1 - fees_cents),
         pricing_timestamp=prices.tick,
-        appreciation_per_second=Decimal(round_half_up(slope, _GUARD_SCALE)).scaleb(
-            -_SLOPE_DECIMALS
-        ),
+        appreciation_per_second=Decimal(round_half_up(slope, _GUARD_SCALE)).scaleb(-_SLOPE_DECIMALS),
     )

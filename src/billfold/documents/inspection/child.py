@@ -25,9 +25,7 @@ _ACTIVE_CONTENT = {
     "/RichMedia": "media that play",
     "/XFA": "a form that runs programs",
 }
-_STREAM_FILTERS = {
-    "/FlateDecode", "/LZWDecode", "/ASCIIHexDecode", "/ASCII85Decode", "/RunLengthDecode",
-}  # fmt: skip
+_STREAM_FILTERS = {"/FlateDecode", "/LZWDecode", "/ASCIIHexDecode", "/ASCII85Decode", "/RunLengthDecode"}
 _TYPE_KEYS = {"/S", "/Type", "/Subtype"}
 _END = b"%%EOF"
 _AFTER_END_MAX = 64
@@ -49,9 +47,7 @@ def inspect_pdf(content: bytes) -> None:
             if pdf.is_encrypted:
                 raise UnsafeContent("The PDF is protected. Save it without a password.")
             if not 1 <= len(pdf.pages) <= PAGES_MAX:
-                raise UnsafeContent(
-                    f"The PDF has {len(pdf.pages)} pages. It may have 1 to {PAGES_MAX}."
-                )
+                raise UnsafeContent(f"The PDF has {len(pdf.pages)} pages. It may have 1 to {PAGES_MAX}.")
             for each in pdf.objects:
                 _check_object(each)
                 if isinstance(each, pikepdf.Stream):
@@ -72,13 +68,9 @@ def _check_object(root: object) -> None:
         if isinstance(each, pikepdf.Dictionary | pikepdf.Stream):
             for key, value in each.items():
                 name = str(value) if isinstance(value, pikepdf.Name) else ""
-                active = _ACTIVE_CONTENT.get(str(key)) or (
-                    _ACTIVE_CONTENT.get(name) if key in _TYPE_KEYS else None
-                )
+                active = _ACTIVE_CONTENT.get(str(key)) or (_ACTIVE_CONTENT.get(name) if key in _TYPE_KEYS else None)
                 if active:
-                    raise UnsafeContent(
-                        f"The PDF holds {active}. Print it to a new PDF and send that."
-                    )
+                    raise UnsafeContent(f"The PDF holds {active}. Print it to a new PDF and send that.")
                 pending.append(value)
         elif isinstance(each, pikepdf.Array):
             pending += list(each)
@@ -91,13 +83,7 @@ def _decode_stream(stream: object) -> None:
 
     assert isinstance(stream, pikepdf.Stream)
     filter_entry: object = stream.get("/Filter", [])
-    filters = (
-        list(filter_entry)
-        if isinstance(filter_entry, pikepdf.Array)
-        else [filter_entry]
-        if filter_entry
-        else []
-    )
+    filters = list(filter_entry) if isinstance(filter_entry, pikepdf.Array) else [filter_entry] if filter_entry else []
     if {str(each) for each in filters} <= _STREAM_FILTERS:
         stream.read_bytes()
 
@@ -111,9 +97,7 @@ def inspect_image(content: bytes, image_format: str) -> None:
         with Image.open(io.BytesIO(content), formats=(image_format,)) as image:
             width, height = image.size
             if width * height > PIXELS_MAX:
-                raise UnsafeContent(
-                    f"The picture has {width} x {height} pixels, which is too many."
-                )
+                raise UnsafeContent(f"The picture has {width} x {height} pixels, which is too many.")
             image.load()
     except UnidentifiedImageError:
         raise UnsafeContent(f"The file is no {image_format}.") from None

@@ -58,9 +58,7 @@ async def claim_emails(conn: Connection | Pool, vault: Vault, now: datetime) -> 
 
 async def mark_email_sent(conn: Connection | Pool, email_id: UUID, now: datetime) -> None:
     """Note that a letter is out. Its text is kept no longer."""
-    await conn.execute(
-        "UPDATE letter SET sent_at = $2, sealed = NULL WHERE letter_id = $1", email_id, now
-    )
+    await conn.execute("UPDATE letter SET sent_at = $2, sealed = NULL WHERE letter_id = $1", email_id, now)
 
 
 async def purge_users(conn: Connection | Pool, now: datetime) -> int:

@@ -86,10 +86,7 @@ def password_changed(user: User, now: datetime) -> EmailContent:
 def factor_changed(user: User, change: str, now: datetime) -> EmailContent:
     """Tell of a change of the second factor: `change` is a clause, "a passkey was added"."""
     return _compose(
-        user,
-        "Your second factor was changed",
-        f"On your account {change}, {_local_time(user, now)}.",
-        _IF_NOT_YOU,
+        user, "Your second factor was changed", f"On your account {change}, {_local_time(user, now)}.", _IF_NOT_YOU
     )
 
 
@@ -109,10 +106,7 @@ def access_granted(
 def client_changed(user: User, company: str, change: str, now: datetime) -> EmailContent:
     """Tell of a change of a company's programs: `change` is a clause, "Books was registered"."""
     return _compose(
-        user,
-        f"A program of {company} was changed",
-        f"For {company}, {change}, {_local_time(user, now)}.",
-        _IF_NOT_YOU,
+        user, f"A program of {company} was changed", f"For {company}, {change}, {_local_time(user, now)}.", _IF_NOT_YOU
     )
 
 

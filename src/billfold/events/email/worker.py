@@ -20,7 +20,7 @@ PURGE_INTERVAL = timedelta(minutes=1)
 class EmailSender:
     """An errand of the worker. What cannot be sent is tried again later, longer each time."""
 
-    __slots__ = ("_next_purge_at", "_clock", "_transport")
+    __slots__ = ("_clock", "_next_purge_at", "_transport")
 
     def __init__(self, mail: EmailTransport, clock: Callable[[], datetime] = wall_now) -> None:
         self._transport = mail
@@ -38,9 +38,7 @@ class EmailSender:
             try:
                 await self._transport.send(outbound_email)
             except EmailRejected as error:
-                log.warning(
-                    "email_send_failed", email_id=str(outbound_email.email_id), why=str(error)
-                )
+                log.warning("email_send_failed", email_id=str(outbound_email.email_id), why=str(error))
                 continue
             await letters.mark_email_sent(bank.pool, outbound_email.email_id, now)
             sent += 1

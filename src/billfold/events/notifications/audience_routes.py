@@ -12,11 +12,7 @@ from billfold.access.users.rules import PERMISSIONS
 from billfold.audit import record as audit_record
 from billfold.events.notifications import audiences
 from billfold.events.notifications.audiences import RECIPIENTS_MAX
-from billfold.events.notifications.schemas import (
-    NotificationAudience,
-    NotificationAudiences,
-    render_audience,
-)
+from billfold.events.notifications.schemas import NotificationAudience, NotificationAudiences, render_audience
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import NOTIFICATIONS
 from billfold.http.operations import delete, get, put, with_scope
@@ -28,9 +24,7 @@ WRITES = with_scope("notifications.write", NOTIFICATIONS)
 _NEEDED_PERMISSION = "team.write"
 
 
-class SetCustomerNotificationAudienceRequest(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True
-):
+class SetCustomerNotificationAudienceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The new audience as a whole; a list that is left out is empty."""
 
     roles: Annotated[list[str], Meta(max_length=RECIPIENTS_MAX)] | UnsetType = UNSET
@@ -45,13 +39,9 @@ async def list_notification_audiences(member: CustomerCaller, bank: Bank) -> Not
 
 
 @get("/api/v1/notification-audiences/{notification_type}/", READS, tag="notifications")
-async def get_notification_audience(
-    member: CustomerCaller, bank: Bank, notification_type: str
-) -> NotificationAudience:
+async def get_notification_audience(member: CustomerCaller, bank: Bank, notification_type: str) -> NotificationAudience:
     """Read who hears of a type: whom the team has chosen, or the platform's default."""
-    return render_audience(
-        await audiences.get_audience(bank.pool, member.customer_id, notification_type)
-    )
+    return render_audience(await audiences.get_audience(bank.pool, member.customer_id, notification_type))
 
 
 @put(
@@ -61,10 +51,7 @@ async def get_notification_audience(
     refuses=("notification-type-not-configurable",),
 )
 async def set_notification_audience(
-    member: CustomerCaller,
-    bank: Bank,
-    notification_type: str,
-    data: SetCustomerNotificationAudienceRequest,
+    member: CustomerCaller, bank: Bank, notification_type: str, data: SetCustomerNotificationAudienceRequest
 ) -> NotificationAudience:
     """Choose who hears of a type, in place of whom was chosen before. Needs the role ADMIN."""
     audiences.get_notification_type(notification_type)
@@ -72,15 +59,19 @@ async def set_notification_audience(
     if data.roles is UNSET and data.user_ids is UNSET:
         raise InvalidInput.at("body", msg="names neither roles nor user_ids", kind="missing")
     async with audit_record.audited(
-        bank.pool, bank.vault, member.customer_id, member.origin, "notification_audience.updated",
+        bank.pool,
+        bank.vault,
+        member.customer_id,
+        member.origin,
+        "notification_audience.updated",
         resource=("notification_audience", notification_type),
-        details={"roles": roles, "user_ids": user_ids}, now=member.wall,
-    ) as audited:  # fmt: skip
+        details={"roles": roles, "user_ids": user_ids},
+        now=member.wall,
+    ) as audited:
         _check_role(member)
         chosen = await audiences.set_audience(
-            audited.conn, member.customer_id, notification_type,
-            roles=roles, user_ids=user_ids, now=member.wall,
-        )  # fmt: skip
+            audited.conn, member.customer_id, notification_type, roles=roles, user_ids=user_ids, now=member.wall
+        )
     return render_audience(chosen)
 
 
@@ -90,15 +81,18 @@ async def set_notification_audience(
     tag="notifications",
     refuses=("notification-type-not-configurable",),
 )
-async def clear_notification_audience(
-    member: CustomerCaller, bank: Bank, notification_type: str
-) -> None:
+async def clear_notification_audience(member: CustomerCaller, bank: Bank, notification_type: str) -> None:
     """Go back to the platform's default, which is another thing than nobody. Needs ADMIN."""
     audiences.get_notification_type(notification_type)
     async with audit_record.audited(
-        bank.pool, bank.vault, member.customer_id, member.origin, "notification_audience.cleared",
-        resource=("notification_audience", notification_type), now=member.wall,
-    ) as audited:  # fmt: skip
+        bank.pool,
+        bank.vault,
+        member.customer_id,
+        member.origin,
+        "notification_audience.cleared",
+        resource=("notification_audience", notification_type),
+        now=member.wall,
+    ) as audited:
         _check_role(member)
         if not await audiences.clear_audience(audited.conn, member.customer_id, notification_type):
             audited.skip()
@@ -107,6 +101,4 @@ async def clear_notification_audience(
 def _check_role(member: CustomerCaller) -> None:
     """Raise Refused `forbidden` unless the role may say what others hear of."""
     if _NEEDED_PERMISSION not in PERMISSIONS.get(member.access.role, frozenset()):
-        raise Refused(
-            "forbidden", f"The role {member.access.role} does not include {_NEEDED_PERMISSION}."
-        )
+        raise Refused("forbidden", f"The role {member.access.role} does not include {_NEEDED_PERMISSION}.")

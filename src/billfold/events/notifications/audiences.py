@@ -54,9 +54,7 @@ async def list_audiences(conn: Connection | Pool, customer_id: UUID) -> list[Aud
     return [
         _default(kind)
         if (row := chosen.get(kind.name)) is None
-        else Audience(
-            type=kind.name, roles=row["roles"], user_ids=row["user_ids"], is_default=False
-        )
+        else Audience(type=kind.name, roles=row["roles"], user_ids=row["user_ids"], is_default=False)
         for kind in NOTIFICATION_TYPES.values()
         if kind.configurable
     ]
@@ -72,21 +70,12 @@ async def get_audience(conn: Connection | Pool, customer_id: UUID, kind: str) ->
 
 
 async def set_audience(
-    conn: Connection,
-    customer_id: UUID,
-    kind: str,
-    *,
-    roles: Sequence[str],
-    user_ids: Sequence[UUID],
-    now: datetime,
+    conn: Connection, customer_id: UUID, kind: str, *, roles: Sequence[str], user_ids: Sequence[UUID], now: datetime
 ) -> Audience:
     """Choose who hears of a type, each once. Raises as `must_be_choosable`, and InvalidInput."""
     check_configurable(kind)
     chosen = Audience(
-        type=kind,
-        roles=tuple(dict.fromkeys(roles)),
-        user_ids=tuple(dict.fromkeys(user_ids)),
-        is_default=False,
+        type=kind, roles=tuple(dict.fromkeys(roles)), user_ids=tuple(dict.fromkeys(user_ids)), is_default=False
     )
     wrong = [
         FieldError(("body", "roles", index), f"must be one of {', '.join(ROLES)}", "enum")
@@ -96,9 +85,7 @@ async def set_audience(
     rows = await conn.fetch(_ACTIVE_MEMBERS, customer_id, chosen.user_ids)
     known = {row["user_id"] for row in rows}
     wrong += [
-        FieldError(
-            ("body", "user_ids", index), "must be an active member of the team", "value_error"
-        )
+        FieldError(("body", "user_ids", index), "must be an active member of the team", "value_error")
         for index, user_id in enumerate(user_ids)
         if user_id not in known
     ]
@@ -115,15 +102,12 @@ async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool
     """
     check_configurable(kind)
     found = await conn.fetchval(
-        "DELETE FROM notification_audience WHERE customer_id = $1 AND type = $2 RETURNING true",
-        customer_id, kind,
-    )  # fmt: skip
+        "DELETE FROM notification_audience WHERE customer_id = $1 AND type = $2 RETURNING true", customer_id, kind
+    )
     return found is True
 
 
-async def list_recipients(
-    conn: Connection | Pool, customer_id: UUID, audience: Audience
-) -> list[Recipient]:
+async def list_recipients(conn: Connection | Pool, customer_id: UUID, audience: Audience) -> list[Recipient]:
     """Return who is in an audience now: active members only."""
     rows = await conn.fetch(_RECIPIENTS, customer_id, audience.roles, audience.user_ids)
     return [msgspec.convert(dict(row), Recipient) for row in rows]
@@ -140,10 +124,7 @@ def get_notification_type(name: str) -> NotificationType:
 def check_configurable(name: str) -> None:
     """Raise NotFound or Refused `notification-type-not-configurable`."""
     if not get_notification_type(name).configurable:
-        raise Refused(
-            "notification-type-not-configurable",
-            f"Who hears of {name} is fixed: the team's administrators.",
-        )
+        raise Refused("notification-type-not-configurable", f"Who hears of {name} is fixed: the team's administrators.")
 
 
 def _default(kind: NotificationType) -> Audience:

@@ -66,12 +66,8 @@ async def notify(
         return 0
     notification_id = ids.new()
     metadata_json = None if metadata is None else msgspec.json.encode(metadata).decode()
-    await conn.execute(
-        _WRITE, customer_id, notification_id, kind, title, description, metadata_json, now
-    )
-    await conn.execute(
-        _INSERT_RECIPIENTS, customer_id, [each.user_id for each in recipients], now, notification_id
-    )
+    await conn.execute(_WRITE, customer_id, notification_id, kind, title, description, metadata_json, now)
+    await conn.execute(_INSERT_RECIPIENTS, customer_id, [each.user_id for each in recipients], now, notification_id)
     for each in recipients:
         if each.user_id == except_user_id:
             continue
@@ -81,13 +77,7 @@ async def notify(
 
 
 async def set_status(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    user_id: UUID,
-    notification_id: UUID,
-    *,
-    status: Status,
-    now: datetime,
+    conn: Connection | Pool, customer_id: UUID, user_id: UUID, notification_id: UUID, *, status: Status, now: datetime
 ) -> bool:
     """Note that a person has read something, or has not; tell whether that is news."""
     read_at = now if status == "READ" else None

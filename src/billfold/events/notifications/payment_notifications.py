@@ -47,26 +47,24 @@ class PaymentNotification(NamedTuple):
 
 _IN, _DONE, _REJECTED = "FUNDS_RECEIVED", "TRANSFER_COMPLETED", "TRANSFER_REJECTED"
 _ACCOUNT, _ORIGIN = "service_account_id", "origin_account_id"
-PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = MappingProxyType({
-    "transfers.ach.in.success": PaymentNotification(_IN, "An ACH credit", _ACCOUNT, "ach_id"),
-    "transfers.ach.out.rejected": PaymentNotification(_REJECTED, "An ACH transfer", _ACCOUNT, "ach_id"),
-    "transfers.ach.out.success": PaymentNotification(_DONE, "An ACH transfer", _ACCOUNT, "ach_id"),
-    "transfers.on-us.received": PaymentNotification(
-        _IN, "A transfer", "receiving_pocket_id", "transaction_activity_id"
-    ),
-    "transfers.on-us.rejected": PaymentNotification(_REJECTED, "A transfer", _ORIGIN, "on_us_id"),
-    "transfers.on-us.success": PaymentNotification(_DONE, "A transfer", _ORIGIN, "on_us_id"),
-    "transfers.wire.in.success": PaymentNotification(_IN, "A wire", _ACCOUNT, "wire_id"),
-    "transfers.wire.out.rejected": PaymentNotification(_REJECTED, "A wire", _ACCOUNT, "wire_id"),
-    "transfers.wire.out.success": PaymentNotification(_DONE, "A wire", _ACCOUNT, "wire_id"),
-})  # fmt: skip
+PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = MappingProxyType(
+    {
+        "transfers.ach.in.success": PaymentNotification(_IN, "An ACH credit", _ACCOUNT, "ach_id"),
+        "transfers.ach.out.rejected": PaymentNotification(_REJECTED, "An ACH transfer", _ACCOUNT, "ach_id"),
+        "transfers.ach.out.success": PaymentNotification(_DONE, "An ACH transfer", _ACCOUNT, "ach_id"),
+        "transfers.on-us.received": PaymentNotification(
+            _IN, "A transfer", "receiving_pocket_id", "transaction_activity_id"
+        ),
+        "transfers.on-us.rejected": PaymentNotification(_REJECTED, "A transfer", _ORIGIN, "on_us_id"),
+        "transfers.on-us.success": PaymentNotification(_DONE, "A transfer", _ORIGIN, "on_us_id"),
+        "transfers.wire.in.success": PaymentNotification(_IN, "A wire", _ACCOUNT, "wire_id"),
+        "transfers.wire.out.rejected": PaymentNotification(_REJECTED, "A wire", _ACCOUNT, "wire_id"),
+        "transfers.wire.out.success": PaymentNotification(_DONE, "A wire", _ACCOUNT, "wire_id"),
+    }
+)
 """Kind of event -> what it means to people; other kinds mean nothing to them."""
 
-_TITLES = {
-    _IN: "Money arrived",
-    _DONE: "A transfer was carried out",
-    _REJECTED: "A transfer was rejected",
-}
+_TITLES = {_IN: "Money arrived", _DONE: "A transfer was carried out", _REJECTED: "A transfer was rejected"}
 _PREDICATES = {
     _IN: "arrived in the Pocket",
     _DONE: "was sent from the Pocket",
@@ -96,9 +94,7 @@ _ACTIVITY = "SELECT amount FROM activity WHERE customer_id = $1 AND activity_id 
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
-async def notify_of_payments(
-    conn: Connection | Pool, vault: Vault, *, now: datetime, wait: bool = True
-) -> int:
+async def notify_of_payments(conn: Connection | Pool, vault: Vault, *, now: datetime, wait: bool = True) -> int:
     """Tell people of what happened since the last time; return how many events that was.
 
     Safe from anywhere at any time. Without `wait` it leaves the work to whoever is at it.
@@ -107,9 +103,7 @@ async def notify_of_payments(
     processed = 0
     while processed < EVENTS_MAX and await conn.fetchval(_HAS_NEW):
         async with in_transaction(conn) as tx:
-            step = await _advance(
-                tx, vault, now, _LOCK_CURSOR if wait else f"{_LOCK_CURSOR} SKIP LOCKED"
-            )
+            step = await _advance(tx, vault, now, _LOCK_CURSOR if wait else f"{_LOCK_CURSOR} SKIP LOCKED")
         if step is None:
             break
         processed += step
@@ -124,9 +118,7 @@ async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> 
     batch_end = await conn.fetchval(_BATCH_END, last_processed, BATCH_SIZE)
     if batch_end is None:
         return None
-    for index, row in enumerate(
-        await conn.fetch(_NEW_EVENTS, last_processed, batch_end, list(PAYMENT_NOTIFICATIONS))
-    ):
+    for index, row in enumerate(await conn.fetch(_NEW_EVENTS, last_processed, batch_end, list(PAYMENT_NOTIFICATIONS))):
         # Lists go by time: what is told together keeps the order in which it happened.
         await _notify(conn, vault, row, now + timedelta(microseconds=index))
     await conn.execute("UPDATE notification_mark SET told_no = $1", batch_end)
@@ -149,15 +141,18 @@ async def _notify(conn: Connection, vault: Vault, row: Record, now: datetime) ->
         "reason": reason,
     }
     await notify(
-        conn, vault, customer_id, meaning.type,
-        title=_TITLES[meaning.type], description=describe(meaning, cents, name, reason),
-        metadata={key: value for key, value in metadata.items() if value is not None}, now=now,
-    )  # fmt: skip
+        conn,
+        vault,
+        customer_id,
+        meaning.type,
+        title=_TITLES[meaning.type],
+        description=describe(meaning, cents, name, reason),
+        metadata={key: value for key, value in metadata.items() if value is not None},
+        now=now,
+    )
 
 
-def describe(
-    meaning: PaymentNotification, cents: int | None, pocket: str, reason: str | None
-) -> str:
+def describe(meaning: PaymentNotification, cents: int | None, pocket: str, reason: str | None) -> str:
     """Return what happened in one sentence: "A wire of $1.00 arrived in the Pocket Reserve." """
     amount = "" if cents is None else f" of {format_usd(cents)}"
     because = "" if reason is None else f" ({reason})"
@@ -165,11 +160,7 @@ def describe(
 
 
 async def _find_amount(
-    conn: Connection,
-    customer_id: UUID,
-    pocket_id: UUID,
-    meaning: PaymentNotification,
-    payload: dict[str, Any],
+    conn: Connection, customer_id: UUID, pocket_id: UUID, meaning: PaymentNotification, payload: dict[str, Any]
 ) -> tuple[int | None, str | None]:
     """Return how much moved or was to move, in cents, and why it did not; None for unknown."""
     reference = payload.get(meaning.moved)
@@ -180,6 +171,4 @@ async def _find_amount(
         return (None, None) if transfer is None else (transfer.amount, transfer.reason)
     if meaning.moved == "transaction_activity_id":
         return await conn.fetchval(_ACTIVITY, customer_id, UUID(reference)), None
-    return await conn.fetchval(
-        _AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference
-    ), None
+    return await conn.fetchval(_AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference), None

@@ -46,12 +46,7 @@ async def list_notifications(
         scope,
         {"status": status},
         read=lambda part: notification_store.list_notifications(
-            bank.pool,
-            reader,
-            part.dated_place,
-            status=status,
-            descending=part.descending,
-            limit=part.limit,
+            bank.pool, reader, part.dated_place, status=status, descending=part.descending, limit=part.limit
         ),
         sort_key_of=lambda row: (iso_z(row.created_at), str(row.notification_id)),
     )
@@ -59,21 +54,14 @@ async def list_notifications(
 
 
 @get("/api/v1/notifications/{notification_id}/", READS)
-async def get_notification(
-    member: CustomerCaller, bank: Bank, notification_id: UUID
-) -> CustomerNotification:
+async def get_notification(member: CustomerCaller, bank: Bank, notification_id: UUID) -> CustomerNotification:
     """Read one notification. That alone does not mark it as read."""
-    return render_notification(
-        await notification_store.get_notification(bank.pool, _reader(member), notification_id)
-    )
+    return render_notification(await notification_store.get_notification(bank.pool, _reader(member), notification_id))
 
 
 @patch("/api/v1/notifications/{notification_id}/", WRITES)
 async def update_notification(
-    member: CustomerCaller,
-    bank: Bank,
-    notification_id: UUID,
-    data: UpdateCustomerNotificationStatus,
+    member: CustomerCaller, bank: Bank, notification_id: UUID, data: UpdateCustomerNotificationStatus
 ) -> CustomerNotification:
     """Mark a notification as read, or as unread again, for this member alone."""
     reader = _reader(member)
@@ -81,18 +69,20 @@ async def update_notification(
     if reader.user_id is None:
         raise Refused("forbidden", "The client acts by itself: nobody reads what it is told.")
     async with audit_record.audited(
-        bank.pool, bank.vault, reader.customer_id, member.origin, "notification.updated",
-        resource=("notification", notification_id), details={"status": data.status},
+        bank.pool,
+        bank.vault,
+        reader.customer_id,
+        member.origin,
+        "notification.updated",
+        resource=("notification", notification_id),
+        details={"status": data.status},
         now=member.wall,
-    ) as audited:  # fmt: skip
+    ) as audited:
         if not await notification_notify.set_status(
-            audited.conn, reader.customer_id, reader.user_id, notification_id,
-            status=data.status, now=member.wall,
-        ):  # fmt: skip
+            audited.conn, reader.customer_id, reader.user_id, notification_id, status=data.status, now=member.wall
+        ):
             audited.skip()
-    return render_notification(
-        await notification_store.get_notification(bank.pool, reader, notification_id)
-    )
+    return render_notification(await notification_store.get_notification(bank.pool, reader, notification_id))
 
 
 def _reader(member: CustomerCaller) -> NotificationReader:

@@ -53,16 +53,12 @@ async def list_notifications(
         where += f" AND ({table}.created_at, {table}.notification_id) {sign} ($4, $5)"
         values += place
     direction = "DESC" if descending else "ASC"
-    order = (
-        f" ORDER BY {table}.created_at {direction}, {table}.notification_id {direction} LIMIT $3"
-    )
+    order = f" ORDER BY {table}.created_at {direction}, {table}.notification_id {direction} LIMIT $3"
     rows = await conn.fetch((_ALL if table == "n" else _OWN) + where + order, *values)
     return [_notification(row) for row in rows]
 
 
-async def get_notification(
-    conn: Connection | Pool, reader: NotificationReader, notification_id: UUID
-) -> Notification:
+async def get_notification(conn: Connection | Pool, reader: NotificationReader, notification_id: UUID) -> Notification:
     """Return one notification. Raises NotFound, also when it is somebody else's."""
     statement = (_ALL if reader.user_id is None else _OWN) + " AND n.notification_id = $3"
     row = await conn.fetchrow(statement, reader.customer_id, reader.user_id, notification_id)

@@ -33,9 +33,7 @@ class NotificationWorker:
 
     async def __call__(self, bank: Bank) -> int:
         """Tell of what is new; return how many events that was."""
-        return await payment_notifications.notify_of_payments(
-            bank.pool, bank.vault, now=self._clock(), wait=False
-        )
+        return await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=self._clock(), wait=False)
 
 
 def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> OnFailing:
@@ -46,10 +44,15 @@ def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> 
             return
         now = clock()
         await notification_notify.notify(
-            conn, vault, failing.customer_id, "SUBSCRIPTION_DELIVERY_FAILING",
-            title="Webhook deliveries fail", description=_DISABLED_TEXT if failing.ended else _FAILING_TEXT,
-            metadata={"subscription_id": failing.subscription_id}, now=now,
-        )  # fmt: skip
+            conn,
+            vault,
+            failing.customer_id,
+            "SUBSCRIPTION_DELIVERY_FAILING",
+            title="Webhook deliveries fail",
+            description=_DISABLED_TEXT if failing.ended else _FAILING_TEXT,
+            metadata={"subscription_id": failing.subscription_id},
+            now=now,
+        )
         if failing.ended:
             entry = NewEntry(
                 customer_id=failing.customer_id,

@@ -44,7 +44,7 @@ _DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, Time
 class Channel:
     """What one reader was told of lately. `sequence` is the newest he was told of."""
 
-    __slots__ = ("_published", "_recent", "_count", "listeners", "sequence")
+    __slots__ = ("_count", "_published", "_recent", "listeners", "sequence")
 
     def __init__(self, sequence: int) -> None:
         self.sequence = sequence
@@ -92,9 +92,7 @@ class EventBroadcaster:
     `on_open` is called when somebody listens for the first time.
     """
 
-    def __init__(
-        self, pool: Pool, *, sandbox: bool, on_open: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, pool: Pool, *, sandbox: bool, on_open: Callable[[], None] | None = None) -> None:
         self._pool = pool
         self._sandbox = sandbox
         self._on_open = on_open
@@ -113,10 +111,7 @@ class EventBroadcaster:
         channel = self._channels.get(reader)
         full = channel is not None and channel.listeners >= LISTENERS_PER_READER_MAX
         if full or self.listeners >= LISTENERS_MAX:
-            raise Refused(
-                "too-many-streams",
-                f"At most {LISTENERS_PER_READER_MAX} streams may be open at once.",
-            )
+            raise Refused("too-many-streams", f"At most {LISTENERS_PER_READER_MAX} streams may be open at once.")
 
     async def position(self, reader: EventReader) -> int:
         """Return the sequence of the newest event that a reader can be told of now."""
@@ -179,9 +174,7 @@ class EventBroadcaster:
         return self._closed or self._task is None or self._task.done()
 
     async def _page(self, reader: EventReader, after: int) -> list[LoggedEvent]:
-        return await event_log.list_events(
-            self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE
-        )
+        return await event_log.list_events(self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE)
 
     async def _join(self, reader: EventReader) -> Channel:
         if reader not in self._channels:
@@ -221,9 +214,7 @@ class EventBroadcaster:
         positions = {reader: each.sequence for reader, each in self._channels.items()}
         found = await event_log.list_new_events(self._pool, positions, limit=PAGE_SIZE)
         if self._sandbox:
-            self._serial, more = await event_log.list_new_simulated(
-                self._pool, self._serial, limit=PAGE_SIZE
-            )
+            self._serial, more = await event_log.list_new_simulated(self._pool, self._serial, limit=PAGE_SIZE)
             found += more
         for new_events in found:
             if new_events.key in channels:

@@ -77,12 +77,9 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
             description="Send what came after this sequence first; 0 is everything.",
         ),
     ] = None
-    kinds: Annotated[
-        list[str] | None, Query(name="event_type[]", description="Only these kinds.")
-    ] = None
+    kinds: Annotated[list[str] | None, Query(name="event_type[]", description="Only these kinds.")] = None
     follow: Annotated[
-        bool,
-        Query(schema={"type": "string"}, description="false ends when everything so far is sent."),
+        bool, Query(schema={"type": "string"}, description="false ends when everything so far is sent.")
     ] = True
 
     def resumed(self, request: RawRequest) -> StreamQuery:
@@ -107,11 +104,7 @@ async def event_stream(
 
 
 async def _messages(
-    newsroom: EventBroadcaster,
-    subscriber: Subscriber,
-    asked: StreamQuery,
-    find_expiry: TokenExpiry,
-    after: int,
+    newsroom: EventBroadcaster, subscriber: Subscriber, asked: StreamQuery, find_expiry: TokenExpiry, after: int
 ) -> AsyncIterator[bytes]:
     writer = _MessageWriter(subscriber, asked.kinds, after)
     monitor = _TokenMonitor(find_expiry)
@@ -160,11 +153,7 @@ class _MessageWriter:
 
     def end(self, reason: str) -> bytes:
         """Return the last message."""
-        return (
-            b"event: end\ndata: "
-            + _json({"reason": reason, "sequence": self._last_sequence})
-            + b"\n\n"
-        )
+        return b"event: end\ndata: " + _json({"reason": reason, "sequence": self._last_sequence}) + b"\n\n"
 
 
 class _TokenMonitor:

@@ -27,9 +27,7 @@ OnFailing = Callable[["Connection", FailingSubscription], Awaitable[None]]
 class AttemptRecorder:
     """Gathers attempts and writes them. Whoever added one can wait until it is on the disk."""
 
-    def __init__(
-        self, pool: Pool, clock: Callable[[], datetime], on_failing: OnFailing | None = None
-    ) -> None:
+    def __init__(self, pool: Pool, clock: Callable[[], datetime], on_failing: OnFailing | None = None) -> None:
         self._pool = pool
         self._clock = clock
         self._on_failing = on_failing

@@ -19,9 +19,15 @@ FAILURES_BEFORE_NOTIFICATION = 10
 RECEIVER_GONE = "The receiver answered 410: it does not want to be called any more."
 
 _COLUMNS = (
-    "event_id", "subscription_id", "attempt_id", "success", "response_code", "response_message",
-    "called_at", "duration_ms",
-)  # fmt: skip
+    "event_id",
+    "subscription_id",
+    "attempt_id",
+    "success",
+    "response_code",
+    "response_message",
+    "called_at",
+    "duration_ms",
+)
 # A delivery that somebody put into the queue again meanwhile has one try less behind it.
 _DELIVERIES = """
 UPDATE delivery d
@@ -85,9 +91,7 @@ class FailingSubscription(msgspec.Struct, frozen=True):
     ended: bool
 
 
-async def record_attempts(
-    conn: Connection, attempts: Sequence[Attempt], *, now: datetime
-) -> list[FailingSubscription]:
+async def record_attempts(conn: Connection, attempts: Sequence[Attempt], *, now: datetime) -> list[FailingSubscription]:
     """Write down attempts, in the order in which they were made; return who has begun to fail.
 
     Runs in the caller's transaction.
@@ -97,12 +101,18 @@ async def record_attempts(
         columns=_COLUMNS,
         records=[
             (
-                a.event_id, a.subscription_id, a.attempt_id, a.outcome.state == "delivered",
-                a.response_code, a.response_message, a.called_at, a.duration_ms,
+                a.event_id,
+                a.subscription_id,
+                a.attempt_id,
+                a.outcome.state == "delivered",
+                a.response_code,
+                a.response_message,
+                a.called_at,
+                a.duration_ms,
             )
             for a in attempts
         ],
-    )  # fmt: skip
+    )
     await conn.execute(
         _DELIVERIES,
         [a.subscription_id for a in attempts],
@@ -124,9 +134,7 @@ async def purge_attempts(conn: Connection | Pool, before: datetime, *, limit: in
     return int((await conn.execute(_PURGE, before, limit)).split()[-1])
 
 
-async def _update_queues(
-    conn: Connection, attempts: Sequence[Attempt]
-) -> list[FailingSubscription]:
+async def _update_queues(conn: Connection, attempts: Sequence[Attempt]) -> list[FailingSubscription]:
     """Count failures in a row per lane; return the lanes that just had too many."""
     by_subscription: dict[UUID, tuple[bool, int, datetime | None]] = {}
     for a in attempts:
@@ -138,23 +146,12 @@ async def _update_queues(
         by_subscription[a.subscription_id] = reset, count, a.outcome.paused_until or paused_until
     resets, failures, pauses = map(list, zip(*by_subscription.values(), strict=True))
     rows = await conn.fetch(_UPDATE_QUEUES, list(by_subscription), resets, failures, pauses)
-    failing = [
-        r["subscription_id"]
-        for r in rows
-        if r["before"] < FAILURES_BEFORE_NOTIFICATION <= r["failures"]
-    ]
+    failing = [r["subscription_id"] for r in rows if r["before"] < FAILURES_BEFORE_NOTIFICATION <= r["failures"]]
     found = await conn.fetch(_CUSTOMERS, failing) if failing else []
-    return [
-        FailingSubscription(row["subscription_id"], row["customer_id"], ended=False)
-        for row in found
-    ]
+    return [FailingSubscription(row["subscription_id"], row["customer_id"], ended=False) for row in found]
 
 
-async def _disable(
-    conn: Connection, subscription_ids: list[UUID], now: datetime
-) -> list[FailingSubscription]:
+async def _disable(conn: Connection, subscription_ids: list[UUID], now: datetime) -> list[FailingSubscription]:
     rows = await conn.fetch(_DISABLE, subscription_ids, RECEIVER_GONE, now)
     await conn.execute(_STOP_QUEUES, subscription_ids)
-    return [
-        FailingSubscription(row["subscription_id"], row["customer_id"], ended=True) for row in rows
-    ]
+    return [FailingSubscription(row["subscription_id"], row["customer_id"], ended=True) for row in rows]

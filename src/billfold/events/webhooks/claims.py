@@ -144,10 +144,7 @@ async def list_due_deliveries(
 ) -> list[Delivery]:
     """Return the next deliveries that are due on a lane, in the order in which they go out."""
     rows = await conn.fetch(_PAGE, queue.subscription_id, now, limit)
-    return [
-        Delivery(event_id=row["event_id"], body=_body(queue, row), tries=row["tries"])
-        for row in rows
-    ]
+    return [Delivery(event_id=row["event_id"], body=_body(queue, row), tries=row["tries"]) for row in rows]
 
 
 async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int) -> None:

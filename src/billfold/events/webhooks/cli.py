@@ -16,21 +16,12 @@ from billfold.sandbox.credentials_file import require_sandbox_file
 
 Kind = Annotated[str | None, typer.Argument(help="Which kind; without one all are listed.")]
 Fields = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A field of the payload: --set wire_id=5d4c...; may be repeated."),
+    list[str] | None, typer.Option("--set", help="A field of the payload: --set wire_id=5d4c...; may be repeated.")
 ]
-EventId = Annotated[
-    str | None, typer.Option(help="The event's id; the same id again is not told again.")
-]
+EventId = Annotated[str | None, typer.Option(help="The event's id; the same id again is not told again.")]
 
 
-def trigger(
-    ctx: typer.Context,
-    kind: Kind = None,
-    *,
-    fields: Fields = None,
-    event_id: EventId = None,
-) -> None:
+def trigger(ctx: typer.Context, kind: Kind = None, *, fields: Fields = None, event_id: EventId = None) -> None:
     """Pretend that something happened in a sandbox, to try a receiver.
 
     Subscriptions of that kind are called, the partner's and those of the

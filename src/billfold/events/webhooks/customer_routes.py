@@ -42,25 +42,19 @@ class UpdateSubscription(ChangedSubscription, forbid_unknown_fields=True, kw_onl
 
 
 @post("/api/v1/subscriptions/", WRITES)
-async def create_subscription(
-    member: CustomerCaller, bank: Bank, data: CreateSubscription
-) -> Subscription:
+async def create_subscription(member: CustomerCaller, bank: Bank, data: CreateSubscription) -> Subscription:
     """Subscribe a url to kinds of events that are raised from now on."""
     return await forms.create(member, bank, subscriber_of(member), data)
 
 
 @get("/api/v1/subscriptions/", READS)
-async def list_subscriptions(
-    member: CustomerCaller, bank: Bank, wanted: ListQuery
-) -> CursorList[Subscription]:
+async def list_subscriptions(member: CustomerCaller, bank: Bank, wanted: ListQuery) -> CursorList[Subscription]:
     """List subscriptions, newest first."""
     return await forms.subscription_page(bank, subscriber_of(member), wanted)
 
 
 @get(_ONE, READS)
-async def get_subscription(
-    member: CustomerCaller, bank: Bank, subscription_id: UUID
-) -> Subscription:
+async def get_subscription(member: CustomerCaller, bank: Bank, subscription_id: UUID) -> Subscription:
     """Read a subscription. Its shared secret is never shown."""
     return await forms.read(bank, subscriber_of(member), subscription_id)
 
@@ -85,11 +79,7 @@ async def delete_subscription(member: CustomerCaller, bank: Bank, subscription_i
 
 @get(f"{_ONE}attempts/", READS)
 async def list_delivery_attempts(
-    member: CustomerCaller,
-    bank: Bank,
-    subscription_id: UUID,
-    wanted: ListQuery,
-    event_id: UUID | None = None,
+    member: CustomerCaller, bank: Bank, subscription_id: UUID, wanted: ListQuery, event_id: UUID | None = None
 ) -> CursorList[DeliveryAttempt]:
     """List what was attempted to deliver, newest first; of one event with `event_id`."""
     subscriber = subscriber_of(member)
@@ -97,25 +87,19 @@ async def list_delivery_attempts(
 
 
 @post(f"{_ONE}resend/", WRITES, status=202, refuses=("subscription-disabled",))
-async def resend_event(
-    member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Resend
-) -> Redelivery:
+async def resend_event(member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Resend) -> Redelivery:
     """Deliver one event once more, whatever came of it before."""
     return await forms.resend(member, bank, subscriber_of(member), subscription_id, data)
 
 
 @post(f"{_ONE}recover/", WRITES, status=202, refuses=("subscription-disabled",))
-async def recover_events(
-    member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Since
-) -> Redelivery:
+async def recover_events(member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Since) -> Redelivery:
     """Deliver once more every event whose delivery failed since a time of the wall clock."""
     return await forms.recover(member, bank, subscriber_of(member), subscription_id, data)
 
 
 @post(f"{_ONE}replay-missing/", WRITES, status=202, refuses=("subscription-disabled",))
-async def replay_missing_events(
-    member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Since
-) -> Redelivery:
+async def replay_missing_events(member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Since) -> Redelivery:
     """Deliver every event with a later `timestamp` that this subscription was never to be told of.
 
     That is what was raised before it was made, or while it was disabled or wanted other kinds.
@@ -124,8 +108,6 @@ async def replay_missing_events(
 
 
 @post(f"{_ONE}send-example/", WRITES, status=202, refuses=("subscription-disabled",))
-async def send_example_event(
-    member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Example
-) -> Redelivery:
+async def send_example_event(member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Example) -> Redelivery:
     """Deliver an example of a kind, to see whether the receiver takes it. Nothing has happened."""
     return await forms.send_example(member, bank, subscriber_of(member), subscription_id, data)

@@ -26,9 +26,7 @@ async def check_url(url: str, settings: Settings, *, resolve: Resolver | None = 
     try:
         target = parse_target(url)
         try:
-            await resolve_allowed(
-                target, allowed=settings.webhook_allowed_networks, resolve=resolve
-            )
+            await resolve_allowed(target, allowed=settings.webhook_allowed_networks, resolve=resolve)
         except NoSuchHost:
             check_public_form(target)
     except ForbiddenAddress as refused:

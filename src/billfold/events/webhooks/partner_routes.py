@@ -9,14 +9,7 @@ from msgspec import UNSET, UnsetType
 from billfold.events.partner_routes import subscriber_of
 from billfold.events.schemas import DeliveryAttempt, Redelivery, Subscription
 from billfold.events.webhooks import requests as forms
-from billfold.events.webhooks.requests import (
-    ChangedSubscription,
-    Example,
-    NewSubscription,
-    PartnerKinds,
-    Resend,
-    Since,
-)
+from billfold.events.webhooks.requests import ChangedSubscription, Example, NewSubscription, PartnerKinds, Resend, Since
 from billfold.http.caller import Caller
 from billfold.http.list_params import ListQuery
 from billfold.http.operations import delete, get, patch, post
@@ -45,9 +38,7 @@ async def create_subscription(caller: Caller, bank: Bank, data: CreateSubscripti
 
 
 @get("/api/v1/subscriptions/")
-async def list_subscriptions(
-    caller: Caller, bank: Bank, wanted: ListQuery
-) -> CursorList[Subscription]:
+async def list_subscriptions(caller: Caller, bank: Bank, wanted: ListQuery) -> CursorList[Subscription]:
     """List subscriptions, newest first."""
     return await forms.subscription_page(bank, subscriber_of(caller), wanted)
 
@@ -78,11 +69,7 @@ async def delete_subscription(caller: Caller, bank: Bank, subscription_id: UUID)
 
 @get(f"{_ONE}attempts/")
 async def list_delivery_attempts(
-    caller: Caller,
-    bank: Bank,
-    subscription_id: UUID,
-    wanted: ListQuery,
-    event_id: UUID | None = None,
+    caller: Caller, bank: Bank, subscription_id: UUID, wanted: ListQuery, event_id: UUID | None = None
 ) -> CursorList[DeliveryAttempt]:
     """List what was attempted to deliver, newest first; of one event with `event_id`."""
     subscriber = subscriber_of(caller)
@@ -90,25 +77,19 @@ async def list_delivery_attempts(
 
 
 @post(f"{_ONE}resend/", status=202, refuses=("subscription-disabled",))
-async def resend_event(
-    caller: Caller, bank: Bank, subscription_id: UUID, data: Resend
-) -> Redelivery:
+async def resend_event(caller: Caller, bank: Bank, subscription_id: UUID, data: Resend) -> Redelivery:
     """Deliver one event once more, whatever came of it before."""
     return await forms.resend(caller, bank, subscriber_of(caller), subscription_id, data)
 
 
 @post(f"{_ONE}recover/", status=202, refuses=("subscription-disabled",))
-async def recover_events(
-    caller: Caller, bank: Bank, subscription_id: UUID, data: Since
-) -> Redelivery:
+async def recover_events(caller: Caller, bank: Bank, subscription_id: UUID, data: Since) -> Redelivery:
     """Deliver once more every event whose delivery failed since a time of the wall clock."""
     return await forms.recover(caller, bank, subscriber_of(caller), subscription_id, data)
 
 
 @post(f"{_ONE}replay-missing/", status=202, refuses=("subscription-disabled",))
-async def replay_missing_events(
-    caller: Caller, bank: Bank, subscription_id: UUID, data: Since
-) -> Redelivery:
+async def replay_missing_events(caller: Caller, bank: Bank, subscription_id: UUID, data: Since) -> Redelivery:
     """Deliver every event with a later `timestamp` that this subscription was never to be told of.
 
     That is what was raised before it was made, or while it was disabled or wanted other kinds.
@@ -117,8 +98,6 @@ async def replay_missing_events(
 
 
 @post(f"{_ONE}send-example/", status=202, refuses=("subscription-disabled",))
-async def send_example_event(
-    caller: Caller, bank: Bank, subscription_id: UUID, data: Example
-) -> Redelivery:
+async def send_example_event(caller: Caller, bank: Bank, subscription_id: UUID, data: Example) -> Redelivery:
     """Deliver an example of a kind, to see whether the receiver takes it. Nothing has happened."""
     return await forms.send_example(caller, bank, subscriber_of(caller), subscription_id, data)

@@ -48,9 +48,7 @@ SELECT $1, m.event_id, m.customer_id, m.event_no, m.sequence,
 """
 _REPLAY_PARTNER = _REPLAY.format(owner="partner_id", sequence="partner_sequence")
 _REPLAY_CUSTOMER = _REPLAY.format(owner="customer_id", sequence="customer_sequence")
-_WAKE_QUEUE = (
-    "UPDATE subscription_lane SET due_at = least(due_at, $2) WHERE subscription_id = ANY($1)"
-)
+_WAKE_QUEUE = "UPDATE subscription_lane SET due_at = least(due_at, $2) WHERE subscription_id = ANY($1)"
 _SIMULATE = """
 INSERT INTO simulated_event (event_id, partner_id, customer_id, subscription_id, kind, payload,
                              raised_at, told_at)
@@ -74,12 +72,7 @@ ON CONFLICT DO NOTHING
 
 
 async def resend(
-    conn: Connection | Pool,
-    owner: SubscriptionOwner,
-    subscription_id: UUID,
-    event_id: UUID,
-    *,
-    now: datetime,
+    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, event_id: UUID, *, now: datetime
 ) -> None:
     """Deliver one event once more, whatever came of it before.
 
@@ -94,12 +87,7 @@ async def resend(
 
 
 async def redeliver_failed(
-    conn: Connection | Pool,
-    owner: SubscriptionOwner,
-    subscription_id: UUID,
-    since: datetime,
-    *,
-    now: datetime,
+    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, since: datetime, *, now: datetime
 ) -> int:
     """Deliver once more what failed since a wall time; return how many events that is."""
     async with in_transaction(conn) as tx:
@@ -110,12 +98,7 @@ async def redeliver_failed(
 
 
 async def replay_missing(
-    conn: Connection | Pool,
-    owner: SubscriptionOwner,
-    subscription_id: UUID,
-    since: datetime,
-    *,
-    now: datetime,
+    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, since: datetime, *, now: datetime
 ) -> int:
     """Deliver what was raised since then (`timestamp` of events) and never queued: how many.
 
@@ -126,9 +109,7 @@ async def replay_missing(
         sql = _REPLAY_PARTNER if owner.customer_id is None else _REPLAY_CUSTOMER
         owner_key = owner.customer_id or owner.partner_id
         kinds = list(row.events)
-        done = _count(
-            await tx.execute(sql, subscription_id, owner_key, since, kinds, now, REPLAYED_MAX)
-        )
+        done = _count(await tx.execute(sql, subscription_id, owner_key, since, kinds, now, REPLAYED_MAX))
         await tx.execute(_WAKE_QUEUE, [subscription_id], now)
     return done
 
@@ -156,12 +137,7 @@ async def simulate_event(
 
 
 async def send_example(
-    conn: Connection | Pool,
-    owner: SubscriptionOwner,
-    subscription_id: UUID,
-    event: EventSimulation,
-    *,
-    now: datetime,
+    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, event: EventSimulation, *, now: datetime
 ) -> None:
     """Tell one subscription of an event that did not happen, whatever its kinds."""
     async with in_transaction(conn) as tx:
@@ -171,9 +147,7 @@ async def send_example(
             await _queue(tx, [subscription_id], event, serial, now)
 
 
-async def _lock_enabled(
-    conn: Connection, owner: SubscriptionOwner, subscription_id: UUID
-) -> SubscriptionRow:
+async def _lock_enabled(conn: Connection, owner: SubscriptionOwner, subscription_id: UUID) -> SubscriptionRow:
     row = await lock_subscription(conn, owner, subscription_id)
     if row.status == "disabled":
         raise Refused("subscription-disabled", "The subscription is disabled.")
@@ -181,31 +155,20 @@ async def _lock_enabled(
 
 
 async def _insert_simulated(
-    conn: Connection,
-    owner: SubscriptionOwner,
-    event: EventSimulation,
-    subscription_id: UUID | None,
-    now: datetime,
+    conn: Connection, owner: SubscriptionOwner, event: EventSimulation, subscription_id: UUID | None, now: datetime
 ) -> int | None:
     """Keep a simulated event and return its serial; None when it is there already."""
     owner_key = owner.partner_id, owner.customer_id
     serial: int | None = await conn.fetchval(
-        _SIMULATE, event.event_id, *owner_key, subscription_id, event.kind, event.payload,
-        event.raised_at, now,
-    )  # fmt: skip
-    if serial is None and not await conn.fetchval(
-        _SAME, event.event_id, *owner_key, event.kind, event.payload
-    ):
+        _SIMULATE, event.event_id, *owner_key, subscription_id, event.kind, event.payload, event.raised_at, now
+    )
+    if serial is None and not await conn.fetchval(_SAME, event.event_id, *owner_key, event.kind, event.payload):
         raise Refused("duplicate-id", "Another event was simulated under this id.")
     return serial
 
 
 async def _queue(
-    conn: Connection,
-    subscription_ids: list[UUID],
-    event: EventSimulation,
-    serial: int,
-    now: datetime,
+    conn: Connection, subscription_ids: list[UUID], event: EventSimulation, serial: int, now: datetime
 ) -> None:
     await conn.execute(_QUEUE_SIMULATED, subscription_ids, event.event_id, serial, now)
     await conn.execute(_WAKE_QUEUE, subscription_ids, now)

@@ -16,13 +16,7 @@ from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.pages import Subscriber
-from billfold.events.schemas import (
-    DeliveryAttempt,
-    Redelivery,
-    Subscription,
-    render_attempt,
-    render_subscription,
-)
+from billfold.events.schemas import DeliveryAttempt, Redelivery, Subscription, render_attempt, render_subscription
 from billfold.events.webhooks import endpoints, redelivery, sequencer, subscriptions
 from billfold.events.webhooks import rules as webhook_rules
 from billfold.events.webhooks import store as webhook_store
@@ -41,33 +35,34 @@ LOCAL_URL_HINT = (
     "for a program on this machine run `billfold listen --forward-to PORT`, or start the sandbox "
     f"with {variable_name('webhook_allowed_networks')}=127.0.0.0/8"
 )
-WEAK_SECRET_WARNING = "shared_secret has fewer than 24 characters; use 32 or more that are random."
+WEAK_SECRET_WARNING = "shared_secret has fewer than 24 characters; use 32 or more that are random."  # noqa: S105 - a name, not a secret
 
 Url = Annotated[
     str,
     msgspec.Meta(
-        min_length=1, max_length=URL_CHARS_MAX, extra_json_schema={"format": "uri"},
+        min_length=1,
+        max_length=URL_CHARS_MAX,
+        extra_json_schema={"format": "uri"},
         description="Where events are sent: https, on the internet, without user name or password.",
     ),
-]  # fmt: skip
+]
 if TYPE_CHECKING:
     PartnerKind: TypeAlias = str
     CustomerKind: TypeAlias = str
 else:
     PartnerKind = Literal[PARTNER_KINDS]
     CustomerKind = Literal[CUSTOMER_KINDS]
-_SEVERAL = msgspec.Meta(
-    min_length=1, max_length=100, description="Kinds of `/api/v1/events/types/`."
-)
+_SEVERAL = msgspec.Meta(min_length=1, max_length=100, description="Kinds of `/api/v1/events/types/`.")
 PartnerKinds = Annotated[list[PartnerKind], _SEVERAL]
 CustomerKinds = Annotated[list[CustomerKind], _SEVERAL]
 Secret = Annotated[
     str,
     msgspec.Meta(
-        min_length=16, max_length=SECRET_CHARS_MAX,
+        min_length=16,
+        max_length=SECRET_CHARS_MAX,
         description="What deliveries are signed with. After `whsec_` it is base64.",
     ),
-]  # fmt: skip
+]
 Description = Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARS_MAX)]
 Code = Annotated[int, msgspec.Meta(ge=0, le=599)]
 Interval = Annotated[float, msgspec.Meta(ge=SECONDS_MIN, le=SECONDS_MAX)]
@@ -134,28 +129,28 @@ class Example(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     event_type: str | None = None
 
 
-async def create(
-    call: Call, bank: Bank, subscriber: Subscriber, data: NewSubscription
-) -> Subscription:
+async def create(call: Call, bank: Bank, subscriber: Subscriber, data: NewSubscription) -> Subscription:
     """Subscribe, once per key. Raises InvalidInput for url, secret and policy."""
     await check(bank, data)
     new_resource_id = call.new_resource_id(bank.seed)
     with suppress(NotFound):
         # The answer to the first request was lost on its way.
-        return render_subscription(
-            await webhook_store.get_subscription(bank.pool, subscriber.owner, new_resource_id)
-        )
+        return render_subscription(await webhook_store.get_subscription(bank.pool, subscriber.owner, new_resource_id))
     audit_details = {"url": data.url, "events": list(data.events)}
     try:
-        async with _audited(
-            call, bank, subscriber, "created", new_resource_id, audit_details
-        ) as audited:
+        async with _audited(call, bank, subscriber, "created", new_resource_id, audit_details) as audited:
             created = await subscriptions.create_subscription(
-                audited.conn, bank.vault, subscriber.owner, url=data.url, events=data.events,
-                shared_secret=data.shared_secret, description=data.description,
+                audited.conn,
+                bank.vault,
+                subscriber.owner,
+                url=data.url,
+                events=data.events,
+                shared_secret=data.shared_secret,
+                description=data.description,
                 retry_policy=None if data.retry_policy is None else data.retry_policy.policy(),
-                subscription_id=new_resource_id, now=call.wall,
-            )  # fmt: skip
+                subscription_id=new_resource_id,
+                now=call.wall,
+            )
     except UniqueViolationError:
         # Under this key a subscription was made, and deleted since.
         raise Refused("idempotency-key-reused", "This key has made another one.") from None
@@ -170,12 +165,9 @@ async def change(
     await check(bank, data)
     changes = _changes(data)
     audit_details = {
-        name: value if name != "shared_secret" else "changed"
-        for name, value in msgspec.to_builtins(data).items()
+        name: value if name != "shared_secret" else "changed" for name, value in msgspec.to_builtins(data).items()
     }
-    async with _audited(
-        call, bank, subscriber, "updated", subscription_id, audit_details
-    ) as audited:
+    async with _audited(call, bank, subscriber, "updated", subscription_id, audit_details) as audited:
         changed = await subscriptions.update_subscription(
             audited.conn, bank.vault, subscriber.owner, subscription_id, changes, now=call.wall
         )
@@ -186,75 +178,45 @@ async def end(call: Call, bank: Bank, subscriber: Subscriber, subscription_id: U
     """Delete a subscription. Raises NotFound."""
     await webhook_store.get_subscription(bank.pool, subscriber.owner, subscription_id)
     async with _audited(call, bank, subscriber, "deleted", subscription_id, {}) as audited:
-        await subscriptions.delete_subscription(
-            audited.conn, subscriber.owner, subscription_id, now=call.wall
-        )
+        await subscriptions.delete_subscription(audited.conn, subscriber.owner, subscription_id, now=call.wall)
 
 
 async def read(bank: Bank, subscriber: Subscriber, subscription_id: UUID) -> Subscription:
     """Return a subscription. Raises NotFound."""
-    return render_subscription(
-        await webhook_store.get_subscription(bank.pool, subscriber.owner, subscription_id)
-    )
+    return render_subscription(await webhook_store.get_subscription(bank.pool, subscriber.owner, subscription_id))
 
 
-async def subscription_page(
-    bank: Bank, subscriber: Subscriber, wanted: ListQuery
-) -> CursorList[Subscription]:
+async def subscription_page(bank: Bank, subscriber: Subscriber, wanted: ListQuery) -> CursorList[Subscription]:
     """Return one page of subscriptions, newest first."""
     scope = f"subscriptions:{subscriber.name}"
     position = wanted.position(bank.pager, scope, {})
-    rows = await webhook_store.list_subscriptions(
-        bank.pool, subscriber.owner, limit=wanted.limit, position=position
-    )
-    page = bank.pager.page(
-        scope, {}, rows, limit=wanted.limit, start=position, sort_key_of=webhook_store.sort_key_of
-    )
+    rows = await webhook_store.list_subscriptions(bank.pool, subscriber.owner, limit=wanted.limit, position=position)
+    page = bank.pager.page(scope, {}, rows, limit=wanted.limit, start=position, sort_key_of=webhook_store.sort_key_of)
     return page_of(page, [render_subscription(row) for row in page.items])
 
 
 async def attempt_page(
-    bank: Bank,
-    subscriber: Subscriber,
-    subscription_id: UUID,
-    wanted: ListQuery,
-    event_id: UUID | None,
+    bank: Bank, subscriber: Subscriber, subscription_id: UUID, wanted: ListQuery, event_id: UUID | None
 ) -> CursorList[DeliveryAttempt]:
     """Return one page of what was attempted for a subscription, newest first. Raises NotFound."""
     scope, filters = f"attempts:{subscription_id}", {"of": str(event_id)}
     position = wanted.position(bank.pager, scope, filters)
     rows = await webhook_store.list_attempts(
-        bank.pool,
-        subscriber.owner,
-        subscription_id,
-        limit=wanted.limit,
-        event_id=event_id,
-        position=position,
+        bank.pool, subscriber.owner, subscription_id, limit=wanted.limit, event_id=event_id, position=position
     )
     page = bank.pager.page(
-        scope,
-        filters,
-        rows,
-        limit=wanted.limit,
-        start=position,
-        sort_key_of=webhook_store.sort_key_of,
+        scope, filters, rows, limit=wanted.limit, start=position, sort_key_of=webhook_store.sort_key_of
     )
     return page_of(page, [render_attempt(row) for row in page.items])
 
 
-async def resend(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Resend
-) -> Redelivery:
+async def resend(call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Resend) -> Redelivery:
     """Deliver one event once more. Raises NotFound, `subscription-disabled`."""
-    await redelivery.resend(
-        bank.pool, subscriber.owner, subscription_id, data.event_id, now=call.wall
-    )
+    await redelivery.resend(bank.pool, subscriber.owner, subscription_id, data.event_id, now=call.wall)
     return Redelivery(count=1)
 
 
-async def recover(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Since
-) -> Redelivery:
+async def recover(call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Since) -> Redelivery:
     """Deliver once more what failed since then. Raises NotFound, `subscription-disabled`."""
     count = await redelivery.redeliver_failed(
         bank.pool, subscriber.owner, subscription_id, data.instant(), now=call.wall
@@ -267,9 +229,7 @@ async def replay_missing(
 ) -> Redelivery:
     """Deliver what was raised since then and never queued. Raises as `recover` does."""
     await sequencer.sequence_events(bank.pool, now=call.wall)
-    count = await redelivery.replay_missing(
-        bank.pool, subscriber.owner, subscription_id, data.instant(), now=call.wall
-    )
+    count = await redelivery.replay_missing(bank.pool, subscriber.owner, subscription_id, data.instant(), now=call.wall)
     return Redelivery(count=count)
 
 
@@ -287,9 +247,7 @@ async def send_example(
         raised_at=call.now,
         payload=msgspec.json.encode(KINDS[kind].example).decode(),
     )
-    await redelivery.send_example(
-        bank.pool, subscriber.owner, subscription_id, example, now=call.wall
-    )
+    await redelivery.send_example(bank.pool, subscriber.owner, subscription_id, example, now=call.wall)
     return Redelivery(count=1)
 
 
@@ -329,26 +287,23 @@ def unknown_event_kind_error(*loc: str | int) -> FieldError:
 
 def secret_warnings(secret: str | UnsetType) -> list[str]:
     """Return what is wrong with a secret that is accepted all the same."""
-    return (
-        [WEAK_SECRET_WARNING]
-        if secret is not UNSET and webhook_rules.is_weak_secret(secret)
-        else []
-    )
+    return [WEAK_SECRET_WARNING] if secret is not UNSET and webhook_rules.is_weak_secret(secret) else []
 
 
 def _audited(
-    call: Call,
-    bank: Bank,
-    subscriber: Subscriber,
-    verb: str,
-    subscription_id: UUID,
-    details: dict[str, Any],
+    call: Call, bank: Bank, subscriber: Subscriber, verb: str, subscription_id: UUID, details: dict[str, Any]
 ) -> AbstractAsyncContextManager[AuditedAction]:
     """Lend a transaction whose deed stands in the audit log."""
     return audit_record.audited(
-        bank.pool, bank.vault, subscriber.audited_id, call.origin, f"subscription.{verb}",
-        resource=("subscription", subscription_id), details=details, now=call.wall,
-    )  # fmt: skip
+        bank.pool,
+        bank.vault,
+        subscriber.audited_id,
+        call.origin,
+        f"subscription.{verb}",
+        resource=("subscription", subscription_id),
+        details=details,
+        now=call.wall,
+    )
 
 
 def _changes(data: ChangedSubscription) -> SubscriptionChanges:

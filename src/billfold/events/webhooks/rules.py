@@ -31,13 +31,7 @@ _STEPS = 2**32 - 1
 
 
 def delivery_outcome(
-    policy: RetryPolicy | None,
-    *,
-    tries: int,
-    code: int,
-    retry_after: str | None,
-    now: datetime,
-    jitter: float,
+    policy: RetryPolicy | None, *, tries: int, code: int, retry_after: str | None, now: datetime, jitter: float
 ) -> DeliveryOutcome:
     """Return what follows from the answer to try number `tries`. `spread` is -1 to 1."""
     if HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
@@ -48,9 +42,7 @@ def delivery_outcome(
     if policy is None or tries >= policy.maximum_attempts or not is_retryable(policy, code):
         return DeliveryOutcome(state="failed", paused_until=paused_until)
     due_at = now + retry_delay(policy, tries) * (1 + JITTER * jitter)
-    return DeliveryOutcome(
-        state="pending", due_at=max(due_at, paused_until or due_at), paused_until=paused_until
-    )
+    return DeliveryOutcome(state="pending", due_at=max(due_at, paused_until or due_at), paused_until=paused_until)
 
 
 def is_retryable(policy: RetryPolicy, code: int) -> bool:
@@ -85,9 +77,7 @@ def parse_retry_after(retry_after: str | None, now: datetime) -> datetime | None
         return None
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
-        return now + min(
-            RETRY_AFTER_MAX, timedelta(seconds=min(int(text[:9]), RETRY_AFTER_MAX.total_seconds()))
-        )
+        return now + min(RETRY_AFTER_MAX, timedelta(seconds=min(int(text[:9]), RETRY_AFTER_MAX.total_seconds())))
     try:
         until = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
@@ -120,10 +110,7 @@ def is_weak_secret(secret: str) -> bool:
 
 def check_policy(policy: RetryPolicy) -> None:
     """Refuse a retry policy that cannot be kept. Raises InvalidInput with every mistake."""
-    mistakes = [
-        FieldError(("body", "retry_policy", name), msg, "value_error")
-        for name, msg in _policy_errors(policy)
-    ]
+    mistakes = [FieldError(("body", "retry_policy", name), msg, "value_error") for name, msg in _policy_errors(policy)]
     if mistakes:
         raise InvalidInput(mistakes)
 

@@ -94,7 +94,12 @@ async def sequence_events(conn: Connection | Pool, *, now: datetime, wait: bool 
             return 0
         return int(
             await tx.fetchval(
-                _TELL, position, feed.SEQUENCER, PARTNER_KINDS, CUSTOMER_KINDS, now,
+                _TELL,
+                position,
+                feed.SEQUENCER,
+                PARTNER_KINDS,
+                CUSTOMER_KINDS,
+                now,
                 timeout=feed.STATEMENT_TIMEOUT_SECONDS,
             )
-        )  # fmt: skip
+        )

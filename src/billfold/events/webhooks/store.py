@@ -9,12 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.webhooks.types import (
-    AttemptRow,
-    RetryPolicy,
-    SubscriptionOwner,
-    SubscriptionRow,
-)
+from billfold.events.webhooks.types import AttemptRow, RetryPolicy, SubscriptionOwner, SubscriptionRow
 from billfold.platform.errors import NotFound
 from billfold.platform.paging import Position, SortKey
 
@@ -54,9 +49,7 @@ _NEWEST_FIRST = {"than": "<", "way": "DESC"}
 _OLDEST_FIRST = {"than": ">", "way": "ASC"}
 
 
-async def get_subscription(
-    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID
-) -> SubscriptionRow:
+async def get_subscription(conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID) -> SubscriptionRow:
     """Return the owner's subscription. Raises NotFound."""
     row = await conn.fetchrow(_GET, owner.partner_id, owner.customer_id, subscription_id)
     if row is None:
@@ -65,26 +58,17 @@ async def get_subscription(
 
 
 async def list_subscriptions(
-    conn: Connection | Pool,
-    owner: SubscriptionOwner,
-    *,
-    limit: int,
-    position: Position | None = None,
+    conn: Connection | Pool, owner: SubscriptionOwner, *, limit: int, position: Position | None = None
 ) -> list[SubscriptionRow]:
     """Return up to `limit` + 1 of the owner's subscriptions on from a place, newest first."""
     customers = owner.customer_id is not None
     sql = _LIST.format(owned=_OF_CUSTOMER if customers else _OF_PARTNER, **_direction(position))
-    rows = await conn.fetch(
-        sql, owner.customer_id or owner.partner_id, *_start(position), limit + 1
-    )
+    rows = await conn.fetch(sql, owner.customer_id or owner.partner_id, *_start(position), limit + 1)
     return [subscription_of(row) for row in rows]
 
 
 async def list_attempts_of_events(
-    conn: Connection | Pool,
-    owner: SubscriptionOwner,
-    event_ids: Iterable[UUID],
-    subscription_id: UUID | None = None,
+    conn: Connection | Pool, owner: SubscriptionOwner, event_ids: Iterable[UUID], subscription_id: UUID | None = None
 ) -> dict[UUID, list[AttemptRow]]:
     """Return what was attempted for the owner's subscriptions, or one of them, oldest first.
 
@@ -92,9 +76,7 @@ async def list_attempts_of_events(
     """
     wanted = list(event_ids)
     found: dict[UUID, list[AttemptRow]] = {event_id: [] for event_id in wanted}
-    for row in await conn.fetch(
-        _OF_EVENTS, wanted, owner.partner_id, owner.customer_id, subscription_id
-    ):
+    for row in await conn.fetch(_OF_EVENTS, wanted, owner.partner_id, owner.customer_id, subscription_id):
         found[row["event_id"]].append(AttemptRow(**row))
     return found
 
@@ -124,9 +106,7 @@ def sort_key_of(row: SubscriptionRow | AttemptRow) -> SortKey:
 
 def subscription_of(row: Any) -> SubscriptionRow:  # noqa: ANN401 - a record of asyncpg
     """Return a subscription of the columns `RETURNED`."""
-    return SubscriptionRow(
-        **{**row, "events": tuple(row["events"]), "retry_policy": policy_of(row["retry_policy"])}
-    )
+    return SubscriptionRow(**{**row, "events": tuple(row["events"]), "retry_policy": policy_of(row["retry_policy"])})
 
 
 def policy_of(stored: str | None) -> RetryPolicy | None:

@@ -12,12 +12,7 @@ from msgspec import UNSET
 
 from billfold.events.webhooks import rules
 from billfold.events.webhooks.store import COLUMNS, subscription_of
-from billfold.events.webhooks.types import (
-    RetryPolicy,
-    SubscriptionChanges,
-    SubscriptionOwner,
-    SubscriptionRow,
-)
+from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges, SubscriptionOwner, SubscriptionRow
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.pool import in_transaction
@@ -72,13 +67,11 @@ UPDATE subscription_secret
    SET expires_at = CASE WHEN expires_at IS NULL THEN $3::timestamptz ELSE $2 END
  WHERE subscription_id = $1 AND (expires_at IS NULL OR expires_at > $2)
 """
-_NEXT_NO = (
-    "SELECT coalesce(max(secret_no), 0) + 1 FROM subscription_secret WHERE subscription_id = $1"
-)
+_NEXT_NO = "SELECT coalesce(max(secret_no), 0) + 1 FROM subscription_secret WHERE subscription_id = $1"
 _INSERT_SECRET = """
 INSERT INTO subscription_secret (subscription_id, secret_no, sealed, created_at)
 VALUES ($1, $2, $3, $4)
-"""
+"""  # noqa: S105 - a name, not a secret
 
 
 async def create_subscription(
@@ -102,9 +95,15 @@ async def create_subscription(
     if retry_policy is not None:
         rules.check_policy(retry_policy)
     row = (
-        subscription_id or ids.new(), owner.partner_id, owner.customer_id, url, description,
-        _in_order(events), _as_json(retry_policy), now,
-    )  # fmt: skip
+        subscription_id or ids.new(),
+        owner.partner_id,
+        owner.customer_id,
+        url,
+        description,
+        _in_order(events),
+        _as_json(retry_policy),
+        now,
+    )
     async with in_transaction(conn) as tx:
         subscription = subscription_of(await tx.fetchrow(_CREATE, *row))
         await _add_secret(tx, vault, subscription.subscription_id, shared_secret, now)
@@ -147,14 +146,10 @@ async def delete_subscription(
         await lock_subscription(tx, owner, subscription_id)
         await tx.execute(_DELETE, subscription_id, now)
         await tx.execute(_STOP, subscription_id)
-        await tx.execute(
-            "DELETE FROM subscription_secret WHERE subscription_id = $1", subscription_id
-        )
+        await tx.execute("DELETE FROM subscription_secret WHERE subscription_id = $1", subscription_id)
 
 
-async def lock_subscription(
-    conn: Connection, owner: SubscriptionOwner, subscription_id: UUID
-) -> SubscriptionRow:
+async def lock_subscription(conn: Connection, owner: SubscriptionOwner, subscription_id: UUID) -> SubscriptionRow:
     """Lock a subscription until the transaction ends and return it. Raises NotFound."""
     row = await conn.fetchrow(_LOCK, subscription_id, owner.partner_id, owner.customer_id)
     if row is None:
@@ -167,9 +162,7 @@ def secret_context(subscription_id: UUID, secret_no: int) -> bytes:
     return associated_data("subscription_secret", "sealed", secret_no, subscription_id)
 
 
-async def _apply_status(
-    conn: Connection, owner: SubscriptionOwner, updated: SubscriptionRow
-) -> None:
+async def _apply_status(conn: Connection, owner: SubscriptionOwner, updated: SubscriptionRow) -> None:
     if updated.status == "disabled":
         await conn.execute(_STOP, updated.subscription_id)
         return
@@ -178,9 +171,7 @@ async def _apply_status(
     await conn.execute(_RESUME, updated.subscription_id, last_sequence)
 
 
-async def _add_secret(
-    conn: Connection, vault: Vault, subscription_id: UUID, secret: str, now: datetime
-) -> None:
+async def _add_secret(conn: Connection, vault: Vault, subscription_id: UUID, secret: str, now: datetime) -> None:
     number = await conn.fetchval(_NEXT_NO, subscription_id)
     sealed = vault.seal(secret.encode(), secret_context(subscription_id, number))
     await conn.execute(_INSERT_SECRET, subscription_id, number, sealed, now)
@@ -200,9 +191,13 @@ def _merged(before: SubscriptionRow, changes: SubscriptionChanges) -> tuple[Any,
         for name in ("url", "description", "events", "retry_policy", "status")
     }
     return (
-        before.subscription_id, merged["url"], merged["description"], _in_order(merged["events"]),
-        _as_json(merged["retry_policy"]), merged["status"],
-    )  # fmt: skip
+        before.subscription_id,
+        merged["url"],
+        merged["description"],
+        _in_order(merged["events"]),
+        _as_json(merged["retry_policy"]),
+        merged["status"],
+    )
 
 
 def _in_order(kinds: Iterable[str]) -> list[str]:

@@ -114,9 +114,7 @@ class WebhookDispatcher:
             for failing in (False, True):
                 capacity = self._lanes_max - session.active(failing=failing)
                 session.walk(
-                    await claims.claim_queues(
-                        conn, session.number, now, failing=failing, limit=capacity
-                    ),
+                    await claims.claim_queues(conn, session.number, now, failing=failing, limit=capacity),
                     failing=failing,
                 )
             await wait_or_stop(stop, self._pause_seconds)
@@ -183,9 +181,7 @@ class _Session:
         pool, line, url = self._pool, None, None
         try:
             while self._should_continue():
-                queue = await claims.read_queue(
-                    pool, self._vault, subscription_id, self.number, self._clock()
-                )
+                queue = await claims.read_queue(pool, self._vault, subscription_id, self.number, self._clock())
                 if queue is None:
                     break
                 if line is None or url != queue.url:
@@ -202,9 +198,7 @@ class _Session:
 
     async def _deliver(self, queue: SubscriptionQueue, line: PinnedConnection) -> bool:
         """Deliver some of what is due; tell whether to go on at once."""
-        deliveries = await claims.list_due_deliveries(
-            self._pool, queue, self._clock(), limit=DELIVERY_PAGE_SIZE
-        )
+        deliveries = await claims.list_due_deliveries(self._pool, queue, self._clock(), limit=DELIVERY_PAGE_SIZE)
         page_deadline = monotonic() + PAGE_SECONDS
         recorded, succeeded = None, bool(deliveries)
         for delivery in deliveries:
@@ -217,9 +211,7 @@ class _Session:
             await asyncio.shield(recorded)
         return succeeded
 
-    async def _attempt(
-        self, queue: SubscriptionQueue, line: PinnedConnection, delivery: Delivery
-    ) -> Attempt:
+    async def _attempt(self, queue: SubscriptionQueue, line: PinnedConnection, delivery: Delivery) -> Attempt:
         called_at, started = self._clock(), monotonic()
         attempt_id = ids.new()
         headers = headers_of(queue, delivery, attempt_id, called_at)
@@ -239,21 +231,15 @@ class _Session:
                 code=response.code,
                 retry_after=response.retry_after,
                 now=self._clock(),
-                jitter=webhook_rules.delivery_jitter(
-                    queue.subscription_id, delivery.event_id, tries
-                ),
+                jitter=webhook_rules.delivery_jitter(queue.subscription_id, delivery.event_id, tries),
             ),
         )
 
     def _should_continue(self) -> bool:
-        return (
-            not self._stop.is_set() and monotonic() - self.seen_alive_at < HEARTBEAT_TIMEOUT_SECONDS
-        )
+        return not self._stop.is_set() and monotonic() - self.seen_alive_at < HEARTBEAT_TIMEOUT_SECONDS
 
 
-def headers_of(
-    queue: SubscriptionQueue, delivery: Delivery, attempt_id: UUID, called_at: datetime
-) -> dict[str, str]:
+def headers_of(queue: SubscriptionQueue, delivery: Delivery, attempt_id: UUID, called_at: datetime) -> dict[str, str]:
     """Return the headers of one attempt: Standard Webhooks 1.0, one signature per secret."""
     event_id, seconds = str(delivery.event_id), int(called_at.timestamp())
     return {

@@ -29,13 +29,7 @@ _ALGORITHMS = " ".join(ALGORITHMS)
 
 
 async def authenticate_access_token(
-    request: RawRequest,
-    *,
-    find: Find,
-    pool: Pool,
-    nonces: dpop.Nonces,
-    base: str,
-    now: datetime,
+    request: RawRequest, *, find: Find, pool: Pool, nonces: dpop.Nonces, base: str, now: datetime
 ) -> AccessToken:
     """Return what the token of a request stands for. `base` is our public address.
 
@@ -55,9 +49,7 @@ async def authenticate_access_token(
     return access
 
 
-async def resolve_token(
-    request: RawRequest, *, find: Find, now: datetime
-) -> tuple[str, str, AccessToken]:
+async def resolve_token(request: RawRequest, *, find: Find, now: datetime) -> tuple[str, str, AccessToken]:
     """Return scheme and token of a request, and what the token stands for if it is proven."""
     scheme, token = _token_in(request)
     access = await find(token, now)
@@ -66,9 +58,7 @@ async def resolve_token(
     return scheme, token, access
 
 
-def challenge(
-    scheme: str, error: str | None, detail: str, *headers: tuple[bytes, bytes]
-) -> ProblemWithHeaders:
+def challenge(scheme: str, error: str | None, detail: str, *headers: tuple[bytes, bytes]) -> ProblemWithHeaders:
     """Return the 401 that says how to do better; `error` None when nothing was sent."""
     name = "DPoP" if scheme == "dpop" else "Bearer"
     parts = ['realm="billfold"']
@@ -84,34 +74,21 @@ def challenge(
 
 def _token_in(request: RawRequest) -> tuple[str, str]:
     """Return scheme and token of the one header that may carry them."""
-    names = {
-        unquote_plus(each.partition("=")[0]) for each in request.query.decode("latin-1").split("&")
-    }
+    names = {unquote_plus(each.partition("=")[0]) for each in request.query.decode("latin-1").split("&")}
     if "access_token" in names:
-        raise BillfoldError(
-            "bad-request", "An access token in the address counts as seen by others; revoke it."
-        )
+        raise BillfoldError("bad-request", "An access token in the address counts as seen by others; revoke it.")
     sent = request.header(b"authorization")
     if sent is None:
         raise challenge("dpop", None, "There is no access token in the request.")
     scheme, _, token = sent.partition(" ")
     token = token.strip()
     if scheme.lower() not in _SCHEMES or not token or "," in token:
-        raise challenge(
-            "dpop", "invalid_token", "The header must read `Authorization: DPoP <token>`."
-        )
+        raise challenge("dpop", "invalid_token", "The header must read `Authorization: DPoP <token>`.")
     return scheme.lower(), token
 
 
 async def _prove(
-    request: RawRequest,
-    access: AccessToken,
-    token: str,
-    *,
-    pool: Pool,
-    nonces: dpop.Nonces,
-    base: str,
-    now: datetime,
+    request: RawRequest, access: AccessToken, token: str, *, pool: Pool, nonces: dpop.Nonces, base: str, now: datetime
 ) -> None:
     sent = request.header(b"dpop")
     if sent is None:
@@ -136,15 +113,10 @@ async def _prove(
         raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
 
 
-async def _check_signature(
-    request: RawRequest, access: AccessToken, *, pool: Pool, base: str, now: datetime
-) -> None:
+async def _check_signature(request: RawRequest, access: AccessToken, *, pool: Pool, base: str, now: datetime) -> None:
     address = base + request.path + (f"?{request.query.decode('latin-1')}" if request.query else "")
     message = message_signatures.Message(
-        method=request.method,
-        url=address,
-        body=request.body,
-        header=lambda name: request.header(name.encode()),
+        method=request.method, url=address, body=request.body, header=lambda name: request.header(name.encode())
     )
     keys = await list_client_keys(pool, access.client_id, now)
     try:

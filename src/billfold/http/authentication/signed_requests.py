@@ -54,9 +54,7 @@ class SignedRequestAuthenticator:
         """Raise `unauthorized` for a token of nobody."""
         await self._credential_of(request, wall)
 
-    async def authenticate(
-        self, request: RawRequest, operation: Operation, access: Access, wall: datetime
-    ) -> Identity:
+    async def authenticate(self, request: RawRequest, operation: Operation, access: Access, wall: datetime) -> Identity:
         """Return who sends a request.
 
         Raises `unauthorized`, InvalidInput without a proper key, `ambiguous-signature`,
@@ -116,8 +114,7 @@ def check_signature(request: RawRequest, credential: Credential, *, required: bo
         return key
     if not is_unambiguous(key, request.path, request.body):
         raise BillfoldError(
-            "ambiguous-signature",
-            "The path may hold only letters, digits and / _ . -, a body begins with { or [.",
+            "ambiguous-signature", "The path may hold only letters, digits and / _ . -, a body begins with { or [."
         )
     if signature is None:
         raise ProblemWithHeaders("invalid-signature", f"The header {SIGNATURE_HEADER} is missing.")
@@ -131,9 +128,11 @@ def _key_of(request: RawRequest) -> str:
     key = request.header(KEY_HEADER.encode())
     if key is None or not is_uuid(key):
         raise InvalidInput.at(
-            "header", KEY_HEADER, msg="must be a UUID of 36 characters",
+            "header",
+            KEY_HEADER,
+            msg="must be a UUID of 36 characters",
             kind="missing" if key is None else "uuid_parsing",
-        )  # fmt: skip
+        )
     return key
 
 

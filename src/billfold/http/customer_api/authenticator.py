@@ -46,15 +46,12 @@ class AccessTokenAuthenticator:
         """Raise `unauthorized` when the token stands for nobody; its proof is checked later."""
         await resolve_token(request, find=self._find, now=wall)
 
-    async def authenticate(
-        self, request: RawRequest, operation: Operation, access: Access, wall: datetime
-    ) -> Identity:
+    async def authenticate(self, request: RawRequest, operation: Operation, access: Access, wall: datetime) -> Identity:
         """Return who sends a request. Raises `unauthorized` and its kin."""
         bank = self._bank
         token = await authenticate_access_token(
-            request, find=self._find, pool=bank.pool, nonces=self._nonces,
-            base=bank.settings.customer_origin, now=wall,
-        )  # fmt: skip
+            request, find=self._find, pool=bank.pool, nonces=self._nonces, base=bank.settings.customer_origin, now=wall
+        )
         refusal = _refusal(access, token)
         # Who may not do it does not get the stored response of somebody who may.
         key = None if refusal or not operation.changes else _key_in(request, token)
@@ -109,9 +106,7 @@ def _refusal(access: Access, token: TokenAccess) -> BillfoldError | None:
         scheme = "Bearer" if token.jkt is None else "DPoP"
         value = f'{scheme} error="insufficient_scope", scope="{access.scope}"'
         return ProblemWithHeaders(
-            "forbidden",
-            f"The token lacks the scope {access.scope}.",
-            (b"www-authenticate", value.encode()),
+            "forbidden", f"The token lacks the scope {access.scope}.", (b"www-authenticate", value.encode())
         )
     if access.needs not in PERMISSIONS[token.role]:
         return Refused("forbidden", f"The role {token.role} does not include {access.needs}.")
@@ -128,7 +123,5 @@ def _key_in(request: RawRequest, token: TokenAccess) -> UUID | None:
         return None
     text = sent.strip('"')
     if not (text and text.isascii() and text.isprintable() and len(text) <= _KEY_CHARS_MAX):
-        raise InvalidInput.at(
-            "header", KEY_HEADER, msg=f"must be 1 to {_KEY_CHARS_MAX} printable characters"
-        )
+        raise InvalidInput.at("header", KEY_HEADER, msg=f"must be 1 to {_KEY_CHARS_MAX} printable characters")
     return command_id(str(token.customer_id), text.lower() if is_uuid(text) else text)

@@ -21,12 +21,7 @@ DESCRIPTION = (
     "documents whose `type` is a page that explains them."
 )
 CSV_ANSWER: dict[str, Any] = {
-    "responses": {
-        "200": {
-            "description": "The file.",
-            "content": {"text/csv": {"schema": {"type": "string"}}},
-        }
-    }
+    "responses": {"200": {"description": "The file.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
 }
 
 
@@ -51,7 +46,7 @@ def components(settings: Settings) -> dict[str, Any]:
                 "description": "1 to 255 characters, new for every action. The same request under "
                 "the same key gets the same answer for 24 hours; nothing runs twice.",
                 "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-            },
+            }
         },
         "schemas": COMPONENTS["schemas"],
     }

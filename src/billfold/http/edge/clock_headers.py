@@ -27,13 +27,7 @@ log = structlog.get_logger(__name__)
 CLOCK_HEADER = b"x-service-clock"
 CLOCK_TIMEOUT_SECONDS = 1.0
 """How long a refusal waits for a database that does not answer, before it goes without."""
-_DATABASE_ERRORS = (
-    asyncpg.PostgresError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    TimeoutError,
-    OSError,
-)
+_DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, TimeoutError, OSError)
 
 Header = tuple[bytes, bytes]
 

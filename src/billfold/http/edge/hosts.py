@@ -41,9 +41,7 @@ def is_trusted(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> b
     return any(parsed in network for network in networks)
 
 
-def client_of(
-    peer: str, forwarded_for: str | None, networks: Sequence[IPv4Network | IPv6Network]
-) -> str:
+def client_of(peer: str, forwarded_for: str | None, networks: Sequence[IPv4Network | IPv6Network]) -> str:
     """Return who called: the last address on the way that is not a trusted proxy's."""
     if forwarded_for is None or not is_trusted(peer, networks):
         return peer

@@ -35,9 +35,7 @@ class EdgeMiddleware:
     not show what the caller's does.
     """
 
-    def __init__(
-        self, app: ASGIApp, settings: Settings, clock_face: ClockHeaders | None = None
-    ) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, clock_face: ClockHeaders | None = None) -> None:
         self._app = app
         self._clock_face = clock_face
         self._proxies = settings.trusted_proxies
@@ -58,17 +56,13 @@ class EdgeMiddleware:
                 await body.finish()
                 trace = (TRACE_HEADER, request.trace_id.encode())
                 headers = [*message["headers"], *CAREFUL, trace]
-                message["headers"] = (
-                    headers if clock_face is None else await clock_face.with_clock(headers)
-                )
+                message["headers"] = headers if clock_face is None else await clock_face.with_clock(headers)
             await send(message)
 
         try:
             if self._is_plain(http, request, peer):
                 clock_face = None
-                refusal = problem(
-                    "https-required", HTTPS_REQUIRED, request, (b"connection", b"close")
-                )
+                refusal = problem("https-required", HTTPS_REQUIRED, request, (b"connection", b"close"))
                 await refusal.send(framed)
             else:
                 await self._app(scope, body.receive, framed)
@@ -105,9 +99,7 @@ class _Incoming:
     def __init__(self, receive: Receive, request: RawRequest) -> None:
         self._receive = receive
         headers = request.headers
-        self._ended = b"transfer-encoding" not in headers and (
-            headers.get(b"content-length", b"0") == b"0"
-        )
+        self._ended = b"transfer-encoding" not in headers and (headers.get(b"content-length", b"0") == b"0")
 
     async def receive(self) -> Any:  # noqa: ANN401 - a message of ASGI
         """Pass on the next part."""

@@ -21,13 +21,7 @@ BUFFER_BYTES = 64 * 1024
 
 
 def https_server(
-    target: str,
-    *,
-    host: str,
-    port: int,
-    workers: int = 1,
-    certificate: Path | None = None,
-    key: Path | None = None,
+    target: str, *, host: str, port: int, workers: int = 1, certificate: Path | None = None, key: Path | None = None
 ) -> MPServer:
     """Return the server; `serve()` of it blocks until a signal ends it.
 
@@ -42,9 +36,7 @@ def https_server(
         workers=workers,
         loop=Loops.uvloop,
         http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(
-            header_read_timeout=HEADERS_SECONDS, max_buffer_size=BUFFER_BYTES
-        ),
+        http1_settings=HTTP1Settings(header_read_timeout=HEADERS_SECONDS, max_buffer_size=BUFFER_BYTES),
         websockets=False,
         backlog=BACKLOG,
         ssl_cert=certificate,

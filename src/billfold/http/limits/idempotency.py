@@ -268,9 +268,7 @@ class IdempotencyStore:
         if error is not None:
             log.warning("answer_not_stored", error=repr(error))
 
-    async def _admit_all(
-        self, batch: Sequence[tuple[AdmissionRequest, bool]]
-    ) -> Sequence[Admission]:
+    async def _admit_all(self, batch: Sequence[tuple[AdmissionRequest, bool]]) -> Sequence[Admission]:
         now = wall_now()
         starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
         counts: Counter[tuple[UUID, str]] = Counter()
@@ -326,9 +324,7 @@ def _recalled(known: _Open, fingerprint: bytes) -> tuple[Verdict, StoredResponse
     return ("replay", known.answer) if known.answer is not None else ("running", None)
 
 
-def _request_row(
-    request: AdmissionRequest, left: Counter[tuple[UUID, str]], *, with_key: bool
-) -> tuple[object, ...]:
+def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]], *, with_key: bool) -> tuple[object, ...]:
     """Return a request as arrays take it. `behind` says how many of its caller come after it."""
     caller = request.caller
     left[caller, request.kind] -= 1
@@ -357,9 +353,7 @@ def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple
     ]
 
 
-def _admission(
-    request: AdmissionRequest, row: Record, resets_at: int, *, with_key: bool
-) -> Admission:
+def _admission(request: AdmissionRequest, row: Record, resets_at: int, *, with_key: bool) -> Admission:
     limit, remaining = request.per_minute, request.per_minute - row["used"]
     if row["money_used"] is not None:
         money_left = request.money_per_minute - row["money_used"]

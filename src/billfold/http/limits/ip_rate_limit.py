@@ -29,9 +29,7 @@ async def count_address(
     Raises `rate-limited` beyond `limit` in this minute.
     """
     starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
-    used: int = await conn.fetchval(
-        _COUNT, command_id("address", _site(address)), datetime.fromtimestamp(starts, UTC)
-    )
+    used: int = await conn.fetchval(_COUNT, command_id("address", _site(address)), datetime.fromtimestamp(starts, UTC))
     headers = rate_limit_headers(limit, max(0, limit - used), starts + WINDOW_SECONDS)
     if used > limit:
         seconds = max(1, starts + WINDOW_SECONDS - int(now.timestamp()))

@@ -17,9 +17,7 @@ ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1 RETURNING 
 """
 
 
-async def count_second(
-    pool: Pool, caller: UUID, kind: str, *, per_second: int, wall: datetime
-) -> None:
+async def count_second(pool: Pool, caller: UUID, kind: str, *, per_second: int, wall: datetime) -> None:
     """Count a request in its second of the wall clock. Raises `rate-limited` beyond the limit."""
     starts_at = wall.replace(microsecond=0)
     used = await pool.fetchval(_COUNT, caller, f"{kind}:second", starts_at)

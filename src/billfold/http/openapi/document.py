@@ -76,9 +76,7 @@ COMPONENTS: Document = {
             "title": "Problem",
             "description": "What went wrong (RFC 9457). `code` is stable; `detail` is for people.",
             "type": "object",
-            "required": [
-                "type", "title", "status", "detail", "instance", "code", "trace_id", "retryable",
-            ],
+            "required": ["type", "title", "status", "detail", "instance", "code", "trace_id", "retryable"],
             "properties": {
                 "type": {"type": "string", "format": "uri"},
                 "title": {"type": "string"},
@@ -102,10 +100,7 @@ COMPONENTS: Document = {
                         "type": "object",
                         "required": ["loc", "msg", "type"],
                         "properties": {
-                            "loc": {
-                                "type": "array",
-                                "items": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
-                            },
+                            "loc": {"type": "array", "items": {"oneOf": [{"type": "string"}, {"type": "integer"}]}},
                             "msg": {"type": "string"},
                             "type": {"type": "string"},
                         },
@@ -114,7 +109,7 @@ COMPONENTS: Document = {
             },
         },
     },
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,14 +149,9 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
             continue
         item = paths.setdefault(spelled(each.path), {})
         item[each.method.lower()] = _described(each, access, schemas, what.examples)
-    tags = sorted(
-        {tag for item in paths.values() for each in item.values() for tag in each["tags"]}
-    )
+    tags = sorted({tag for item in paths.values() for each in item.values() for tag in each["tags"]})
     schemas.close_requests()
-    components = {
-        **what.components,
-        "schemas": dict(sorted((schemas.components | what.components["schemas"]).items())),
-    }
+    components = {**what.components, "schemas": dict(sorted((schemas.components | what.components["schemas"]).items()))}
     document: Document = {
         "openapi": "3.1.0",
         "info": {"title": what.title, "version": what.version, "description": what.description},
@@ -183,9 +173,7 @@ def spelled(path: str) -> str:
     return path + "/" if published and not whole else path
 
 
-def _described(
-    operation: Operation, access: Access, schemas: Schemas, examples: Examples
-) -> Document:
+def _described(operation: Operation, access: Access, schemas: Schemas, examples: Examples) -> Document:
     text = inspect.getdoc(operation.handler) or ""
     summary, _, rest = text.partition("\n\n")
     summary = " ".join(summary.split())
@@ -204,10 +192,7 @@ def _described(
         found["requestBody"] = _FILE
     if operation.body is not None:
         schema = schemas.request(operation.body)
-        found["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": schema}},
-        }
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     if operation.moves_money:
         found["x-moves-money"] = True
     if operation.deprecated is not None:
@@ -275,9 +260,7 @@ def _responses(operation: Operation, access: Access, schemas: Schemas) -> Docume
 def _refusals(operation: Operation, access: Access) -> Document:
     """Return the error responses of an operation, by status, each naming its codes."""
     codes = {*_ALWAYS, *operation.refuses, *_PROOF_FAILS[access.proof]}
-    if access.proof not in {Proof.NONE, Proof.OAUTH} or (
-        access.proof is Proof.OAUTH and operation.changes
-    ):
+    if access.proof not in {Proof.NONE, Proof.OAUTH} or (access.proof is Proof.OAUTH and operation.changes):
         codes |= {*_KEYED}
     if operation.body is not None:
         codes |= {*_WITH_BODY}
@@ -291,9 +274,7 @@ def _refusals(operation: Operation, access: Access) -> Document:
     answers = {str(status): _refused(status, named) for status, named in sorted(by_status.items())}
     shaped = answers.setdefault("422", {"description": "", "content": {}, "x-problems": []})
     shaped["description"] = ", ".join(["the request has another shape", *shaped["x-problems"]])
-    shaped["content"]["application/json"] = {
-        "schema": {"$ref": "#/components/schemas/InvalidRequest"}
-    }
+    shaped["content"]["application/json"] = {"schema": {"$ref": "#/components/schemas/InvalidRequest"}}
     return answers
 
 

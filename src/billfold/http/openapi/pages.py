@@ -18,10 +18,7 @@ from billfold.platform.problems.pages import as_html, as_markdown, index_as_html
 
 MARKDOWN = "text/markdown; charset=utf-8"
 HTML = "text/html; charset=utf-8"
-_POLICY = (
-    b"content-security-policy",
-    b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-)
+_POLICY = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 
 
 class Reference:
@@ -90,11 +87,4 @@ def _page(html: str) -> HttpResponse:
     return HttpResponse(200, HTML, html.encode(), [_POLICY])
 
 
-PAGES: list[Operation] = [
-    show_health,
-    list_errors,
-    list_errors_as_markdown,
-    show_error,
-    show_openapi,
-    show_reference,
-]
+PAGES: list[Operation] = [show_health, list_errors, list_errors_as_markdown, show_error, show_openapi, show_reference]

@@ -109,8 +109,7 @@ def _request(document: Node, operation: Node) -> str:
     if not body:
         return ""
     parts = [
-        f'<p class="quiet">{escape(kind)}</p>{_schema(document, content.get("schema", {}))}'
-        f"{_example(content)}"
+        f'<p class="quiet">{escape(kind)}</p>{_schema(document, content.get("schema", {}))}{_example(content)}'
         for kind, content in body["content"].items()
     ]
     return f"<details open><summary>Request</summary>{''.join(parts)}</details>"
@@ -166,8 +165,7 @@ def _row(document: Node, name: str, schema: Node, *, required: bool, note: str) 
     text = " ".join(part for part in (note, resolved.get("description", "")) if part)
     need = "" if required else ' <span class="quiet">optional</span>'
     return (
-        f"<tr><td><code>{escape(name)}</code>{need}</td><td>{_kind(document, schema)}</td>"
-        f"<td>{_rich(text)}</td></tr>"
+        f"<tr><td><code>{escape(name)}</code>{need}</td><td>{_kind(document, schema)}</td><td>{_rich(text)}</td></tr>"
     )
 
 
@@ -186,15 +184,18 @@ def _kind(document: Node, schema: Node) -> str:
     kind = schema.get("type", "anything")
     text = " or ".join(kind) if isinstance(kind, list) else kind
     limits = [f"{word} {schema[key]}" for key, word in _LIMITS.items() if key in schema]
-    return escape(
-        " ".join([text, *([f"({schema['format']})"] if "format" in schema else []), *limits])
-    )
+    return escape(" ".join([text, *([f"({schema['format']})"] if "format" in schema else []), *limits]))
 
 
 _LIMITS = {
-    "minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below",
-    "minLength": "at least chars", "maxLength": "at most chars", "pattern": "like",
-}  # fmt: skip
+    "minimum": "from",
+    "exclusiveMinimum": "above",
+    "maximum": "to",
+    "exclusiveMaximum": "below",
+    "minLength": "at least chars",
+    "maxLength": "at most chars",
+    "pattern": "like",
+}
 
 
 def _resolved(document: Node, node: Node) -> Node:
@@ -215,9 +216,7 @@ def _example(content: Node) -> str:
 
 
 def _table(rows: str) -> str:
-    return (
-        f"<table><tr><th>Name</th><th>Type</th><th>Meaning</th></tr>{rows}</table>" if rows else ""
-    )
+    return f"<table><tr><th>Name</th><th>Type</th><th>Meaning</th></tr>{rows}</table>" if rows else ""
 
 
 def _prose(text: str) -> str:

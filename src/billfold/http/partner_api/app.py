@@ -41,14 +41,9 @@ class PartnerApi(Api):
         super().__init__([*operations, *PAGES], PROOFS)
         self._documented = tuple(operations)
 
-    def open_bank(
-        self, bank: Bank, newsroom: EventBroadcaster | None = None, **more: object
-    ) -> None:
+    def open_bank(self, bank: Bank, newsroom: EventBroadcaster | None = None, **more: object) -> None:
         """Serve a bank; `more` are services of operations that this package does not have."""
-        self._newsroom, self._peers = (
-            newsroom or create_event_broadcaster(bank),
-            PeerLookup(bank.pool),
-        )
+        self._newsroom, self._peers = (newsroom or create_event_broadcaster(bank), PeerLookup(bank.pool))
         self.open(
             bank,
             SignedRequestAuthenticator(bank),
@@ -67,9 +62,7 @@ class PartnerApi(Api):
 
     def document(self, *, include_deprecated: bool = False) -> Document:
         """Return the OpenAPI document."""
-        return partner_document(
-            self.bank.settings, self._documented, include_deprecated=include_deprecated
-        )
+        return partner_document(self.bank.settings, self._documented, include_deprecated=include_deprecated)
 
 
 def partner_operations(sandbox: Sequence[Operation] = ()) -> list[Operation]:

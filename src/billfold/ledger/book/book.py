@@ -17,15 +17,7 @@ from uuid import UUID
 from billfold.accounts.directory.types import CustomerRow, CustomerStatus, DirectoryEntry
 from billfold.ledger.book.draft import Draft
 from billfold.ledger.book.holdings import Account, Lot, PocketBook, selling_order
-from billfold.ledger.book.rows import (
-    AccountEntry,
-    EventEntry,
-    Fingerprint,
-    JournalEntry,
-    Posting,
-    RetiredLot,
-    Update,
-)
+from billfold.ledger.book.rows import AccountEntry, EventEntry, Fingerprint, JournalEntry, Posting, RetiredLot, Update
 from billfold.ledger.book.savepoint import Savepoint
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import AccountKind, JournalKind
@@ -40,14 +32,7 @@ if TYPE_CHECKING:
 USD = "USD"
 
 _BANK = AccountKind.BANK  # Python 3.11 is slow to find a member, and each posting asks twice
-_NUMBERS = (
-    "journal_no",
-    "event_no",
-    "account_no",
-    "booked_at",
-    "business_date",
-    "account_status",
-)
+_NUMBERS = ("journal_no", "event_no", "account_no", "booked_at", "business_date", "account_status")
 """What `undo` must restore of a book itself."""
 _numbers: Callable[[Book], tuple[Any, ...]] = attrgetter(*_NUMBERS)
 
@@ -346,9 +331,7 @@ class Book:
         """Let the command's outcome say what a row comes to that changes later."""
         self.draft.add(Fingerprint(row, key, value))
 
-    def schedule(
-        self, kind: str, object_id: UUID, at: datetime, *, of_customer: bool = True
-    ) -> None:
+    def schedule(self, kind: str, object_id: UUID, at: datetime, *, of_customer: bool = True) -> None:
         """Make an appointment of the business clock."""
         customer_id = self.customer_id if of_customer else None
         self.draft.add(ScheduledJob(kind, object_id, customer_id, at))

@@ -31,14 +31,7 @@ class Draft:
     journal entry, and how often each kind of due thing was done.
     """
 
-    __slots__ = (
-        "_rows",
-        "banks",
-        "changed_pockets",
-        "happened",
-        "touched_lots",
-        "touched_pockets",
-    )
+    __slots__ = ("_rows", "banks", "changed_pockets", "happened", "touched_lots", "touched_pockets")
 
     def __init__(self) -> None:
         self._rows: dict[type[Any], list[Any]] = {}

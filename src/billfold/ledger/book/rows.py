@@ -6,13 +6,7 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from billfold.ledger.types import (
-    AccountKind,
-    Direction,
-    JournalKind,
-    TradeActivity,
-    TransactionType,
-)
+from billfold.ledger.types import AccountKind, Direction, JournalKind, TradeActivity, TransactionType
 from billfold.platform.database.rows import Row
 
 

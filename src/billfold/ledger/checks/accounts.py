@@ -23,9 +23,7 @@ EXTERNAL_ACCOUNTS = frozenset(
 )
 """Where money comes from and goes to, as a customer sees it; what he owes is lent from there."""
 ACCOUNT_KINDS = (
-    POCKET_ACCOUNTS
-    | EXTERNAL_ACCOUNTS
-    | {"street", "treasury", "rounding", "custodian", "reserve", "suspense"}
+    POCKET_ACCOUNTS | EXTERNAL_ACCOUNTS | {"street", "treasury", "rounding", "custodian", "reserve", "suspense"}
 )
 SUM_COLUMNS = ("debits", "credits", "reserved")
 """What the legs of an account add up to."""
@@ -35,9 +33,19 @@ class ReplayedAccount:
     """One account: its row, and the sums of the legs seen so far."""
 
     __slots__ = (
-        "acquired_on", "asset", "credits", "debits", "earnings_basis", "kind", "no", "pocket_id",
-        "redeemed", "reserved", "row", "tax_basis",
-    )  # fmt: skip
+        "acquired_on",
+        "asset",
+        "credits",
+        "debits",
+        "earnings_basis",
+        "kind",
+        "no",
+        "pocket_id",
+        "redeemed",
+        "reserved",
+        "row",
+        "tax_basis",
+    )
 
     def __init__(self, row: Record) -> None:
         self.row = row
@@ -90,9 +98,7 @@ class ReplayedAccounts:
             self._report(account.no, "the number is taken twice", MISSING)
         after_bank = last is not None and last.kind == "bank"
         if after_bank and last is not None and account.pocket_id != last.pocket_id:
-            message = (
-                last.no if account.kind == "cash" and last.no + 1 == account.no else account.no
-            )
+            message = last.no if account.kind == "cash" and last.no + 1 == account.no else account.no
             self._report(message, "a pocket has a bank account and a cash account")
         elif after_bank != (account.kind == "cash"):
             self._report(account.no, "a pocket has a bank account and then a cash account")
@@ -176,9 +182,7 @@ class ReplayedAccounts:
                 message = f"{name} is {row[name]}, the trades say {getattr(account, name)}"
                 self._findings.add("lots", "account", self.key(account.no), message)
         if account.redeemed and row["live"]:
-            self._findings.add(
-                "lots", "account", self.key(account.no), "its bill was redeemed and it is live"
-            )
+            self._findings.add("lots", "account", self.key(account.no), "its bill was redeemed and it is live")
         if not row["live"] and (account.kind != "lot" or account.balance):
             self._report(account.no, "it is not live and still needed")
 

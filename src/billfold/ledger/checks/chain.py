@@ -159,9 +159,7 @@ class Chain:
         elif [zlib.crc32(each) for each in encoded] == list(marks[: len(encoded)]):
             # Commands stand last, and nothing but the chain counts those that were refused.
             key = {"customer_id": commit.link["customer_id"], "version": commit.link["version"]}
-            self._findings.add(
-                CHECK, "command", key, "a command of this commit is missing", UNEXPECTED
-            )
+            self._findings.add(CHECK, "command", key, "a command of this commit is missing", UNEXPECTED)
         elif (leg := _missing_posting(commit, encoded, marks)) is not None:
             self._findings.add(CHECK, "leg", leg, "the leg is missing", UNEXPECTED)
         else:
@@ -185,10 +183,13 @@ class Chain:
 
     async def _rows_nearby(self, conn: Connection, link: Record) -> tuple[list[Record], ...]:
         bounds = (
-            (self.journal_no, JOURNAL_ENTRIES), (self.journal_no, POSTINGS), (self.journal_no, TRADES),
-            (self.journal_no, TRANSACTIONS), (self.event_no, EVENTS),
+            (self.journal_no, JOURNAL_ENTRIES),
+            (self.journal_no, POSTINGS),
+            (self.journal_no, TRADES),
+            (self.journal_no, TRANSACTIONS),
+            (self.event_no, EVENTS),
             (link["version"] - 1, COMMANDS),
-        )  # fmt: skip
+        )
         return tuple(
             [
                 await conn.fetch(
@@ -207,9 +208,7 @@ class Chain:
         )
 
 
-def _missing_posting(
-    commit: Commit, encoded: Sequence[bytes], marks: Sequence[int]
-) -> dict[str, object] | None:
+def _missing_posting(commit: Commit, encoded: Sequence[bytes], marks: Sequence[int]) -> dict[str, object] | None:
     """The leg that is missing where rows and checksums part, if legs stand before that place.
 
     Another kind of row may have stood there, but what is missing of those is met surely: their
@@ -223,9 +222,7 @@ def _missing_posting(
     return {**POSTINGS.key_of(row), "leg_no": row["leg_no"] + 1}
 
 
-def _rows_through(
-    rows: tuple[list[Record], ...], journal_no: int, event_no: int
-) -> tuple[list[Record], ...]:
+def _rows_through(rows: tuple[list[Record], ...], journal_no: int, event_no: int) -> tuple[list[Record], ...]:
     """The rows up to these numbers."""
     through: tuple[Any, ...] = (journal_no, journal_no, journal_no, journal_no, event_no, None)
     return tuple(
@@ -234,8 +231,6 @@ def _rows_through(
     )
 
 
-def report_unexpected(
-    findings: Findings, table: Table, row: Record, certainty: int = MISSING
-) -> None:
+def report_unexpected(findings: Findings, table: Table, row: Record, certainty: int = MISSING) -> None:
     """A row that no link covers."""
     findings.add(CHECK, table.name, table.key_of(row), "no commit wrote it", certainty)

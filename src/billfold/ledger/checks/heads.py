@@ -32,12 +32,7 @@ class LogEnd(NamedTuple):
 
 
 def check_head(
-    findings: Findings,
-    head: Record,
-    customers: Sequence[Record],
-    pockets: PocketReplay,
-    end: LogEnd,
-    market: Market,
+    findings: Findings, head: Record, customers: Sequence[Record], pockets: PocketReplay, end: LogEnd, market: Market
 ) -> None:
     """Compare what the head says with the last journal and with what is due."""
     key, calendar_variants = LEDGER_HEADS.key_of(head), pockets.calendar_variants
@@ -51,9 +46,7 @@ def check_head(
     is_house = customer["role"] == _HOUSE_ROLE
     for message in _numbers(head, end):
         findings.add(CHECK, "head", key, message)
-    date_problem = _dates(
-        head, customer["opened_at"], end.journal, calendar_variants, is_house=is_house
-    )
+    date_problem = _dates(head, customer["opened_at"], end.journal, calendar_variants, is_house=is_house)
     if date_problem:
         findings.add(CHECK, "head", key, date_problem)
     pocket_books = [] if is_house else list(_books(pockets, market))
@@ -73,33 +66,18 @@ def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
 
 
 def _dates(
-    head: Record,
-    opened_at: datetime,
-    last: Record | None,
-    calendar_variants: CalendarVariants,
-    *,
-    is_house: bool,
+    head: Record, opened_at: datetime, last: Record | None, calendar_variants: CalendarVariants, *, is_house: bool
 ) -> str | None:
     """The head's time is the last journal's, or that of a due thing that came to nothing."""
     booked_at, business_date = head["booked_at"], head["business_date"]
     last_booked_at = opened_at if last is None else last["booked_at"]
-    if booked_at < last_booked_at or (
-        booked_at != last_booked_at and not calendar_variants.is_opening(booked_at)
-    ):
+    if booked_at < last_booked_at or (booked_at != last_booked_at and not calendar_variants.is_opening(booked_at)):
         return f"it was last booked at {last_booked_at}"
     if is_house:
-        first = (
-            min(calendar_variants.business_dates(opened_at))
-            if last is None
-            else last["business_date"]
-        )
+        first = min(calendar_variants.business_dates(opened_at)) if last is None else last["business_date"]
         # Its day goes on when it is closed; what the house books by day leaves it open.
         is_later = last is None or last["kind"] not in _DAY_END_KINDS or business_date > first
-        if (
-            business_date < first
-            or not is_later
-            or not calendar_variants.is_settlement_day(business_date)
-        ):
+        if business_date < first or not is_later or not calendar_variants.is_settlement_day(business_date):
             return f"its day cannot be {business_date} after {first}"
     elif business_date not in (
         {last["business_date"]}

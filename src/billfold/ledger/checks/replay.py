@@ -40,9 +40,14 @@ if TYPE_CHECKING:
 
 _POSTED, _RESERVED = 0, 1
 _ACTIVITY_OF = {
-    "rail:ach": {"ACH"}, "rail:wire": {"WIRE"}, "rail:card": {"CARD"}, "on_us": {"ON_US"},
-    "fees": {"FEE", "GENERIC"}, "promotions": {"CREDIT", "GENERIC"}, "owed": {"GENERIC"},
-}  # fmt: skip
+    "rail:ach": {"ACH"},
+    "rail:wire": {"WIRE"},
+    "rail:card": {"CARD"},
+    "on_us": {"ON_US"},
+    "fees": {"FEE", "GENERIC"},
+    "promotions": {"CREDIT", "GENERIC"},
+    "owed": {"GENERIC"},
+}
 
 
 class PocketCounters:
@@ -127,21 +132,15 @@ class Replay:
             if account.pocket_id is not None:
                 self.touched.add(account.pocket_id)
 
-    def _check_balances(
-        self, journal: Journal, touched_accounts: Iterable[ReplayedAccount]
-    ) -> None:
+    def _check_balances(self, journal: Journal, touched_accounts: Iterable[ReplayedAccount]) -> None:
         """After a journal every bank account is at zero and nobody holds less than nothing."""
         for account in touched_accounts:
             if account.kind == "bank" and account.balance:
                 message = f"bank account {account.no} holds {account.balance} cents after it"
-                self._findings.add(
-                    "bank zero", "journal", JOURNAL_ENTRIES.key_of(journal.row), message
-                )
+                self._findings.add("bank zero", "journal", JOURNAL_ENTRIES.key_of(journal.row), message)
             if account.kind in CUSTOMER_ASSETS and account.balance < account.reserved:
                 message = f"account {account.no} holds {account.balance} after it"
-                self._findings.add(
-                    "overdraft", "journal", JOURNAL_ENTRIES.key_of(journal.row), message
-                )
+                self._findings.add("overdraft", "journal", JOURNAL_ENTRIES.key_of(journal.row), message)
 
     # -- bills -----------------------------------------------------------------------
 
@@ -163,11 +162,7 @@ class Replay:
             self._add_to_lot(journal, units, debit, credit, available_lots_left, movements, tax)
 
     def _remove_from_lot(
-        self,
-        units: int,
-        debit: ReplayedAccount,
-        credit: ReplayedAccount,
-        movements: dict[TradeKey, LotMovement],
+        self, units: int, debit: ReplayedAccount, credit: ReplayedAccount, movements: dict[TradeKey, LotMovement]
     ) -> int:
         """Bills leave a lot with their parts of both bases; return that of the tax basis."""
         tax = earnings = 0
@@ -197,9 +192,7 @@ class Replay:
         available = available_lots_left.get(into, [0, 0, 0])
         earnings = cost = 0
         if min(units, available[0]) > 0:
-            earnings, cost = (
-                allocate_basis(b, min(units, available[0]), available[0]) for b in available[1:]
-            )
+            earnings, cost = (allocate_basis(b, min(units, available[0]), available[0]) for b in available[1:])
             available[:] = available[0] - units, available[1] - earnings, available[2] - cost
         if debit.kind == "custodian":
             tax = cost
@@ -211,9 +204,7 @@ class Replay:
         self.accounts.holds(credit)
         add_movement(movements, into, credit.no, units, tax, earnings)
 
-    def _check_acquired_on(
-        self, journal: Journal, debit: ReplayedAccount, lot: ReplayedAccount
-    ) -> None:
+    def _check_acquired_on(self, journal: Journal, debit: ReplayedAccount, lot: ReplayedAccount) -> None:
         """A lot has the day its bills were bought on; whoever kept them before says which."""
         today = journal.row["business_date"]
         if debit.kind == "lot" and lot.acquired_on != debit.acquired_on:
@@ -227,10 +218,7 @@ class Replay:
         self._findings.add("lots", "account", self.accounts.key(lot.no), message)
 
     def _compare_trades(
-        self,
-        journal: Journal,
-        movements: dict[TradeKey, LotMovement],
-        cash_by_side: dict[tuple[UUID | None, str], int],
+        self, journal: Journal, movements: dict[TradeKey, LotMovement], cash_by_side: dict[tuple[UUID | None, str], int]
     ) -> None:
         """Every trade is in the legs, and what is in the legs is a trade."""
         cash_by_trade: dict[tuple[UUID | None, str], int] = defaultdict(int)
@@ -274,23 +262,21 @@ class Replay:
         numbers = {row["trade_no"] for row in journal.trades}
         number = next(n for n in range(1, len(numbers) + 2) if n not in numbers)
         key = {
-            "customer_id": self.accounts.customer_id, "pocket_id": bills.pocket_id,
-            "journal_no": journal.row["journal_no"], "trade_no": number,
-        }  # fmt: skip
+            "customer_id": self.accounts.customer_id,
+            "pocket_id": bills.pocket_id,
+            "journal_no": journal.row["journal_no"],
+            "trade_no": number,
+        }
         self._findings.add("trades", "trade", key, "the trade is missing", MISSING)
 
     def _report_trade(self, journal: Journal, row: Record, message: str) -> None:
         self._findings.add("trades", "trade", TRADES.key_of(row), message, DERIVED + journal.intact)
 
-    def _report_cash(
-        self, journal: Journal, side: tuple[UUID | None, str], transactions: int, movements: int
-    ) -> None:
+    def _report_cash(self, journal: Journal, side: tuple[UUID | None, str], transactions: int, movements: int) -> None:
         """The cash of a trade: with the rows as committed it is an account that is another's."""
         message = f"{side[1]} moved {movements} cents in journal, its trades say {transactions}"
         if side[0] is None or not journal.intact:
-            self._findings.add(
-                "trades", "journal", JOURNAL_ENTRIES.key_of(journal.row), message, DERIVED + 1
-            )
+            self._findings.add("trades", "journal", JOURNAL_ENTRIES.key_of(journal.row), message, DERIVED + 1)
             return
         for leg in journal.legs:
             for number in (leg["debit"], leg["credit"]):
@@ -321,28 +307,31 @@ class Replay:
             self._report_missing_transaction(journal, leg, pocket_account, external_account)
             return
         expected = (
-            pocket_account.pocket_id, direction, leg["amount"], pocket_account.kind == "bank", external_account.kind,
-            journal.row["booked_at"], journal.row["business_date"],
-        )  # fmt: skip
+            pocket_account.pocket_id,
+            direction,
+            leg["amount"],
+            pocket_account.kind == "bank",
+            external_account.kind,
+            journal.row["booked_at"],
+            journal.row["business_date"],
+        )
         recorded = (
-            row["pocket_id"], row["direction"], row["amount"], row["swept"],
+            row["pocket_id"],
+            row["direction"],
+            row["amount"],
+            row["swept"],
             external_account.kind if row["type"] in _ACTIVITY_OF.get(external_account.kind, ()) else row["type"],
-            row["booked_at"], row["business_date"],
-        )  # fmt: skip
+            row["booked_at"],
+            row["business_date"],
+        )
         if recorded[4] != expected[4] and journal.intact:
-            message = (
-                f"it is of kind {external_account.kind}, and what went through it was {row['type']}"
-            )
-            self._findings.add(
-                "activity", "account", self.accounts.key(external_account.no), message
-            )
+            message = f"it is of kind {external_account.kind}, and what went through it was {row['type']}"
+            self._findings.add("activity", "account", self.accounts.key(external_account.no), message)
         elif recorded[0] != expected[0] and journal.intact:
             message = "it is another pocket's than the activity of its legs"
             self._findings.add("activity", "account", self.accounts.key(pocket_account.no), message)
         elif recorded != expected:
-            self._report_transaction(
-                journal, row, f"the leg says {expected}, the activity {recorded}"
-            )
+            self._report_transaction(journal, row, f"the leg says {expected}, the activity {recorded}")
         self._count_activity(row)
 
     def _count_activity(self, row: Record) -> None:
@@ -355,22 +344,18 @@ class Replay:
             counters.outflow += row["amount"]
 
     def _report_missing_transaction(
-        self,
-        journal: Journal,
-        leg: Record,
-        pocket_account: ReplayedAccount,
-        external_account: ReplayedAccount,
+        self, journal: Journal, leg: Record, pocket_account: ReplayedAccount, external_account: ReplayedAccount
     ) -> None:
         if journal.intact:
             message = f"leg {POSTINGS.key_of(leg)} goes through it, and no activity tells of it"
-            self._findings.add(
-                "activity", "account", self.accounts.key(external_account.no), message
-            )
+            self._findings.add("activity", "account", self.accounts.key(external_account.no), message)
             return
         key = {
-            "customer_id": self.accounts.customer_id, "pocket_id": pocket_account.pocket_id,
-            "journal_no": leg["journal_no"], "leg_no": leg["leg_no"],
-        }  # fmt: skip
+            "customer_id": self.accounts.customer_id,
+            "pocket_id": pocket_account.pocket_id,
+            "journal_no": leg["journal_no"],
+            "leg_no": leg["leg_no"],
+        }
         self._findings.add("activity", "activity", key, "the activity is missing", MISSING)
 
     def _report_transaction(self, journal: Journal, row: Record, message: str) -> None:

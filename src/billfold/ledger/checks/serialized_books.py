@@ -67,9 +67,7 @@ def _differences(
     yield from _holds(image, head, liens)
 
 
-def _pockets(
-    unmatched: dict[UUID, PocketBook], head: Record, rows: Sequence[Record]
-) -> Iterator[_Difference]:
+def _pockets(unmatched: dict[UUID, PocketBook], head: Record, rows: Sequence[Record]) -> Iterator[_Difference]:
     for row in rows:
         pocket = unmatched.pop(row["pocket_id"], None)
         if pocket is None:
@@ -119,9 +117,7 @@ def _is_same(account: Account, pocket_id: UUID | None, row: Record) -> bool:
 
 def _holds(image: SerializedBook, head: Record, rows: Sequence[Record]) -> Iterator[_Difference]:
     """Liens that had not run out at the last commit; the image knows no ids of theirs."""
-    unmatched = Counter(
-        (pocket.pocket_id, *lien) for pocket in image.pockets for lien in pocket.liens
-    )
+    unmatched = Counter((pocket.pocket_id, *lien) for pocket in image.pockets for lien in pocket.liens)
     for row in rows:
         lien = row["pocket_id"], row["amount"], row["until"]
         if row["until"] > head["booked_at"]:

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 COMMANDS_PER_BATCH = 500
 
 
-async def submit_in_lots(
-    bank: Bank, commands: Iterable[Command]
-) -> AsyncIterator[tuple[Command, Answer]]:
+async def submit_in_lots(bank: Bank, commands: Iterable[Command]) -> AsyncIterator[tuple[Command, Answer]]:
     """Carry out commands and yield each with its answer, in order.
 
     Raises the first refusal or failure; what was carried out before it stays.

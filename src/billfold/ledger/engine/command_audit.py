@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 
-async def record_audited_actions(
-    conn: Connection, vault: Vault | None, batch: Sequence[PendingCommand]
-) -> None:
+async def record_audited_actions(conn: Connection, vault: Vault | None, batch: Sequence[PendingCommand]) -> None:
     """Record what people asked for in this batch, in its transaction."""
     if vault is None:
         return
@@ -31,16 +29,19 @@ async def record_audited_actions(
         await record_all(conn, vault, entries, now=wall_now())
 
 
-async def _tell(
-    conn: Connection, vault: Vault, customer_id: UUID, changed: Sequence[Mapping[str, str]]
-) -> None:
+async def _tell(conn: Connection, vault: Vault, customer_id: UUID, changed: Sequence[Mapping[str, str]]) -> None:
     """Tell the team of counterparties that stand somewhere else now, whoever has caused it."""
     for each in changed:
         await notification_notify.notify(
-            conn, vault, customer_id, "COUNTERPARTY_STATUS_CHANGED",
-            title="A counterparty changed", description=each["said"],
-            metadata={"counterparty_id": each["counterparty_id"]}, now=wall_now(),
-        )  # fmt: skip
+            conn,
+            vault,
+            customer_id,
+            "COUNTERPARTY_STATUS_CHANGED",
+            title="A counterparty changed",
+            description=each["said"],
+            metadata={"counterparty_id": each["counterparty_id"]},
+            now=wall_now(),
+        )
 
 
 def audit_entry_of(job: PendingCommand) -> NewEntry | None:

@@ -34,9 +34,7 @@ async def dry_run(conn: Connection, bank: Bank, command: Command) -> Outcome:
     if command.needs_identifiers:
         await load_identifiers(conn, books.values())
     await load_references(conn, bank.engine.references, [command], books)
-    ctx = Context(
-        now=now, market=bank.market, calendars=bank.calendars, terms=bank.terms, seed=bank.seed
-    )
+    ctx = Context(now=now, market=bank.market, calendars=bank.calendars, terms=bank.terms, seed=bank.seed)
     for book in books.values():
         if book.due_at is not None and book.due_at <= now:
             catch_up(book, ctx)

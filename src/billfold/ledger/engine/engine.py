@@ -113,8 +113,7 @@ class Engine:
         # The first customer of the day does not wait for the holidays of a year to be looked up.
         self._context(wall_now())
         self._tasks = [
-            asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1))
-            for nth in range(self._lanes)
+            asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1)) for nth in range(self._lanes)
         ]
 
     async def stop(self) -> None:
@@ -305,17 +304,9 @@ class Engine:
         await load_references(conn, self.references, [job.command for job in asking], theirs)
 
     def _context(self, now: datetime) -> Context:
-        return Context(
-            now=now,
-            market=self.market,
-            calendars=self.calendars,
-            terms=self.terms,
-            seed=self.seed,
-        )
+        return Context(now=now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed)
 
-    async def _load_books(
-        self, conn: Connection, heads: Sequence[asyncpg.Record]
-    ) -> dict[UUID, Book]:
+    async def _load_books(self, conn: Connection, heads: Sequence[asyncpg.Record]) -> dict[UUID, Book]:
         books: dict[UUID, Book] = {}
         not_cached = []
         for head in heads:
@@ -336,11 +327,7 @@ class Engine:
         return books
 
     def _plan(
-        self,
-        job: PendingCommand,
-        books: dict[UUID, Book],
-        known: dict[UUID, asyncpg.Record],
-        ctx: Context,
+        self, job: PendingCommand, books: dict[UUID, Book], known: dict[UUID, asyncpg.Record], ctx: Context
     ) -> bool:
         """Decide one command. False when it must run again with more customers."""
         earlier, job.outcome = known.get(job.command_id), None
@@ -385,9 +372,7 @@ def _error_for_caller(error: Exception) -> BillfoldError:
     return InvariantError(f"{type(error).__name__}: {error}")
 
 
-async def _load_identifiers(
-    conn: Connection, batch: Sequence[PendingCommand], books: dict[UUID, Book]
-) -> None:
+async def _load_identifiers(conn: Connection, batch: Sequence[PendingCommand], books: dict[UUID, Book]) -> None:
     """Load the names of the books whose commands look at them."""
     wanted = {c for job in batch if job.command.needs_identifiers for c in job.customers}
     nameless = [books[c] for c in wanted if c in books and not books[c].references_loaded]

@@ -142,9 +142,7 @@ def _apply_account(book: Book, row: Record, market: Market) -> None:
     account: Account
     if kind == "lot":
         maturity = market.bill(asset).maturity
-        account = Lot(
-            row["account_no"], kind, asset, acquired_on=row["acquired_on"], maturity=maturity
-        )
+        account = Lot(row["account_no"], kind, asset, acquired_on=row["acquired_on"], maturity=maturity)
         account.tax_basis, account.earnings_basis = row["tax_basis"], row["earnings_basis"]
     else:
         account = Account(row["account_no"], kind, asset)

@@ -39,10 +39,7 @@ class Answer(msgspec.Struct, frozen=True):
 class PendingCommand:
     """One command waiting for its batch; `answer` is planned, who waits is told after COMMIT."""
 
-    __slots__ = (
-        "_waiting", "answer", "command", "command_id", "customers", "deadline", "in_doubt",
-        "outcome",
-    )  # fmt: skip
+    __slots__ = ("_waiting", "answer", "command", "command_id", "customers", "deadline", "in_doubt", "outcome")
 
     def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
         self.command = command
@@ -78,9 +75,7 @@ class PendingCommand:
                 future.set_exception(error)
 
 
-def record_outcome(
-    book: Book, job: PendingCommand, outcome: Outcome, now: datetime, *, accepted: bool
-) -> None:
+def record_outcome(book: Book, job: PendingCommand, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
     """Leave the command's row: who asked, under which key, and what became of it."""
     command, job.outcome = job.command, outcome
     fingerprints = book.draft.take(Fingerprint)
@@ -112,9 +107,7 @@ def _proved(command: Command, fingerprints: Sequence[Fingerprint]) -> dict[str, 
     return proved
 
 
-def answer_from_outcome(
-    outcome: Outcome, *, accepted: bool, replayed: bool
-) -> Answer | BillfoldError:
+def answer_from_outcome(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | BillfoldError:
     """The answer to an outcome, or the refusal it stands for."""
     if accepted:
         return Answer(outcome, replayed)
@@ -133,9 +126,7 @@ async def earlier_runs(conn: Connection, batch: Sequence[PendingCommand]) -> dic
     if not asked:
         return {}
     rows = await conn.fetch(
-        _KNOWN,
-        uuid_array(job.customers[0] for job in asked),
-        uuid_array(job.command_id for job in asked),
+        _KNOWN, uuid_array(job.customers[0] for job in asked), uuid_array(job.command_id for job in asked)
     )
     return {row["command_id"]: row for row in rows}
 
@@ -150,6 +141,4 @@ def replay_answer(job: PendingCommand, earlier: Record) -> Answer | BillfoldErro
 
 def idempotency_key_reused() -> Refused:
     """The key belongs to a request with another fingerprint."""
-    return Refused(
-        "idempotency-key-reused", "This key already belongs to another request. Send a new one."
-    )
+    return Refused("idempotency-key-reused", "This key already belongs to another request. Send a new one.")

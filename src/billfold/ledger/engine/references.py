@@ -12,18 +12,13 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection
 
-ReferenceReader = Callable[
-    ["Connection", Sequence[UUID], Sequence[UUID]], Awaitable[list[tuple[UUID, UUID, Any]]]
-]
+ReferenceReader = Callable[["Connection", Sequence[UUID], Sequence[UUID]], Awaitable[list[tuple[UUID, UUID, Any]]]]
 """Reads those of some objects of some customers that are of one kind: (customer, id, object)."""
 ReferenceReaders = Mapping[Reference, ReferenceReader]
 
 
 async def load_references(
-    conn: Connection,
-    readers: ReferenceReaders,
-    commands: Sequence[Command],
-    books: Mapping[UUID, Book],
+    conn: Connection, readers: ReferenceReaders, commands: Sequence[Command], books: Mapping[UUID, Book]
 ) -> None:
     """Show these books what the commands reference. What they saw earlier is forgotten."""
     ids = list({each for command in commands for each in command.references})

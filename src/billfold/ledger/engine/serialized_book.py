@@ -49,10 +49,15 @@ def serialize_book(book: Book) -> bytes:
             pocket.liens = [lien for lien in pocket.liens if lien[1] > book.booked_at]
     encoded = _encode(
         SerializedBook(
-            SERIALIZATION_VERSION, book.partner_id, book.name, book.account_status, book.role, pockets,
+            SERIALIZATION_VERSION,
+            book.partner_id,
+            book.name,
+            book.account_status,
+            book.role,
+            pockets,
             list(book.house.values()),
         )
-    )  # fmt: skip
+    )
     return crc32(encoded).to_bytes(_CHECKSUM_BYTES) + encoded
 
 
@@ -76,11 +81,7 @@ def restore_book(book: Book, serialized: SerializedBook) -> None:
     """Fill a book with what its image shows."""
     if serialized.partner_id is not None:
         book.partner_id = pgproto.UUID(serialized.partner_id.bytes)
-    book.name, book.account_status, book.role = (
-        serialized.name,
-        serialized.account_status,
-        serialized.role,
-    )
+    book.name, book.account_status, book.role = (serialized.name, serialized.account_status, serialized.role)
     for account in serialized.house:
         book.house[account.kind, account.asset] = account
     for pocket in serialized.pockets:

@@ -44,9 +44,17 @@ SINGLE_CALL_MAX_BOOKS = 60
 """Up to so many books go over in one call; COPY takes half the time per row of more."""
 
 LEDGER_BOOK_TABLES = (
-    "account", "journal", "leg", "link", "trade", "activity", "event", "command", "directory",
+    "account",
+    "journal",
+    "leg",
+    "link",
+    "trade",
+    "activity",
+    "event",
+    "command",
+    "directory",
     "transfer",
-)  # fmt: skip
+)
 """Tables of which nearly every batch has rows, in the order in which `ledger_book` takes them."""
 
 _APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5)"
@@ -56,8 +64,7 @@ _POCKET = PocketColumns.__struct_fields__
 _UPSERT_POCKET = (
     f"INSERT INTO pocket (customer_id, {', '.join(_POCKET)})"
     f" VALUES ({', '.join(f'${n}' for n in range(1, len(_POCKET) + 2))})"
-    " ON CONFLICT (customer_id, pocket_id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _POCKET)
+    " ON CONFLICT (customer_id, pocket_id) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in _POCKET)
 )
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*PocketCounters.__struct_fields__)
@@ -91,11 +98,7 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
     pocket_rows, counter_rows = _pocket_rows(books)
     ledger = (heads, _bases(books), counter_rows)
     if len(books) <= SINGLE_CALL_MAX_BOOKS:
-        tables = {
-            kind.table: rows_by_class.pop(kind)
-            for kind in [*rows_by_class]
-            if kind.table in LEDGER_BOOK_TABLES
-        }
+        tables = {kind.table: rows_by_class.pop(kind) for kind in [*rows_by_class] if kind.table in LEDGER_BOOK_TABLES}
         await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in LEDGER_BOOK_TABLES))
         await _copy(conn, rows_by_class)
     else:
@@ -113,9 +116,7 @@ async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
     if retired:
         customers, numbers = zip(*retired, strict=True)
         await conn.execute("SELECT ledger_retire($1, $2)", customers, numbers)
-    await jobs_store.schedule(
-        conn, [each for book in books for each in book.draft.rows_of(ScheduledJob)]
-    )
+    await jobs_store.schedule(conn, [each for book in books for each in book.draft.rows_of(ScheduledJob)])
     for book in books:
         for (row, changed), equal in groupby(book.draft.rows_of(Update), _ROW_AND_CHANGE):
             await _update(conn, row, book.customer_id, [each.key for each in equal], changed)
@@ -129,11 +130,7 @@ async def _copy(conn: Connection, rows_by_class: _Tuples) -> None:
 
 def tuples_of(book: Book) -> _Tuples:
     """The new rows of a book's draft, as the chain and the database take them."""
-    return {
-        kind: list(map(msgspec.structs.astuple, rows))
-        for kind, rows in book.draft
-        if issubclass(kind, Row)
-    }
+    return {kind: list(map(msgspec.structs.astuple, rows)) for kind, rows in book.draft if issubclass(kind, Row)}
 
 
 def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple[Any, ...]:
@@ -146,17 +143,24 @@ def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple
         encoded += encode_chained_rows(rows.get(kind, ()))
     book.chain, row_checksums = chain_hash(book.chain, encoded)
     number = book.version + 1
-    entry = ChainEntry(
-        book.customer_id, number, book.journal_no, book.event_no, row_checksums, book.chain
-    )
+    entry = ChainEntry(book.customer_id, number, book.journal_no, book.event_no, row_checksums, book.chain)
     rows[ChainEntry] = [msgspec.structs.astuple(entry)]
     book.due_at = refresh_due(book, calendars)
     journals, events = len(rows.get(JournalEntry, ())), len(rows.get(EventEntry, ()))
     return (
-        book.customer_id, book.version, book.journal_no - journals, book.journal_no,
-        book.event_no - events, book.event_no, book.account_no, book.booked_at,
-        book.business_date, book.due_at, book.chain, serialize_book(book),
-    )  # fmt: skip
+        book.customer_id,
+        book.version,
+        book.journal_no - journals,
+        book.journal_no,
+        book.event_no - events,
+        book.event_no,
+        book.account_no,
+        book.booked_at,
+        book.business_date,
+        book.due_at,
+        book.chain,
+        serialize_book(book),
+    )
 
 
 def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
@@ -166,18 +170,13 @@ def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
         if book.draft.touched_lots:
             gone = {lot.account_no for lot in book.draft.rows_of(RetiredLot)}
             bases += [
-                (
-                    book.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis,
-                    lot.no not in gone,
-                )
+                (book.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis, lot.no not in gone)
                 for lot in book.draft.touched_lots.values()
-            ]  # fmt: skip
+            ]
     return bases
 
 
-def _pocket_rows(
-    books: Sequence[Book],
-) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+def _pocket_rows(books: Sequence[Book]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Whole rows of pockets that are new or changed by command, counters of those that moved."""
     pocket_rows: list[tuple[Any, ...]] = []
     counter_rows: list[tuple[Any, ...]] = []
@@ -201,10 +200,7 @@ async def _update(
     sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(changed, start=3))
     which = f"{row.key_column} = ANY($2::uuid[])" if row.key_column else "$2::uuid[] IS NOT NULL"
     await conn.execute(
-        f"UPDATE {row.table} SET {sets} WHERE customer_id = $1 AND {which}",
-        customer_id,
-        keys,
-        *changed.values(),
+        f"UPDATE {row.table} SET {sets} WHERE customer_id = $1 AND {which}", customer_id, keys, *changed.values()
     )
 
 

@@ -81,10 +81,7 @@ async def catch_up_due(bank: Bank, by: datetime) -> CatchUpResult:
 
 async def _catch_up(bank: Bank, customers: Sequence[UUID], result: CatchUpResult) -> None:
     answers: list[Answer | BaseException] = await asyncio.gather(
-        *(
-            bank.engine.submit(CatchUp(caller="due", key=customer, customers=(customer,)))
-            for customer in customers
-        ),
+        *(bank.engine.submit(CatchUp(caller="due", key=customer, customers=(customer,))) for customer in customers),
         return_exceptions=True,
     )
     for customer, answer in zip(customers, answers, strict=True):

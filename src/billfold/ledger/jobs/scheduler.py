@@ -70,12 +70,8 @@ async def run_job(bank: Bank, job: ScheduledJob) -> None:
     await bank.job_runners[job.kind](bank, job)
 
 
-async def _run_together(
-    bank: Bank, batch: Sequence[ScheduledJob], results: ScheduledJobResults
-) -> None:
-    outcomes = await asyncio.gather(
-        *(run_job(bank, each) for each in batch), return_exceptions=True
-    )
+async def _run_together(bank: Bank, batch: Sequence[ScheduledJob], results: ScheduledJobResults) -> None:
+    outcomes = await asyncio.gather(*(run_job(bank, each) for each in batch), return_exceptions=True)
     done = []
     for each, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, Exception):

@@ -46,10 +46,7 @@ async def get_agreements(member: CustomerCaller, bank: Bank) -> Agreement:
         release_date=agreement.release_date,
         documents=[
             AgreementDocument(
-                type=each.type,
-                title=each.title,
-                category=each.category,
-                pdf_download_url=f"{where}/{each.slug}.pdf",
+                type=each.type, title=each.title, category=each.category, pdf_download_url=f"{where}/{each.slug}.pdf"
             )
             for each in agreement.documents
         ],

@@ -41,7 +41,9 @@ _EXPECTED_STATUS = """
 _FINAL_STATUSES = "('FAILED', 'REJECTED', 'CANCELLED')"
 _ENTRIES = (
     Check(
-        "ach", "ach_entry", "something else was said to have become of it",
+        "ach",
+        "ach_entry",
+        "something else was said to have become of it",
         f"""WITH said AS ({_EXPECTED_STATUS})
             SELECT e.customer_id, e.ach_id FROM ach_entry e
              WHERE (e.pocket_id IS NOT NULL OR e.status = 'FAILED')
@@ -51,7 +53,9 @@ _ENTRIES = (
              ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "ach", "ach_entry", "the reason for which it came back is another",
+        "ach",
+        "ach_entry",
+        "the reason for which it came back is another",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
              LEFT JOIN (SELECT customer_id, outcome->>'ach_id' AS id, outcome->>'code' AS code
                           FROM command
@@ -62,7 +66,9 @@ _ENTRIES = (
             WHERE e.return_code IS DISTINCT FROM c.code ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "ach", "ach_entry", "it is not where its file is",
+        "ach",
+        "ach_entry",
+        "it is not where its file is",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e LEFT JOIN ach_file f USING (file_id)
             WHERE e.way = 'ORIGINATION'
               AND ((e.file_id IS NULL) <> (e.trace_number IS NULL)
@@ -73,7 +79,9 @@ _ENTRIES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "ach", "ach_entry", "what moved is not what it says",
+        "ach",
+        "ach_entry",
+        "what moved is not what it says",
         """WITH moved AS (
              SELECT customer_id, details->>'ach_id' AS id, pocket_id, amount, direction,
                     min(journal_no) AS journal_no
@@ -90,7 +98,9 @@ _ENTRIES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "ach", "ach_entry", "the house has not paid what it says",
+        "ach",
+        "ach_entry",
+        "the house has not paid what it says",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.pocket_id IS NULL AND NOT EXISTS (
               SELECT 1 FROM leg l JOIN account a
@@ -100,7 +110,9 @@ _ENTRIES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "ach", "ach_entry", "its end and its money do not agree",
+        "ach",
+        "ach_entry",
+        "its end and its money do not agree",
         f"""WITH back AS (
               SELECT customer_id, details->>'ach_id' AS id, journal_no, amount, direction
                 FROM activity WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL)
@@ -115,7 +127,9 @@ _ENTRIES = (
              ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "ach", "ach_entry", "it undoes an entry that is not there, or not of its amount",
+        "ach",
+        "ach_entry",
+        "it undoes an entry that is not there, or not of its amount",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.reverses_id IS NOT NULL AND NOT EXISTS (
               SELECT 1 FROM ach_entry o WHERE o.customer_id = e.customer_id
@@ -124,7 +138,9 @@ _ENTRIES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "ach", "ach_entry", "what its bank says is to be put right was never noted",
+        "ach",
+        "ach_entry",
+        "what its bank says is to be put right was never noted",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE (e.change_code IS NOT NULL OR e.corrected IS NOT NULL) AND NOT EXISTS (
               SELECT 1 FROM command c WHERE c.customer_id = e.customer_id AND c.accepted
@@ -134,19 +150,23 @@ _ENTRIES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "ach", "ach_entry", "it came in a file that is not there",
+        "ach",
+        "ach_entry",
+        "it came in a file that is not there",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.way = 'RECEIVING' AND NOT EXISTS (
               SELECT 1 FROM rail_file f WHERE f.file_id = e.file_id AND f.rail = 'ACH'
                  AND f.direction = 'IN' AND f.state <> 'REFUSED')
             ORDER BY 1, 2 LIMIT 100""",
     ),
-)  # fmt: skip
+)
 
 # What waits has an appointment; who keeps one removes it when all of it is done.
 _SCHEDULED_WORK = (
     Check(
-        "ach", "ach_entry", "it waits for a window, and none opens",
+        "ach",
+        "ach_entry",
+        "it waits for a window, and none opens",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.status = 'APPROVED' AND e.file_id IS NULL AND NOT EXISTS (
               SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= e.due_at)
@@ -154,7 +174,9 @@ _SCHEDULED_WORK = (
         SUSPECT,
     ),
     Check(
-        "ach", "ach_answer", "it waits for a window, and none opens",
+        "ach",
+        "ach_answer",
+        "it waits for a window, and none opens",
         """SELECT w.customer_id, w.answer_id FROM ach_answer w
             WHERE w.file_id IS NULL AND NOT EXISTS (
               SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= w.due_at)
@@ -162,7 +184,9 @@ _SCHEDULED_WORK = (
         SUSPECT,
     ),
     Check(
-        "ach", "ach_file", "it is not handed over, and nobody goes on with it",
+        "ach",
+        "ach_file",
+        "it is not handed over, and nobody goes on with it",
         """SELECT f.file_id FROM ach_file f
             WHERE f.told_at IS NULL AND NOT EXISTS (
               SELECT 1 FROM agenda a WHERE a.kind = 'ach.window')
@@ -170,7 +194,9 @@ _SCHEDULED_WORK = (
         SUSPECT,
     ),
     Check(
-        "ach", "ach_entry", "its time is over, and nobody counts it as settled",
+        "ach",
+        "ach_entry",
+        "its time is over, and nobody counts it as settled",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
             WHERE e.way = 'ORIGINATION' AND e.status = 'IN_TRANSIT' AND f.told_at IS NOT NULL
               AND NOT EXISTS (SELECT 1 FROM agenda a
@@ -179,7 +205,9 @@ _SCHEDULED_WORK = (
         SUSPECT,
     ),
     Check(
-        "ach", "ach_entry", "it has settled, and its money was neither booked nor held",
+        "ach",
+        "ach_entry",
+        "it has settled, and its money was neither booked nor held",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
             WHERE e.way = 'ORIGINATION' AND e.direction = 'DEBIT' AND e.journal_no IS NULL
               AND e.status IN ('IN_TRANSIT', 'PROCESSED') AND f.told_at IS NOT NULL
@@ -189,16 +217,20 @@ _SCHEDULED_WORK = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-)  # fmt: skip
+)
 
 _RETURNS = (
     Check(
-        "ach", "ach_answer", "it is there twice",
+        "ach",
+        "ach_answer",
+        "it is there twice",
         "SELECT answer_id FROM ach_answer GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
         MISSING,
     ),
     Check(
-        "ach", "ach_answer", "it says something else than was held in suspense for it",
+        "ach",
+        "ach_answer",
+        "it says something else than was held in suspense for it",
         """SELECT w.customer_id, w.answer_id FROM ach_answer w
              JOIN suspense_item i ON i.item_id = w.answer_id
             WHERE w.told::jsonb IS DISTINCT FROM i.details::jsonb->'answer'
@@ -206,7 +238,9 @@ _RETURNS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "ach", "ach_answer", "it was held in suspense, has left it, and is not there",
+        "ach",
+        "ach_answer",
+        "it was held in suspense, has left it, and is not there",
         """SELECT i.customer_id, i.item_id AS answer_id FROM suspense_item i
             WHERE i.rail = 'ACH' AND i.status = 'RETURNED'
               AND i.details::jsonb->'answer' IS NOT NULL
@@ -217,7 +251,7 @@ _RETURNS = (
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-)  # fmt: skip
+)
 
 _FILE_ITEMS = """
   SELECT file_id, 'ach_entry' AS part, trace_number,
@@ -262,13 +296,17 @@ _EXPECTED_TRACES = f"""
 """
 _FILES = (
     Check(
-        "ach files", "ach_file", "it is there twice",
+        "ach files",
+        "ach_file",
+        "it is there twice",
         "SELECT file_id FROM ach_file GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
         MISSING,
     ),
     *(
         Check(
-            "ach files", table, "its file is not there",
+            "ach files",
+            table,
+            "its file is not there",
             f"""SELECT {key} FROM {table} p WHERE p.file_id IS NOT NULL {only} AND NOT EXISTS (
                   SELECT 1 FROM ach_file f WHERE f.file_id = p.file_id)
                 ORDER BY {key} LIMIT 100""",
@@ -279,7 +317,9 @@ _FILES = (
         )
     ),
     Check(
-        "ach files", "ach_file", "entries name it, and it is not there",
+        "ach files",
+        "ach_file",
+        "entries name it, and it is not there",
         """SELECT r.file_id FROM rail_file r
             WHERE r.rail = 'ACH' AND r.direction = 'OUT' AND NOT EXISTS (
               SELECT 1 FROM ach_file f WHERE f.file_id = r.file_id)
@@ -289,7 +329,9 @@ _FILES = (
         MISSING,
     ),
     Check(
-        "ach files", "ach_file", "its name, its day and its number do not agree",
+        "ach files",
+        "ach_file",
+        "its name, its day and its number do not agree",
         """SELECT f.file_id FROM ach_file f
             WHERE f.day IS DISTINCT FROM (f.made_at AT TIME ZONE 'America/New_York')::date
                OR f.name IS DISTINCT FROM 'ACH-' || to_char(f.day, 'YYYYMMDD') || '-'
@@ -297,14 +339,18 @@ _FILES = (
             ORDER BY 1 LIMIT 100""",
     ),
     Check(
-        "ach files", "ach_file", "it is not the next one of its day",
+        "ach files",
+        "ach_file",
+        "it is not the next one of its day",
         """SELECT f.file_id FROM (
              SELECT *, row_number() OVER (PARTITION BY day ORDER BY number, file_id) - 1 AS nth
                FROM ach_file) f
             WHERE f.number <> f.nth ORDER BY 1 LIMIT 100""",
     ),
     Check(
-        "ach files", "ach_file", "its entries settle at another time",
+        "ach files",
+        "ach_file",
+        "its entries settle at another time",
         """SELECT f.file_id FROM ach_file f LEFT JOIN (
              SELECT file_id, max(settles_at) AS settles_at, max(settled_at) AS settled_at
                FROM ach_entry WHERE way = 'ORIGINATION' GROUP BY file_id) e USING (file_id)
@@ -312,7 +358,9 @@ _FILES = (
             ORDER BY 1 LIMIT 100""",
     ),
     Check(
-        "ach files", "ach_file", "it is not kept as it was sent",
+        "ach files",
+        "ach_file",
+        "it is not kept as it was sent",
         """SELECT f.file_id FROM ach_file f LEFT JOIN rail_file r ON r.file_id = f.file_id
             WHERE (f.told_at IS NOT NULL OR r.file_id IS NOT NULL)
               AND (r.rail, r.direction, r.name, r.state, r.created_at) IS DISTINCT FROM
@@ -324,7 +372,9 @@ _FILES = (
     ),
     # File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
     Check(
-        "ach files", "ach_file", "what it holds does not come to what its last line says",
+        "ach files",
+        "ach_file",
+        "what it holds does not come to what its last line says",
         f"""WITH held AS (
               SELECT file_id, sum(records)::bigint AS records,
                      (sum(bank) % 10000000000)::bigint AS hash,
@@ -344,7 +394,9 @@ _FILES = (
     ),
     *(
         Check(
-            "ach traces", table, "its number is not the next one",
+            "ach traces",
+            table,
+            "its number is not the next one",
             f"""WITH numbered AS ({_EXPECTED_TRACES})
                 SELECT {key} FROM numbered n
                  WHERE n.part = '{table}' AND (SELECT traces FROM ach_counter) <= {TRACE_NUMBERS}
@@ -354,21 +406,25 @@ _FILES = (
         for table, key in (("ach_entry", "customer_id, ach_id"), ("ach_answer", "answer_id"))
     ),
     Check(
-        "ach traces", "ach_counter", "it has counted other numbers than are in use",
+        "ach traces",
+        "ach_counter",
+        "it has counted other numbers than are in use",
         f"""SELECT traces FROM ach_counter
              WHERE traces < (SELECT count(*) FROM ({_FILE_ITEMS}) p)
                 OR traces > (SELECT count(*) FROM ({_FILE_ITEMS}) p) AND traces <= {TRACE_NUMBERS}""",
         SUSPECT,
     ),
     Check(
-        "ach traces", "ach_file", "two of its entries have one number",
+        "ach traces",
+        "ach_file",
+        "two of its entries have one number",
         f"""SELECT p.file_id FROM ({_FILE_ITEMS}) p GROUP BY p.file_id
             HAVING count(DISTINCT p.trace_number) <> count(*)
                 OR count(DISTINCT left(p.trace_number, 8)) <> 1
              ORDER BY 1 LIMIT 100""",
         SUSPECT,
     ),
-)  # fmt: skip
+)
 
 
 async def check_ach(conn: Connection, findings: Findings) -> None:

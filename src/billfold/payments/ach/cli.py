@@ -34,9 +34,7 @@ _ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 _CALLER = "operator"
 
 AchId = Annotated[UUID, typer.Argument(help="The entry's id.")]
-_STATUSES = (
-    "PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED",
-)  # fmt: skip
+_STATUSES = ("PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED")
 
 
 def _choice(*choices: str) -> dict[str, Any]:
@@ -50,10 +48,7 @@ def _choice(*choices: str) -> dict[str, Any]:
     return {"parser": parse, "metavar": "WORD", "help": f"{', '.join(choices)}."}
 
 
-@app.command(
-    "list",
-    epilog=example("billfold ach list --status APPROVED", "billfold ach list --way RECEIVING"),
-)
+@app.command("list", epilog=example("billfold ach list --status APPROVED", "billfold ach list --way RECEIVING"))
 def list_(
     ctx: typer.Context,
     status: Annotated[str | None, typer.Option(**_choice(*_STATUSES))] = None,
@@ -70,9 +65,8 @@ def list_(
 
     async def work(bank: Bank) -> list[AchEntry]:
         return await list_entries(
-            bank.pool, customer_id=customer, trace=trace, way=way, direction=direction,
-            status=status,
-        )  # fmt: skip
+            bank.pool, customer_id=customer, trace=trace, way=way, direction=direction, status=status
+        )
 
     entries = run_with_bank(cli_context(ctx), work)
     if not entries:
@@ -81,11 +75,17 @@ def list_(
     columns = ("Entry", "Way", "Direction", "Status", "Amount>", "Customer", "Trace", "Window")
     rows = [
         (
-            e.ach_id, e.way, e.direction, _status_text(e), format_usd(e.amount), e.customer_id,
-            e.trace_number or "-", format_eastern(e.due_at) if e.due_at else "-",
+            e.ach_id,
+            e.way,
+            e.direction,
+            _status_text(e),
+            format_usd(e.amount),
+            e.customer_id,
+            e.trace_number or "-",
+            format_eastern(e.due_at) if e.due_at else "-",
         )
         for e in entries
-    ]  # fmt: skip
+    ]
     console.print(table("", columns, rows))
 
 
@@ -150,16 +150,19 @@ def return_entry(
     print_success("The return goes with the next window.")
 
 
-def _submit(
-    ctx: typer.Context, ach_id: UUID, command: Callable[..., Command], **fields: Any
-) -> None:
+def _submit(ctx: typer.Context, ach_id: UUID, command: Callable[..., Command], **fields: Any) -> None:
     async def work(bank: Bank) -> None:
         entry = await get_entry(bank.pool, ach_id)
         await bank.engine.submit(
             command(
-                caller=_CALLER, key=ids.new(), customers=(entry.customer_id,),
-                origin=Origin.operator(), ach_id=ach_id, references=(ach_id,), **fields,
+                caller=_CALLER,
+                key=ids.new(),
+                customers=(entry.customer_id,),
+                origin=Origin.operator(),
+                ach_id=ach_id,
+                references=(ach_id,),
+                **fields,
             )
-        )  # fmt: skip
+        )
 
     run_with_bank(cli_context(ctx), work)

@@ -20,9 +20,7 @@ from billfold.platform.errors import NotFound, Refused
 
 CCD_FEATURE = "ccd"
 """The feature with which a partner may originate CCD entries."""
-STATUSES = frozenset(
-    {"PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"}
-)
+STATUSES = frozenset({"PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"})
 Statuses = Annotated[list[str] | None, texts_among("filter[status]", STATUSES)]
 Direction = Literal["CREDIT", "DEBIT"] | None
 
@@ -40,9 +38,7 @@ Direction = Literal["CREDIT", "DEBIT"] | None
         "insufficient-funds",
     ),
 )
-async def create_ach_origination(
-    caller: Caller, bank: Bank, account_id: UUID, data: CreateAch
-) -> AchOrigination:
+async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, data: CreateAch) -> AchOrigination:
     """Originate an ACH entry. What pays for a CREDIT is sold at once; it leaves in its window."""
     owner, pocket_id = await caller.pocket(bank, account_id)
     description = data.description
@@ -83,9 +79,7 @@ async def list_account_ach_originations(
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/")
-async def get_ach_origination(
-    caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID
-) -> AchOrigination:
+async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> AchOrigination:
     """Read an ACH origination and what became of it."""
     owner, pocket_id = await caller.pocket(bank, account_id)
     entry = await ach_entries.get_origination(bank.pool, owner, transfer_id)

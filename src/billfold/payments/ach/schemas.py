@@ -52,9 +52,7 @@ class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         """What the receiver reads about the entry. Raises InvalidInput when it has to be said."""
         text = self.company_entry_description
         if text is None and self.sec_code == "CCD":
-            raise InvalidInput.at(
-                "body", "company_entry_description", msg="is required for CCD", kind="missing"
-            )
+            raise InvalidInput.at("body", "company_entry_description", msg="is required for CCD", kind="missing")
         error = None if text is None else _description_error(text.strip().upper(), self.direction)
         if error is not None:
             raise InvalidInput.at("body", "company_entry_description", msg=error)
@@ -69,9 +67,7 @@ class AchOrigination(msgspec.Struct, kw_only=True):
     counterparty_id: UUID
     direction: Literal["CREDIT", "DEBIT"]
     sec_code: Literal["CCD", "PPD", "WEB"]
-    status: Literal[
-        "PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"
-    ]
+    status: Literal["PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"]
     amount: Amount
     company_entry_description: str
     payment_related_information: list[str]

@@ -93,11 +93,7 @@ class AchEntry(Row, frozen=True, kw_only=True):
         """Whether it waits to be sent, or to bring what it collects."""
         if self.status in {AchStatus.PENDING, AchStatus.APPROVED}:
             return True
-        return (
-            self.status == AchStatus.IN_TRANSIT
-            and self.direction == Direction.DEBIT
-            and self.journal_no is None
-        )
+        return self.status == AchStatus.IN_TRANSIT and self.direction == Direction.DEBIT and self.journal_no is None
 
     @property
     def pays_out(self) -> bool:
@@ -112,10 +108,19 @@ class AchEntry(Row, frozen=True, kw_only=True):
         return fingerprint((*_immutable_values(self), *origin_fields))
 
 
-_MUTABLE_FIELDS = frozenset({
-    "status", "reason", "return_code", "trace_number", "file_id", "journal_no", "change_code",
-    "corrected", "updated_at",
-})  # fmt: skip
+_MUTABLE_FIELDS = frozenset(
+    {
+        "status",
+        "reason",
+        "return_code",
+        "trace_number",
+        "file_id",
+        "journal_no",
+        "change_code",
+        "corrected",
+        "updated_at",
+    }
+)
 _immutable_values: Callable[[AchEntry], tuple[object, ...]] = attrgetter(
     *(name for name in AchEntry.__struct_fields__ if name not in _MUTABLE_FIELDS)
 )
@@ -197,9 +202,7 @@ class ReturnEntry(msgspec.Struct, frozen=True, kw_only=True):
     information: str = ""
 
 
-def return_of(
-    entry: IncomingEntry, reason: str, *, bank: str, information: str = ""
-) -> ReturnEntry:
+def return_of(entry: IncomingEntry, reason: str, *, bank: str, information: str = "") -> ReturnEntry:
     """Return the entry that sends one back; `bank` are the eight digits of who received it."""
     return ReturnEntry(
         reason=reason,

@@ -43,10 +43,7 @@ def _cents(text: str) -> int:
 PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
 Cents = Annotated[int, typer.Argument(help="In cents: $25.00 are 2500.", parser=_cents)]
 Description = Annotated[str, typer.Option(help="What the customer reads.")]
-Key = Annotated[
-    UUID | None,
-    typer.Option(help="Asked again under the same key, nothing is booked a second time."),
-]
+Key = Annotated[UUID | None, typer.Option(help="Asked again under the same key, nothing is booked a second time.")]
 CreditType = Literal["PROMOTION", "ADJUSTMENT", "CASH_BACK"]
 
 
@@ -62,13 +59,20 @@ def create(
 ) -> None:
     """Give a Pocket a credit out of the bank's own money."""
     transaction = _book(
-        ctx, "pocket", pocket_id,
+        ctx,
+        "pocket",
+        pocket_id,
         lambda customer_id: GiveCredit(
-            caller=_CALLER, key=key or ids.new(), customers=(customer_id,),
-            origin=Origin.operator(), pocket_id=pocket_id, amount=cents,
-            credit_type=credit_type, description=description,
+            caller=_CALLER,
+            key=key or ids.new(),
+            customers=(customer_id,),
+            origin=Origin.operator(),
+            pocket_id=pocket_id,
+            amount=cents,
+            credit_type=credit_type,
+            description=description,
         ),
-    )  # fmt: skip
+    )
     print_success(f"{format_usd(cents)} are in the Pocket: transaction {transaction}.")
 
 
@@ -84,21 +88,24 @@ def post(
 ) -> None:
     """Set a Pocket right, either way. What is taken must be covered."""
     transaction = _book(
-        ctx, "pocket", pocket_id,
+        ctx,
+        "pocket",
+        pocket_id,
         lambda customer_id: AdjustPocket(
-            caller=_CALLER, key=key or ids.new(), customers=(customer_id,),
-            origin=Origin.operator(), pocket_id=pocket_id, amount=cents,
-            direction=Direction.DEBIT if debit else Direction.CREDIT, description=description,
+            caller=_CALLER,
+            key=key or ids.new(),
+            customers=(customer_id,),
+            origin=Origin.operator(),
+            pocket_id=pocket_id,
+            amount=cents,
+            direction=Direction.DEBIT if debit else Direction.CREDIT,
+            description=description,
         ),
-    )  # fmt: skip
-    print_success(
-        f"{format_usd(cents)} were {'taken' if debit else 'given'}: transaction {transaction}."
     )
+    print_success(f"{format_usd(cents)} were {'taken' if debit else 'given'}: transaction {transaction}.")
 
 
-@app.command(
-    epilog=example(f"billfold credit correct {_POCKET} 91b2...01 --description 'Booked twice'")
-)
+@app.command(epilog=example(f"billfold credit correct {_POCKET} 91b2...01 --description 'Booked twice'"))
 def reverse(
     ctx: typer.Context,
     pocket_id: PocketId,
@@ -109,25 +116,24 @@ def reverse(
 
     async def work(bank: Bank) -> UUID:
         customer_id = await _customer_of(bank, "pocket", pocket_id)
-        transaction_row = await get_transaction_row(
-            bank.pool, customer_id, pocket_id, transaction_id
-        )
+        transaction_row = await get_transaction_row(bank.pool, customer_id, pocket_id, transaction_id)
         return await _submit(
             bank,
             CorrectBooking(
-                caller=_CALLER, key=command_id("credit.correct", transaction_row.activity_id),
-                customers=(customer_id,), origin=Origin.operator(),
-                activity_id=transaction_row.activity_id, description=description,
+                caller=_CALLER,
+                key=command_id("credit.correct", transaction_row.activity_id),
+                customers=(customer_id,),
+                origin=Origin.operator(),
+                activity_id=transaction_row.activity_id,
+                description=description,
                 references=(transaction_row.activity_id,),
             ),
-        )  # fmt: skip
+        )
 
     print_success(f"It was taken back: transaction {run_with_bank(cli_context(ctx), work)}.")
 
 
-def _book(
-    ctx: typer.Context, kind: str, object_id: UUID, command: Callable[[UUID], Command]
-) -> UUID:
+def _book(ctx: typer.Context, kind: str, object_id: UUID, command: Callable[[UUID], Command]) -> UUID:
     async def work(bank: Bank) -> UUID:
         return await _submit(bank, command(await _customer_of(bank, kind, object_id)))
 

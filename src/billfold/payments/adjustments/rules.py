@@ -100,10 +100,7 @@ def correct_booking(books: Books, cmd: CorrectBooking, ctx: Context) -> Outcome:
     _begin(book, pocket, ctx, reverses=reverses)
     if wrong.direction == Direction.DEBIT:
         _require_receivable(pocket, wrong.amount)
-        direction, leg_no = (
-            Direction.CREDIT,
-            _credit(book, pocket, ctx, contra_account, wrong.amount),
-        )
+        direction, leg_no = (Direction.CREDIT, _credit(book, pocket, ctx, contra_account, wrong.amount))
     else:
         direction, leg_no = Direction.DEBIT, _debit(book, pocket, ctx, contra_account, wrong.amount)
     book.put(book.referenced, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
@@ -144,39 +141,18 @@ def _begin(book: Book, pocket: PocketBook, ctx: Context, reverses: int | None = 
     book.begin(_JOURNAL, ctx, settles_on=ctx.business_date, reverses=reverses)
 
 
-def _credit(
-    book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int
-) -> int:
+def _credit(book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int) -> int:
     leg_no = book.post(contra_account, pocket.bank, amount)
     sweep_and_invest(book, pocket, ctx, amount)
     return leg_no
 
 
-def _debit(
-    book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int
-) -> int:
-    return claw_back(
-        book,
-        pocket,
-        ctx,
-        amount,
-        to=contra_account,
-        price_of=ctx.t0_bid,
-        settles_on=book.business_date,
-    )
+def _debit(book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int) -> int:
+    return claw_back(book, pocket, ctx, amount, to=contra_account, price_of=ctx.t0_bid, settles_on=book.business_date)
 
 
-def _record_transaction(
-    book: Book,
-    pocket: PocketBook,
-    ctx: Context,
-    leg_no: int,
-    **told: Any,
-) -> Outcome:
+def _record_transaction(book: Book, pocket: PocketBook, ctx: Context, leg_no: int, **told: Any) -> Outcome:
     group = ctx.ids.next_group()
-    record.transaction(
-        book, pocket, leg_no=leg_no, group=group,
-        settles_at=book.booked_at, **told,
-    )  # fmt: skip
+    record.transaction(book, pocket, leg_no=leg_no, group=group, settles_at=book.booked_at, **told)
     book.close()
     return {"transaction_id": str(group), "activity_id": str(member_of(group, 1))}

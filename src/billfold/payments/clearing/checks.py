@@ -51,9 +51,7 @@ SELECT customer_id, journal_no FROM clearing GROUP BY 1, 2 HAVING count(*) > 1
 _HOUSE = "SELECT house_customer_id FROM bank"
 
 
-async def check_clearing(
-    conn: Connection, findings: Findings, ledger_walk: LedgerWalk, day: date | None
-) -> None:
+async def check_clearing(conn: Connection, findings: Findings, ledger_walk: LedgerWalk, day: date | None) -> None:
     """Every row is its journal's, nothing was settled that did not move, and all is explained."""
     await _check_rows(conn, findings)
     house: UUID | None = await conn.fetchval(_HOUSE)
@@ -63,15 +61,12 @@ async def check_clearing(
     in_transit = dict.fromkeys(RAILS, 0)
     for each in await list_cleared(conn, house, span):
         _compare(findings, each, day)
-        in_transit[each.rail] = (
-            in_transit.get(each.rail, 0) + each.unsettled_out - each.unsettled_in
-        )
+        in_transit[each.rail] = in_transit.get(each.rail, 0) + each.unsettled_out - each.unsettled_in
     for rail, expected in in_transit.items():
         kind = f"rail:{rail.lower()}"
         if ledger_walk.totals[kind, USD] != expected:
             message = (
-                f"all {kind} accounts hold {ledger_walk.totals[kind, USD]}, the payments under way"
-                f" explain {expected}"
+                f"all {kind} accounts hold {ledger_walk.totals[kind, USD]}, the payments under way explain {expected}"
             )
             findings.add("house", "account", {"kind": kind, "asset": USD}, message, SUSPECT)
 

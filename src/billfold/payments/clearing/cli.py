@@ -12,14 +12,7 @@ from billfold.cli.context import CliError, cli_context
 from billfold.cli.output import console, format_eastern, key_value_table, print_success, table
 from billfold.cli.resources import run_with_bank
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.clearing.store import (
-    DATE_MAX,
-    DATE_MIN,
-    SettlementPeriod,
-    balances,
-    list_cleared,
-    list_open,
-)
+from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, balances, list_cleared, list_open
 from billfold.payments.clearing.types import RAILS, ClearingTotals, OpenPayment
 from billfold.platform.dates import et_instant
 from billfold.platform.money import format_usd
@@ -50,9 +43,7 @@ class ClearingReport(NamedTuple):
 def clearing(
     ctx: typer.Context,
     *,
-    payments: Annotated[
-        bool, typer.Option("--payments", help="Show each payment that is under way.")
-    ] = False,
+    payments: Annotated[bool, typer.Option("--payments", help="Show each payment that is under way.")] = False,
 ) -> None:
     """Explain the clearing accounts: what each rail holds, and what settles when."""
     shown = run_with_bank(cli_context(ctx), clearing_report)
@@ -74,15 +65,11 @@ _OPEN_DAY = "SELECT business_date FROM head WHERE customer_id = $1"
 async def clearing_report(bank: Bank) -> ClearingReport:
     """Return what lies on the rails and what explains it, at one moment."""
     house = bank_customer_id(bank.seed)
-    all_dates = SettlementPeriod(
-        DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0)
-    )
+    all_dates = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0))
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
         dates = await list_cleared(conn, house, all_dates)
         open_day = await conn.fetchval(_OPEN_DAY, house)
-        since = SettlementPeriod(
-            open_day, _closed_until(bank, open_day), DATE_MAX, et_instant(DATE_MAX, 0)
-        )
+        since = SettlementPeriod(open_day, _closed_until(bank, open_day), DATE_MAX, et_instant(DATE_MAX, 0))
         return ClearingReport(await balances(conn), dates, await list_open(conn, house, since))
 
 
@@ -96,13 +83,7 @@ def _closed_until(bank: Bank, open_day: date) -> datetime:
 
 def _print_report(shown: ClearingReport) -> None:
     rows = [
-        (
-            each.rail,
-            each.settles_on,
-            each.payments,
-            format_usd(each.unsettled_in),
-            format_usd(each.unsettled_out),
-        )
+        (each.rail, each.settles_on, each.payments, format_usd(each.unsettled_in), format_usd(each.unsettled_out))
         for each in shown.dates
     ]
     if rows:
@@ -120,15 +101,7 @@ def _print_report(shown: ClearingReport) -> None:
 
 def _print_payments(payments: Sequence[OpenPayment]) -> None:
     rows = [
-        (
-            p.rail,
-            format_eastern(p.settles_at),
-            p.direction,
-            format_usd(p.amount),
-            p.activity_id or "the house",
-        )
+        (p.rail, format_eastern(p.settles_at), p.direction, format_usd(p.amount), p.activity_id or "the house")
         for p in payments
     ]
-    console.print(
-        table("Payments", ("Rail", "Settles at", "Direction", "Amount>", "Activity"), rows)
-    )
+    console.print(table("Payments", ("Rail", "Settles at", "Direction", "Amount>", "Activity"), rows))

@@ -73,9 +73,7 @@ async def list_cleared(
     conn: Connection | Pool, house: UUID, span: SettlementPeriod, *, include_settled: bool = False
 ) -> list[ClearingTotals]:
     """Return each rail's dates on which it and the house differ, or all its dates."""
-    rows = await conn.fetch(
-        _CLEARED, house, *span.arguments, include_settled, timeout=_QUERY_TIMEOUT_SECONDS
-    )
+    rows = await conn.fetch(_CLEARED, house, *span.arguments, include_settled, timeout=_QUERY_TIMEOUT_SECONDS)
     return [ClearingTotals(*row) for row in rows]
 
 

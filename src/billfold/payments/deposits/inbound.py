@@ -13,12 +13,7 @@ from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.deposits.ports import (
-    CorrespondentBank,
-    IncomingAch,
-    IncomingPayment,
-    IncomingWire,
-)
+from billfold.payments.deposits.ports import CorrespondentBank, IncomingAch, IncomingPayment, IncomingWire
 from billfold.payments.wires.rules import incoming_details
 from billfold.payments.wires.types import IncomingWireFields
 
@@ -43,9 +38,7 @@ class ReceiptResult(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: UUID | None = None
 
 
-async def receive(
-    bank: Bank, correspondent: CorrespondentBank, payment: IncomingPayment
-) -> ReceiptResult:
+async def receive(bank: Bank, correspondent: CorrespondentBank, payment: IncomingPayment) -> ReceiptResult:
     """Book a payment where its account number leads, or send it back. Safe to repeat.
 
     Raises Unavailable when the database stays away; the payment may then be delivered again.
@@ -57,17 +50,12 @@ async def receive(
         await correspondent.return_payment(payment, NO_ACCOUNT)
         return ReceiptResult(status="RETURNED", reason=NO_ACCOUNT)
     pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
-    answer = await bank.engine.submit(
-        _command(payment, entry.customer_id, entry.object_id, pocket_id)
-    )
+    answer = await bank.engine.submit(_command(payment, entry.customer_id, entry.object_id, pocket_id))
     outcome = answer.outcome
     if outcome["status"] != "COMPLETED":
         await correspondent.return_payment(payment, outcome["reason"])
         return ReceiptResult(
-            status="RETURNED",
-            reason=outcome["reason"],
-            customer_id=entry.customer_id,
-            pocket_id=pocket_id,
+            status="RETURNED", reason=outcome["reason"], customer_id=entry.customer_id, pocket_id=pocket_id
         )
     return ReceiptResult(
         status="COMPLETED",
@@ -77,9 +65,7 @@ async def receive(
     )
 
 
-def _command(
-    payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocket_id: UUID
-) -> ReceiveMoney:
+def _command(payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocket_id: UUID) -> ReceiveMoney:
     if isinstance(payment, IncomingWire):
         key, description, details = payment.wire_id, payment.description, _wire_details(payment)
     else:

@@ -84,11 +84,7 @@ def sweep_and_invest(book: Book, pocket: PocketBook, ctx: Context, amount: int) 
 
 
 def _is_accepted(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:
-    return (
-        portal.status == PortalStatus.OPEN
-        and rail in portal.payment_rails
-        and pocket.status in _TAKES
-    )
+    return portal.status == PortalStatus.OPEN and rail in portal.payment_rails and pocket.status in _TAKES
 
 
 def _record_wire(
@@ -103,10 +99,17 @@ def _record_wire(
     """Write down a wire that came by a message."""
     if cmd.wire is not None:
         record_incoming_wire(
-            book, ctx, cmd.wire, pocket, wire_id=cmd.key, portal_id=cmd.portal_id,
-            amount=cmd.amount, description=cmd.description, group=group,
+            book,
+            ctx,
+            cmd.wire,
+            pocket,
+            wire_id=cmd.key,
+            portal_id=cmd.portal_id,
+            amount=cmd.amount,
+            description=cmd.description,
+            group=group,
             counterparty_id=counterparty_id,
-        )  # fmt: skip
+        )
 
 
 def _wire_id(cmd: ReceiveMoney) -> dict[str, Any]:

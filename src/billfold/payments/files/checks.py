@@ -18,24 +18,32 @@ if TYPE_CHECKING:
 
 _FILES = (
     Check(
-        "rail files", "rail_file", "it is not what was kept",
+        "rail files",
+        "rail_file",
+        "it is not what was kept",
         """SELECT file_id FROM rail_file WHERE sha256 IS DISTINCT FROM sha256(content)
             ORDER BY 1 LIMIT 100""",
         CHANGED,
     ),
     Check(
-        "rail files", "rail_file", "it is there twice",
+        "rail files",
+        "rail_file",
+        "it is there twice",
         "SELECT file_id FROM rail_file GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
         MISSING,
     ),
     Check(
-        "rail files", "rail_file", "the same content was taken twice",
+        "rail files",
+        "rail_file",
+        "the same content was taken twice",
         """SELECT max(file_id::text)::uuid AS file_id FROM rail_file
             WHERE direction = 'IN' AND state <> 'REFUSED' GROUP BY rail, sha256
            HAVING count(*) > 1 ORDER BY 1 LIMIT 100""",
     ),
     Check(
-        "rail files", "rail_file", "its state, its direction and its end do not agree",
+        "rail files",
+        "rail_file",
+        "its state, its direction and its end do not agree",
         """SELECT file_id FROM rail_file
             WHERE (direction, state, done_at IS NULL) NOT IN (
                   ('OUT', 'MADE', true), ('OUT', 'HANDED', false), ('IN', 'ARRIVED', true),
@@ -44,14 +52,18 @@ _FILES = (
             ORDER BY 1 LIMIT 100""",
     ),
     Check(
-        "rail files", "rail_file", "its report says something else became of it",
+        "rail files",
+        "rail_file",
+        "its report says something else became of it",
         """SELECT file_id FROM rail_file
             WHERE direction = 'IN' AND done_at IS NOT NULL
               AND (report->>'state', report->>'file') IS DISTINCT FROM (state, name)
             ORDER BY 1 LIMIT 100""",
     ),
     Check(
-        "rail files", "rail_file", "what it holds has other numbers",
+        "rail files",
+        "rail_file",
+        "what it holds has other numbers",
         """SELECT f.file_id FROM rail_file f
              LEFT JOIN (SELECT file_id, min(imad) AS first, count(*) AS messages
                           FROM wire_message WHERE file_id IS NOT NULL GROUP BY file_id) m
@@ -63,7 +75,9 @@ _FILES = (
         SUSPECT,
     ),
     Check(
-        "rail files", "rail_file", "its messages were never noted, or were though it was refused",
+        "rail files",
+        "rail_file",
+        "its messages were never noted, or were though it was refused",
         """SELECT f.file_id FROM rail_file f
             WHERE f.rail = 'WIRE' AND f.direction = 'IN' AND f.done_at IS NOT NULL
               AND (f.state = 'TAKEN') <> EXISTS (
@@ -72,7 +86,9 @@ _FILES = (
         SUSPECT,
     ),
     Check(
-        "rail files", "rail_file", "messages name it, and it is not there",
+        "rail files",
+        "rail_file",
+        "messages name it, and it is not there",
         """SELECT file_id FROM (SELECT file_id, count(*) AS times FROM wire_arrival GROUP BY 1
                                 UNION ALL
                                 SELECT file_id, count(*) FROM wire_message
@@ -86,7 +102,9 @@ _FILES = (
         MISSING,
     ),
     Check(
-        "rail files", "wire_arrival", "a wire came by it, and it is not there",
+        "rail files",
+        "wire_arrival",
+        "a wire came by it, and it is not there",
         """SELECT 'uetr:' || w.uetr AS number FROM wire w
             WHERE w.direction = 'INCOMING' AND w.wire_type = 'PAYMENT' AND w.message IS NOT NULL
               AND NOT EXISTS (SELECT 1 FROM wire_arrival a WHERE a.number = 'uetr:' || w.uetr)
@@ -94,7 +112,9 @@ _FILES = (
         MISSING,
     ),
     Check(
-        "rail files", "wire_arrival", "its file brought more than was noted",
+        "rail files",
+        "wire_arrival",
+        "its file brought more than was noted",
         """SELECT f.file_id FROM rail_file f JOIN (
              SELECT file_id, count(*) AS numbers FROM wire_arrival
               WHERE number NOT LIKE 'uetr:%' GROUP BY 1) a USING (file_id)
@@ -102,25 +122,31 @@ _FILES = (
             ORDER BY 1 LIMIT 100""",
     ),
     Check(
-        "rail files", "wire_arrival", "it came in no file that was taken",
+        "rail files",
+        "wire_arrival",
+        "it came in no file that was taken",
         """SELECT a.number FROM wire_arrival a WHERE NOT EXISTS (
              SELECT 1 FROM rail_file f WHERE f.file_id = a.file_id AND f.rail = 'WIRE'
                 AND f.direction = 'IN' AND f.state <> 'REFUSED') ORDER BY 1 LIMIT 100""",
         SUSPECT,
     ),
-)  # fmt: skip
+)
 
 # The numbers of a day go on from file to file; a file's name says its first.
 _MESSAGES = (
     Check(
-        "wire messages", "wire_message", "its file is not there",
+        "wire messages",
+        "wire_message",
+        "its file is not there",
         """SELECT m.customer_id, m.message_id FROM wire_message m
             WHERE m.file_id IS NOT NULL AND NOT EXISTS (
               SELECT 1 FROM rail_file f WHERE f.file_id = m.file_id AND f.rail = 'WIRE'
                  AND f.direction = 'OUT') ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wire messages", "wire_message", "its wire is not there",
+        "wire messages",
+        "wire_message",
+        "its wire is not there",
         """SELECT m.customer_id, m.message_id FROM wire_message m
             WHERE CASE WHEN m.customer_id = (SELECT house_customer_id FROM bank)
                   THEN m.kind <> 'pacs.004' OR NOT EXISTS (
@@ -133,18 +159,24 @@ _MESSAGES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wire messages", "wire_message", "it goes at another hour than its wire",
+        "wire messages",
+        "wire_message",
+        "it goes at another hour than its wire",
         """SELECT m.customer_id, m.message_id FROM wire_message m
              JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
             WHERE m.send_at > w.send_at AND m.kind LIKE 'pacs.%' ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wire messages", "wire_message", "it did not go with its file",
+        "wire messages",
+        "wire_message",
+        "it did not go with its file",
         """SELECT m.customer_id, m.message_id FROM wire_message m JOIN rail_file f USING (file_id)
             WHERE m.sent_at IS DISTINCT FROM f.created_at ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wire messages", "wire_message", "its number is not the next one of its file",
+        "wire messages",
+        "wire_message",
+        "its number is not the next one of its file",
         """SELECT m.customer_id, m.message_id
              FROM (SELECT *, row_number() OVER (PARTITION BY file_id
                                                 ORDER BY send_at, message_id) - 1 AS nth
@@ -156,13 +188,17 @@ _MESSAGES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wire messages", "wire_message", "it has gone by halves",
+        "wire messages",
+        "wire_message",
+        "it has gone by halves",
         """SELECT customer_id, message_id FROM wire_message
             WHERE num_nulls(imad, file_id, sent_at) NOT IN (0, 3) OR sent_at < send_at
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wire messages", "wire_message", "it waits, and nobody will send it",
+        "wire messages",
+        "wire_message",
+        "it waits, and nobody will send it",
         """SELECT m.customer_id, m.message_id FROM wire_message m
             WHERE m.file_id IS NULL AND NOT EXISTS (
               SELECT 1 FROM agenda a WHERE a.kind = 'wire.send'
@@ -171,7 +207,9 @@ _MESSAGES = (
         SUSPECT,
     ),
     Check(
-        "wire messages", "wire_message", "nobody asked for that wire, or in other words",
+        "wire messages",
+        "wire_message",
+        "nobody asked for that wire, or in other words",
         """SELECT m.customer_id, m.message_id FROM wire_message m
             WHERE m.kind IN ('camt.056', 'camt.029') AND NOT EXISTS (
               SELECT 1 FROM wire_case c
@@ -183,7 +221,9 @@ _MESSAGES = (
         SUSPECT,
     ),
     Check(
-        "wire messages", "wire_sequence", "as many messages of this day have no number of it",
+        "wire messages",
+        "wire_sequence",
+        "as many messages of this day have no number of it",
         """SELECT s.day FROM (SELECT day, last, to_char(day, 'YYYYMMDD') AS opens
                                 FROM wire_sequence) s
              FULL JOIN (SELECT left(imad, 8) AS opens, count(*) AS last FROM wire_message
@@ -192,7 +232,9 @@ _MESSAGES = (
         SUSPECT,
     ),
     Check(
-        "wire messages", "wire", "its number is not that of its message",
+        "wire messages",
+        "wire",
+        "its number is not that of its message",
         """SELECT w.customer_id, w.wire_id FROM wire w
              LEFT JOIN wire_message m ON m.customer_id = w.customer_id AND m.wire_id = w.wire_id
                    AND m.kind LIKE 'pacs.%' LEFT JOIN rail_file f USING (file_id)
@@ -203,7 +245,9 @@ _MESSAGES = (
         SUSPECT,
     ),
     Check(
-        "wire messages", "wire", "it did not settle then",
+        "wire messages",
+        "wire",
+        "it did not settle then",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.settled_at IS NOT NULL AND NOT EXISTS (
               SELECT 1 FROM command c WHERE c.customer_id = w.customer_id AND c.accepted
@@ -214,18 +258,22 @@ _MESSAGES = (
                  AND j.booked_at = w.settled_at)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-)  # fmt: skip
+)
 
 _CASES = (
     Check(
-        "wire cases", "wire_case", "it is about no wire of its direction",
+        "wire cases",
+        "wire_case",
+        "it is about no wire of its direction",
         """SELECT c.direction, c.case_id FROM wire_case c
             WHERE NOT EXISTS (SELECT 1 FROM wire w WHERE w.customer_id = c.customer_id
                      AND w.wire_id = c.wire_id AND w.direction = c.direction)
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wire cases", "wire_case", "its state, its end and its message do not agree",
+        "wire cases",
+        "wire_case",
+        "its state, its end and its message do not agree",
         """SELECT c.direction, c.case_id FROM wire_case c
             WHERE c.status NOT IN ('OPEN', 'ACCEPTED', 'REFUSED')
                OR (c.status = 'OPEN') <> (c.closed_at IS NULL) OR c.closed_at < c.opened_at
@@ -233,7 +281,9 @@ _CASES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wire cases", "wire_case", "it was answered otherwise",
+        "wire cases",
+        "wire_case",
+        "it was answered otherwise",
         """SELECT c.direction, c.case_id FROM wire_case c JOIN wire_message m
                ON m.customer_id = c.customer_id AND m.wire_id = c.wire_id AND m.kind = 'camt.029'
               AND m.terms->>'case_id' = c.case_id
@@ -243,7 +293,9 @@ _CASES = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wire cases", "wire_message", "it must be said about the wire, and is not there",
+        "wire cases",
+        "wire_message",
+        "it must be said about the wire, and is not there",
         """SELECT c.customer_id, c.wire_id FROM wire_case c
             WHERE (c.direction = 'OUTGOING' OR c.status <> 'OPEN') AND NOT EXISTS (
               SELECT 1 FROM wire_message m
@@ -255,7 +307,9 @@ _CASES = (
         MISSING,
     ),
     Check(
-        "wire cases", "wire_case", "a message is about it, and it is not there",
+        "wire cases",
+        "wire_case",
+        "a message is about it, and it is not there",
         """SELECT CASE m.kind WHEN 'camt.056' THEN 'OUTGOING' ELSE 'INCOMING' END AS direction,
                   m.terms->>'case_id' AS case_id FROM wire_message m
             WHERE m.kind LIKE 'camt.%' AND NOT EXISTS (
@@ -266,18 +320,22 @@ _CASES = (
         MISSING,
     ),
     Check(
-        "wire cases", "wire_case", "the wire that was promised has not gone back",
+        "wire cases",
+        "wire_case",
+        "the wire that was promised has not gone back",
         """SELECT c.direction, c.case_id FROM wire_case c
             WHERE c.direction = 'INCOMING' AND c.status = 'ACCEPTED' AND NOT EXISTS (
               SELECT 1 FROM wire w WHERE w.customer_id = c.customer_id
                  AND w.original_wire_id = c.wire_id)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-)  # fmt: skip
+)
 
 _SCHEDULED_JOBS = (
     Check(
-        "agenda", "counterparty", "it waits for a wire, and nobody will end the waiting",
+        "agenda",
+        "counterparty",
+        "it waits for a wire, and nobody will end the waiting",
         """SELECT c.customer_id, c.counterparty_id FROM counterparty c
             WHERE c.status = 'PENDING' AND c.verification->>'type' = 'incoming_wire'
               AND NOT EXISTS (SELECT 1 FROM agenda a WHERE a.kind = 'counterparty.expire'
@@ -286,7 +344,9 @@ _SCHEDULED_JOBS = (
         SUSPECT,
     ),
     Check(
-        "agenda", "counterparty", "it waits for two deposits, and nobody will send them",
+        "agenda",
+        "counterparty",
+        "it waits for two deposits, and nobody will send them",
         """SELECT c.customer_id, c.counterparty_id FROM counterparty c
             WHERE c.status = 'PENDING' AND c.verification->>'type' = 'micro_deposits'
               AND NOT EXISTS (SELECT 1 FROM agenda a WHERE a.kind = 'ach.micro_deposits'
@@ -297,7 +357,9 @@ _SCHEDULED_JOBS = (
         SUSPECT,
     ),
     Check(
-        "agenda", "suspense_item", "it is held, and nobody will send it back",
+        "agenda",
+        "suspense_item",
+        "it is held, and nobody will send it back",
         """SELECT i.customer_id, i.item_id FROM suspense_item i
             WHERE i.rail = 'ACH' AND i.status = 'HELD' AND i.details::jsonb ? 'answer'
               AND NOT EXISTS (SELECT 1 FROM agenda a
@@ -306,13 +368,15 @@ _SCHEDULED_JOBS = (
         SUSPECT,
     ),
     Check(
-        "agenda", "counterparty", "its account is not the one of its details",
+        "agenda",
+        "counterparty",
+        "its account is not the one of its details",
         """SELECT customer_id, counterparty_id FROM counterparty
             WHERE account_number IS DISTINCT FROM
                   coalesce(details->>'account_number', details->>'identifier')
             ORDER BY 1, 2 LIMIT 100""",
     ),
-)  # fmt: skip
+)
 
 
 async def check_rail_files(conn: Connection, findings: Findings) -> None:

@@ -10,15 +10,7 @@ import msgspec
 import typer
 
 from billfold.cli.context import CliContext, CliError, cli_context
-from billfold.cli.output import (
-    console,
-    example,
-    format_eastern,
-    key_value_table,
-    print_line,
-    print_success,
-    table,
-)
+from billfold.cli.output import console, example, format_eastern, key_value_table, print_line, print_success, table
 from billfold.cli.resources import run_with_bank
 from billfold.payments.files import exceptions
 from billfold.payments.files import store as files_store
@@ -42,9 +34,7 @@ _STATES = ("MADE", "HANDED", "ARRIVED", "TAKEN", "REFUSED")
 def list_(
     ctx: typer.Context,
     rail: Annotated[str | None, typer.Option(help="ACH or WIRE.")] = None,
-    state: Annotated[
-        str | None, typer.Option(help="MADE, HANDED, ARRIVED, TAKEN or REFUSED.")
-    ] = None,
+    state: Annotated[str | None, typer.Option(help="MADE, HANDED, ARRIVED, TAKEN or REFUSED.")] = None,
 ) -> None:
     """List the last hundred files, newest first; those of one instant by name, backwards."""
 
@@ -59,16 +49,7 @@ def list_(
         return
     columns = ("file", "rail", "way", "name", "state", "bytes>", "since")
     rows = [
-        (
-            f.file_id,
-            f.rail,
-            f.direction,
-            f.name,
-            _state(f),
-            f.size_bytes,
-            format_eastern(f.created_at),
-        )
-        for f in files
+        (f.file_id, f.rail, f.direction, f.name, _state(f), f.size_bytes, format_eastern(f.created_at)) for f in files
     ]
     console.print(table("", columns, rows))
 
@@ -114,10 +95,7 @@ def ingest(ctx: typer.Context) -> None:
 
 
 @app.command(epilog=example("billfold files retry 5d0c2a4e-8f00-8000-8000-0000000000e1"))
-def retry(
-    ctx: typer.Context,
-    file_id: Annotated[UUID, typer.Argument(help="The file's id, from the list.")],
-) -> None:
+def retry(ctx: typer.Context, file_id: Annotated[UUID, typer.Argument(help="The file's id, from the list.")]) -> None:
     """Try a file again that could not be finished, without waiting for its time."""
     ground: CliContext = cli_context(ctx)
 
@@ -130,8 +108,7 @@ def retry(
     failure = exceptions.retry_state_of(file)
     if failure is not None:
         raise CliError(
-            f"{file.name} still waits: {failure.words()}",
-            f"`billfold files show {file_id}` says all of it.",
+            f"{file.name} still waits: {failure.words()}", f"`billfold files show {file_id}` says all of it."
         )
     print_success(f"{file.name} is {file.state}.")
 

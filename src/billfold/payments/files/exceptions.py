@@ -82,12 +82,7 @@ def retry_delay(tries: int) -> timedelta:
 
 
 async def schedule_retry(
-    conn: Connection | Pool,
-    file: RailFile,
-    *,
-    wall: datetime,
-    error: str | None = None,
-    **fields: object,
+    conn: Connection | Pool, file: RailFile, *, wall: datetime, error: str | None = None, **fields: object
 ) -> bytes:
     """Let a file wait, longer each time; return its report, to which this adds what is `told`."""
     previous: dict[str, Any] = msgspec.json.decode(file.report or "{}")

@@ -78,12 +78,7 @@ def _read_content(path: Path) -> bytes | None:
 
 def _is_file(path: Path) -> bool:
     """Tell whether a file has arrived. What leads elsewhere or cannot be read is nobody's yet."""
-    return (
-        path.is_file()
-        and not path.is_symlink()
-        and not path.name.startswith(".")
-        and os.access(path, os.R_OK)
-    )
+    return path.is_file() and not path.is_symlink() and not path.name.startswith(".") and os.access(path, os.R_OK)
 
 
 def _safe_name(path: Path) -> str:

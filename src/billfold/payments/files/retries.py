@@ -40,13 +40,9 @@ def error_summary(error: Exception) -> str:
     return (text.splitlines() or [type(error).__name__])[0][:_SUMMARY_CHARS_MAX]
 
 
-async def postpone_file(
-    bank: Bank, file: RailFile, *, error: str | None = None, **fields: object
-) -> bytes:
+async def postpone_file(bank: Bank, file: RailFile, *, error: str | None = None, **fields: object) -> bytes:
     """Let a file be tried again later; return its report, to which this adds what is `told`."""
-    report = await exceptions.schedule_retry(
-        bank.pool, file, wall=wall_now(), error=error, **fields
-    )
+    report = await exceptions.schedule_retry(bank.pool, file, wall=wall_now(), error=error, **fields)
     retry = msgspec.json.decode(report, type=RetryState)
     log.error("rail_file_postponed", name=file.name, tries=retry.tries, error=retry.words())
     return report

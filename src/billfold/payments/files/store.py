@@ -91,12 +91,7 @@ async def save_inbound(
 
 
 async def complete_file(
-    conn: Connection | Pool,
-    file_id: UUID,
-    state: str,
-    *,
-    now: datetime,
-    report: dict[str, object] | None = None,
+    conn: Connection | Pool, file_id: UUID, state: str, *, now: datetime, report: dict[str, object] | None = None
 ) -> None:
     """Say what became of a file: HANDED, TAKEN or REFUSED. What is finished stays as it is."""
     report_text = None if report is None else msgspec.json.encode(report).decode()
@@ -130,27 +125,17 @@ async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
 
 async def read_content(conn: Connection | Pool, file_id: UUID) -> bytes:
     """Return what a file says. Raises NotFound."""
-    content: bytes | None = await conn.fetchval(
-        "SELECT content FROM rail_file WHERE file_id = $1", file_id
-    )
+    content: bytes | None = await conn.fetchval("SELECT content FROM rail_file WHERE file_id = $1", file_id)
     if content is None:
         raise NotFound("There is no such file.")
     return content
 
 
 async def _save(
-    conn: Connection | Pool,
-    file_id: UUID,
-    rail: str,
-    direction: str,
-    name: str,
-    content: bytes,
-    now: datetime,
+    conn: Connection | Pool, file_id: UUID, rail: str, direction: str, name: str, content: bytes, now: datetime
 ) -> RailFile:
     state, content_hash = ("MADE" if direction == OUT else "ARRIVED"), sha256(content).digest()
-    row = await conn.fetchrow(
-        _INSERT, file_id, rail, direction, name, content, content_hash, state, now
-    )
+    row = await conn.fetchrow(_INSERT, file_id, rail, direction, name, content, content_hash, state, now)
     return await find_file(conn, file_id) if row is None else rail_file_of(row)
 
 

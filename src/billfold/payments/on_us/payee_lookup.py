@@ -40,8 +40,7 @@ class PeerLookup:
             raise NotFound("There is no such counterparty.")
         if peer.type != "on_us" or peer.status not in {"LINKED", "VERIFIED"}:
             raise Refused(
-                "counterparty-not-verified",
-                f"The counterparty is {peer.status}; link an on_us counterparty.",
+                "counterparty-not-verified", f"The counterparty is {peer.status}; link an on_us counterparty."
             )
         if peer.customer_id is None or peer.pocket_id is None:
             raise NotFound("The counterparty leads nowhere.")

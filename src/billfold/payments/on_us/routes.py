@@ -41,36 +41,21 @@ class AccountRef(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class RequestedAmount(
-    msgspec.Struct,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="type",
-    tag="REQUESTED_AMOUNT",
+    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="REQUESTED_AMOUNT"
 ):
     """So many cents."""
 
     amount_usdc: Cents
 
 
-class FullWithdrawal(
-    msgspec.Struct,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="type",
-    tag="FULL_WITHDRAWAL",
-):
+class FullWithdrawal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="FULL_WITHDRAWAL"):
     """Everything, net of fees."""
 
 
 class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A transfer. Exactly one of `amount` and the older `amount_usdc`."""
 
-    type: Literal[
-        "PARTNER_CUSTOMER_FUNDING",
-        "PARTNER_CUSTOMER_DEFUNDING",
-        "INTERNAL_REALLOCATION",
-        "PEER_TO_PEER",
-    ]
+    type: Literal["PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING", "INTERNAL_REALLOCATION", "PEER_TO_PEER"]
     from_account: AccountRef
     to_account: AccountRef | None = None
     counterparty_id: UUID | None = None
@@ -98,9 +83,7 @@ class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         "transfer-type-not-allowed",
     ),
 )
-async def create_on_us_transfer(
-    caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer
-) -> OnUsTransfer:
+async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer) -> OnUsTransfer:
     """Move money or bills. What the bank cannot do is REJECTED with a reason, and nothing moved."""
     check_fields(data)
     order = _order(data)
@@ -135,9 +118,7 @@ def check_fields(data: CreateTransfer) -> None:
     _check_presence(data, "source", data.type == "PARTNER_CUSTOMER_FUNDING")
     _check_presence(data, "target", data.type == "PARTNER_CUSTOMER_DEFUNDING")
     if data.transfer_type is not None and data.type != "INTERNAL_REALLOCATION":
-        raise InvalidInput.at(
-            "body", "transfer_type", msg="is only taken with INTERNAL_REALLOCATION"
-        )
+        raise InvalidInput.at("body", "transfer_type", msg="is only taken with INTERNAL_REALLOCATION")
     funding = data.type == "PARTNER_CUSTOMER_FUNDING"
     if funding and isinstance(data.amount, FullWithdrawal):
         raise InvalidInput.at("body", "amount", msg="a funding names its amount")
@@ -151,9 +132,7 @@ def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # n
         raise InvalidInput.at("body", name, msg=f"is not taken with {data.type}")
 
 
-async def _find_existing(
-    caller: Caller, bank: Bank, transfer_id: UUID, order: TransferOrder
-) -> OnUsTransfer | None:
+async def _find_existing(caller: Caller, bank: Bank, transfer_id: UUID, order: TransferOrder) -> OnUsTransfer | None:
     """The transfer that already has this id, when the same request created it."""
     entry = await bank.directory.find("transfer", transfer_id)
     if entry is None:
@@ -181,9 +160,7 @@ async def _command(
     caller: Caller, bank: Bank, data: CreateTransfer, *, peers: PeerLookup, order: TransferOrder
 ) -> TransferOnUs:
     payer, from_pocket = await _resolve_account(caller, bank, "from_account", data.from_account)
-    payee, to_pocket, addresses = await _destination(
-        caller, bank, peers, data, (payer, from_pocket)
-    )
+    payee, to_pocket, addresses = await _destination(caller, bank, peers, data, (payer, from_pocket))
     _check_direction(caller, data, payer, payee)
     if from_pocket == to_pocket:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
@@ -205,9 +182,7 @@ async def _command(
     )
 
 
-async def _resolve_account(
-    caller: Caller, bank: Bank, name: str, account: AccountRef
-) -> tuple[UUID, UUID]:
+async def _resolve_account(caller: Caller, bank: Bank, name: str, account: AccountRef) -> tuple[UUID, UUID]:
     """(customer_id, pocket_id) of an account. Raises NotFound naming the field."""
     try:
         return await caller.pocket(bank, account.id)
@@ -220,9 +195,7 @@ async def _destination(
 ) -> Peer:
     """The receiving side, with the addresses of both for a payment that goes over the network."""
     if data.to_account is not None:
-        return Peer(
-            *await _resolve_account(caller, bank, "to_account", data.to_account), (None, None)
-        )
+        return Peer(*await _resolve_account(caller, bank, "to_account", data.to_account), (None, None))
     assert data.counterparty_id is not None
     return await peers.find(*origin, data.counterparty_id)
 

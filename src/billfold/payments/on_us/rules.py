@@ -18,13 +18,7 @@ from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import (
-    AccountKind,
-    Direction,
-    JournalKind,
-    TradeActivity,
-    TransactionType,
-)
+from billfold.ledger.types import AccountKind, Direction, JournalKind, TradeActivity, TransactionType
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.on_us.types import OnUsTransferRow, TransferStatus
 from billfold.payments.overdraft.rules import recover_overdraft_by_selling
@@ -81,9 +75,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
         _require_open(origin)
-        return _record_transfer(
-            payer, cmd, ctx, transfer_id, TransferStatus.PENDING, None, cmd.amount or 0
-        )
+        return _record_transfer(payer, cmd, ctx, transfer_id, TransferStatus.PENDING, None, cmd.amount or 0)
     try:
         destination = _require_movable(payer, origin, payee, cmd)
         _screen(cmd, ctx)
@@ -94,9 +86,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     except _Rejected as rejected:
         payer.undo()
         payee.undo()
-        return _record_transfer(
-            payer, cmd, ctx, transfer_id, TransferStatus.REJECTED, rejected.reason, cmd.amount or 0
-        )
+        return _record_transfer(payer, cmd, ctx, transfer_id, TransferStatus.REJECTED, rejected.reason, cmd.amount or 0)
     return _record_transfer(payer, cmd, ctx, transfer_id, TransferStatus.COMPLETED, None, amount)
 
 
@@ -170,16 +160,28 @@ def _move_money(
     _begin(payer, ctx, settles_on)
     try:
         amount, leg_no = withdraw(
-            payer, origin, ctx, cmd.amount, price_of=price_of, settles_on=settles_on,
+            payer,
+            origin,
+            ctx,
+            cmd.amount,
+            price_of=price_of,
+            settles_on=settles_on,
             to=payer.house_account(AccountKind.ON_US),
-        )  # fmt: skip
+        )
     except InsufficientFunds:
         raise _Rejected("INSUFFICIENT_FUNDS") from None
     settles_at = et_instant(settles_on, 0) if within else payer.booked_at
     _record_transaction(
-        payer, origin, cmd, leg_no, group, direction=Direction.DEBIT, amount=amount,
-        settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination, paid=True),
-    )  # fmt: skip
+        payer,
+        origin,
+        cmd,
+        leg_no,
+        group,
+        direction=Direction.DEBIT,
+        amount=amount,
+        settles_at=settles_at,
+        details=_details(cmd, transfer_id, payee, destination, paid=True),
+    )
     if not within:
         payer.close()
         roll_business_day(payee, destination, ctx)
@@ -187,15 +189,22 @@ def _move_money(
     leg_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
     sweep_and_invest(payee, destination, ctx, amount)
     _record_transaction(
-        payee, destination, cmd, leg_no, group, place=2, direction=Direction.CREDIT, amount=amount,
-        settles_at=settles_at, details=_details(cmd, transfer_id, payer, origin, paid=False),
-    )  # fmt: skip
+        payee,
+        destination,
+        cmd,
+        leg_no,
+        group,
+        place=2,
+        direction=Direction.CREDIT,
+        amount=amount,
+        settles_at=settles_at,
+        details=_details(cmd, transfer_id, payer, origin, paid=False),
+    )
     payee.close()
     if not within:
         told = payloads.OnUsReceivedPayload(
-            on_us_id=transfer_id, transaction_activity_id=member_of(group, 2),
-            receiving_pocket_id=destination.pocket_id,
-        )  # fmt: skip
+            on_us_id=transfer_id, transaction_activity_id=member_of(group, 2), receiving_pocket_id=destination.pocket_id
+        )
         record.event(payee, ctx, kinds.ON_US_RECEIVED, told)
     return amount
 
@@ -208,12 +217,7 @@ def _begin(book: Book, ctx: Context, settles_on: date) -> None:
 
 
 def _move_bills(
-    book: Book,
-    origin: PocketBook,
-    destination: PocketBook,
-    cmd: TransferOnUs,
-    ctx: Context,
-    transfer_id: UUID,
+    book: Book, origin: PocketBook, destination: PocketBook, cmd: TransferOnUs, ctx: Context, transfer_id: UUID
 ) -> int:
     """Move whole bills worth at least the amount at the mark, shortest maturity first.
 
@@ -243,12 +247,7 @@ def _move_bills(
 
 
 def _move_lots(
-    book: Book,
-    origin: PocketBook,
-    destination: PocketBook,
-    sale: Sale[Lot],
-    ctx: Context,
-    transfer_id: UUID,
+    book: Book, origin: PocketBook, destination: PocketBook, sale: Sale[Lot], ctx: Context, transfer_id: UUID
 ) -> None:
     tax = earnings = 0
     left_units, left_value = sale.units, sale.proceeds_cents
@@ -325,14 +324,25 @@ def _record_transaction(
 ) -> None:
     text, reference = cmd.order.description, cmd.order.end_to_end_identification
     record.transaction(
-        book, pocket, leg_no=leg_no, group=group, place=place,
-        type=TransactionType.ON_US, direction=direction, amount=amount, title=_TITLE[cmd.type],
-        description=text or _TITLE[cmd.type], settles_at=settles_at, details=details,
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        place=place,
+        type=TransactionType.ON_US,
+        direction=direction,
+        amount=amount,
+        title=_TITLE[cmd.type],
+        description=text or _TITLE[cmd.type],
+        settles_at=settles_at,
+        details=details,
         remittance={
             "unstructured": [text] if text else [],
             "structured": {"end_to_end_identification": reference} if reference else None,
-        } if text or reference else None,
-    )  # fmt: skip
+        }
+        if text or reference
+        else None,
+    )
 
 
 _TITLE = {
@@ -354,9 +364,8 @@ def _record_transfer(
 ) -> Outcome:
     assert cmd.to_pocket_id is not None
     told = payloads.OnUsPayload(
-        on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id,
-        destination_account_id=cmd.to_pocket_id,
-    )  # fmt: skip
+        on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id, destination_account_id=cmd.to_pocket_id
+    )
     # An approved transfer was accepted, too: its customer learns of both.
     for passed in (TransferStatus.PENDING, status) if cmd.approved else (status,):
         record.event(payer, ctx, _KINDS[passed], told)

@@ -44,18 +44,11 @@ def render_transfer(row: TransferRow) -> OnUsTransfer:
     """A transfer as stored."""
     outcome = {"status": row.status, "reason": row.reason, "amount": row.amount}
     pockets = (row.from_pocket_id, row.to_pocket_id)
-    return render_ordered(
-        row.order, outcome, transfer_id=row.transfer_id, kind=row.type, pockets=pockets
-    )
+    return render_ordered(row.order, outcome, transfer_id=row.transfer_id, kind=row.type, pockets=pockets)
 
 
 def render_ordered(
-    order: TransferOrder,
-    outcome: Mapping[str, Any],
-    *,
-    transfer_id: UUID,
-    kind: str,
-    pockets: tuple[UUID, UUID | None],
+    order: TransferOrder, outcome: Mapping[str, Any], *, transfer_id: UUID, kind: str, pockets: tuple[UUID, UUID | None]
 ) -> OnUsTransfer:
     """A transfer from what was ordered and what the command came to."""
     origin, destination = pockets

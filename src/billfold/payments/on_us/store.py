@@ -25,17 +25,13 @@ _GET = f"{_COLUMNS} WHERE t.customer_id = $1 AND t.transfer_id = $2"
 _PENDING = f"{_COLUMNS} WHERE t.status = 'PENDING' ORDER BY t.created_at, t.transfer_id LIMIT $1"
 
 
-async def find_transfer(
-    conn: Connection | Pool, customer_id: UUID, transfer_id: UUID
-) -> TransferRow | None:
+async def find_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> TransferRow | None:
     """The customer's transfer, or None."""
     row = await conn.fetchrow(_GET, customer_id, transfer_id)
     return None if row is None else _read(row)
 
 
-async def get_transfer(
-    conn: Connection | Pool, customer_id: UUID, transfer_id: UUID
-) -> TransferRow:
+async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> TransferRow:
     """The customer's transfer. Raises NotFound."""
     found = await find_transfer(conn, customer_id, transfer_id)
     if found is None:

@@ -32,13 +32,17 @@ SELECT customer_id, outcome->>'item_id' AS item_id, outcome->>'status' AS status
 """
 _QUERIES = (
     Check(
-        "suspense", TABLE, "it is there twice",
+        "suspense",
+        TABLE,
+        "it is there twice",
         """SELECT customer_id, item_id FROM suspense_item GROUP BY 1, 2 HAVING count(*) > 1
              ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
     Check(
-        "suspense", TABLE, "the command that held it said otherwise",
+        "suspense",
+        TABLE,
+        "the command that held it said otherwise",
         f"""SELECT i.customer_id, i.item_id FROM suspense_item i LEFT JOIN ({_HELD_OUTCOMES}) b
               ON b.customer_id = i.customer_id AND b.item_id = i.item_id::text
              WHERE (i.rail, i.direction, i.amount::text, i.reason, i.journal_no::text, i.held_at)
@@ -47,7 +51,9 @@ _QUERIES = (
              ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "suspense", TABLE, "a command held it, and it is not there",
+        "suspense",
+        TABLE,
+        "a command held it, and it is not there",
         f"""SELECT b.customer_id, b.item_id FROM ({_HELD_OUTCOMES}) b WHERE NOT EXISTS (
               SELECT 1 FROM suspense_item i
                WHERE i.customer_id = b.customer_id AND i.item_id::text = b.item_id)
@@ -55,7 +61,9 @@ _QUERIES = (
         MISSING,
     ),
     Check(
-        "suspense", TABLE, "its last command said something else became of it",
+        "suspense",
+        TABLE,
+        "its last command said something else became of it",
         f"""SELECT i.customer_id, i.item_id FROM suspense_item i LEFT JOIN ({_RELEASED_OUTCOMES}) e
               ON e.customer_id = i.customer_id AND e.item_id = i.item_id::text
              WHERE (i.status, i.ended_journal_no::text, i.return_reason, i.owner_id::text,
@@ -64,7 +72,7 @@ _QUERIES = (
                                      e.owner_id, e.booked_at)
              ORDER BY 1, 2 LIMIT 100""",
     ),
-)  # fmt: skip
+)
 _HELD = """
 SELECT coalesce(sum(CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END), 0)::bigint
   FROM suspense_item WHERE status = 'HELD'
@@ -78,7 +86,5 @@ async def check_suspense(conn: Connection, findings: Findings, ledger_walk: Ledg
     findings.checked[CUSTODY_TABLE] = await conn.fetchval("SELECT count(*) FROM security_transfer")
     expected = await conn.fetchval(_HELD, timeout=STATEMENT_TIMEOUT_SECONDS)
     if ledger_walk.totals["suspense", USD] != expected:
-        message = (
-            f"suspense holds {ledger_walk.totals['suspense', USD]}, its items explain {expected}"
-        )
+        message = f"suspense holds {ledger_walk.totals['suspense', USD]}, its items explain {expected}"
         findings.add("house", "account", {"kind": "suspense", "asset": USD}, message, SUSPECT)

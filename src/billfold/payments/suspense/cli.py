@@ -35,9 +35,7 @@ ItemId = Annotated[UUID, typer.Argument(help="The item's id.")]
 
 @app.command("list", epilog=example("billfold suspense list", "billfold suspense list --all"))
 def list_held(
-    ctx: typer.Context,
-    *,
-    everything: Annotated[bool, typer.Option("--all", help="What was held before too.")] = False,
+    ctx: typer.Context, *, everything: Annotated[bool, typer.Option("--all", help="What was held before too.")] = False
 ) -> None:
     """Show what is held, oldest first."""
 
@@ -50,11 +48,16 @@ def list_held(
         return
     rows = [
         (
-            i.item_id, i.rail, i.direction, format_usd(i.amount), format_eastern(i.held_at), i.status,
+            i.item_id,
+            i.rail,
+            i.direction,
+            format_usd(i.amount),
+            format_eastern(i.held_at),
+            i.status,
             i.return_reason or i.reason,
         )
         for i in items
-    ]  # fmt: skip
+    ]
     columns = ("Item", "Rail", "Direction", "Amount>", "Held since", "Status", "Reason")
     console.print(table("Suspense", columns, rows))
 
@@ -71,11 +74,15 @@ def return_item(
         await get_item(bank.pool, item_id)
         await bank.engine.submit(
             ReturnFromSuspense(
-                caller=_CALLER, key=command_id("suspense.return", item_id),
-                customers=(bank_customer_id(bank.seed),), origin=Origin.operator(), item_id=item_id,
-                reason=reason, references=(item_id,),
+                caller=_CALLER,
+                key=command_id("suspense.return", item_id),
+                customers=(bank_customer_id(bank.seed),),
+                origin=Origin.operator(),
+                item_id=item_id,
+                reason=reason,
+                references=(item_id,),
             )
-        )  # fmt: skip
+        )
         item = await get_item(bank.pool, item_id)
         return f"{format_usd(item.amount)} go back by {item.rail}."
 
@@ -94,18 +101,20 @@ def assign(
     async def work(bank: Bank) -> str:
         entry = await bank.directory.find("account", f"{routing_number}:{account_number}")
         if entry is None:
-            raise CliError(
-                f"No portal has the account number {account_number}.", "Look it up in the API."
-            )
+            raise CliError(f"No portal has the account number {account_number}.", "Look it up in the API.")
         pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
         await bank.engine.submit(
             AssignFromSuspense(
-                caller=_CALLER, key=command_id(f"suspense.assign:{entry.object_id}", item_id),
-                customers=(bank_customer_id(bank.seed), entry.customer_id), origin=Origin.operator(),
-                item_id=item_id, portal_id=entry.object_id, pocket_id=pocket_id,
+                caller=_CALLER,
+                key=command_id(f"suspense.assign:{entry.object_id}", item_id),
+                customers=(bank_customer_id(bank.seed), entry.customer_id),
+                origin=Origin.operator(),
+                item_id=item_id,
+                portal_id=entry.object_id,
+                pocket_id=pocket_id,
                 references=(item_id,),
             )
-        )  # fmt: skip
+        )
         return f"{format_usd((await get_item(bank.pool, item_id)).amount)} are in the Pocket."
 
     print_success(run_with_bank(cli_context(ctx), work))

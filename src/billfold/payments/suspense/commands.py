@@ -8,11 +8,7 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.suspense.rules import (
-    assign_from_suspense,
-    hold_in_suspense,
-    return_from_suspense,
-)
+from billfold.payments.suspense.rules import assign_from_suspense, hold_in_suspense, return_from_suspense
 from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires.types import WireRow
 

@@ -29,11 +29,7 @@ from billfold.platform.errors import NotFound, Refused
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account
-    from billfold.payments.suspense.commands import (
-        AssignFromSuspense,
-        HoldInSuspense,
-        ReturnFromSuspense,
-    )
+    from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 
 
 def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
@@ -62,10 +58,14 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     book.keep_fingerprint(SuspenseItem, item.item_id, item.proof)
     book.put(book.referenced, item.item_id, item)
     return {
-        "item_id": str(cmd.item_id), "status": SuspenseStatus.HELD, "rail": cmd.rail,
-        "direction": cmd.direction, "amount": cmd.amount, "reason": cmd.reason,
+        "item_id": str(cmd.item_id),
+        "status": SuspenseStatus.HELD,
+        "rail": cmd.rail,
+        "direction": cmd.direction,
+        "amount": cmd.amount,
+        "reason": cmd.reason,
         "journal_no": journal_no,
-    }  # fmt: skip
+    }
 
 
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
@@ -80,9 +80,7 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
         raise Refused("suspense-item-stays", stays)
     journal_no = _post_return(book, ctx, item, cmd.settles_on)
     book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
-    return _close_item(
-        book, ctx, item, SuspenseStatus.RETURNED, journal_no, return_reason=cmd.reason
-    )
+    return _close_item(book, ctx, item, SuspenseStatus.RETURNED, journal_no, return_reason=cmd.reason)
 
 
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
@@ -96,13 +94,18 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
-            caller=cmd.caller, key=item.item_id, customers=(owner.customer_id,), rail=item.rail,
-            portal_id=cmd.portal_id, pocket_id=cmd.pocket_id, amount=item.amount - fee,
+            caller=cmd.caller,
+            key=item.item_id,
+            customers=(owner.customer_id,),
+            rail=item.rail,
+            portal_id=cmd.portal_id,
+            pocket_id=cmd.pocket_id,
+            amount=item.amount - fee,
             description=str(told.get("description") or item.reason),
             **_original_payment(item, told, owner.customer_id),
         ),
         ctx,
-    )  # fmt: skip
+    )
     if arrived["status"] != "COMPLETED":
         raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
     if fee:
@@ -110,9 +113,7 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     # The command stands with the house, and so does what it says of the wire.
     for fingerprint in owner.draft.take(Fingerprint):
         book.draft.add(fingerprint)
-    ended = _close_item(
-        book, ctx, item, SuspenseStatus.ASSIGNED, journal_no, owner_id=owner.customer_id
-    )
+    ended = _close_item(book, ctx, item, SuspenseStatus.ASSIGNED, journal_no, owner_id=owner.customer_id)
     return ended | {name: arrived[name] for name in _DEPOSIT_FIELDS if name in arrived}
 
 
@@ -120,12 +121,16 @@ def _return_fee(owner: Book, cmd: AssignFromSuspense, ctx: Context, fee: int) ->
     give_credit(
         {owner.customer_id: owner},
         GiveCredit(
-            caller=cmd.caller, key=cmd.item_id, customers=(owner.customer_id,),
-            pocket_id=cmd.pocket_id, amount=fee, credit_type="ADJUSTMENT",
+            caller=cmd.caller,
+            key=cmd.item_id,
+            customers=(owner.customer_id,),
+            pocket_id=cmd.pocket_id,
+            amount=fee,
+            credit_type="ADJUSTMENT",
             description="Fee of a wire that was rejected",
         ),
         ctx,
-    )  # fmt: skip
+    )
 
 
 _DEPOSIT_FIELDS = ("transaction_id", "wire_id")
@@ -176,10 +181,7 @@ def _post_return(book: Book, ctx: Context, item: SuspenseItem, settles_on: date 
 def _begin(book: Book, ctx: Context, settles_on: date | None) -> int:
     """The house books on the day it has open; only the closing of that day goes on to the next."""
     return book.begin(
-        JournalKind.SUSPENSE,
-        ctx,
-        settles_on=settles_on or ctx.business_date,
-        business_date=book.business_date,
+        JournalKind.SUSPENSE, ctx, settles_on=settles_on or ctx.business_date, business_date=book.business_date
     )
 
 
@@ -195,17 +197,9 @@ def _move(book: Book, direction: Direction, debit: Account, credit: Account, amo
 
 
 def _close_item(
-    book: Book,
-    ctx: Context,
-    item: SuspenseItem,
-    status: SuspenseStatus,
-    journal_no: int,
-    **columns: object,
+    book: Book, ctx: Context, item: SuspenseItem, status: SuspenseStatus, journal_no: int, **columns: object
 ) -> Outcome:
-    book.change(
-        SuspenseItem, item.item_id, status=status, ended_journal_no=journal_no,
-        ended_at=ctx.now, **columns,
-    )  # fmt: skip
+    book.change(SuspenseItem, item.item_id, status=status, ended_journal_no=journal_no, ended_at=ctx.now, **columns)
     book.put(book.referenced, item.item_id, msgspec.structs.replace(item, status=status))
     told = {name: value if value is None else str(value) for name, value in columns.items()}
     return {"item_id": str(item.item_id), "status": status, "journal_no": journal_no, **told}

@@ -45,8 +45,6 @@ async def load_references(
     return [(row[0], row[1], SuspenseItem(**row)) for row in rows]
 
 
-async def list_items(
-    conn: Connection | Pool, *, status: str | None = None, limit: int = 500
-) -> list[SuspenseItem]:
+async def list_items(conn: Connection | Pool, *, status: str | None = None, limit: int = 500) -> list[SuspenseItem]:
     """Return what is in this state, or all of it, oldest first."""
     return [SuspenseItem(**row) for row in await conn.fetch(_LIST, status, limit)]

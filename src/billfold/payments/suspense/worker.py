@@ -59,19 +59,23 @@ async def hold_unclaimed_payments(bank: Bank, payments: Sequence[UnclaimedPaymen
     bank_id = bank_customer_id(bank.seed)
     commands = [
         HoldInSuspense(
-            caller="ach-file", key=each.item_id, customers=(bank_id,), item_id=each.item_id,
-            rail=Rail.ACH, direction=each.direction, amount=each.amount, reason=each.reason,
+            caller="ach-file",
+            key=each.item_id,
+            customers=(bank_id,),
+            item_id=each.item_id,
+            rail=Rail.ACH,
+            direction=each.direction,
+            amount=each.amount,
+            reason=each.reason,
             details=each.details,
         )
         for each in payments
-    ]  # fmt: skip
+    ]
     async for _ in submit_in_lots(bank, commands):
         pass
     at = return_due_at(await bank.now(), bank.calendars)
     returnable = [each.item_id for each in payments if each.details.get("answer") is not None]
-    await jobs_store.schedule(
-        bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at) for it in returnable]
-    )
+    await jobs_store.schedule(bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at) for it in returnable])
 
 
 def return_due_at(now: datetime, calendars: Calendars) -> datetime:
@@ -84,9 +88,13 @@ async def return_unclaimed(bank: Bank, at: ScheduledJob) -> None:
     try:
         await bank.engine.submit(
             ReturnFromSuspense(
-                caller="ach-unclaimed", key=at.object_id, customers=(bank_customer_id(bank.seed),),
-                item_id=at.object_id, reason="UNCLAIMED", references=(at.object_id,),
+                caller="ach-unclaimed",
+                key=at.object_id,
+                customers=(bank_customer_id(bank.seed),),
+                item_id=at.object_id,
+                reason="UNCLAIMED",
+                references=(at.object_id,),
             )
-        )  # fmt: skip
+        )
     except Refused:
         return

@@ -52,16 +52,20 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     if not isinstance(message, CreditTransfer):
         raise InvariantError("A wire has settled without a message.", wire_id=str(wire_id))
     case_id = f"{wire_id.hex}-{len(asked) + 1}" if asked else wire_id.hex
-    terms = messages.return_request(
-        message, case_id=case_id, creator=bank.settings.bank_name, reason=code
-    )
+    terms = messages.return_request(message, case_id=case_id, creator=bank.settings.bank_name, reason=code)
     async with _deed(bank, wire, "wire.recalled", code) as audited:
         await queue_about(bank, audited.conn, wire_id, wire.customer_id, "camt.056", terms)
         opened = await cases.open_case(
-            audited.conn, case_id=case_id, direction=WireDirection.OUTGOING,
-            customer_id=wire.customer_id, wire_id=wire_id, reason=code, information=None,
-            message=msgspec.json.encode(terms).decode(), now=await bank.now(audited.conn),
-        )  # fmt: skip
+            audited.conn,
+            case_id=case_id,
+            direction=WireDirection.OUTGOING,
+            customer_id=wire.customer_id,
+            wire_id=wire_id,
+            reason=code,
+            information=None,
+            message=msgspec.json.encode(terms).decode(),
+            now=await bank.now(audited.conn),
+        )
         if not opened:
             raise Refused("wire-already-recalled", "Somebody asks for the wire at this moment.")
     return case_id
@@ -86,10 +90,15 @@ async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:
     wire = await _wire(bank, wire_id)
     answer = await bank.engine.submit(
         PayBackWire(
-            caller=OPERATOR, key=await _attempt(bank, wire), customers=(wire.customer_id,),
-            references=(wire_id,), origin=Origin.operator(), original_id=wire_id, code=code,
+            caller=OPERATOR,
+            key=await _attempt(bank, wire),
+            customers=(wire.customer_id,),
+            references=(wire_id,),
+            origin=Origin.operator(),
+            original_id=wire_id,
+            code=code,
         )
-    )  # fmt: skip
+    )
     await _consent(bank, wire)
     return UUID(answer.outcome["wire_id"])
 
@@ -118,9 +127,7 @@ async def _consent(bank: Bank, wire: WireRow) -> None:
         await _answer(bank, conn, wire, case, reason=None)
 
 
-async def _answer(
-    bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *, reason: str | None
-) -> None:
+async def _answer(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *, reason: str | None) -> None:
     """Answer a request and end its case: refused for a reason, else the wire comes back."""
     terms = messages.return_request_response(
         msgspec.json.decode(case.message, type=ReturnRequest),
@@ -135,13 +142,17 @@ async def _answer(
     await cases.close_case(conn, WireDirection.INCOMING, case.case_id, status, now=now)
 
 
-def _deed(
-    bank: Bank, wire: WireRow, action: str, code: str
-) -> AbstractAsyncContextManager[AuditedAction]:
+def _deed(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[AuditedAction]:
     return audit_record.audited(
-        bank.pool, bank.vault, wire.customer_id, Origin.operator(), action,
-        resource=("wire", wire.wire_id), now=wall_now(), details={"reason": code},
-    )  # fmt: skip
+        bank.pool,
+        bank.vault,
+        wire.customer_id,
+        Origin.operator(),
+        action,
+        resource=("wire", wire.wire_id),
+        now=wall_now(),
+        details={"reason": code},
+    )
 
 
 async def _wire(bank: Bank, wire_id: UUID) -> WireRow:

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.wires.commands import (
-    CompleteWire,
-    PayBackWire,
-    RejectWire,
-    SendWire,
-    SubmitWire,
-    TakeBackWire,
-)
+from billfold.payments.wires.commands import CompleteWire, PayBackWire, RejectWire, SendWire, SubmitWire, TakeBackWire
 from billfold.verify.query_check import Check, names_in_sql
 from billfold.verify.report import MISSING
 
-WIRE_COMMANDS = (
-    SendWire,
-    SubmitWire,
-    CompleteWire,
-    RejectWire,
-    ReceiveMoney,
-    TakeBackWire,
-    PayBackWire,
-)
+WIRE_COMMANDS = (SendWire, SubmitWire, CompleteWire, RejectWire, ReceiveMoney, TakeBackWire, PayBackWire)
 """Commands whose outcome says what a wire is from then on."""
 
 WIRE_OUTCOMES = """
@@ -39,7 +24,9 @@ _KINDS = names_in_sql(*WIRE_COMMANDS)
 
 WIRE_CHECKS = (
     Check(
-        "commands", "wire", "its last command said something else became of it",
+        "commands",
+        "wire",
+        "its last command said something else became of it",
         f"""SELECT w.customer_id, w.wire_id FROM wire w JOIN (
              SELECT DISTINCT ON (customer_id, id) *
                FROM (SELECT customer_id, wire_id AS id, version, status, reason
@@ -50,7 +37,9 @@ WIRE_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wires", "wire", "what moved is not what it says",
+        "wires",
+        "wire",
+        "what moved is not what it says",
         """WITH moved AS (
              SELECT customer_id, pocket_id, journal_no, amount, details->>'wire_id' AS id,
                     details->>'wire_type' AS type, direction
@@ -64,7 +53,9 @@ WIRE_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wires", "wire", "it went out and was rejected, and the money has not come back",
+        "wires",
+        "wire",
+        "it went out and was rejected, and the money has not come back",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.direction = 'OUTGOING' AND w.journal_no IS NOT NULL
               AND (w.status = 'REJECTED') <> EXISTS (
@@ -78,7 +69,9 @@ WIRE_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wires", "wire", "it returns a wire that is not there, or more than that",
+        "wires",
+        "wire",
+        "it returns a wire that is not there, or more than that",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.original_wire_id IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM wire o WHERE o.customer_id = w.customer_id
@@ -89,7 +82,9 @@ WIRE_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "wires", "wire", "it waits to be sent, and its message is not there",
+        "wires",
+        "wire",
+        "it waits to be sent, and its message is not there",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.direction = 'OUTGOING' AND w.journal_no IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM wire_message m WHERE m.wire_id = w.wire_id
@@ -97,4 +92,4 @@ WIRE_CHECKS = (
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-)  # fmt: skip
+)

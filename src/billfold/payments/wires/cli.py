@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from billfold.payments.wires.store.cases import CaseRow
 
 app = typer.Typer(
-    no_args_is_help=True,
-    help="Ask for a wire back, return one, or refuse to.",
-    epilog=example("billfold wires cases"),
+    no_args_is_help=True, help="Ask for a wire back, return one, or refuse to.", epilog=example("billfold wires cases")
 )
 
 WireId = Annotated[UUID, typer.Argument(help="The wire's id.")]
@@ -36,16 +34,13 @@ def _code(text: str) -> str:
 
 _CODE = re.compile("[A-Z0-9]{4}")
 _STATUSES = ("OPEN", "ACCEPTED", "REFUSED")
-Reason = Annotated[
-    str, typer.Option(help="A code of ISO 20022, such as DUPL.", parser=_code, metavar="CODE")
-]
+Reason = Annotated[str, typer.Option(help="A code of ISO 20022, such as DUPL.", parser=_code, metavar="CODE")]
 _ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 
 
 @app.command("cases", epilog=example("billfold wires cases --status OPEN"))
 def list_cases(
-    ctx: typer.Context,
-    status: Annotated[str | None, typer.Option(help="OPEN, ACCEPTED or REFUSED.")] = None,
+    ctx: typer.Context, status: Annotated[str | None, typer.Option(help="OPEN, ACCEPTED or REFUSED.")] = None
 ) -> None:
     """List wires that somebody asks for: OUTGOING by us, INCOMING by their senders."""
 
@@ -60,10 +55,9 @@ def list_cases(
         return
     columns = ("wire", "direction", "case", "status", "reason", "since")
     rows = [
-        (each.wire_id, each.direction, each.case_id, each.status, each.reason,
-         format_eastern(each.opened_at))
+        (each.wire_id, each.direction, each.case_id, each.status, each.reason, format_eastern(each.opened_at))
         for each in rows_found
-    ]  # fmt: skip
+    ]
     console.print(table("", columns, rows))
 
 

@@ -19,9 +19,7 @@ READS = with_scope("transfers.read", WIRES)
 
 
 @get("/api/v1/wires/", READS, refuses=("not-found",))
-async def list_wires(
-    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: WireQuery
-) -> CursorList[Wire]:
+async def list_wires(member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: WireQuery) -> CursorList[Wire]:
     """List wires in both directions, newest first."""
     if asked.customer_id not in {None, member.customer_id}:
         raise NotFound("There is no such customer.")
@@ -32,9 +30,7 @@ async def list_wires(
 
 
 @get("/api/v1/wires/{wire_id}/", READS, name="get_wire")
-async def read_wire(
-    member: CustomerCaller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None
-) -> Wire:
+async def read_wire(member: CustomerCaller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None) -> Wire:
     """Read a wire and what has become of it."""
     if customer_id not in {None, member.customer_id}:
         raise NotFound("There is no such wire.")

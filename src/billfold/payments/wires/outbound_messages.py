@@ -62,9 +62,7 @@ def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> 
 def message_sent(bank: Bank, sent: SentMessage) -> Message:
     """Return a message of ours as it was sent."""
     told: dict[str, Any] = msgspec.json.decode(sent.terms)
-    return messages.message_of(
-        sent.kind, told, sent.imad, sent.sent_at, fedwire_day(bank, sent.sent_at)
-    )
+    return messages.message_of(sent.kind, told, sent.imad, sent.sent_at, fedwire_day(bank, sent.sent_at))
 
 
 def environment_of(settings: Settings) -> str:

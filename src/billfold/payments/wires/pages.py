@@ -23,9 +23,7 @@ class WireQuery(msgspec.Struct, frozen=True, kw_only=True):
     direction: Annotated[Literal["INCOMING", "OUTGOING"] | None, Query()] = None
 
 
-async def wire_page(
-    bank: Bank, owner: str, owner_id: UUID, wanted: ListQuery, asked: WireQuery
-) -> Page[WireRow]:
+async def wire_page(bank: Bank, owner: str, owner_id: UUID, wanted: ListQuery, asked: WireQuery) -> Page[WireRow]:
     """One page of wires of a `customer_id` or a `partner_id`, newest first unless asked."""
     scope = f"wires:{owner}:{owner_id}"
     filters = {"descending": wanted.descending, **msgspec.to_builtins(asked)}

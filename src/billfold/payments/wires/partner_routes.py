@@ -85,9 +85,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
 
 
 @get("/api/v1/wires/", refuses=("not-found",))
-async def list_wires(
-    caller: Caller, bank: Bank, wanted: OrderedQuery, asked: WireQuery
-) -> CursorList[Wire]:
+async def list_wires(caller: Caller, bank: Bank, wanted: OrderedQuery, asked: WireQuery) -> CursorList[Wire]:
     """List wires in both directions, newest first."""
     if asked.customer_id is not None:
         await caller.customer_id(bank, asked.customer_id)
@@ -98,9 +96,7 @@ async def list_wires(
 
 
 @get("/api/v1/wires/{wire_id}/", name="get_wire")
-async def read_wire(
-    caller: Caller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None
-) -> Wire:
+async def read_wire(caller: Caller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None) -> Wire:
     """Read a wire and what has become of it."""
     owner, own_id = await caller.wire(bank, wire_id)
     if customer_id not in {None, owner}:

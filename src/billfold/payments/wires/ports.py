@@ -14,9 +14,7 @@ from typing_extensions import override
 
 Imad = Annotated[str, Meta(pattern="^[0-9]{8}[A-Z0-9]{8}[0-9]{6}$")]
 """A message's own number: date, source and sequence."""
-Uetr = Annotated[
-    str, Meta(pattern="^[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}$")
-]
+Uetr = Annotated[str, Meta(pattern="^[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}$")]
 """A payment's number from end to end: a UUID of version 4."""
 RoutingNumber = Annotated[str, Meta(pattern="^[0-9]{9}$")]
 Bic = Annotated[str, Meta(pattern="^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$")]

@@ -65,6 +65,4 @@ def render_wire(row: WireRow) -> Wire:
     )
 
 
-_SHARED_FIELDS = frozenset(Wire.__struct_fields__) & frozenset(WireRow.__struct_fields__) - {
-    "amount"
-}
+_SHARED_FIELDS = frozenset(Wire.__struct_fields__) & frozenset(WireRow.__struct_fields__) - {"amount"}

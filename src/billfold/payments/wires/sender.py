@@ -18,13 +18,7 @@ from billfold.payments.files import store as files_store
 from billfold.payments.files.store import RailFile
 from billfold.payments.wires.commands import SubmitWire
 from billfold.payments.wires.outbound_messages import environment_of, fedwire_day, message_of
-from billfold.payments.wires.ports import (
-    FEDWIRE_ROUTING_NUMBER,
-    FedwireFormat,
-    FedwireMessage,
-    Header,
-    Message,
-)
+from billfold.payments.wires.ports import FEDWIRE_ROUTING_NUMBER, FedwireFormat, FedwireMessage, Header, Message
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.errors import BillfoldError
@@ -78,24 +72,16 @@ class FedwireSender:
             if not pending:
                 return None
             numbered_messages = await _number(conn, bank, pending, now)
-            content = self._files.write(
-                [_wire(bank, *each, now) for each in numbered_messages], "outgoing"
-            )
+            content = self._files.write([_wire(bank, *each, now) for each in numbered_messages], "outgoing")
             first = numbered_messages[0][1]
             file_id = derive(bank.seed, command_id("wire-file", first), 0)
-            await queue.mark_sent(
-                conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now
-            )
-            return await files_store.save_outbound(
-                conn, file_id, "WIRE", f"fedwire-{first}.xml", content, now=now
-            )
+            await queue.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now)
+            return await files_store.save_outbound(conn, file_id, "WIRE", f"fedwire-{first}.xml", content, now=now)
 
     async def _transmit(self, bank: Bank, file: RailFile) -> None:
         """Tell the books that the messages go, and let them go."""
         messages = await queue.list_of_file(bank.pool, file.file_id)
-        for answer in await bank.engine.submit_all(
-            [_submit_command(each) for each in _own_wires(messages)]
-        ):
+        for answer in await bank.engine.submit_all([_submit_command(each) for each in _own_wires(messages)]):
             if isinstance(answer, BillfoldError):
                 raise answer
         content = await files_store.read_content(bank.pool, file.file_id)
@@ -103,18 +89,14 @@ class FedwireSender:
         if self._on_transmitted is not None:
             await self._on_transmitted(bank, file.file_id)
         report: dict[str, object] = {"messages": len(messages)}
-        await files_store.complete_file(
-            bank.pool, file.file_id, "HANDED", now=await bank.now(), report=report
-        )
+        await files_store.complete_file(bank.pool, file.file_id, "HANDED", now=await bank.now(), report=report)
         log.info("fedwire_file_transmitted", file=file.name, messages=len(messages))
 
 
 def _own_wires(messages: Sequence[SentMessage]) -> list[SentMessage]:
     """Those messages that carry a wire of ours."""
     return [
-        each
-        for each in messages
-        if each.kind in _CUSTOMER_MESSAGE_KINDS and each.direction == WireDirection.OUTGOING
+        each for each in messages if each.kind in _CUSTOMER_MESSAGE_KINDS and each.direction == WireDirection.OUTGOING
     ]
 
 
@@ -136,10 +118,7 @@ async def _number(
     day = fedwire_day(bank, now)
     source = bank.settings.bank_bic[:8].ljust(8, "0")
     numbers = await queue.allocate_numbers(conn, day, len(pending))
-    return [
-        (each, f"{day:%Y%m%d}{source}{number:06}")
-        for each, number in zip(pending, numbers, strict=True)
-    ]
+    return [(each, f"{day:%Y%m%d}{source}{number:06}") for each, number in zip(pending, numbers, strict=True)]
 
 
 def _wire(bank: Bank, pending: PendingMessage, imad: str, now: datetime) -> FedwireMessage:

@@ -91,12 +91,7 @@ class WireRow(Row, frozen=True, kw_only=True):
     def proof(self) -> str:
         """The fingerprint of what stays as it is, whatever becomes of the wire."""
         # The number of an incoming one is its sender's; an outgoing one has its message's.
-        return fingerprint(
-            (
-                *_immutable_values(self),
-                self.imad if self.direction == WireDirection.INCOMING else None,
-            )
-        )
+        return fingerprint((*_immutable_values(self), self.imad if self.direction == WireDirection.INCOMING else None))
 
 
 _MUTABLE_FIELDS = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})

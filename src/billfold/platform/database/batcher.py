@@ -21,12 +21,7 @@ class Batcher(Generic[Item, Result]):
 
     __slots__ = ("_limit", "_run", "_task", "_waiting")
 
-    def __init__(
-        self,
-        run: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
-        *,
-        limit: int = BATCH_MAX,
-    ) -> None:
+    def __init__(self, run: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]], *, limit: int = BATCH_MAX) -> None:
         self._run = run
         self._limit = limit
         self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []

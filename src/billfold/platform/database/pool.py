@@ -64,11 +64,7 @@ async def create_pool(
         statement_cache_size=statement_cache_size,
         max_cached_statement_lifetime=0,
         command_timeout=command_timeout,
-        server_settings={
-            **_SESSION,
-            **({} if role is None else {"role": role}),
-            **(server_settings or {}),
-        },
+        server_settings={**_SESSION, **({} if role is None else {"role": role}), **(server_settings or {})},
         init=_set_timestamp_codec,
         reset=_skip_reset,
     )
@@ -98,11 +94,7 @@ async def in_transaction(conn: "Connection | Pool") -> AsyncIterator["Connection
 async def _set_timestamp_codec(conn: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Write and read timestamptz by way of a memory of instants: a batch has but a few."""
     await conn.set_type_codec(
-        "timestamptz",
-        schema="pg_catalog",
-        format="tuple",
-        encoder=_encode_timestamp,
-        decoder=_decode_timestamp,
+        "timestamptz", schema="pg_catalog", format="tuple", encoder=_encode_timestamp, decoder=_decode_timestamp
     )
 
 

@@ -25,14 +25,9 @@ _LABEL_CHARS_MAX, _NAME_CHARS_MAX = 63, 253
 # The only part of the IPv6 space that is handed out, and what of it leads elsewhere: protocol
 # assignments with Teredo, documentation twice, 6to4.
 _UNICAST_6 = ipaddress.IPv6Network("2000::/3")
-_NON_PUBLIC_6 = tuple(
-    map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
-)
+_NON_PUBLIC_6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
 _NON_PUBLIC_4 = tuple(
-    map(
-        ipaddress.IPv4Network,
-        ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/3"),
-    )
+    map(ipaddress.IPv4Network, ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/3"))
 )
 
 
@@ -85,11 +80,7 @@ def is_public(address: IpAddress) -> bool:
     """Tell whether an address belongs to the net that everybody shares, however it is spelled."""
     if isinstance(address, ipaddress.IPv4Address):
         return address.is_global and not any(address in networks for networks in _NON_PUBLIC_4)
-    return (
-        address in _UNICAST_6
-        and address.is_global
-        and not any(address in networks for networks in _NON_PUBLIC_6)
-    )
+    return address in _UNICAST_6 and address.is_global and not any(address in networks for networks in _NON_PUBLIC_6)
 
 
 async def resolve_allowed(

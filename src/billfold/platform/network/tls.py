@@ -17,12 +17,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _ADDRESSES = (ip_address("127.0.0.1"), ip_address("::1"))
@@ -107,21 +102,14 @@ def _new_leaf(authority: _KeyPair, names: list[str], now: datetime) -> _KeyPair:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_key.value),
-            critical=False,
-        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_key.value), critical=False)
         .sign(authority.key, hashes.SHA256())
     )
     return _KeyPair(key, certificate)
 
 
 def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    now: datetime,
-    lifetime: timedelta,
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -155,18 +143,11 @@ def _permitted_domains(domain: str) -> list[str]:
 def _may_issue(certificate: x509.Certificate, domain: str, now: datetime) -> bool:
     """Tell whether the authority covers the domain and outlives what it would issue now."""
     limits = certificate.extensions.get_extension_for_class(x509.NameConstraints).value
-    covered = {
-        name.value for name in limits.permitted_subtrees or [] if isinstance(name, x509.DNSName)
-    }
-    return (
-        covered >= set(_permitted_domains(domain))
-        and certificate.not_valid_after_utc > now + _LEAF_LIFETIME
-    )
+    covered = {name.value for name in limits.permitted_subtrees or [] if isinstance(name, x509.DNSName)}
+    return covered >= set(_permitted_domains(domain)) and certificate.not_valid_after_utc > now + _LEAF_LIFETIME
 
 
-def _is_current(
-    certificate: x509.Certificate, authority: x509.Certificate, names: list[str], now: datetime
-) -> bool:
+def _is_current(certificate: x509.Certificate, authority: x509.Certificate, names: list[str], now: datetime) -> bool:
     try:
         certificate.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):

@@ -19,14 +19,7 @@ import h11
 
 from billfold.events.webhooks.ports import WebhookResponse
 from billfold.platform.clock import monotonic
-from billfold.platform.network.ssrf import (
-    ForbiddenAddress,
-    NoSuchHost,
-    Resolver,
-    Target,
-    parse_target,
-    resolve_allowed,
-)
+from billfold.platform.network.ssrf import ForbiddenAddress, NoSuchHost, Resolver, Target, parse_target, resolve_allowed
 from billfold.platform.settings.kinds import Network
 
 if TYPE_CHECKING:
@@ -48,11 +41,7 @@ class GuardedWebhookClient:
     """Makes lines to addresses outside, and to inner networks that are allowed."""
 
     def __init__(
-        self,
-        *,
-        allowed: Sequence[Network] = (),
-        trusted_ca: Path | None = None,
-        resolve: Resolver | None = None,
+        self, *, allowed: Sequence[Network] = (), trusted_ca: Path | None = None, resolve: Resolver | None = None
     ) -> None:
         self.allowed = tuple(allowed)
         self.resolve = resolve
@@ -131,9 +120,7 @@ class GuardedConnection:
     async def _connect(self, target: Target) -> _HttpConnection:
         async with asyncio.timeout(CONNECT_SECONDS):
             client = self._client
-            addresses = await resolve_allowed(
-                target, allowed=client.allowed, resolve=client.resolve
-            )
+            addresses = await resolve_allowed(target, allowed=client.allowed, resolve=client.resolve)
             *others, last = addresses
             for address in others:
                 with suppress(OSError):
@@ -172,11 +159,7 @@ class _HttpConnection:
     async def ask(self, target: Target, headers: Mapping[str, str], body: bytes) -> h11.Response:
         """Send a request and return the head of its answer."""
         self.received_any = False
-        header_fields = [
-            ("host", target.authority),
-            ("content-length", str(len(body))),
-            *headers.items(),
-        ]
+        header_fields = [("host", target.authority), ("content-length", str(len(body))), *headers.items()]
         request = h11.Request(method="POST", target=target.path, headers=header_fields)
         sent = (self._http.send(request), self._http.send(h11.Data(data=body)))
         self._http.send(h11.EndOfMessage())

@@ -25,14 +25,7 @@ import psutil
 
 from billfold.platform.postgres.programs import MAJOR, EmbeddedPostgresError, ServerUser
 
-__all__ = [
-    "DEFAULT_SETTINGS",
-    "THROWAWAY_SETTINGS",
-    "EmbeddedPostgresError",
-    "Server",
-    "start",
-    "stop",
-]
+__all__ = ["DEFAULT_SETTINGS", "THROWAWAY_SETTINGS", "EmbeddedPostgresError", "Server", "start", "stop"]
 
 SUPERUSER = "postgres"
 PORT = 5432  # names the socket file; nothing listens on a port
@@ -101,19 +94,14 @@ class Server:
         try:
             with suppress(asyncpg.DuplicateDatabaseError, asyncpg.UniqueViolationError):
                 # By files, not through the log: ten times quicker for a database without rows.
-                await connection.execute(
-                    f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY'
-                )
+                await connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
         finally:
             await connection.close()
         return self.dsn_for(name)
 
 
 def start(
-    state_dir: Path,
-    *,
-    settings: Mapping[str, str] | None = None,
-    progress: Callable[[str], None] | None = None,
+    state_dir: Path, *, settings: Mapping[str, str] | None = None, progress: Callable[[str], None] | None = None
 ) -> Server:
     """Start the server of `state_dir`, or attach to it when it runs already, and return it ready.
 
@@ -136,9 +124,7 @@ def start(
         try:
             owner = ServerUser.of(data_dir, report)
             if not data_dir.exists():
-                _create_cluster(
-                    data_dir, owner, durable=merged_settings["fsync"] != "off", report=report
-                )
+                _create_cluster(data_dir, owner, durable=merged_settings["fsync"] != "off", report=report)
             _check_version(data_dir)
             postmaster = _find_postmaster(data_dir)
             if postmaster is None:
@@ -195,9 +181,7 @@ class _SharedLock:
     """A shared lock that says: this process uses the server of this state directory."""
 
     def __init__(self, state_dir: Path) -> None:
-        self._file: int | None = os.open(
-            state_dir / "postgres.users", os.O_RDWR | os.O_CREAT, 0o600
-        )
+        self._file: int | None = os.open(state_dir / "postgres.users", os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_SH)
 
     @property
@@ -242,9 +226,7 @@ def _exclusive(state_dir: Path) -> Iterator[None]:
         yield
 
 
-def _create_cluster(
-    data_dir: Path, owner: ServerUser, *, durable: bool, report: Callable[[str], None]
-) -> None:
+def _create_cluster(data_dir: Path, owner: ServerUser, *, durable: bool, report: Callable[[str], None]) -> None:
     """Make the cluster beside its place and move it there, so half a cluster is never used."""
     report("Creating the database cluster")
     incomplete = data_dir.with_name("postgres.unfinished")
@@ -296,9 +278,7 @@ def _cluster_name(data_dir: Path) -> str:
     return f"billfold-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]}"
 
 
-def _write_settings(
-    data_dir: Path, owner: ServerUser, settings: Mapping[str, str], socket_dir: Path
-) -> None:
+def _write_settings(data_dir: Path, owner: ServerUser, settings: Mapping[str, str], socket_dir: Path) -> None:
     overrides = {
         "listen_addresses": "",
         "port": str(PORT),
@@ -307,10 +287,7 @@ def _write_settings(
         "unix_socket_permissions": "0700",
         "cluster_name": _cluster_name(data_dir),
     }
-    quoted = {
-        name: value.replace("\\", "\\\\").replace("'", "''")
-        for name, value in {**settings, **overrides}.items()
-    }
+    quoted = {name: value.replace("\\", "\\\\").replace("'", "''") for name, value in {**settings, **overrides}.items()}
     lines = ["# Written at every start; settings belong into Billfold's own.\n"]
     lines += [f"{name} = '{value}'\n" for name, value in quoted.items()]
     path = data_dir / "postgresql.conf"
@@ -348,9 +325,7 @@ def _find_postmaster(data_dir: Path) -> _Postmaster | None:
         if lines[_STATUS_LINE:] and lines[_STATUS_LINE].strip() == "ready":
             return _Postmaster(pid, Path(lines[_SOCKET_LINE]))
         if time.monotonic() > deadline:
-            raise EmbeddedPostgresError(
-                f"PostgreSQL (process {pid}) runs but does not become ready"
-            )
+            raise EmbeddedPostgresError(f"PostgreSQL (process {pid}) runs but does not become ready")
         time.sleep(0.05)
 
 

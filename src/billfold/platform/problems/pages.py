@@ -69,9 +69,7 @@ def _retry_hint(problem: Problem) -> str:
 def _inline_html(text: str) -> str:
     """Escape a sentence, and turn what stands between backquotes into code."""
     parts = escape(text).split("`")
-    return "".join(
-        f"<code>{part}</code>" if quoted % 2 else part for quoted, part in enumerate(parts)
-    )
+    return "".join(f"<code>{part}</code>" if quoted % 2 else part for quoted, part in enumerate(parts))
 
 
 def _document(title: str, body: str) -> str:

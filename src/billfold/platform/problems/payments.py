@@ -75,8 +75,7 @@ TRANSFERS = by_code(
         "micro-deposits-mismatch",
         422,
         "These are not the deposits",
-        "The two amounts are not those that were sent. After three wrong tries the counterparty is "
-        "unlinked.",
+        "The two amounts are not those that were sent. After three wrong tries the counterparty is unlinked.",
         "Look up both deposits on the account's statement, in cents. `tries_left` says how often "
         "they can still be named.",
     ),

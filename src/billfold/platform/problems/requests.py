@@ -60,16 +60,14 @@ REQUESTS = by_code(
         "unsupported-media-type",
         415,
         "The media type is not accepted here",
-        "The `Content-Type` is not one this operation reads, or the content is something else "
-        "than it claims.",
+        "The `Content-Type` is not one this operation reads, or the content is something else than it claims.",
         "Send JSON as `application/json`; upload PDF, PNG or JPEG under its true type.",
     ),
     Problem(
         "idempotency-key-reused",
         422,
         "The idempotency key belongs to another request",
-        "The same caller has used this key within 24 hours with another method, path, query or "
-        "body. Nothing was done.",
+        "The same caller has used this key within 24 hours with another method, path, query or body. Nothing was done.",
         "Use a new random UUID for every action. To repeat a request, repeat it exactly: same "
         "method, path, query and bytes of the body.",
     ),
@@ -103,8 +101,7 @@ REQUESTS = by_code(
         429,
         "Too many streams",
         "As many streams of events are open as may be open at once.",
-        "Close one that is no longer read. One stream tells everything: share it among your "
-        "programs.",
+        "Close one that is no longer read. One stream tells everything: share it among your programs.",
         retryable=True,
     ),
     Problem(

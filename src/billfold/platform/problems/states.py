@@ -8,8 +8,7 @@ STATES = by_code(
         409,
         "The customer is not open",
         "The customer is closed, or still waits for its approval.",
-        "Read `account_status`. A pending customer opens with its first pocket; a closed one has "
-        "to apply again.",
+        "Read `account_status`. A pending customer opens with its first pocket; a closed one has to apply again.",
     ),
     Problem(
         "customer-frozen",
@@ -85,8 +84,7 @@ STATES = by_code(
         "pocket-not-empty",
         422,
         "The pocket still holds something",
-        "A pocket closes only when it is worth nothing, every trade has settled and no transfer "
-        "waits.",
+        "A pocket closes only when it is worth nothing, every trade has settled and no transfer waits.",
         "Move everything out with `FULL_WITHDRAWAL`, wait for the settlement, then close it.",
     ),
     Problem(
@@ -142,8 +140,7 @@ STATES = by_code(
         "document-not-readable",
         422,
         "The file cannot be used",
-        "The file is damaged, encrypted, contains scripts or other files, or has too many pages "
-        "or pixels.",
+        "The file is damaged, encrypted, contains scripts or other files, or has too many pages or pixels.",
         "Save it anew as a plain PDF, PNG or JPEG and upload that.",
     ),
     Problem(
@@ -166,8 +163,7 @@ STATES = by_code(
         409,
         "The report is not ready",
         "The report is still being made, or could not be made.",
-        "Wait for the event `reports.completed`, or read the request: `failure_reason` says what "
-        "went wrong.",
+        "Wait for the event `reports.completed`, or read the request: `failure_reason` says what went wrong.",
         retryable=True,
     ),
     Problem(

@@ -24,15 +24,7 @@ _DISTINCT_BYTES_MIN = 12
 _SEED_BYTES_MAX = 64
 _ABA_DIGITS = 9
 _ABA_WEIGHTS = (3, 7, 1) * 3
-_WEAK_PATTERNS = (
-    b"change",
-    b"default",
-    b"secret",
-    b"example",
-    b"password",
-    b"0123456789",
-    b"abcdef",
-)
+_WEAK_PATTERNS = (b"change", b"default", b"secret", b"example", b"password", b"0123456789", b"abcdef")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,21 +166,13 @@ def is_hard_to_guess(key: bytes) -> bool:
 
 BOOLEAN = SettingType("true or false", _boolean)
 DATABASE = SettingType("an address like postgresql://user:password@host:5432/name", _database)
-MAIL_SERVER = SettingType(
-    "an address like smtps://user:password@mail.example.com:465", _mail_server
-)
+MAIL_SERVER = SettingType("an address like smtps://user:password@mail.example.com:465", _mail_server)
 DOMAIN = SettingType("a host name", _domain)
-HTTPS_ORIGIN = SettingType(
-    "an address like https://auth.example.com, without a path", _https_origin
-)
+HTTPS_ORIGIN = SettingType("an address like https://auth.example.com, without a path", _https_origin)
 PATH = SettingType("a path", Path)
 INSTANT = SettingType("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
 TIME_OF_DAY = SettingType("a time of day in New York, like 16:00", _time_of_day)
-ROUTING_NUMBER = SettingType(
-    "an ABA routing number: nine digits, the last a check digit", _routing_number
-)
+ROUTING_NUMBER = SettingType("an ABA routing number: nine digits, the last a check digit", _routing_number)
 NETWORK: SettingType[Network] = SettingType("an address or a network like 10.0.0.0/8", ip_network)
 SEED = SettingType(f"a text of at most {_SEED_BYTES_MAX} bytes", _seed)
-SECRET_KEY = SettingType(
-    "32 random bytes in base64 (make them with: openssl rand -base64 32)", _secret_key
-)
+SECRET_KEY = SettingType("32 random bytes in base64 (make them with: openssl rand -base64 32)", _secret_key)

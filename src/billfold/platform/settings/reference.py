@@ -2,12 +2,7 @@
 
 from dataclasses import fields
 
-from billfold.platform.settings.settings import (
-    FILE_SUFFIX,
-    Settings,
-    declared_settings,
-    variable_name,
-)
+from billfold.platform.settings.settings import FILE_SUFFIX, Settings, declared_settings, variable_name
 from billfold.platform.settings.validation import format_setting
 
 

@@ -25,18 +25,9 @@ _SEED_BYTES_MIN = 16
 _HTTPS_PORT = 443
 _GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
-_WIRE_HOURS = {
-    "wires_open": time(8),
-    "wire_cutoff": time(16),
-    "international_wire_cutoff": time(15),
-}
+_WIRE_HOURS = {"wires_open": time(8), "wire_cutoff": time(16), "international_wire_cutoff": time(15)}
 _REQUIRED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
-_SANDBOX_ONLY = (
-    "clock_start",
-    "execute_transfers",
-    "webhook_allowed_networks",
-    "webhook_trusted_ca",
-)
+_SANDBOX_ONLY = ("clock_start", "execute_transfers", "webhook_allowed_networks", "webhook_trusted_ca")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,35 +36,21 @@ class Settings:
 
     environment: Annotated[
         str,
-        Setting(
-            kinds.choice("sandbox", "production"),
-            "A sandbox has a clock that can be set and simulated rails.",
-        ),
+        Setting(kinds.choice("sandbox", "production"), "A sandbox has a clock that can be set and simulated rails."),
     ] = "sandbox"
     database_url: Annotated[
-        str | None,
-        Setting(kinds.DATABASE, "The database; without it one is run inside.", secret=True),
+        str | None, Setting(kinds.DATABASE, "The database; without it one is run inside.", secret=True)
     ] = field(default=None, repr=False)
-    state_dir: Annotated[
-        Path, Setting(kinds.PATH, "Where the embedded database, keys and files are kept.")
-    ] = Path(".billfold")
-    host: Annotated[str, Setting(kinds.text("an address"), "The address to listen on.")] = (
-        "127.0.0.1"
+    state_dir: Annotated[Path, Setting(kinds.PATH, "Where the embedded database, keys and files are kept.")] = Path(
+        ".billfold"
     )
+    host: Annotated[str, Setting(kinds.text("an address"), "The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Setting(kinds.integer(1, 65_535), "The port of https.")] = 8443
-    http_port: Annotated[
-        int, Setting(kinds.integer(1, 65_535), "The port that tells plain http to use https.")
-    ] = 8080
-    workers: Annotated[
-        int, Setting(kinds.integer(1, 64), "How many processes answer requests.")
-    ] = 1
+    http_port: Annotated[int, Setting(kinds.integer(1, 65_535), "The port that tells plain http to use https.")] = 8080
+    workers: Annotated[int, Setting(kinds.integer(1, 64), "How many processes answer requests.")] = 1
     seed: Annotated[
         bytes | None,
-        Setting(
-            kinds.SEED,
-            "What all ids are derived from. Without it a sandbox draws one and keeps it.",
-            secret=True,
-        ),
+        Setting(kinds.SEED, "What all ids are derived from. Without it a sandbox draws one and keeps it.", secret=True),
     ] = field(default=None, repr=False)
     encryption_key: Annotated[
         bytes | None,
@@ -86,21 +63,14 @@ class Settings:
     retired_encryption_keys: Annotated[
         tuple[bytes, ...],
         Setting(
-            kinds.list_of(kinds.SECRET_KEY),
-            "Earlier keys, under which there may still be sealed values.",
-            secret=True,
+            kinds.list_of(kinds.SECRET_KEY), "Earlier keys, under which there may still be sealed values.", secret=True
         ),
     ] = field(default=(), repr=False)
-    domain: Annotated[
-        str, Setting(kinds.DOMAIN, "The name of the host; partners and auth are below it.")
-    ] = "localhost"
+    domain: Annotated[str, Setting(kinds.DOMAIN, "The name of the host; partners and auth are below it.")] = "localhost"
     auth_url: Annotated[
-        str | None,
-        Setting(kinds.HTTPS_ORIGIN, "The public address of the authorization server, its issuer."),
+        str | None, Setting(kinds.HTTPS_ORIGIN, "The public address of the authorization server, its issuer.")
     ] = None
-    customer_url: Annotated[
-        str | None, Setting(kinds.HTTPS_ORIGIN, "The public address of the Customer API.")
-    ] = None
+    customer_url: Annotated[str | None, Setting(kinds.HTTPS_ORIGIN, "The public address of the Customer API.")] = None
     rate_limit_per_minute: Annotated[
         int,
         Setting(
@@ -109,36 +79,27 @@ class Settings:
         ),
     ] = 300
     money_rate_limit_per_minute: Annotated[
-        int,
-        Setting(kinds.integer(1, 1_000_000), "Those of them that may move money; likewise."),
+        int, Setting(kinds.integer(1, 1_000_000), "Those of them that may move money; likewise.")
     ] = 60
     aum_fee_bps: Annotated[
-        int,
-        Setting(
-            kinds.integer(0, 1000, "basis points"), "The yearly fee on what a pocket is worth."
-        ),
+        int, Setting(kinds.integer(0, 1000, "basis points"), "The yearly fee on what a pocket is worth.")
     ] = 25
     same_day_haircut_bps: Annotated[
         int, Setting(kinds.integer(0, 1000, "basis points"), "What selling for the same day costs.")
     ] = 0
     ach_credit_hold_days: Annotated[
-        int,
-        Setting(
-            kinds.integer(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production."
-        ),
+        int, Setting(kinds.integer(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production.")
     ] = 0
-    wire_fee_cents: Annotated[
-        int, Setting(kinds.integer(0, 100_00, "cents"), "What sending a wire costs.")
-    ] = 0
-    wires_open: Annotated[
-        time, Setting(kinds.TIME_OF_DAY, "From when on wires leave on a day of Fedwire.")
-    ] = _WIRE_HOURS["wires_open"]
+    wire_fee_cents: Annotated[int, Setting(kinds.integer(0, 100_00, "cents"), "What sending a wire costs.")] = 0
+    wires_open: Annotated[time, Setting(kinds.TIME_OF_DAY, "From when on wires leave on a day of Fedwire.")] = (
+        _WIRE_HOURS["wires_open"]
+    )
     wire_cutoff: Annotated[
         time, Setting(kinds.TIME_OF_DAY, "Until when they do; later ones go on the next such day.")
     ] = _WIRE_HOURS["wire_cutoff"]
-    international_wire_cutoff: Annotated[
-        time, Setting(kinds.TIME_OF_DAY, "Until when wires abroad leave.")
-    ] = _WIRE_HOURS["international_wire_cutoff"]
+    international_wire_cutoff: Annotated[time, Setting(kinds.TIME_OF_DAY, "Until when wires abroad leave.")] = (
+        _WIRE_HOURS["international_wire_cutoff"]
+    )
     ach_review_above_cents: Annotated[
         int,
         Setting(
@@ -149,75 +110,61 @@ class Settings:
     correspondent_routing_number: Annotated[
         str, Setting(kinds.ROUTING_NUMBER, "The bank by way of which wires go abroad.")
     ] = "026009593"
-    clock_start: Annotated[
-        datetime, Setting(kinds.INSTANT, "What a new sandbox's clock shows.")
-    ] = datetime(2025, 6, 2, 13, tzinfo=UTC)
+    clock_start: Annotated[datetime, Setting(kinds.INSTANT, "What a new sandbox's clock shows.")] = datetime(
+        2025, 6, 2, 13, tzinfo=UTC
+    )
     execute_transfers: Annotated[
         bool, Setting(kinds.BOOLEAN, "Whether a sandbox carries out approved transfer requests.")
     ] = True
-    bank_routing_number: Annotated[
-        str, Setting(kinds.ROUTING_NUMBER, "The routing number of the bank.")
-    ] = "061199992"
-    bank_name: Annotated[
-        str, Setting(kinds.text("a name", max_length=35), "The name of the bank.")
-    ] = "Billfold Sandbox Bank"
-    bank_bic: Annotated[
-        str, Setting(kinds.text("a BIC of 8 or 11 characters", max_length=11), "The bank's BIC.")
-    ] = "BLFDUS33"
-    bank_address: Annotated[
-        str, Setting(kinds.text("an address", max_length=140), "Where the bank is.")
-    ] = "1 Ledger Way, Wilmington, DE 19801, US"
+    bank_routing_number: Annotated[str, Setting(kinds.ROUTING_NUMBER, "The routing number of the bank.")] = "061199992"
+    bank_name: Annotated[str, Setting(kinds.text("a name", max_length=35), "The name of the bank.")] = (
+        "Billfold Sandbox Bank"
+    )
+    bank_bic: Annotated[str, Setting(kinds.text("a BIC of 8 or 11 characters", max_length=11), "The bank's BIC.")] = (
+        "BLFDUS33"
+    )
+    bank_address: Annotated[str, Setting(kinds.text("an address", max_length=140), "Where the bank is.")] = (
+        "1 Ledger Way, Wilmington, DE 19801, US"
+    )
     mail_url: Annotated[
-        str | None,
-        Setting(kinds.MAIL_SERVER, "The mail server; without it letters are files.", secret=True),
+        str | None, Setting(kinds.MAIL_SERVER, "The mail server; without it letters are files.", secret=True)
     ] = field(default=None, repr=False)
-    mail_from: Annotated[
-        str, Setting(kinds.text("an address of mail"), "From whom letters are.")
-    ] = "Billfold <no-reply@localhost>"
+    mail_from: Annotated[str, Setting(kinds.text("an address of mail"), "From whom letters are.")] = (
+        "Billfold <no-reply@localhost>"
+    )
     audit_seals: Annotated[
-        Path | None,
-        Setting(kinds.PATH, "The file that seals of the audit log are added to, out of the bank."),
+        Path | None, Setting(kinds.PATH, "The file that seals of the audit log are added to, out of the bank.")
     ] = None
     files_dir: Annotated[
-        Path | None,
-        Setting(kinds.PATH, "The folder of the files that people upload, out of the bank."),
+        Path | None, Setting(kinds.PATH, "The folder of the files that people upload, out of the bank.")
     ] = None
     rails_dir: Annotated[
-        Path | None,
-        Setting(kinds.PATH, "The folder of files for and from the rails, out of the bank."),
+        Path | None, Setting(kinds.PATH, "The folder of files for and from the rails, out of the bank.")
     ] = None
     log_level: Annotated[
         str,
         Setting(
-            kinds.choice("DEBUG", "INFO", "WARNING", "ERROR", normalize=str.upper),
-            "From which level on is logged.",
+            kinds.choice("DEBUG", "INFO", "WARNING", "ERROR", normalize=str.upper), "From which level on is logged."
         ),
     ] = "INFO"
     engine_concurrency: Annotated[
         int, Setting(kinds.integer(1, 64), "How many batches of commands may run side by side.")
     ] = 2
-    batch_limit: Annotated[
-        int, Setting(kinds.integer(1, 5000), "How many commands a batch may hold.")
-    ] = 300
+    batch_limit: Annotated[int, Setting(kinds.integer(1, 5000), "How many commands a batch may hold.")] = 300
     tls_certificate: Annotated[
-        Path | None,
-        Setting(kinds.PATH, "The certificate of the server (PEM). A sandbox makes its own."),
+        Path | None, Setting(kinds.PATH, "The certificate of the server (PEM). A sandbox makes its own.")
     ] = None
-    tls_key: Annotated[
-        Path | None, Setting(kinds.PATH, "The key of that certificate (PEM, PKCS#8).")
-    ] = None
-    behind_proxy: Annotated[
-        bool, Setting(kinds.BOOLEAN, "Whether a proxy in front of the bank terminates https.")
-    ] = False
+    tls_key: Annotated[Path | None, Setting(kinds.PATH, "The key of that certificate (PEM, PKCS#8).")] = None
+    behind_proxy: Annotated[bool, Setting(kinds.BOOLEAN, "Whether a proxy in front of the bank terminates https.")] = (
+        False
+    )
     trusted_proxies: Annotated[
-        tuple[Network, ...],
-        Setting(kinds.list_of(kinds.NETWORK), "The proxies whose forwarded headers are believed."),
+        tuple[Network, ...], Setting(kinds.list_of(kinds.NETWORK), "The proxies whose forwarded headers are believed.")
     ] = ()
     webhook_attempts_days: Annotated[
         int,
         Setting(
-            kinds.integer(1, 3650, "days"),
-            "How long attempts to deliver a webhook are listed, after the last one.",
+            kinds.integer(1, 3650, "days"), "How long attempts to deliver a webhook are listed, after the last one."
         ),
     ] = 30
     webhook_allowed_networks: Annotated[
@@ -228,8 +175,7 @@ class Settings:
         ),
     ] = ()
     webhook_trusted_ca: Annotated[
-        Path | None,
-        Setting(kinds.PATH, "A certificate authority that webhooks of a sandbox trust too (PEM)."),
+        Path | None, Setting(kinds.PATH, "A certificate authority that webhooks of a sandbox trust too (PEM).")
     ] = None
 
     @property
@@ -252,9 +198,7 @@ class Settings:
         return f"https://{label}.{self.domain}" + ("" if usual else f":{self.port}")
 
     @classmethod
-    def from_env(
-        cls, environ: Mapping[str, str], *, ignored_variables: Collection[str] = ()
-    ) -> "Settings":
+    def from_env(cls, environ: Mapping[str, str], *, ignored_variables: Collection[str] = ()) -> "Settings":
         """Return the settings of an environment; an empty variable counts as not set.
 
         `also_known` names BILLFOLD_ variables that belong to somebody else. Raises SettingsError
@@ -266,9 +210,7 @@ class Settings:
             for name, raw in environ.items()
             if name.startswith(PREFIX) and raw.strip() and name not in ignored_variables
         }
-        mistakes = [
-            _unknown_setting(name, known) for name in sorted(provided.keys() - known.keys())
-        ]
+        mistakes = [_unknown_setting(name, known) for name in sorted(provided.keys() - known.keys())]
         values: dict[str, Any] = {}
         for name, declared in declared_settings().items():
             _read_setting(name, declared, provided, values, mistakes)
@@ -289,9 +231,7 @@ def variable_name(name: str) -> str:
 def declared_settings() -> Mapping[str, Setting]:
     """Return what is declared of every setting, in order."""
     hints = get_type_hints(Settings, include_extras=True)
-    return MappingProxyType(
-        {setting.name: hints[setting.name].__metadata__[0] for setting in fields(Settings)}
-    )
+    return MappingProxyType({setting.name: hints[setting.name].__metadata__[0] for setting in fields(Settings)})
 
 
 def _variables() -> dict[str, str]:
@@ -311,11 +251,7 @@ def _unknown_setting(name: str, known: Mapping[str, str]) -> SettingMistake:
 
 
 def _read_setting(
-    name: str,
-    declared: Setting,
-    provided: Mapping[str, str],
-    values: dict[str, Any],
-    mistakes: list[SettingMistake],
+    name: str, declared: Setting, provided: Mapping[str, str], values: dict[str, Any], mistakes: list[SettingMistake]
 ) -> None:
     """Read one setting into `values`, or what is wrong with it into `mistakes`."""
     variable = variable_name(name)
@@ -355,9 +291,7 @@ def _conflicts(values: Mapping[str, Any], reported: set[str]) -> list[SettingMis
     if values.get("environment") == "production":
         found += _production_mistakes(values)
     if values.get("trusted_proxies") and not values.get("behind_proxy"):
-        found.append(
-            SettingMistake(variable_name("behind_proxy"), "false", "true, as proxies are trusted")
-        )
+        found.append(SettingMistake(variable_name("behind_proxy"), "false", "true, as proxies are trusted"))
     hours = {name: values.get(name, usual) for name, usual in _WIRE_HOURS.items()}
     found += [
         SettingMistake(variable_name(name), format_setting(at), "later than BILLFOLD_WIRES_OPEN")
@@ -365,11 +299,7 @@ def _conflicts(values: Mapping[str, Any], reported: set[str]) -> list[SettingMis
         if at <= hours["wires_open"] and name != "wires_open"
     ]
     if values.get("port", 8443) == values.get("http_port", 8080):
-        found.append(
-            SettingMistake(
-                variable_name("http_port"), str(values.get("http_port", 8080)), "another port"
-            )
-        )
+        found.append(SettingMistake(variable_name("http_port"), str(values.get("http_port", 8080)), "another port"))
     return [mistake for mistake in found if mistake.name not in reported]
 
 
@@ -384,9 +314,7 @@ def _tls_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
     needed = values.get("environment") == "production" and not values.get("behind_proxy")
     if provided or needed:
         found += [
-            SettingMistake(
-                variable_name(name), None, "a file: a certificate and its key go together"
-            )
+            SettingMistake(variable_name(name), None, "a file: a certificate and its key go together")
             for name in files
             if name not in provided
         ]
@@ -395,18 +323,12 @@ def _tls_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
 
 def _production_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
     found = [
-        SettingMistake(
-            variable_name(name),
-            None,
-            f"to be set in production: {declared_settings()[name].kind.expected}",
-        )
+        SettingMistake(variable_name(name), None, f"to be set in production: {declared_settings()[name].kind.expected}")
         for name in _REQUIRED_IN_PRODUCTION
         if name not in values
     ]
     found += [
-        SettingMistake(
-            variable_name(name), format_setting(values[name]), "not to be set in production"
-        )
+        SettingMistake(variable_name(name), format_setting(values[name]), "not to be set in production")
         for name in _SANDBOX_ONLY
         if name in values
     ]

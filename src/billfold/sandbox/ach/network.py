@@ -39,9 +39,7 @@ async def on_handed(bank: Bank, file: NumberedFile) -> None:
     """Let the simulated banks answer a file before business opens after it settled."""
     if not bank.settings.is_production:
         at = windows.returns_expected_at(file.settles_at or file.made_at, bank.calendars)
-        await jobs_store.schedule(
-            bank.pool, [jobs_types.ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at)]
-        )
+        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at)])
 
 
 class SimulatedAchNetwork:
@@ -69,9 +67,7 @@ class SimulatedAchNetwork:
         answer_file = simulated_ach.return_file([(sent, code)], ours, await _clock(bank))
         await self._deliver(bank, f"RETURN-{key}.ach", answer_file)
 
-    async def change_entry(
-        self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str
-    ) -> None:
+    async def change_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str) -> None:
         """Let the bank of an entry that we sent say what to put right."""
         sent = await _sent_entry(bank, ach_id)
         ours = bank.settings.bank_routing_number
@@ -82,15 +78,18 @@ class SimulatedAchNetwork:
         """Let an entry of somebody's reach us now."""
         answer_file = simulated_ach.entry_file(
             EntryOrder(
-                routing_number=order.routing_number, account_number=order.account_number,
-                amount=order.amount, is_debit=order.is_debit,
-                company=to_ach_text(order.company_name, 16), entry_class=order.sec_code,
+                routing_number=order.routing_number,
+                account_number=order.account_number,
+                amount=order.amount,
+                is_debit=order.is_debit,
+                company=to_ach_text(order.company_name, 16),
+                entry_class=order.sec_code,
                 purpose=to_ach_text(order.description, 10),
                 identification=digits(bank.seed, key, 1, 10),
                 number=int(digits(bank.seed, key, 0, 7)),
             ),
             await _clock(bank),
-        )  # fmt: skip
+        )
         await self._deliver(bank, f"ENTRY-{key}.ach", answer_file)
 
     async def _deliver(self, bank: Bank, name: str, file: AchFile) -> None:

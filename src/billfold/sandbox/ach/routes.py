@@ -39,9 +39,7 @@ class AchMove(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     with change: the 29 characters that its code reads.
     """
 
-    move: Literal[
-        "approve", "reject", "cancel", "return", "change", "reverse", "retry", "give-back"
-    ]
+    move: Literal["approve", "reject", "cancel", "return", "change", "reverse", "retry", "give-back"]
     code: str | None = None
     corrected: Annotated[str, msgspec.Meta(min_length=1, max_length=29)] | None = None
 
@@ -54,9 +52,7 @@ class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX_CENTS)]
     company_name: Text16 = "FakeCompany"
     sec_code: Literal["CCD", "PPD", "WEB"] = "PPD"
-    company_entry_description: Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")] = (
-        "PAYMENT"
-    )
+    company_entry_description: Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")] = "PAYMENT"
 
 
 @post(
@@ -68,9 +64,7 @@ class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     moves_money=True,
     refuses=("not-found", "no-open-portal"),
 )
-async def send_entry(
-    caller: Caller, bank: Bank, simulation: Simulation, data: AchEntryRequest
-) -> None:
+async def send_entry(caller: Caller, bank: Bank, simulation: Simulation, data: AchEntryRequest) -> None:
     """Let an ACH file with one entry arrive for a portal, open or closed."""
     customer_id, portal_id = await caller.portal(bank, data.portal_id)
     row = await bank.pool.fetchrow(_PORTAL, customer_id, portal_id)
@@ -88,14 +82,7 @@ async def send_entry(
     await simulation.send_ach_entry(bank, _key(caller), order)
 
 
-@post(
-    "/api/v1/sandbox/ach/submit/",
-    TOKEN,
-    name="sandbox_ach_submit",
-    tag="sandbox",
-    status=202,
-    moves_money=True,
-)
+@post("/api/v1/sandbox/ach/submit/", TOKEN, name="sandbox_ach_submit", tag="sandbox", status=202, moves_money=True)
 async def submit(caller: Caller, bank: Bank) -> None:
     """Send what waits for a window now, in a file of its own."""
     at = caller.now + _LOOKAHEAD
@@ -118,9 +105,7 @@ async def submit(caller: Caller, bank: Bank) -> None:
         "insufficient-funds",
     ),
 )
-async def move(
-    caller: Caller, bank: Bank, transfer_id: UUID, simulation: Simulation, data: AchMove
-) -> None:
+async def move(caller: Caller, bank: Bank, transfer_id: UUID, simulation: Simulation, data: AchMove) -> None:
     """Decide about an entry, let it come back or be corrected, reverse it, send it once more."""
     ach_id = transfer_id
     owner = await bank.pool.fetchrow(_ENTRY, ach_id)
@@ -143,11 +128,7 @@ async def move(
         await bank.engine.submit(ReviewAch(**fields, decision=_DECISIONS[data.move]))
 
 
-_DECISIONS = {
-    "approve": AchStatus.APPROVED,
-    "reject": AchStatus.REJECTED,
-    "cancel": AchStatus.CANCELLED,
-}
+_DECISIONS = {"approve": AchStatus.APPROVED, "reject": AchStatus.REJECTED, "cancel": AchStatus.CANCELLED}
 
 
 def _return_code(data: AchMove) -> str:

@@ -74,10 +74,7 @@ def return_file(returns: Iterable[tuple[SentEntry, str]], to: str, at: datetime)
 def noc_file(sent: SentEntry, code: str, corrected: str, to: str, at: datetime) -> AchFile:
     """Return a file that says what to put right about an entry."""
     addendum = NocAddenda(
-        code=code,
-        original_trace=sent.entry.trace,
-        original_bank=sent.entry.routing_number[:8],
-        corrected=corrected,
+        code=code, original_trace=sent.entry.trace, original_bank=sent.entry.routing_number[:8], corrected=corrected
     )
     return _file_of([(sent, addendum)], to, at)
 
@@ -96,10 +93,16 @@ def entry_file(order: EntryOrder, at: datetime) -> AchFile:
         addenda=tuple(map(PaymentAddenda, order.lines)),
     )
     batch = Batch(
-        number=1, company=order.company, company_id="9000000001", entry_class=order.entry_class,
-        purpose=order.purpose, effective_on=at.date(), bank=SENDER, entries=(entry,),
+        number=1,
+        company=order.company,
+        company_id="9000000001",
+        entry_class=order.entry_class,
+        purpose=order.purpose,
+        effective_on=at.date(),
+        bank=SENDER,
+        entries=(entry,),
         settlement_day=at.timetuple().tm_yday,
-    )  # fmt: skip
+    )
     return _file((batch,), order.routing_number, at)
 
 
@@ -112,11 +115,7 @@ def _code(sent: SentEntry) -> str | None:
 
 
 def _return(sent: SentEntry, code: str) -> ReturnAddenda:
-    return ReturnAddenda(
-        reason=code,
-        original_trace=sent.entry.trace,
-        original_bank=sent.entry.routing_number[:8],
-    )
+    return ReturnAddenda(reason=code, original_trace=sent.entry.trace, original_bank=sent.entry.routing_number[:8])
 
 
 def _file_of(answers: Iterable[tuple[SentEntry, Addenda]], to: str, at: datetime) -> AchFile:
@@ -126,17 +125,20 @@ def _file_of(answers: Iterable[tuple[SentEntry, Addenda]], to: str, at: datetime
         entries = []
         for number, (sent, addendum) in enumerate(group, start=1):
             is_noc = isinstance(addendum, NocAddenda)
-            entries.append(
-                _answer_entry(sent.entry, addendum, to, _trace(bank, len(batches), number))
-            )
+            entries.append(_answer_entry(sent.entry, addendum, to, _trace(bank, len(batches), number)))
         batches.append(
             Batch(
-                number=len(batches) + 1, company=batch.company, company_id=batch.company_id,
+                number=len(batches) + 1,
+                company=batch.company,
+                company_id=batch.company_id,
                 entry_class=NOC_ENTRY_CLASS if is_noc else batch.entry_class,
-                purpose=batch.purpose, effective_on=at.date(), bank=bank, entries=tuple(entries),
+                purpose=batch.purpose,
+                effective_on=at.date(),
+                bank=bank,
+                entries=tuple(entries),
                 settlement_day=at.timetuple().tm_yday,
             )
-        )  # fmt: skip
+        )
     return _file(tuple(batches), to, at)
 
 
@@ -164,6 +166,5 @@ def _answer_entry(entry: Entry, addendum: Addenda, to: str, trace: str) -> Entry
 
 def _file(batches: tuple[Batch, ...], to: str, at: datetime) -> AchFile:
     return AchFile(
-        destination=to, origin=OPERATOR, origin_name=OPERATOR_NAME, created_at=at, modifier="A",
-        batches=batches,
-    )  # fmt: skip
+        destination=to, origin=OPERATOR, origin_name=OPERATOR_NAME, created_at=at, modifier="A", batches=batches
+    )

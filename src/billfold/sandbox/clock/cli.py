@@ -31,17 +31,14 @@ def show(ctx: typer.Context) -> None:
 
 @app.command("set", epilog=example("billfold clock set 2025-06-24T09:00"))
 def set_clock(
-    ctx: typer.Context,
-    to: Annotated[str, typer.Argument(help="An instant; without an offset it is New York's.")],
+    ctx: typer.Context, to: Annotated[str, typer.Argument(help="An instant; without an offset it is New York's.")]
 ) -> None:
     """Move the clock to an instant that has not been yet."""
     at = _instant(to)
     _run(cli_context(ctx), lambda stepping: stepping.set_to(at))
 
 
-@app.command(
-    epilog=example("billfold clock advance --business-days 3", "billfold clock advance --hours 2")
-)
+@app.command(epilog=example("billfold clock advance --business-days 3", "billfold clock advance --hours 2"))
 def advance(
     ctx: typer.Context,
     business_days: Annotated[int, typer.Option(min=0, help="Settlement days.")] = 0,
@@ -53,8 +50,7 @@ def advance(
     by = timedelta(days=days, hours=hours, seconds=seconds)
     if bool(business_days) == bool(by):
         raise CliError(
-            "It is not clear how far to go.",
-            "Give --business-days, or one or more of --days, --hours and --seconds.",
+            "It is not clear how far to go.", "Give --business-days, or one or more of --days, --hours and --seconds."
         )
     if business_days:
         _run(cli_context(ctx), lambda stepping: stepping.advance_business_days(business_days))
@@ -88,17 +84,9 @@ def print_clock(clock_face: ClockStatus) -> None:
     """Print what the clock shows."""
     runs = "frozen" if clock_face.frozen else "running"
     rows: list[tuple[str, object]] = [
-        (
-            "Clock",
-            f"{format_eastern(clock_face.now)} ({runs if clock_face.settable else 'real time'})",
-        ),
+        ("Clock", f"{format_eastern(clock_face.now)} ({runs if clock_face.settable else 'real time'})"),
         ("Business date", clock_face.business_date),
-        (
-            "Next event",
-            format_eastern(clock_face.next_event_at)
-            if clock_face.next_event_at
-            else "nothing is due",
-        ),
+        ("Next event", format_eastern(clock_face.next_event_at) if clock_face.next_event_at else "nothing is due"),
     ]
     rows += [(f"Done: {kind}", count) for kind, count in clock_face.happened.items()]
     console.print(key_value_table(rows))
@@ -108,7 +96,5 @@ def _instant(text: str) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise CliError(
-            f"{text!r} is not an instant.", "Write it like 2025-06-24T09:00 or with an offset."
-        ) from None
+        raise CliError(f"{text!r} is not an instant.", "Write it like 2025-06-24T09:00 or with an offset.") from None
     return at if at.tzinfo else at.replace(tzinfo=ET)

@@ -51,9 +51,7 @@ def render_clock(clock_state: ClockStatus) -> Clock:
         now=iso_z(clock_state.now),
         frozen=clock_state.frozen,
         business_date=clock_state.business_date,
-        next_event_at=None
-        if clock_state.next_event_at is None
-        else iso_z(clock_state.next_event_at),
+        next_event_at=None if clock_state.next_event_at is None else iso_z(clock_state.next_event_at),
         happened=clock_state.happened,
     )
 
@@ -75,9 +73,7 @@ async def show(stepping: ClockStepper) -> Clock:
 async def advance(stepping: ClockStepper, data: AdvanceRequest) -> Clock:
     """Move the clock forward; maturities, fees and day ends on the way happen in order."""
     if sum(getattr(data, field_name) is not None for field_name in _FIELDS) != 1:
-        raise InvalidInput(
-            [FieldError(("body",), f"needs exactly one of {', '.join(_FIELDS)}", "value_error")]
-        )
+        raise InvalidInput([FieldError(("body",), f"needs exactly one of {', '.join(_FIELDS)}", "value_error")])
     if data.seconds is not None:
         clock_state = await stepping.advance(timedelta(seconds=data.seconds))
     elif data.business_days is not None:
@@ -114,17 +110,13 @@ async def advance_to_next_event(stepping: ClockStepper) -> Clock:
     return render_clock(await stepping.advance_to_next_event())
 
 
-@post(
-    "/api/v1/sandbox/clock/freeze/", TOKEN, name="sandbox_clock_freeze", tag="sandbox", status=200
-)
+@post("/api/v1/sandbox/clock/freeze/", TOKEN, name="sandbox_clock_freeze", tag="sandbox", status=200)
 async def freeze(stepping: ClockStepper) -> Clock:
     """Let the clock stand still at what it shows."""
     return render_clock(await stepping.freeze())
 
 
-@post(
-    "/api/v1/sandbox/clock/resume/", TOKEN, name="sandbox_clock_resume", tag="sandbox", status=200
-)
+@post("/api/v1/sandbox/clock/resume/", TOKEN, name="sandbox_clock_resume", tag="sandbox", status=200)
 async def resume(stepping: ClockStepper) -> Clock:
     """Let the clock run on, a second per second."""
     return render_clock(await stepping.resume())

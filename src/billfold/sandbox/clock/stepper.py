@@ -146,9 +146,7 @@ class ClockStepper:
         async with self._bank.pool.acquire() as conn:
             state = await read_clock(conn)
         if state is None:
-            raise Refused(
-                "bad-request", "This bank runs on the real clock, which nobody sets or stops."
-            )
+            raise Refused("bad-request", "This bank runs on the real clock, which nobody sets or stops.")
         return state
 
     async def _now(self) -> datetime:
@@ -173,9 +171,7 @@ class ClockStepper:
         """Hold off whoever else would move the clock or do due work."""
         async with self._lock, self._bank.pool.acquire() as conn:
             try:
-                await conn.execute(
-                    "SELECT pg_advisory_lock($1)", DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS
-                )
+                await conn.execute("SELECT pg_advisory_lock($1)", DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS)
             except TimeoutError:
                 raise Unavailable("The clock is being moved already.") from None
             try:

@@ -27,9 +27,7 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
     direction: Literal["IN", "OUT"]
     cusip: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{9}$")]
     quantity: Annotated[int, msgspec.Meta(ge=1, le=UNITS_MAX)]
-    counterparty_name: Annotated[str, msgspec.Meta(min_length=1, max_length=140)] = (
-        "Another Custodian"
-    )
+    counterparty_name: Annotated[str, msgspec.Meta(min_length=1, max_length=140)] = "Another Custodian"
     counterparty_account: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{1,34}$")] = "0000"
     acquired_on: date | None = None
     cost_usdc: Annotated[int, msgspec.Meta(ge=0, le=COST_MAX_CENTS)] | None = None
@@ -42,13 +40,7 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
     tag="sandbox",
     status=202,
     moves_money=True,
-    refuses=(
-        "not-found",
-        "pocket-not-open",
-        "pocket-frozen",
-        "bill-not-deliverable",
-        "insufficient-funds",
-    ),
+    refuses=("not-found", "pocket-not-open", "pocket-frozen", "bill-not-deliverable", "insufficient-funds"),
 )
 async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRequest) -> None:
     """Let bills arrive from another custodian, or leave for one.
@@ -66,9 +58,7 @@ async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRe
         "counterparty_account": data.counterparty_account,
     }
     if data.direction == "IN":
-        await bank.engine.submit(
-            ReceiveBills(**common, acquired_on=data.acquired_on, cost_cents=data.cost_usdc)
-        )
+        await bank.engine.submit(ReceiveBills(**common, acquired_on=data.acquired_on, cost_cents=data.cost_usdc))
         return
     for name in ("acquired_on", "cost_usdc"):
         if getattr(data, name) is not None:

@@ -90,14 +90,10 @@ def _name_and_profile(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
     status=200,
     refuses=("pocket-not-open",),
 )
-async def set_pocket(
-    caller: Caller, bank: Bank, pocket_id: UUID, data: PocketState
-) -> ChangedPocket:
+async def set_pocket(caller: Caller, bank: Bank, pocket_id: UUID, data: PocketState) -> ChangedPocket:
     """Do what only the operator does: freeze, unfreeze, switch `real_time_yield`."""
     if data.status is None and data.real_time_yield is None:
-        raise InvalidInput(
-            [FieldError(("body",), "needs status or real_time_yield", "value_error")]
-        )
+        raise InvalidInput([FieldError(("body",), "needs status or real_time_yield", "value_error")])
     customer_id, own_id = await caller.pocket(bank, pocket_id)
     answer = await bank.engine.submit(
         SetPocketState(
@@ -107,8 +103,4 @@ async def set_pocket(
             real_time_yield=data.real_time_yield,
         )
     )
-    return ChangedPocket(
-        id=own_id,
-        status=answer.outcome["status"],
-        real_time_yield=answer.outcome["real_time_yield"],
-    )
+    return ChangedPocket(id=own_id, status=answer.outcome["status"], real_time_yield=answer.outcome["real_time_yield"])

@@ -94,9 +94,7 @@ async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> Destination
         customer_id, portal_id = await caller.portal(bank, data.portal_id)
         return await _address(bank.pool, _PORTAL, customer_id, portal_id)
     if data.account_number is None or data.portal_id is not None:
-        raise InvalidInput.at(
-            "body", "portal_id", msg="exactly one of portal_id and account_number"
-        )
+        raise InvalidInput.at("body", "portal_id", msg="exactly one of portal_id and account_number")
     return DestinationAccount(bank.settings.bank_routing_number, data.account_number)
 
 
@@ -108,7 +106,5 @@ def payment_id(bank: Bank, caller: Caller, nth: int) -> UUID:
 async def _address(pool: Pool, query: str, customer_id: UUID, of: UUID) -> DestinationAccount:
     row = await pool.fetchrow(query, customer_id, of)
     if row is None:
-        raise Refused(
-            "no-open-portal", "There is no open portal this payment could arrive at. Open one."
-        )
+        raise Refused("no-open-portal", "There is no open portal this payment could arrive at. Open one.")
     return DestinationAccount(*row)

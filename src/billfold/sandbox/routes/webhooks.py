@@ -19,9 +19,7 @@ from billfold.http.validation_errors import mistakes_in
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput
 
-Ignored = Annotated[
-    int | str | None, msgspec.Meta(description="May be there, as in any envelope; is not read.")
-]
+Ignored = Annotated[int | str | None, msgspec.Meta(description="May be there, as in any envelope; is not read.")]
 
 
 class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -64,9 +62,7 @@ def _owners(caller: Caller, data: SimulatedEvent) -> list[SubscriptionOwner]:
     if data.event_type in CUSTOMER_KINDS and data.customer_id is not None:
         owners.append(SubscriptionOwner(caller.partner_id, data.customer_id))
     if not owners:
-        raise InvalidInput.at(
-            "body", "customer_id", msg=f"is required for {data.event_type}", kind="missing"
-        )
+        raise InvalidInput.at("body", "customer_id", msg=f"is required for {data.event_type}", kind="missing")
     return owners
 
 
@@ -86,17 +82,12 @@ def _payload(kind: str, sent: dict[str, Any]) -> str:
     """Return the payload as a flow would write it."""
     shape = KINDS[kind].payload
     extra = sorted(sent.keys() - set(shape.__struct_fields__))
-    mistakes = [
-        FieldError(("body", name), "is not a field of this payload", "extra_forbidden")
-        for name in extra
-    ]
+    mistakes = [FieldError(("body", name), "is not a field of this payload", "extra_forbidden") for name in extra]
     try:
         read = msgspec.convert(sent, shape)
     except msgspec.ValidationError as error:
         read = None
         mistakes += mistakes_in(msgspec.json.encode(sent), shape, error)
     if mistakes:
-        raise InvalidInput(
-            FieldError(("body", "payload", *each.loc[1:]), each.msg, each.type) for each in mistakes
-        )
+        raise InvalidInput(FieldError(("body", "payload", *each.loc[1:]), each.msg, each.type) for each in mistakes)
     return msgspec.json.encode(read).decode()

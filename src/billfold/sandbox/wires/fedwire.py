@@ -45,9 +45,7 @@ _OPEN_STATUSES = frozenset({"PENDING", "PROCESSING"})
 class SimulatedFedwire:
     """What the other side of Fedwire does, at its own instants or because somebody asks for it."""
 
-    def __init__(
-        self, files: FedwireFormat, sender: FedwireSender, processor: FedwireFileProcessor
-    ) -> None:
+    def __init__(self, files: FedwireFormat, sender: FedwireSender, processor: FedwireFileProcessor) -> None:
         self._files = files
         self._sender = sender
         self._processor = processor
@@ -68,9 +66,7 @@ class SimulatedFedwire:
     async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
         """Let the message of a wire go before its hour. Refuses: wire-not-pending."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
-        if wire.status != "PENDING" or not await queue.expedite(
-            bank.pool, wire_id, await bank.now()
-        ):
+        if wire.status != "PENDING" or not await queue.expedite(bank.pool, wire_id, await bank.now()):
             raise Refused("wire-not-pending", f"The wire is {wire.status}.")
         await self._sender.send(bank)
 
@@ -85,13 +81,7 @@ class SimulatedFedwire:
         await self._deliver(bank, f"fed-status-{wire_id}.xml", [status])
 
     async def give_back(
-        self,
-        bank: Bank,
-        customer_id: UUID,
-        wire_id: UUID,
-        reason: str,
-        information: str,
-        charges: int = 0,
+        self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str, information: str, charges: int = 0
     ) -> None:
         """Let the receiver of a wire of ours send it back. Refuses: wire-not-completed."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
@@ -121,16 +111,19 @@ class SimulatedFedwire:
         )
         await self._deliver(bank, f"fed-request-{wire_id}.xml", [request])
 
-    async def pay(
-        self, bank: Bank, payment_name: UUID, to: DestinationAccount, amount: int, sender: Sender
-    ) -> bool:
+    async def pay(self, bank: Bank, payment_name: UUID, to: DestinationAccount, amount: int, sender: Sender) -> bool:
         """Let a payment arrive; tell whether it was booked. The same name arrives once."""
         now = await bank.now()
         wire = SimulatedFed(to.routing_number).payment(
-            str(payment_name), now, _day(bank, now), account_number=to.account_number, amount=amount,
-            sender_name=sender.name, sender_account_number=sender.account_number,
+            str(payment_name),
+            now,
+            _day(bank, now),
+            account_number=to.account_number,
+            amount=amount,
+            sender_name=sender.name,
+            sender_account_number=sender.account_number,
             sender_routing_number=sender.routing_number,
-        )  # fmt: skip
+        )
         wire_id = incoming(bank, wire).wire_id
         if await find_wire(bank.pool, wire_id) is None:
             await self._deliver(bank, f"fed-payment-{payment_name}.xml", [wire])
@@ -149,9 +142,7 @@ async def schedule_answer(bank: Bank, file_id: UUID) -> None:
     """Let the simulated service answer a file of ours; in production others do."""
     if not bank.settings.is_production:
         at = await bank.now() + ANSWERS_AFTER
-        await jobs_store.schedule(
-            bank.pool, [jobs_types.ScheduledJob(WIRE_ANSWER, file_id, None, at)]
-        )
+        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(WIRE_ANSWER, file_id, None, at)])
 
 
 async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:

@@ -12,10 +12,7 @@ from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
 from billfold.sandbox.simulation import Simulation
 
-Code = Annotated[
-    str,
-    msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="a code of ISO 20022, such as AC04"),
-]
+Code = Annotated[str, msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="a code of ISO 20022, such as AC04")]
 WIRE_MAX_CENTS = 999_999_999_999
 InformationText = Annotated[str, msgspec.Meta(min_length=1, max_length=105)]
 
@@ -52,9 +49,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     status=202,
     refuses=("wire-not-pending",),
 )
-async def submit(
-    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing
-) -> None:
+async def submit(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing) -> None:
     """Hand the message of a PENDING wire over before its hour: it is PROCESSING then."""
     del data
     owner, own_id = await caller.wire(bank, wire_id)
@@ -69,9 +64,7 @@ async def submit(
     status=202,
     refuses=("wire-not-processing",),
 )
-async def acknowledge(
-    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing
-) -> None:
+async def acknowledge(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing) -> None:
     """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then."""
     del data
     owner, own_id = await caller.wire(bank, wire_id)
@@ -86,9 +79,7 @@ async def acknowledge(
     status=202,
     refuses=("wire-not-processing",),
 )
-async def reject(
-    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Rejection
-) -> None:
+async def reject(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Rejection) -> None:
     """Let a PROCESSING wire be rejected (pacs.002, RJCT): the money is back then."""
     owner, own_id = await caller.wire(bank, wire_id)
     await simulation.wires.settle(bank, owner, own_id, data.reason)
@@ -102,14 +93,10 @@ async def reject(
     status=202,
     refuses=("wire-not-completed", "wire-already-returned"),
 )
-async def return_wire(
-    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Returned
-) -> None:
+async def return_wire(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Returned) -> None:
     """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
     owner, own_id = await caller.wire(bank, wire_id)
-    await simulation.wires.give_back(
-        bank, owner, own_id, data.reason, data.information, data.charges_usdc
-    )
+    await simulation.wires.give_back(bank, owner, own_id, data.reason, data.information, data.charges_usdc)
 
 
 @post(
@@ -120,9 +107,7 @@ async def return_wire(
     status=202,
     refuses=("wire-not-completed",),
 )
-async def request_return(
-    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Request
-) -> None:
+async def request_return(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Request) -> None:
     """Let the sender of a wire that arrived ask for it (camt.056); the operator decides."""
     owner, own_id = await caller.wire(bank, wire_id)
     await simulation.wires.ask_for(bank, owner, own_id, data.reason)

@@ -42,9 +42,7 @@ class SimulatedFed:
     def __init__(self, routing_number: str) -> None:
         self._routing_number = routing_number
 
-    def answers(
-        self, wires: Sequence[FedwireMessage], now: datetime, day: date
-    ) -> list[FedwireMessage]:
+    def answers(self, wires: Sequence[FedwireMessage], now: datetime, day: date) -> list[FedwireMessage]:
         """Return what becomes of the messages of one of our files."""
         answers = []
         for wire in wires:
@@ -57,9 +55,7 @@ class SimulatedFed:
                 answers.append(self.status(message, now, code))
         return answers
 
-    def status(
-        self, message: CreditTransfer | PaymentReturn, now: datetime, code: str | None
-    ) -> FedwireMessage:
+    def status(self, message: CreditTransfer | PaymentReturn, now: datetime, code: str | None) -> FedwireMessage:
         """Return that a message has settled, or was rejected for a code."""
         number = _digits(f"status:{message.message_id}:{code}", 6)
         status = PaymentStatus(

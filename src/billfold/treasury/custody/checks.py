@@ -21,13 +21,17 @@ SELECT customer_id, outcome->>'transfer_id' AS id, outcome->>'status' AS status,
 """
 SECURITY_TRANSFER_CHECKS = (
     Check(
-        "custody", TABLE, "it is there twice",
+        "custody",
+        TABLE,
+        "it is there twice",
         """SELECT customer_id, transfer_id FROM security_transfer GROUP BY 1, 2
             HAVING count(*) > 1 ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
     Check(
-        "custody", TABLE, "the command that booked it said otherwise",
+        "custody",
+        TABLE,
+        "the command that booked it said otherwise",
         f"""SELECT t.customer_id, t.transfer_id FROM security_transfer t LEFT JOIN ({_BOOKED}) b
               ON b.customer_id = t.customer_id AND b.id = t.transfer_id::text
              WHERE (t.pocket_id::text, t.direction, t.cusip, t.units::text, t.market_value::text,
@@ -38,7 +42,9 @@ SECURITY_TRANSFER_CHECKS = (
              ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "custody", TABLE, "a command booked it, and it is not there",
+        "custody",
+        TABLE,
+        "a command booked it, and it is not there",
         f"""SELECT b.customer_id, b.id AS transfer_id FROM ({_BOOKED}) b WHERE NOT EXISTS (
               SELECT 1 FROM security_transfer t
                WHERE t.customer_id = b.customer_id AND t.transfer_id::text = b.id)
@@ -46,7 +52,9 @@ SECURITY_TRANSFER_CHECKS = (
         MISSING,
     ),
     Check(
-        "custody", TABLE, "its last command said something else became of it",
+        "custody",
+        TABLE,
+        "its last command said something else became of it",
         f"""SELECT t.customer_id, t.transfer_id FROM security_transfer t
               LEFT JOIN ({_BOOKED}) b ON b.customer_id = t.customer_id
                     AND b.id = t.transfer_id::text
@@ -57,7 +65,9 @@ SECURITY_TRANSFER_CHECKS = (
              ORDER BY 1, 2 LIMIT 100""",
     ),
     Check(
-        "custody", TABLE, "its trades move other bills",
+        "custody",
+        TABLE,
+        "its trades move other bills",
         """SELECT t.customer_id, t.transfer_id FROM security_transfer t
              LEFT JOIN (
                SELECT customer_id, transfer_id,
@@ -70,4 +80,4 @@ SECURITY_TRANSFER_CHECKS = (
                    CASE WHEN t.direction = 'OUT' THEN t.units ELSE 0 END)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-)  # fmt: skip
+)

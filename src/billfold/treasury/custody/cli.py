@@ -34,10 +34,7 @@ PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
 Cusip = Annotated[str, typer.Argument(help="The bill.")]
 Units = Annotated[int, typer.Argument(help="Bills of $100 face.", min=1)]
 Account = Annotated[str, typer.Option(help="The account there.")]
-Key = Annotated[
-    UUID | None,
-    typer.Option(help="Asked again under the same key, nothing is moved a second time."),
-]
+Key = Annotated[UUID | None, typer.Option(help="Asked again under the same key, nothing is moved a second time.")]
 
 
 @app.command("list", epilog=example("billfold custody list"))
@@ -49,18 +46,21 @@ def list_newest(ctx: typer.Context) -> None:
 
     rows = [
         (
-            et_date(each.created_at), each.direction, each.cusip, each.units,
-            format_usd(each.market_value), each.counterparty_name, each.reason or each.status,
+            et_date(each.created_at),
+            each.direction,
+            each.cusip,
+            each.units,
+            format_usd(each.market_value),
+            each.counterparty_name,
+            each.reason or each.status,
         )
         for each in run_with_bank(cli_context(ctx), work)
-    ]  # fmt: skip
+    ]
     columns = ("Booked on", "Way", "Bill", "Units>", "Value>", "Other side", "Status")
     console.print(table("Bills from and to other custodians", columns, rows))
 
 
-@app.command(
-    epilog=example(f"billfold custody receive {_POCKET} 912797PT8 100 --from Harbor --account 1")
-)
+@app.command(epilog=example(f"billfold custody receive {_POCKET} 912797PT8 100 --from Harbor --account 1"))
 def receive(
     ctx: typer.Context,
     pocket_id: PocketId,
@@ -69,25 +69,18 @@ def receive(
     sender: Annotated[str, typer.Option("--from", help="Who had them.")],
     account: Account,
     *,
-    acquired_on: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Since when.")
-    ] = None,
+    acquired_on: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Since when.")] = None,
     cost: Annotated[int | None, typer.Option(help="What they cost, in cents.", min=0)] = None,
     key: Key = None,
 ) -> None:
     """Take in one lot of bills that has arrived."""
-    fields: dict[str, Any] = {
-        "acquired_on": None if acquired_on is None else acquired_on.date(),
-        "cost_cents": cost,
-    }
+    fields: dict[str, Any] = {"acquired_on": None if acquired_on is None else acquired_on.date(), "cost_cents": cost}
     fields |= {"counterparty_name": sender, "counterparty_account": account}
     cents_value = _submit(ctx, ReceiveBills, pocket_id, cusip, units, key, fields)
     print_success(f"{units} bills worth {format_usd(cents_value)} are in the Pocket.")
 
 
-@app.command(
-    epilog=example(f"billfold custody deliver {_POCKET} 912797PT8 100 --to Harbor --account 1")
-)
+@app.command(epilog=example(f"billfold custody deliver {_POCKET} 912797PT8 100 --to Harbor --account 1"))
 def deliver(
     ctx: typer.Context,
     pocket_id: PocketId,
@@ -122,11 +115,17 @@ def _submit(
             raise CliError(f"There is no Pocket {pocket_id}.", "Look up its id in the API.")
         answer = await bank.engine.submit(
             kind(
-                caller=_CALLER, key=command_key, customers=(entry.customer_id,),
-                origin=Origin.operator(), transfer_id=command_key, pocket_id=pocket_id, cusip=cusip,
-                units=units, **fields,
+                caller=_CALLER,
+                key=command_key,
+                customers=(entry.customer_id,),
+                origin=Origin.operator(),
+                transfer_id=command_key,
+                pocket_id=pocket_id,
+                cusip=cusip,
+                units=units,
+                **fields,
             )
-        )  # fmt: skip
+        )
         return int(answer.outcome["market_value"])
 
     return run_with_bank(cli_context(ctx), work)

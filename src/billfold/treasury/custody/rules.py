@@ -61,13 +61,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     lot = MovedLot(0, acquired_on, cmd.units, cost)
     moved = _receive_lot(book, pocket, ctx, cmd.transfer_id, cmd.cusip, lot)
     return _record_transfer(
-        book,
-        ctx,
-        cmd,
-        SecurityTransferDirection.IN,
-        SecurityTransferStatus.COMPLETED,
-        worth,
-        [moved],
+        book, ctx, cmd, SecurityTransferDirection.IN, SecurityTransferStatus.COMPLETED, worth, [moved]
     )
 
 
@@ -86,15 +80,12 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     roll_business_day(book, pocket, ctx)
     lots = [lot for lot in pocket.lots if lot.asset == cmd.cusip]
     moved = [
-        _deliver_lot(book, pocket, ctx, cmd.transfer_id, lot, units)
-        for lot, units in _oldest_first(lots, cmd.units)
+        _deliver_lot(book, pocket, ctx, cmd.transfer_id, lot, units) for lot, units in _oldest_first(lots, cmd.units)
     ]
     worth = sum(cents_for(each.units, _mark(ctx, cmd.cusip)) for each in moved)
     book.schedule(APPOINTMENT, cmd.transfer_id, ctx.now)
     book.put(book.pending, cmd.transfer_id, PendingTransfer(cmd.pocket_id, None))
-    return _record_transfer(
-        book, ctx, cmd, SecurityTransferDirection.OUT, SecurityTransferStatus.PENDING, worth, moved
-    )
+    return _record_transfer(book, ctx, cmd, SecurityTransferDirection.OUT, SecurityTransferStatus.PENDING, worth, moved)
 
 
 def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
@@ -106,21 +97,13 @@ def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
     if transfer.status != SecurityTransferStatus.PENDING:
         raise Refused("delivery-ended", f"The delivery is {transfer.status} already.")
     book.drop(book.pending, cmd.transfer_id)
-    status = (
-        SecurityTransferStatus.COMPLETED if cmd.reason is None else SecurityTransferStatus.REJECTED
-    )
+    status = SecurityTransferStatus.COMPLETED if cmd.reason is None else SecurityTransferStatus.REJECTED
     if status == SecurityTransferStatus.REJECTED:
         pocket = pocket_of(book, transfer.pocket_id)
         roll_business_day(book, pocket, ctx)
         for each in transfer.moved_lots():
             _receive_lot(book, pocket, ctx, transfer.transfer_id, transfer.cusip, each)
-    book.change(
-        SecurityTransfer,
-        cmd.transfer_id,
-        status=status,
-        reason=cmd.reason,
-        ended_at=ctx.now,
-    )
+    book.change(SecurityTransfer, cmd.transfer_id, status=status, reason=cmd.reason, ended_at=ctx.now)
     book.put(book.referenced, cmd.transfer_id, msgspec.structs.replace(transfer, status=status))
     return {"transfer_id": str(cmd.transfer_id), "status": status, "reason": cmd.reason}
 
@@ -141,9 +124,7 @@ def _outstanding_bill(ctx: Context, cusip: str) -> Bill:
 
 def _require_deliverable(pocket: PocketBook, cmd: DeliverBills, ctx: Context) -> None:
     if pocket.settles_after(ctx.business_date):
-        raise Refused(
-            "bill-not-deliverable", f"The pocket's trades settle on {pocket.unsettled_until}."
-        )
+        raise Refused("bill-not-deliverable", f"The pocket's trades settle on {pocket.unsettled_until}.")
     held = sum(lot.balance for lot in pocket.lots if lot.asset == cmd.cusip)
     held_back = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now)
     leaves = cents_for(cmd.units, ctx.t0_bid(cmd.cusip))
@@ -168,9 +149,7 @@ def _oldest_first(lots: Sequence[Lot], units: int) -> Iterator[tuple[Lot, int]]:
         units -= taken
 
 
-def _deliver_lot(
-    book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, lot: Lot, units: int
-) -> MovedLot:
+def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, lot: Lot, units: int) -> MovedLot:
     tax = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
     earnings = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
     journal_no = _begin(book, ctx, None)
@@ -181,10 +160,20 @@ def _deliver_lot(
     pocket.outflow += worth
     pocket.realised += worth - earnings
     record.trade(
-        book, pocket, ctx, activity=ACTIVITY, incoming=False, cusip=lot.asset, units=units,
-        price_micros=price, notional=worth, tax_basis=tax, earnings_basis=earnings,
-        settles_on=book.business_date, transfer_id=transfer_id,
-    )  # fmt: skip
+        book,
+        pocket,
+        ctx,
+        activity=ACTIVITY,
+        incoming=False,
+        cusip=lot.asset,
+        units=units,
+        price_micros=price,
+        notional=worth,
+        tax_basis=tax,
+        earnings_basis=earnings,
+        settles_on=book.business_date,
+        transfer_id=transfer_id,
+    )
     book.close()
     return MovedLot(journal_no, lot.acquired_on, units, tax)
 
@@ -201,10 +190,20 @@ def _receive_lot(
     book.lot_in(pocket, lot, moved.tax_basis, worth)
     pocket.inflow += worth
     record.trade(
-        book, pocket, ctx, activity=ACTIVITY, incoming=True, cusip=cusip, units=moved.units,
-        price_micros=price, notional=worth, tax_basis=moved.tax_basis, earnings_basis=worth,
-        settles_on=book.business_date, transfer_id=transfer_id,
-    )  # fmt: skip
+        book,
+        pocket,
+        ctx,
+        activity=ACTIVITY,
+        incoming=True,
+        cusip=cusip,
+        units=moved.units,
+        price_micros=price,
+        notional=worth,
+        tax_basis=moved.tax_basis,
+        earnings_basis=worth,
+        settles_on=book.business_date,
+        transfer_id=transfer_id,
+    )
     recover_overdraft_by_selling(book, pocket, ctx)
     book.close()
     return msgspec.structs.replace(moved, journal_no=journal_no)
@@ -224,16 +223,31 @@ def _record_transfer(
     lots: Sequence[MovedLot],
 ) -> Outcome:
     transfer = SecurityTransfer(
-        customer_id=book.customer_id, transfer_id=cmd.transfer_id, pocket_id=cmd.pocket_id,
-        direction=direction, cusip=cmd.cusip, units=cmd.units, market_value=worth, status=status,
-        counterparty_name=cmd.counterparty_name, counterparty_account=cmd.counterparty_account,
-        lots=to_json(lots), created_at=ctx.now,
-    )  # fmt: skip
+        customer_id=book.customer_id,
+        transfer_id=cmd.transfer_id,
+        pocket_id=cmd.pocket_id,
+        direction=direction,
+        cusip=cmd.cusip,
+        units=cmd.units,
+        market_value=worth,
+        status=status,
+        counterparty_name=cmd.counterparty_name,
+        counterparty_account=cmd.counterparty_account,
+        lots=to_json(lots),
+        created_at=ctx.now,
+    )
     book.draft.add(transfer)
     book.put(book.referenced, cmd.transfer_id, transfer)
     return {
-        "transfer_id": str(cmd.transfer_id), "status": status, "reason": None,
-        "pocket_id": str(cmd.pocket_id), "direction": direction, "cusip": cmd.cusip,
-        "units": cmd.units, "market_value": worth, "counterparty_name": cmd.counterparty_name,
-        "counterparty_account": cmd.counterparty_account, "lots": transfer.lots,
-    }  # fmt: skip
+        "transfer_id": str(cmd.transfer_id),
+        "status": status,
+        "reason": None,
+        "pocket_id": str(cmd.pocket_id),
+        "direction": direction,
+        "cusip": cmd.cusip,
+        "units": cmd.units,
+        "market_value": worth,
+        "counterparty_name": cmd.counterparty_name,
+        "counterparty_account": cmd.counterparty_account,
+        "lots": transfer.lots,
+    }

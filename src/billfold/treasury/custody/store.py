@@ -22,9 +22,7 @@ SELECT {_COLUMNS} FROM security_transfer ORDER BY created_at DESC, transfer_id L
 """
 
 
-async def get_transfer(
-    conn: Connection | Pool, customer_id: UUID, transfer_id: UUID
-) -> SecurityTransfer:
+async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> SecurityTransfer:
     """Return the customer's transfer of bills. Raises NotFound."""
     rows = await conn.fetch(_SOME, [customer_id], [transfer_id])
     if not rows:

@@ -13,21 +13,14 @@ from billfold.http.operations import get, with_scope
 from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import et_date
-from billfold.treasury.earnings.periods import (
-    POCKETS_MAX,
-    EarningsQuery,
-    pocket_earnings,
-    too_many_pockets,
-)
+from billfold.treasury.earnings.periods import POCKETS_MAX, EarningsQuery, pocket_earnings, too_many_pockets
 from billfold.treasury.earnings.schemas import Earnings, EarningsList, render_all, render_earned
 
 READS = with_scope("pockets.read", EARNINGS)
 
 
 @get("/api/v2/pockets/{pocket_id}/earnings/", READS)
-async def get_pocket_earnings(
-    member: CustomerCaller, bank: Bank, pocket_id: UUID, asked: EarningsQuery
-) -> Earnings:
+async def get_pocket_earnings(member: CustomerCaller, bank: Bank, pocket_id: UUID, asked: EarningsQuery) -> Earnings:
     """Read what one Pocket earned over a period."""
     own_id = await member.own_pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)
@@ -49,14 +42,10 @@ async def list_earnings(
     return render_all(earned, et_date(member.now))
 
 
-async def _find_pockets(
-    member: CustomerCaller, bank: Bank, pocket_id: list[UUID] | None
-) -> list[PocketRow]:
+async def _find_pockets(member: CustomerCaller, bank: Bank, pocket_id: list[UUID] | None) -> list[PocketRow]:
     owner = member.customer_id
     if pocket_id is None:
-        rows = await pocket_store.list_open(
-            bank.pool, member.partner_id, owner, limit=POCKETS_MAX + 1
-        )
+        rows = await pocket_store.list_open(bank.pool, member.partner_id, owner, limit=POCKETS_MAX + 1)
         if len(rows) > POCKETS_MAX:
             raise too_many_pockets()
         return rows

@@ -12,19 +12,12 @@ from billfold.http.operations import get
 from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import et_date
-from billfold.treasury.earnings.periods import (
-    POCKETS_MAX,
-    EarningsQuery,
-    pocket_earnings,
-    too_many_pockets,
-)
+from billfold.treasury.earnings.periods import POCKETS_MAX, EarningsQuery, pocket_earnings, too_many_pockets
 from billfold.treasury.earnings.schemas import Earnings, EarningsList, render_all, render_earned
 
 
 @get("/api/v2/pockets/{pocket_id}/earnings/")
-async def get_pocket_earnings(
-    caller: Caller, bank: Bank, pocket_id: UUID, asked: EarningsQuery
-) -> Earnings:
+async def get_pocket_earnings(caller: Caller, bank: Bank, pocket_id: UUID, asked: EarningsQuery) -> Earnings:
     """Read what one Pocket earned over a period."""
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
@@ -53,9 +46,7 @@ async def _find_pockets(
     if customer_id is not None:
         owner = await caller.customer_id(bank, customer_id)
     if pocket_id is None:
-        rows = await pocket_store.list_open(
-            bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1
-        )
+        rows = await pocket_store.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1)
         if len(rows) > POCKETS_MAX:
             raise too_many_pockets()
         return rows
@@ -63,9 +54,7 @@ async def _find_pockets(
     if len(ids) > POCKETS_MAX:
         raise too_many_pockets()
     keys = [
-        await caller.pocket(bank, each)
-        if owner is None
-        else (owner, await caller.pocket_of(bank, owner, each))
+        await caller.pocket(bank, each) if owner is None else (owner, await caller.pocket_of(bank, owner, each))
         for each in ids
     ]
     return await pocket_store.list_by_id(bank.pool, keys)

@@ -39,11 +39,7 @@ def _parse_bound(name: str, text: str) -> date:
 
 BoundText = Annotated[
     date | None,
-    Query(
-        parse=_parse_bound,
-        schema={"type": "string"},
-        description="With period=range: a date or a date-time.",
-    ),
+    Query(parse=_parse_bound, schema={"type": "string"}, description="With period=range: a date or a date-time."),
 ]
 
 
@@ -56,20 +52,13 @@ class EarningsQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def pocket_earnings(
-    bank: Bank,
-    rows: list[PocketRow],
-    boundaries: EarningsQuery,
-    now: datetime,
+    bank: Bank, rows: list[PocketRow], boundaries: EarningsQuery, now: datetime
 ) -> list[PocketEarnings]:
     """Every pocket's entry: its states at both ends are read for all of them at once."""
     period, bounds = boundaries.period, (boundaries.date_from, boundaries.date_to)
     earnings.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
     periods = [earnings.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
-    ends = [
-        boundary
-        for row, each in zip(rows, periods, strict=True)
-        for boundary in _boundaries(bank, row, each)
-    ]
+    ends = [boundary for row, each in zip(rows, periods, strict=True) for boundary in _boundaries(bank, row, each)]
     states = dict(zip(ends, await history.pocket_states_before(bank.pool, ends), strict=True))
     return [_entry(bank, row, each, states, now) for row, each in zip(rows, periods, strict=True)]
 
@@ -85,11 +74,7 @@ def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
 
 
 def _entry(
-    bank: Bank,
-    row: PocketRow,
-    period: Period,
-    states: Mapping[Boundary, PocketState],
-    now: datetime,
+    bank: Bank, row: PocketRow, period: Period, states: Mapping[Boundary, PocketState], now: datetime
 ) -> PocketEarnings:
     def at(instant: datetime) -> PocketState:
         if instant <= row.opened_at:
@@ -98,9 +83,7 @@ def _entry(
 
     start_state = at(period.start)
     end_state = history.current_pocket_state(row) if period.live else at(period.end)
-    entry = earnings.compute_earnings(
-        start_state, period.start, end_state, period.end, bank.market, live=period.live
-    )
+    entry = earnings.compute_earnings(start_state, period.start, end_state, period.end, bank.market, live=period.live)
     shows_appreciation = row.real_time_yield and period.live
     current_value = valuation(row, bank, now) if shows_appreciation else None
     return PocketEarnings(

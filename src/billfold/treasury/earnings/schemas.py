@@ -81,9 +81,7 @@ def render_all(all_earned: list[PocketEarnings], today: date) -> EarningsList:
             date_from=min((et_date(each.period.start) for each in all_earned), default=None),
             date_to=max((_last_day(each.period) for each in all_earned), default=today),
             pricing_timestamp=max(priced_at_times, default=None),
-            appreciation_per_second=format_appreciation(sum(appreciations, Decimal(0)))
-            if appreciations
-            else None,
+            appreciation_per_second=format_appreciation(sum(appreciations, Decimal(0))) if appreciations else None,
             object_type="AggregateEarnings",
         ),
     )

@@ -17,13 +17,7 @@ from billfold.ledger.commands import Books, Context, Outcome
 from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
-from billfold.treasury.rules.day_end import (
-    ONE_DAY,
-    accrue,
-    charge_fee,
-    close_day,
-    roll_business_day,
-)
+from billfold.treasury.rules.day_end import ONE_DAY, accrue, charge_fee, close_day, roll_business_day
 from billfold.treasury.rules.invest import invest
 from billfold.treasury.rules.mature import mature
 
@@ -134,10 +128,7 @@ def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
 def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """End the date on which the pocket moved; emptied lots of matured bills leave the book."""
     matures_at = ctx.calendars.matures_at
-    book.retire_lots(
-        pocket,
-        [lot for lot in pocket.emptied if matures_at(lot.maturity) <= ctx.now],
-    )  # fmt: skip
+    book.retire_lots(pocket, [lot for lot in pocket.emptied if matures_at(lot.maturity) <= ctx.now])
     close_day(book, pocket)
 
 
@@ -145,10 +136,6 @@ def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
 _STEPS: tuple[tuple[str, Callable[[PocketBook, Calendars, datetime], bool], Step], ...] = (
     ("close", lambda p, c, due: p.moved_on is not None and c.closes_at(p.moved_on) <= due, _close),
     ("charge", lambda p, c, due: c.opens_at(p.charge_on) <= due, _charge),
-    (
-        "mature",
-        lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due,
-        mature,
-    ),
+    ("mature", lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due, mature),
     ("invest", lambda p, _, due: p.invest_at is not None and p.invest_at <= due, _invest),
 )

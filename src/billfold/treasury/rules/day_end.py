@@ -95,9 +95,17 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
     pocket.idle = min(pocket.idle, pocket.cash.balance)
     group = ctx.ids.next_group()
     record.transaction(
-        book, pocket, leg_no=leg_no, group=group,
-        type=TransactionType.FEE, direction=Direction.DEBIT, amount=due, title="AUM fee",
-        description="Fee on assets held", settles_at=book.booked_at,
-        details={"fee_type": "AUM_FEE", "related_transaction_id": None}, swept=False,
-    )  # fmt: skip
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.FEE,
+        direction=Direction.DEBIT,
+        amount=due,
+        title="AUM fee",
+        description="Fee on assets held",
+        settles_at=book.booked_at,
+        details={"fee_type": "AUM_FEE", "related_transaction_id": None},
+        swept=False,
+    )
     return True

@@ -41,8 +41,17 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
     book.post(book.house_account(AccountKind.STREET, bill.cusip), lot, units)
     book.lot_in(pocket, lot, cost, cost)
     record.trade(
-        book, pocket, ctx, activity=TradeActivity.BUY, incoming=True, cusip=bill.cusip, units=units,
-        price_micros=price, notional=cost, tax_basis=cost, earnings_basis=cost,
+        book,
+        pocket,
+        ctx,
+        activity=TradeActivity.BUY,
+        incoming=True,
+        cusip=bill.cusip,
+        units=units,
+        price_micros=price,
+        notional=cost,
+        tax_basis=cost,
+        earnings_basis=cost,
         settles_on=ctx.settles_on,
-    )  # fmt: skip
+    )
     return True

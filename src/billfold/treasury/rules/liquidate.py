@@ -28,13 +28,7 @@ def liquidation_value(pocket: PocketBook, price_of: Callable[[str], int]) -> int
 
 
 def raise_cash(
-    book: Book,
-    pocket: PocketBook,
-    ctx: Context,
-    need: int,
-    *,
-    price_of: Callable[[str], int],
-    settles_on: date,
+    book: Book, pocket: PocketBook, ctx: Context, need: int, *, price_of: Callable[[str], int], settles_on: date
 ) -> bool:
     """Sell until the pocket's free cash covers `need` cents, in the open journal.
 
@@ -54,14 +48,7 @@ def raise_cash(
     return True
 
 
-def sell_all(
-    book: Book,
-    pocket: PocketBook,
-    ctx: Context,
-    *,
-    price_of: Callable[[str], int],
-    settles_on: date,
-) -> None:
+def sell_all(book: Book, pocket: PocketBook, ctx: Context, *, price_of: Callable[[str], int], settles_on: date) -> None:
     """Sell every bill the pocket holds, in the open journal."""
     value = liquidation_value(pocket, price_of)
     if pocket.lots:

@@ -37,9 +37,7 @@ def withdraw(
     fees and liens stay behind. `aside` cents are raised besides and stay in cash, for a fee that
     the caller takes in the same journal. Raises Short when it does not reach.
     """
-    amount = _raise(
-        book, pocket, ctx, amount, price_of=price_of, settles_on=settles_on, fee_reserve=fee_reserve
-    )
+    amount = _raise(book, pocket, ctx, amount, price_of=price_of, settles_on=settles_on, fee_reserve=fee_reserve)
     book.post(pocket.cash, pocket.bank, amount)
     pocket.idle = min(pocket.idle, pocket.cash.balance)
     leg_no = book.post(pocket.bank, to, amount)

@@ -53,9 +53,7 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     if cmd.day != book.business_date:
-        raise InvariantError(
-            "The house closes its days in order.", day=cmd.day, open=book.business_date
-        )
+        raise InvariantError("The house closes its days in order.", day=cmd.day, open=book.business_date)
     for settles_on in sorted({block.settles_on for block in cmd.blocks}):
         book.begin(JournalKind.SETTLEMENT, ctx, settles_on=settles_on, business_date=cmd.day)
         for block in cmd.blocks:
@@ -70,13 +68,8 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
 
 def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
     """The bank of the rail pays the house what came in, and takes what went out."""
-    journal_no = book.begin(
-        JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day
-    )
-    rail, reserve = (
-        book.house_account(AccountKind.of_rail(clearing.rail)),
-        book.house_account(AccountKind.RESERVE),
-    )
+    journal_no = book.begin(JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day)
+    rail, reserve = (book.house_account(AccountKind.of_rail(clearing.rail)), book.house_account(AccountKind.RESERVE))
     _move(book, reserve, rail, clearing.came_in)
     _move(book, rail, reserve, clearing.went_out)
     book.close()

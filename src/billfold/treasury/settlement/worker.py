@@ -99,9 +99,7 @@ async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailT
     span = SettlementPeriod(first, et_instant(first, 0), day, bank.calendars.closes_at(day))
     found = await list_cleared(conn, bank_customer_id(bank.seed), span)
     return tuple(
-        RailTotals(
-            each.settles_on, each.rail, max(each.unsettled_in, 0), max(each.unsettled_out, 0)
-        )
+        RailTotals(each.settles_on, each.rail, max(each.unsettled_in, 0), max(each.unsettled_out, 0))
         for each in found
         if each.unsettled_in > 0 or each.unsettled_out > 0
     )
@@ -115,9 +113,7 @@ async def _store_closing_prices(conn: Connection, bank: Bank, day: date) -> None
     await conn.execute(_INSERT_CLOSING_PRICES, day, *columns)
 
 
-def _closing_prices(
-    bank: Bank, day: date, held_cusips: Iterable[str]
-) -> Iterable[tuple[str, int, int, int]]:
+def _closing_prices(bank: Bank, day: date, held_cusips: Iterable[str]) -> Iterable[tuple[str, int, int, int]]:
     market, at = bank.market, bank.calendars.closes_at(day)
     on_the_run = (market.on_the_run(each.maturity_weeks, day).cusip for each in STRATEGIES)
     for cusip in sorted({*held_cusips, *on_the_run}):

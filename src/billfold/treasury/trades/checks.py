@@ -61,9 +61,7 @@ def outgoing_key(lot: ReplayedAccount, other_account: ReplayedAccount) -> TradeK
 
 def incoming_key(other_account: ReplayedAccount, lot: ReplayedAccount) -> TradeKey:
     """Which trade tells of bills that enter a lot from there."""
-    return TradeKey(
-        lot.pocket_id, lot.asset, _ACTIVITY_IN.get(other_account.kind, "BUY"), incoming=True
-    )
+    return TradeKey(lot.pocket_id, lot.asset, _ACTIVITY_IN.get(other_account.kind, "BUY"), incoming=True)
 
 
 _ACTIVITY_OUT = {"treasury": "MATURITY", "lot": INTERNAL_TRANSFER, "custodian": EXTERNAL_TRANSFER}
@@ -71,12 +69,7 @@ _ACTIVITY_IN = {"lot": INTERNAL_TRANSFER, "custodian": EXTERNAL_TRANSFER}
 
 
 def add_movement(
-    moved: dict[TradeKey, LotMovement],
-    bills: TradeKey,
-    account: int,
-    units: int,
-    tax: int,
-    earnings: int,
+    moved: dict[TradeKey, LotMovement], bills: TradeKey, account: int, units: int, tax: int, earnings: int
 ) -> None:
     """Count bills and their bases with those of the same trade."""
     total = moved.get(bills)
@@ -88,10 +81,7 @@ def add_movement(
 
 
 def add_cash(
-    leg: Record,
-    debit: ReplayedAccount,
-    credit: ReplayedAccount,
-    money: dict[tuple[UUID | None, str], int],
+    leg: Record, debit: ReplayedAccount, credit: ReplayedAccount, money: dict[tuple[UUID | None, str], int]
 ) -> None:
     """Cash that was paid for bills or came from them."""
     if debit.kind == "cash" and credit.kind == "street":
@@ -105,9 +95,7 @@ def trade_difference(row: Record, legs: LotMovement) -> str | None:
     """Where a trade and its legs disagree."""
     recorded: tuple[Any, ...] = (row["units"], row["tax_basis"], row["earnings_basis"])
     if recorded != (legs.units, legs.tax, legs.earnings):
-        return (
-            f"units and bases are {recorded}, the legs say {(legs.units, legs.tax, legs.earnings)}"
-        )
+        return f"units and bases are {recorded}, the legs say {(legs.units, legs.tax, legs.earnings)}"
     if row["notional"] != cents_for(row["units"], row["price_micros"]):
         return "its money is not units times price"
     return None

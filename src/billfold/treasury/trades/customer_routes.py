@@ -27,19 +27,27 @@ READS = with_scope("pockets.read", TRADES)
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _COLUMNS = (
-    "id", "service_account_id", "activity", "cusip", "description", "quantity", "price",
-    "notional", "currency", "trade_datetime", "settled_date", "is_settled", "maturity_date",
-    "yield_to_maturity", "tradable_id",
-)  # fmt: skip
+    "id",
+    "service_account_id",
+    "activity",
+    "cusip",
+    "description",
+    "quantity",
+    "price",
+    "notional",
+    "currency",
+    "trade_datetime",
+    "settled_date",
+    "is_settled",
+    "maturity_date",
+    "yield_to_maturity",
+    "tradable_id",
+)
 
 
 @get("/api/v1/trades/", READS, refuses=("not-found",))
 async def list_v1_trades(
-    member: CustomerCaller,
-    bank: Bank,
-    wanted: OrderedQuery,
-    asked: TradeQuery,
-    account: Accounts = None,
+    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: TradeQuery, account: Accounts = None
 ) -> CursorList[V1Trade]:
     """List purchases, sales and maturities."""
     of = member.customer_id, await member.pockets(bank, account)
@@ -62,11 +70,7 @@ async def get_trades_csv(
 
 @get("/api/v2/trades/", READS, refuses=("not-found",))
 async def list_trades(
-    member: CustomerCaller,
-    bank: Bank,
-    wanted: OrderedQuery,
-    asked: TradeQuery,
-    pocket_id: Pockets = None,
+    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: TradeQuery, pocket_id: Pockets = None
 ) -> CursorList[Trade]:
     """List trades, transfers of bills included."""
     of = member.customer_id, await member.pockets(bank, pocket_id)
@@ -92,8 +96,19 @@ async def _rows(
 def _cells(member: CustomerCaller, bank: Bank, row: TradeRow) -> tuple[object, ...]:
     shown = render_v1_trade(row, bank, member.now)
     return (
-        shown.id, shown.service_account_id, shown.activity, shown.cusip, shown.description,
-        shown.quantity, shown.price, shown.notional.value, shown.notional.currency,
-        shown.trade_datetime, shown.settled_date, shown.is_settled, shown.maturity_date,
-        shown.yield_to_maturity, shown.tradable_id,
-    )  # fmt: skip
+        shown.id,
+        shown.service_account_id,
+        shown.activity,
+        shown.cusip,
+        shown.description,
+        shown.quantity,
+        shown.price,
+        shown.notional.value,
+        shown.notional.currency,
+        shown.trade_datetime,
+        shown.settled_date,
+        shown.is_settled,
+        shown.maturity_date,
+        shown.yield_to_maturity,
+        shown.tradable_id,
+    )

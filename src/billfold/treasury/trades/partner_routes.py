@@ -23,12 +23,7 @@ Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 
 @get("/api/v1/customers/{customer_id}/trades/")
 async def list_v1_customer_trades(
-    caller: Caller,
-    bank: Bank,
-    customer_id: UUID,
-    wanted: OrderedQuery,
-    asked: TradeQuery,
-    account: Accounts = None,
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, asked: TradeQuery, account: Accounts = None
 ) -> CursorList[V1Trade]:
     """List a customer's purchases, sales and maturities."""
     owner, own = await _resolve_pockets(caller, bank, customer_id, account)
@@ -51,12 +46,7 @@ async def list_v1_trades(
 
 @get("/api/v2/customers/{customer_id}/trades/")
 async def list_customer_trades(
-    caller: Caller,
-    bank: Bank,
-    customer_id: UUID,
-    wanted: OrderedQuery,
-    asked: TradeQuery,
-    pocket_id: Pockets = None,
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, asked: TradeQuery, pocket_id: Pockets = None
 ) -> CursorList[Trade]:
     """List a customer's trades, transfers of bills included."""
     owner, own = await _resolve_pockets(caller, bank, customer_id, pocket_id)

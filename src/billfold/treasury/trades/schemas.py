@@ -54,9 +54,7 @@ class Maturity(PricedTrade, kw_only=True, tag_field="activity", tag="MATURITY"):
     """Bills redeemed at par."""
 
 
-class SameEntitySecurityTransfer(
-    SharedTrade, kw_only=True, tag_field="activity", tag="SAME_ENTITY_SECURITY_TRANSFER"
-):
+class SameEntitySecurityTransfer(SharedTrade, kw_only=True, tag_field="activity", tag="SAME_ENTITY_SECURITY_TRANSFER"):
     """Bills moved between two Pockets of one customer."""
 
     market_value: Amount
@@ -66,9 +64,7 @@ class SameEntitySecurityTransfer(
     object_type: Literal["SecurityTransfer"] = "SecurityTransfer"
 
 
-class ExternalSecurityTransfer(
-    SharedTrade, kw_only=True, tag_field="activity", tag="EXTERNAL_SECURITY_TRANSFER"
-):
+class ExternalSecurityTransfer(SharedTrade, kw_only=True, tag_field="activity", tag="EXTERNAL_SECURITY_TRANSFER"):
     """Bills that came from a custodian elsewhere, or went to one."""
 
     market_value: Amount
@@ -110,27 +106,50 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
     priced = _PRICED.get(row.activity)
     if priced is not None:
         return priced(
-            id=row.trade_id, trade_datetime=row.traded_at, book_date=row.book_date,
-            settled_date=settled_date, status=status, pocket_id=row.pocket_id, cusip=row.cusip,
-            quantity=row.units, maturity_date=bill.maturity, description=bill.description,
-            price=format_price(row.price_micros), notional=usd(row.notional),
+            id=row.trade_id,
+            trade_datetime=row.traded_at,
+            book_date=row.book_date,
+            settled_date=settled_date,
+            status=status,
+            pocket_id=row.pocket_id,
+            cusip=row.cusip,
+            quantity=row.units,
+            maturity_date=bill.maturity,
+            description=bill.description,
+            price=format_price(row.price_micros),
+            notional=usd(row.notional),
             yield_to_maturity=yield_of(row, bank),
-        )  # fmt: skip
+        )
     if row.activity == "EXTERNAL_SECURITY_TRANSFER":
         return ExternalSecurityTransfer(
-            id=row.trade_id, trade_datetime=row.traded_at, book_date=row.book_date,
-            settled_date=settled_date, status=status, pocket_id=row.pocket_id, cusip=row.cusip,
-            quantity=row.units, maturity_date=bill.maturity, market_value=usd(row.notional),
+            id=row.trade_id,
+            trade_datetime=row.traded_at,
+            book_date=row.book_date,
+            settled_date=settled_date,
+            status=status,
+            pocket_id=row.pocket_id,
+            cusip=row.cusip,
+            quantity=row.units,
+            maturity_date=bill.maturity,
+            market_value=usd(row.notional),
             direction="IN" if row.incoming else "OUT",
             counterparty_name=row.counterparty_name or "",
-        )  # fmt: skip
+        )
     return SameEntitySecurityTransfer(
-        id=row.trade_id, trade_datetime=row.traded_at, book_date=row.book_date,
-        settled_date=settled_date, status=status, pocket_id=row.pocket_id, cusip=row.cusip,
-        quantity=row.units, maturity_date=bill.maturity, market_value=usd(row.notional),
-        direction="IN" if row.incoming else "OUT", counter_pocket_id=row.counter_pocket_id,
+        id=row.trade_id,
+        trade_datetime=row.traded_at,
+        book_date=row.book_date,
+        settled_date=settled_date,
+        status=status,
+        pocket_id=row.pocket_id,
+        cusip=row.cusip,
+        quantity=row.units,
+        maturity_date=bill.maturity,
+        market_value=usd(row.notional),
+        direction="IN" if row.incoming else "OUT",
+        counter_pocket_id=row.counter_pocket_id,
         on_us_transfer_id=row.transfer_id,
-    )  # fmt: skip
+    )
 
 
 def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
@@ -138,13 +157,21 @@ def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
     bill = bank.market.bill(row.cusip)
     settled = _is_settled(row, now)
     return V1Trade(
-        id=row.trade_id, trade_datetime=row.traded_at,
-        settled_date=row.settles_on if settled else None, is_settled=settled,
-        activity=row.activity, cusip=row.cusip, description=bill.description,
-        notional=usd(row.notional), quantity=row.units, price=format_price(row.price_micros),
-        maturity_date=bill.maturity, service_account_id=row.pocket_id,
-        yield_to_maturity=yield_of(row, bank), tradable_id=cusip_module.tradable_id(row.cusip),
-    )  # fmt: skip
+        id=row.trade_id,
+        trade_datetime=row.traded_at,
+        settled_date=row.settles_on if settled else None,
+        is_settled=settled,
+        activity=row.activity,
+        cusip=row.cusip,
+        description=bill.description,
+        notional=usd(row.notional),
+        quantity=row.units,
+        price=format_price(row.price_micros),
+        maturity_date=bill.maturity,
+        service_account_id=row.pocket_id,
+        yield_to_maturity=yield_of(row, bank),
+        tradable_id=cusip_module.tradable_id(row.cusip),
+    )
 
 
 def yield_of(row: TradeRow, bank: Bank) -> str:

@@ -89,8 +89,18 @@ async def list_trades(
     journal_no, trade_no = after or (None, None)
     sql = _DOWN if descending else _UP
     rows = await conn.fetch(
-        sql, customer_id, pocket_ids, journal_no, trade_no, limit, filters.activities,
-        filters.traded_from, filters.traded_to, filters.booked_from, filters.booked_to,
-        filters.settled_from, filters.settled_to,
-    )  # fmt: skip
+        sql,
+        customer_id,
+        pocket_ids,
+        journal_no,
+        trade_no,
+        limit,
+        filters.activities,
+        filters.traded_from,
+        filters.traded_to,
+        filters.booked_from,
+        filters.booked_to,
+        filters.settled_from,
+        filters.settled_to,
+    )
     return [TradeRow(*row) for row in rows]

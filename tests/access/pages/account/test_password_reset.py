@@ -19,15 +19,9 @@ def link_in(text):
     return found(r"https://auth\.localhost:8443(/password\?link=\S+)", text)
 
 
-async def test_somebody_new_sets_password_and_app_and_is_in(
-    bank, anna, browser, pages_clock, emails
-):
+async def test_somebody_new_sets_password_and_app_and_is_in(bank, anna, browser, pages_clock, emails):
     user_id = await user_members.create_user(
-        bank.pool,
-        email="Ben@Northwind.example",
-        first_name="Ben",
-        last_name="Ode",
-        now=pages_clock.now,
+        bank.pool, email="Ben@Northwind.example", first_name="Ben", last_name="Ode", now=pages_clock.now
     )
     async with bank.pool.acquire() as conn:
         secret = await links.create_link(conn, user_id, "welcome", now=pages_clock.now)
@@ -38,18 +32,14 @@ async def test_somebody_new_sets_password_and_app_and_is_in(
     await browser.follow()
     key = found(r'class="key">([A-Z2-7 ]+)<', browser.page.text).replace(" ", "")
     assert (await browser.send("/set-up", code="000000")).status_code == 422
-    assert (
-        await browser.send("/set-up", code=pyotp.TOTP(key).at(pages_clock.now))
-    ).status_code == 303
+    assert (await browser.send("/set-up", code=pyotp.TOTP(key).at(pages_clock.now))).status_code == 303
     await browser.follow()
     assert "Ben Ode" in browser.text
     told = [subject for subject, _ in await emails()]
     assert told == ["Your password was changed", "Your second factor was changed"]
 
 
-async def test_a_forgotten_password_is_set_anew_and_the_old_sessions_end(
-    anna, browser, new_browser, emails
-):
+async def test_a_forgotten_password_is_set_anew_and_the_old_sessions_end(anna, browser, new_browser, emails):
     other = new_browser()
     await anna.sign_in(other)
     await browser.go("/forgot")
@@ -84,9 +74,7 @@ async def test_every_token_ends_when_a_password_is_set_anew(bank, anna, browser,
     await take_back(protocol)
 
 
-async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(
-    anna, browser, new_browser, emails
-):
+async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(anna, browser, new_browser, emails):
     await browser.go("/forgot")
     await browser.send("/forgot", email=anna.email)
     [(_, text)] = await emails()

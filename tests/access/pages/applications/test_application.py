@@ -39,10 +39,7 @@ def path_of(anna, registered):
 
 async def keys_of(bank, registered, pages_clock):
     return [
-        each.key_id
-        for each in await clients.list_client_keys(
-            bank.pool, registered.client.client_id, pages_clock.now
-        )
+        each.key_id for each in await clients.list_client_keys(bank.pool, registered.client.client_id, pages_clock.now)
     ]
 
 
@@ -63,15 +60,15 @@ async def test_the_log_of_the_company_tells_of_every_change(anna, browser, bank,
     rows = await audit_store.list_entries(bank.pool, wanted, descending=False, limit=20)
     told = [(row.action, row.outcome) for row in rows if row.resource_id == client_id]
     assert told == [
-        ("program.created", "SUCCESS"), ("program.key_added", "SUCCESS"),
-        ("program.key_retired", "SUCCESS"), ("program.key_retired", "FAILURE"),
+        ("program.created", "SUCCESS"),
+        ("program.key_added", "SUCCESS"),
+        ("program.key_retired", "SUCCESS"),
+        ("program.key_retired", "FAILURE"),
         ("program.revoked", "SUCCESS"),
-    ]  # fmt: skip
+    ]
 
 
-async def test_keys_follow_each_other_without_a_gap(
-    anna, browser, bank, registered, pages_clock, emails
-):
+async def test_keys_follow_each_other_without_a_gap(anna, browser, bank, registered, pages_clock, emails):
     old, new = KEYS["ES256"], KEYS["PS256"]
     await emails()
     path = path_of(anna, registered)
@@ -102,9 +99,7 @@ async def test_the_only_key_stays(anna, browser, bank, registered, pages_clock):
     assert await keys_of(bank, registered, pages_clock) == [only]
     async with bank.pool.acquire() as conn:
         with pytest.raises(Refused, match="This is the only key"):
-            await clients.retire_client_key(
-                conn, registered.client.client_id, only, now=pages_clock.now
-            )
+            await clients.retire_client_key(conn, registered.client.client_id, only, now=pages_clock.now)
 
 
 async def test_a_key_is_refused_when_it_is_none_or_there_already(
@@ -122,9 +117,7 @@ async def test_a_key_is_refused_when_it_is_none_or_there_already(
     assert len(await keys_of(bank, registered, pages_clock)) == 1
 
 
-async def test_everything_ends_at_once_when_it_is_taken_out_of_use(
-    anna, browser, bank, registered, pages_clock
-):
+async def test_everything_ends_at_once_when_it_is_taken_out_of_use(anna, browser, bank, registered, pages_clock):
     tokens, code = await registered.tokens(), await registered.code()
     path = path_of(anna, registered)
     assert await registered.is_good(tokens["access_token"])
@@ -145,9 +138,7 @@ async def test_everything_ends_at_once_when_it_is_taken_out_of_use(
         assert (await browser.post(f"{path}/{audited}", form)).status_code == 404
 
 
-async def test_it_is_granted_nothing_for_another_company(
-    anna, browser, bank, registered, pages_clock
-):
+async def test_it_is_granted_nothing_for_another_company(anna, browser, bank, registered, pages_clock):
     other = await company(bank.pool, "Southwind")
     await user_members.add_member(bank.pool, other, anna.user_id, role="ADMIN", now=pages_clock.now)
     asked = registered.authenticated(registered.asked())
@@ -165,14 +156,10 @@ async def test_it_is_granted_nothing_for_another_company(
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
 
 
-async def test_a_client_of_another_customer_cannot_be_granted(
-    anna, browser, bank, registered, pages_clock
-):
+async def test_a_client_of_another_customer_cannot_be_granted(anna, browser, bank, registered, pages_clock):
     other = await company(bank.pool, "Southwind")
     await user_members.add_member(bank.pool, other, anna.user_id, role="ADMIN", now=pages_clock.now)
-    await user_members.deactivate_member(
-        bank.pool, anna.customer_id, anna.user_id, now=pages_clock.now
-    )
+    await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=pages_clock.now)
     request = await registered.waiting()
     await browser.go(f"/consent?request={request}")
     assert "a member of no company that this application works for" in browser.text

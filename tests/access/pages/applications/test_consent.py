@@ -42,11 +42,8 @@ async def token_of(books, page):
     """Exchange the code that consent led to."""
     code = parse_qs(urlsplit(page.headers["location"]).query)["code"][0]
     form = books.authenticated(
-        {
-            "grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT,
-            "code_verifier": books.verifier,
-        }
-    )  # fmt: skip
+        {"grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT, "code_verifier": books.verifier}
+    )
     answer = await books.http.post(TOKEN, data=form, headers={"dpop": books.proof_for(TOKEN)})
     return answer.json()["access_token"]
 
@@ -100,9 +97,7 @@ async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
     await anna.sign_in(browser, await books.ask())
     assert "For which company?" in browser.text
     page = await browser.send("/consent", decision="grant", customer=str(other))
-    access = await access_tokens.find_access_token(
-        bank.pool, await token_of(books, page), wall_now()
-    )
+    access = await access_tokens.find_access_token(bank.pool, await token_of(books, page), wall_now())
     assert access is not None
     assert access.customer_id == other
     assert access.role == "VIEWER"
@@ -129,18 +124,12 @@ async def test_tokens_end_at_once_when_their_person_leaves(anna, browser, books,
     if way == "sign out":
         await browser.send("/sign-out")
     else:
-        await user_members.deactivate_member(
-            bank.pool, anna.customer_id, anna.user_id, now=anna.clock.now
-        )
+        await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.clock.now)
     assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is None
 
 
-@pytest.mark.parametrize(
-    "asked", [{"prompt": "login"}, {"max_age": "60"}], ids=["prompt login", "max_age"]
-)
-async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(
-    anna, browser, books, asked
-):
+@pytest.mark.parametrize("asked", [{"prompt": "login"}, {"max_age": "60"}], ids=["prompt login", "max_age"])
+async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(anna, browser, books, asked):
     anna.clock.forward(minutes=-3)
     await anna.sign_in(browser)
     anna.clock.now = wall_now()
@@ -184,6 +173,4 @@ async def test_others_cannot_take_access_back(anna, browser, books, bank, pages_
         stranger = await user_members.create_user(
             conn, email="eve@b.example", first_name="Eve", last_name="B", now=pages_clock.now
         )
-        assert not await grants.revoke_grant(
-            conn, user_id=stranger, grant_id=grant_id, now=pages_clock.now
-        )
+        assert not await grants.revoke_grant(conn, user_id=stranger, grant_id=grant_id, now=pages_clock.now)

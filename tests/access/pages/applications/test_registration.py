@@ -49,9 +49,15 @@ async def test_an_administrator_registers_a_client_and_gets_an_email(anna, insid
 
 async def test_everything_that_can_be_chosen_is_kept(anna, inside, bank):
     path = await register(
-        anna, inside, profile="documented", refreshes=None, requires_signature="yes",
-        description=None, post_logout_redirect_uris="", key=json.dumps(KEYS["EdDSA"].jwk),
-    )  # fmt: skip
+        anna,
+        inside,
+        profile="documented",
+        refreshes=None,
+        requires_signature="yes",
+        description=None,
+        post_logout_redirect_uris="",
+        key=json.dumps(KEYS["EdDSA"].jwk),
+    )
     made = await clients.find_client(bank.pool, client_of(path))
     assert made is not None
     assert (made.profile, made.grant_types) == ("documented", (AUTHORIZATION_CODE,))
@@ -116,9 +122,7 @@ async def test_only_administrators_come_in(anna, inside, bank):
     await inside.follow()
     csrf = {"csrf": inside.csrf}
     for role in ("MANAGER", "APPROVER", "INITIATOR", "VIEWER"):
-        await user_members.add_member(
-            bank.pool, anna.customer_id, anna.user_id, role=role, now=anna.clock.now
-        )
+        await user_members.add_member(bank.pool, anna.customer_id, anna.user_id, role=role, now=anna.clock.now)
         await inside.go("/account")
         assert programs(anna) not in inside.page.text
         for where in (programs(anna), f"{programs(anna)}/new", path):
@@ -137,12 +141,23 @@ async def test_another_companys_programs_are_not_there(anna, inside, bank):
     csrf = {"csrf": inside.csrf}
     at_home = programs(anna)
     abroad = f"/companies/{other}/programs"
-    for where in (abroad, f"{abroad}/new", f"{abroad}/theirs", f"{at_home}/theirs",
-                  f"{at_home}/of-the-operator", f"{at_home}/nobodys", f"{at_home}/a%00b",
-                  "/companies/x/programs"):  # fmt: skip
+    for where in (
+        abroad,
+        f"{abroad}/new",
+        f"{abroad}/theirs",
+        f"{at_home}/theirs",
+        f"{at_home}/of-the-operator",
+        f"{at_home}/nobodys",
+        f"{at_home}/a%00b",
+        "/companies/x/programs",
+    ):
         assert (await inside.go(where)).status_code == 404, where
-    for where in (abroad, f"{at_home}/theirs/keys", f"{at_home}/theirs/revoke",
-                  f"{at_home}/theirs/keys/{KEYS['ES256'].thumbprint}/retire"):  # fmt: skip
+    for where in (
+        abroad,
+        f"{at_home}/theirs/keys",
+        f"{at_home}/theirs/revoke",
+        f"{at_home}/theirs/keys/{KEYS['ES256'].thumbprint}/retire",
+    ):
         answer = await inside.post(where, {**csrf, "key": KEYS["PS256"].pem})
         assert answer.status_code == 404, where
     assert await clients.find_client(bank.pool, "theirs") == theirs
@@ -150,9 +165,7 @@ async def test_another_companys_programs_are_not_there(anna, inside, bank):
 
 
 async def test_somebody_who_left_the_company_manages_nothing(anna, inside, bank):
-    await user_members.deactivate_member(
-        bank.pool, anna.customer_id, anna.user_id, now=anna.clock.now
-    )
+    await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.clock.now)
     assert (await inside.go(programs(anna))).status_code == 404
 
 

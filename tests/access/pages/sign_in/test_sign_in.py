@@ -41,9 +41,7 @@ async def test_the_page_says_the_same_when_the_address_is_unknown(anna, browser)
     assert said[0][0] == 422
 
 
-async def test_a_password_is_verified_when_the_address_is_unknown_too(
-    anna, new_browser, monkeypatch
-):
+async def test_a_password_is_verified_when_the_address_is_unknown_too(anna, new_browser, monkeypatch):
     """Verifying is what takes time: who measures cannot tell the two apart."""
     verified = []
     verify = PasswordGate.verify
@@ -60,9 +58,7 @@ async def test_a_password_is_verified_when_the_address_is_unknown_too(
     assert verified == [False, True]
 
 
-async def test_the_right_password_is_refused_when_five_were_wrong(
-    anna, browser, pages_clock, emails
-):
+async def test_the_right_password_is_refused_when_five_were_wrong(anna, browser, pages_clock, emails):
     await _fail(browser, anna.email, pages_clock, times=5)
     await browser.go("/sign-in")
     page = await browser.send("/sign-in", email=anna.email, password=PASSWORD)
@@ -105,9 +101,7 @@ async def test_an_address_is_slowed_down_when_it_tries_many_accounts(browser, pa
     assert page.status_code == 429
 
 
-async def test_a_lock_is_no_lock_elsewhere_when_somebody_else_caused_it(
-    anna, new_browser, pages_clock, bank
-):
+async def test_a_lock_is_no_lock_elsewhere_when_somebody_else_caused_it(anna, new_browser, pages_clock, bank):
     address = lockout.ip_subject("198.51.100.9")
     async with bank.pool.acquire() as conn:
         for _ in range(address.pace.lock_after):
@@ -147,9 +141,7 @@ async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser):
 @pytest.mark.parametrize(
     ("passed", "status"), [({"minutes": 29}, 200), ({"minutes": 31}, 303)], ids=["idle", "too long"]
 )
-async def test_a_session_ends_when_it_stands_idle_for_half_an_hour(
-    anna, browser, pages_clock, passed, status
-):
+async def test_a_session_ends_when_it_stands_idle_for_half_an_hour(anna, browser, pages_clock, passed, status):
     await anna.sign_in(browser)
     pages_clock.forward(**passed)
     assert (await browser.go("/account")).status_code == status
@@ -182,9 +174,7 @@ async def test_an_unregistered_post_logout_redirect_uri_is_never_used(anna, brow
     assert (await browser.go("/account")).status_code == 200
 
 
-async def test_a_session_ends_after_twelve_hours_when_it_was_used_all_the_time(
-    anna, browser, pages_clock
-):
+async def test_a_session_ends_after_twelve_hours_when_it_was_used_all_the_time(anna, browser, pages_clock):
     await anna.sign_in(browser)
     for _ in range(47):
         pages_clock.forward(minutes=15)

@@ -23,10 +23,17 @@ BEN = "ben@northwind.example"
 async def administrator(bank, pages_clock, customer_id, customer_name):
     """Return whoever may change the team of a company."""
     return Administrator(
-        pool=bank.pool, vault=bank.vault, customer_id=customer_id, customer_name=customer_name,
-        name="Anna Lind", origin=Origin.operator(), scopes=None,
-        pages="https://auth.localhost:8443", now=await bank.now(), wall=pages_clock.now,
-    )  # fmt: skip
+        pool=bank.pool,
+        vault=bank.vault,
+        customer_id=customer_id,
+        customer_name=customer_name,
+        name="Anna Lind",
+        origin=Origin.operator(),
+        scopes=None,
+        pages="https://auth.localhost:8443",
+        now=await bank.now(),
+        wall=pages_clock.now,
+    )
 
 
 @pytest.fixture
@@ -40,9 +47,7 @@ def invited(boss, emails):
     """Invite somebody; the path his link leads to."""
 
     async def invite(email=BEN, role="MANAGER"):
-        wanted = NewInvitation(
-            first_name="Ben", last_name="Ode", email=email, phone_number="+12025550123", role=role
-        )
+        wanted = NewInvitation(first_name="Ben", last_name="Ode", email=email, phone_number="+12025550123", role=role)
         made = await team_invitations.invite(boss, wanted)
         [text] = [text for subject, text in await emails() if subject == "Join Northwind"]
         return found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
@@ -50,9 +55,7 @@ def invited(boss, emails):
     return invite
 
 
-async def test_somebody_new_joins_with_password_and_second_factor(
-    bank, browser, pages_clock, invited
-):
+async def test_somebody_new_joins_with_password_and_second_factor(bank, browser, pages_clock, invited):
     path, made = await invited()
     await browser.go(path)
     assert "ben@northwind.example is invited as Manager." in browser.text
@@ -82,9 +85,7 @@ async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(new_br
     one, other = new_browser(), new_browser()
     for each in (one, other, one):
         assert (await each.go(path)).status_code == 200
-    answers = await asyncio.gather(
-        *(each.send("/invitation", password=NEW, again=NEW) for each in (one, other))
-    )
+    answers = await asyncio.gather(*(each.send("/invitation", password=NEW, again=NEW) for each in (one, other)))
     assert sorted(each.status_code for each in answers) == [303, 404]
     assert (await other.go(path)).status_code == 404
     assert "Ask whoever invited you" in other.text
@@ -106,9 +107,7 @@ async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, b
 async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, browser, emails):
     other_id = await company(bank.pool, "Contoso")
     by = await administrator(bank, anna.clock, other_id, "Contoso")
-    wanted = NewInvitation(
-        first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER"
-    )
+    wanted = NewInvitation(first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER")
     made = await team_invitations.invite(by, wanted)
     [(_, text)] = await emails()
     path = found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
@@ -123,9 +122,7 @@ async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, brow
     await browser.follow()
     assert "Contoso" in browser.text
     held = await user_store.list_user_memberships(bank.pool, anna.user_id)
-    assert [(each.customer_name, each.role) for each in held] == [
-        ("Contoso", "VIEWER"), ("Northwind", "ADMIN"),
-    ]  # fmt: skip
+    assert [(each.customer_name, each.role) for each in held] == [("Contoso", "VIEWER"), ("Northwind", "ADMIN")]
     assert held[0].member_id == made.member_id
 
 
@@ -163,12 +160,8 @@ async def test_a_link_is_over_when_the_banks_week_is(bank, browser, invited):
     assert (await browser.go(path)).status_code == 404
 
 
-async def test_somebody_known_without_a_password_gets_one_and_keeps_his_name(
-    bank, browser, pages_clock, invited
-):
-    await user_members.create_user(
-        bank.pool, email=BEN, first_name="Benedict", last_name="Ode", now=pages_clock.now
-    )
+async def test_somebody_known_without_a_password_gets_one_and_keeps_his_name(bank, browser, pages_clock, invited):
+    await user_members.create_user(bank.pool, email=BEN, first_name="Benedict", last_name="Ode", now=pages_clock.now)
     path, _ = await invited()
     await browser.go(path)
     page = await browser.send("/invitation", password=NEW, again=NEW)
@@ -178,9 +171,7 @@ async def test_somebody_known_without_a_password_gets_one_and_keeps_his_name(
     assert user.name == "Benedict Ode"
 
 
-async def test_whom_the_operator_shut_out_no_invitation_lets_in(
-    bank, browser, pages_clock, invited
-):
+async def test_whom_the_operator_shut_out_no_invitation_lets_in(bank, browser, pages_clock, invited):
     user_id = await user_members.create_user(
         bank.pool, email=BEN, first_name="Ben", last_name="Ode", now=pages_clock.now
     )

@@ -65,9 +65,7 @@ async def test_a_program_is_deactivated_and_activated_on_its_page(bank, anna, ba
         assert revoked is gone
 
 
-async def test_programs_are_for_administrators_who_have_just_proved_it(
-    bank, anna, base, browser, pages_clock
-):
+async def test_programs_are_for_administrators_who_have_just_proved_it(bank, anna, base, browser, pages_clock):
     await make(browser, base)
     page = browser.page.headers["location"]
     pages_clock.forward(minutes=6)

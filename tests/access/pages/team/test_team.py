@@ -4,10 +4,7 @@ import pytest
 
 from billfold.access.users import members as user_members
 
-NEW = {
-    "first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "",
-    "role": "MANAGER",
-}  # fmt: skip
+NEW = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "", "role": "MANAGER"}
 
 
 @pytest.fixture
@@ -23,9 +20,7 @@ async def colleague(bank, anna, role="VIEWER", email="cora@northwind.example"):
     user_id = await user_members.create_user(
         bank.pool, email=email, first_name="Cora", last_name="Vale", now=anna.clock.now
     )
-    return await user_members.add_member(
-        bank.pool, anna.customer_id, user_id, role=role, now=anna.clock.now
-    )
+    return await user_members.add_member(bank.pool, anna.customer_id, user_id, role=role, now=anna.clock.now)
 
 
 async def invite(browser, base, **fields):
@@ -94,9 +89,7 @@ async def test_the_last_administrator_cannot_be_deactivated(bank, base, anna, br
     assert (await members(bank, anna))[own] == ("ADMIN", "ACTIVE")
 
 
-async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(
-    bank, base, anna, browser, pages_clock
-):
+async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(bank, base, anna, browser, pages_clock):
     member_id = await colleague(bank, anna)
     path = f"{base}/members/{member_id}"
     await browser.go(path)
@@ -113,9 +106,7 @@ async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(
 
 async def test_a_viewer_sees_the_team_and_changes_nothing(bank, base, anna, browser):
     member_id = await colleague(bank, anna)
-    await bank.pool.execute(
-        "UPDATE membership SET role = 'VIEWER' WHERE user_id = $1", anna.user_id
-    )
+    await bank.pool.execute("UPDATE membership SET role = 'VIEWER' WHERE user_id = $1", anna.user_id)
     await browser.go(base)
     assert "Cora Vale" in browser.text
     assert "Invite" not in browser.text

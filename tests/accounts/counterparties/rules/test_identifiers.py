@@ -8,15 +8,15 @@ from billfold.accounts.counterparties.rules.keccak import keccak_256
 ABA = ["021000021", "011000015", "121182904", "084106768", "122105155", "091000019"]
 IBANS = ["DE89370400440532013000", "GB29 NWBK 6016 1331 9268 19", "FR1420041010050500013M02606"]
 ADDRESSES = [
-    "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-    "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
-]  # fmt: skip
+    "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+    "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+    "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
+    "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+]
 
 
 def test_keccak_is_the_one_before_sha_3():
-    assert keccak_256(b"").hex() == (
-        "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
-    )
+    assert keccak_256(b"").hex() == ("c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
     assert keccak_256(b"Transfer(address,address,uint256)").hex() == (
         "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
     )
@@ -36,11 +36,16 @@ def test_a_routing_number_is_right_to_its_last_digit(number):
 @pytest.mark.parametrize(
     ("number", "why"),
     [
-        ("02100002", "9 digits"), ("0210000211", "9 digits"), ("02100002a", "9 digits"),
-        ("٠٢١٠٠٠٠٢١", "9 digits"), ("021000022", "check digit"), ("000000000", "begin"),
-        ("131000021", "begin"), ("990000009", "begin"),
+        ("02100002", "9 digits"),
+        ("0210000211", "9 digits"),
+        ("02100002a", "9 digits"),
+        ("٠٢١٠٠٠٠٢١", "9 digits"),
+        ("021000022", "check digit"),
+        ("000000000", "begin"),
+        ("131000021", "begin"),
+        ("990000009", "begin"),
     ],
-)  # fmt: skip
+)
 def test_a_routing_number_that_is_wrong_says_why(number, why):
     assert why in (identifiers.routing_number_error(number) or "")
 
@@ -55,10 +60,13 @@ def test_an_iban_is_right_to_its_last_character(number):
 @pytest.mark.parametrize(
     ("number", "why"),
     [
-        ("US89370400440532013000", "US has none"), ("DE8937040044053201300", "IBAN"),
-        ("hello", "like DE89"), ("", "like DE89"), ("DE" + "1" * 40, "like DE89"),
+        ("US89370400440532013000", "US has none"),
+        ("DE8937040044053201300", "IBAN"),
+        ("hello", "like DE89"),
+        ("", "like DE89"),
+        ("DE" + "1" * 40, "like DE89"),
     ],
-)  # fmt: skip
+)
 def test_an_iban_that_is_wrong_says_why(number, why):
     assert why in (identifiers.iban_error(number) or "")
 

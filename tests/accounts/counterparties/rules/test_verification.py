@@ -39,9 +39,7 @@ def teller():
 
 def add(teller, kind="ach", verification="micro_deposits", name=BERT, **fields):
     fields.setdefault("details", ACCOUNT if kind == "ach" else WIRED)
-    made = teller.do(
-        AddCounterparty, type=kind, counterparty_name=name, verification=verification, **fields
-    )
+    made = teller.do(AddCounterparty, type=kind, counterparty_name=name, verification=verification, **fields)
     return UUID(made["counterparty_id"])
 
 
@@ -52,9 +50,15 @@ def standing(teller, counterparty_id):
 
 def wire(teller, pocket, sender):
     return teller.do(
-        ReceiveMoney, rail="WIRE", portal_id=teller.portals[pocket.pocket_id],
-        pocket_id=pocket.pocket_id, amount=1_00, description="a wire", details={}, sender=sender,
-    )  # fmt: skip
+        ReceiveMoney,
+        rail="WIRE",
+        portal_id=teller.portals[pocket.pocket_id],
+        pocket_id=pocket.pocket_id,
+        amount=1_00,
+        description="a wire",
+        details={},
+        sender=sender,
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,9 +87,7 @@ def test_an_account_of_this_bank_is_verified_by_the_name_of_its_holder(teller):
 def test_what_was_verified_once_is_known_the_next_time(teller):
     first = add(teller, verification="micro_deposits")
     teller.do(ConfirmDeposits, counterparty_id=first, amounts=(11, 22))
-    assert standing(teller, add(teller, "wire", "incoming_wire")) == (
-        "LINKED", "pre_verified", "NOT_REQUIRED",
-    )  # fmt: skip
+    assert standing(teller, add(teller, "wire", "incoming_wire")) == ("LINKED", "pre_verified", "NOT_REQUIRED")
     stranger = {"type": "business", "business_name": "Somebody Else"}
     assert standing(teller, add(teller, "wire", "incoming_wire", stranger))[0] == "PENDING"
     assert standing(teller, add(teller, "wire", "unverified"))[1] == "unverified"
@@ -143,9 +145,7 @@ def test_a_counterparty_is_unlinked_when_its_deposits_come_back(teller):
 def test_what_was_reviewed_is_decided_once(teller):
     for approved, status in ((True, "VERIFIED"), (False, "UNLINKED")):
         details = WIRED | {"identifier": status}
-        waiting = add(
-            teller, "wire", "supporting_documents", document_ids=(UUID(int=7),), details=details
-        )
+        waiting = add(teller, "wire", "supporting_documents", document_ids=(UUID(int=7),), details=details)
         teller.do(DecideVerification, counterparty_id=waiting, approved=approved)
         assert standing(teller, waiting)[0] == status
         with pytest.raises(Refused, match="counterparty-not-pending"):
@@ -206,11 +206,11 @@ def test_a_correction_changes_the_numbers_that_are_used(teller):
     correction = Correction(account_number="87654321", transaction_code="32")
     told = teller.do(CorrectAccount, counterparty_id=done, correction=correction)
     assert teller.book.counterparties[done].details == {
-        "routing_number": "021000021", "account_number": "87654321", "account_type": "SAVINGS",
-    }  # fmt: skip
-    assert told["counterparties"][0]["said"] == (
-        "The counterparty Bert Stone was corrected by its bank."
-    )
+        "routing_number": "021000021",
+        "account_number": "87654321",
+        "account_type": "SAVINGS",
+    }
+    assert told["counterparties"][0]["said"] == ("The counterparty Bert Stone was corrected by its bank.")
     again = teller.do(CorrectAccount, counterparty_id=done, correction=correction)
     assert "counterparties" not in again
 

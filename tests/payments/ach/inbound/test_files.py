@@ -28,21 +28,35 @@ MONDAY = datetime(2025, 6, 2, 9)
 
 def entry(number, account="100000000001", **changes):
     told: dict[str, Any] = {
-        "code": "22", "routing_number": OURS, "account_number": account, "amount": 500_00,
-        "name": "ANNA", "trace": f"{THEIRS}{number:07}", "identification": "7",
-    }  # fmt: skip
+        "code": "22",
+        "routing_number": OURS,
+        "account_number": account,
+        "amount": 500_00,
+        "name": "ANNA",
+        "trace": f"{THEIRS}{number:07}",
+        "identification": "7",
+    }
     return Entry(**told | changes)
 
 
 def file_of(*entries, entry_class="PPD", **changes):
     batch = Batch(
-        number=1, company="ACME", company_id="9000000001", entry_class=entry_class,
-        purpose="PAYMENT", effective_on=date(2025, 6, 2), bank=THEIRS, entries=entries,
-    )  # fmt: skip
+        number=1,
+        company="ACME",
+        company_id="9000000001",
+        entry_class=entry_class,
+        purpose="PAYMENT",
+        effective_on=date(2025, 6, 2),
+        bank=THEIRS,
+        entries=entries,
+    )
     told: dict[str, Any] = {
-        "destination": OURS, "origin": "061000146", "created_at": MONDAY, "modifier": "A",
+        "destination": OURS,
+        "origin": "061000146",
+        "created_at": MONDAY,
+        "modifier": "A",
         "batches": (batch,),
-    }  # fmt: skip
+    }
     return AchFile(**told | changes)
 
 
@@ -103,9 +117,7 @@ def room(bank):
 
 
 async def account_of(bank, holder):
-    return await bank.pool.fetchval(
-        "SELECT account_number FROM portal WHERE portal_id = $1", holder.portal_id
-    )
+    return await bank.pool.fetchval("SELECT account_number FROM portal WHERE portal_id = $1", holder.portal_id)
 
 
 def broken(raw):
@@ -153,11 +165,12 @@ async def test_nothing_of_a_file_is_taken_when_anything_is_wrong_with_it(bank, n
         (
             file_of(
                 entry(
-                    1, code="21", amount=0,
+                    1,
+                    code="21",
+                    amount=0,
                     addenda=(
                         NocAddenda(
-                            code="C02", original_trace="061199990000001",
-                            original_bank=THEIRS, corrected="021000022",
+                            code="C02", original_trace="061199990000001", original_bank=THEIRS, corrected="021000022"
                         ),
                     ),
                 ),
@@ -167,7 +180,7 @@ async def test_nothing_of_a_file_is_taken_when_anything_is_wrong_with_it(bank, n
             "no routing number",
         ),
     ],
-)  # fmt: skip
+)
 async def test_a_file_is_refused_by_line_when_an_entry_makes_no_sense(room, content, line, reason):
     await room.put("odd.ach", content)
     mistake = room.report("odd.ach", refused=True)["mistakes"][0]
@@ -182,8 +195,12 @@ async def test_the_same_content_is_refused_under_any_name(bank, new_holder, room
     assert room.report("one.ach")["taken"] == 1
     legs = await room.legs()
     raw = write_file(content)
-    again = (("two.ach", raw), ("one.ach", raw), ("dos.ach", raw.replace(b"\n", b"\r\n")),
-             ("tape.ach", raw.replace(b"\n", b"")))  # fmt: skip
+    again = (
+        ("two.ach", raw),
+        ("one.ach", raw),
+        ("dos.ach", raw.replace(b"\n", b"\r\n")),
+        ("tape.ach", raw.replace(b"\n", b"")),
+    )
     for name, sent in again:
         await room.put(name, sent)
         told = room.report(name, refused=True)["mistakes"][0]["reason"]
@@ -195,18 +212,14 @@ async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, 
     holder = await new_holder()
     account = await account_of(bank, holder)
     content = write_file(file_of(*(entry(n, account) for n in range(1, 6))))
-    await files_store.save_inbound(
-        bank.pool, ids.new(), "ACH", "half.ach", content, now=await bank.now()
-    )
+    await files_store.save_inbound(bank.pool, ids.new(), "ACH", "half.ach", content, now=await bank.now())
     assert await room.gate.take(bank) == 1
     told = await files_store.list_files(bank.pool, rail="ACH", state="TAKEN")
     assert json.loads(told[0].report or "")["taken"] == 5
     assert await room.gate.take(bank) == 0
 
 
-async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_once(
-    bank, new_holder, room, monkeypatch
-):
+async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_once(bank, new_holder, room, monkeypatch):
     holder = await new_holder()
     account = await account_of(bank, holder)
     strangers = [entry(n, "999999999999") for n in range(6, 10)]
@@ -256,35 +269,26 @@ async def test_two_processes_on_one_file_book_and_report_it_once(bank, new_holde
     raw = write_file(file_of(*(entry(n, account) for n in range(1, 4))))
     await room.other.transmit("one.ach", raw)
     other = AchFileProcessor(NachaFormat())
-    await asyncio.gather(
-        room.gate.process_file(bank, "one.ach"), other.process_file(bank, "one.ach")
-    )
+    await asyncio.gather(room.gate.process_file(bank, "one.ach"), other.process_file(bank, "one.ach"))
     assert await room.booked() == (3, 0)
     assert not (room.folder / "refused").exists()
 
 
-async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_next_window(
-    bank, new_holder, room
-):
+async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_next_window(bank, new_holder, room):
     holder, leaver = await new_holder(), await new_holder()
     account, closed = await account_of(bank, holder), await account_of(bank, leaver)
     await bank.engine.submit(
         UpdatePortal(
-            caller="test", key=ids.new(), customers=(leaver.customer_id,),
-            portal_id=leaver.portal_id, close=True,
+            caller="test", key=ids.new(), customers=(leaver.customer_id,), portal_id=leaver.portal_id, close=True
         )
-    )  # fmt: skip
-    content = file_of(
-        entry(1, account), entry(2, closed), entry(3, account, code="27", amount=900_00)
     )
+    content = file_of(entry(1, account), entry(2, closed), entry(3, account, code="27", amount=900_00))
     await room.put("mixed.ach", content)
     told = room.report("mixed.ach")
     assert (told["taken"], told["sent_back"]) == (1, 2)
     assert [(each["line"], each["code"]) for each in told["lines"]] == [(4, "R02"), (5, "R01")]
     await ClockStepper(bank).advance(timedelta(days=1))
-    assert sorted(await room.sent()) == [
-        ("R01", 900_00, f"{THEIRS}0000003"), ("R02", 500_00, f"{THEIRS}0000002"),
-    ]  # fmt: skip
+    assert sorted(await room.sent()) == [("R01", 900_00, f"{THEIRS}0000003"), ("R02", 500_00, f"{THEIRS}0000002")]
     await room.prove()
 
 
@@ -299,30 +303,25 @@ async def test_money_for_unknown_accounts_is_held_a_day_and_returned(bank, room)
     statuses = await bank.pool.fetch("SELECT DISTINCT status FROM suspense_item")
     assert [row[0] for row in statuses] == ["RETURNED"]
     assert sorted(await room.sent()) == [
-        ("R03", 0, f"{THEIRS}0000003"), ("R03", 500_00, f"{THEIRS}0000001"),
+        ("R03", 0, f"{THEIRS}0000003"),
+        ("R03", 500_00, f"{THEIRS}0000001"),
         ("R03", 500_00, f"{THEIRS}0000002"),
-    ]  # fmt: skip
+    ]
     await room.prove()
 
 
 async def test_a_return_of_what_was_never_sent_is_held_and_refused(bank, room):
     await room.put("strange.ach", file_of(returned(1, "061199990009999")))
     told = room.report("strange.ach")
-    assert told["lines"][0] == {
-        "line": 3, "trace": f"{THEIRS}0000001", "outcome": "HELD", "code": "R69"
-    }  # fmt: skip
+    assert told["lines"][0] == {"line": 3, "trace": f"{THEIRS}0000001", "outcome": "HELD", "code": "R69"}
     await ClockStepper(bank).advance(timedelta(days=2))
     assert await room.sent() == [("R69", 500_00, "061199990009999")]
     await room.prove()
 
 
 async def test_a_notification_of_change_that_matches_no_entry_is_only_reported(bank, room):
-    told = NocAddenda(
-        code="C01", original_trace="061199990009999", original_bank=THEIRS, corrected="99"
-    )
-    await room.put(
-        "change.ach", file_of(entry(1, code="21", amount=0, addenda=(told,)), entry_class="COR")
-    )
+    told = NocAddenda(code="C01", original_trace="061199990009999", original_bank=THEIRS, corrected="99")
+    await room.put("change.ach", file_of(entry(1, code="21", amount=0, addenda=(told,)), entry_class="COR"))
     assert room.report("change.ach")["lines"][0]["outcome"] == "FITS_NO_ENTRY"
     assert msgspec.json.encode(room.report("change.ach"))
     kept = await run_scheduled_jobs(bank, await bank.now())

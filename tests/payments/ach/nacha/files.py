@@ -6,15 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from billfold.payments.ach.ports import (
-    AchFile,
-    Addenda,
-    Batch,
-    Entry,
-    NocAddenda,
-    PaymentAddenda,
-    ReturnAddenda,
-)
+from billfold.payments.ach.ports import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda, ReturnAddenda
 
 BANK = "12100024"
 ROUTING_NUMBERS = ("021000021", "011000015", "121182904", "084106768", "122105155", "091000019")
@@ -61,11 +53,7 @@ def a_file(*batches: Batch, **changes: Any) -> AchFile:
 
 
 def a_return(**changes: Any) -> ReturnAddenda:
-    told: dict[str, Any] = {
-        "reason": "R01",
-        "original_trace": f"{BANK}0000007",
-        "original_bank": "02100002",
-    }
+    told: dict[str, Any] = {"reason": "R01", "original_trace": f"{BANK}0000007", "original_bank": "02100002"}
     return ReturnAddenda(**told | changes)
 
 
@@ -137,7 +125,5 @@ def files(codes: Sequence[str]) -> st.SearchStrategy[AchFile]:
         }
     )
     return st.lists(told, max_size=3).map(
-        lambda some: a_file(
-            batches=tuple(a_batch(number=at, **each) for at, each in enumerate(some, start=1))
-        )
+        lambda some: a_file(batches=tuple(a_batch(number=at, **each) for at, each in enumerate(some, start=1)))
     )

@@ -5,26 +5,11 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.payments.ach.nacha.files import (
-    BACKWARD,
-    FORWARD,
-    a_batch,
-    a_change,
-    a_file,
-    a_return,
-    an_entry,
-    files,
-)
+from tests.payments.ach.nacha.files import BACKWARD, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
 from billfold.payments.ach.nacha.reader import read_file, read_lines
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import (
-    AchFile,
-    AchFileMistake,
-    EntryLine,
-    InvalidAchFile,
-    PaymentAddenda,
-)
+from billfold.payments.ach.ports import AchFile, AchFileMistake, EntryLine, InvalidAchFile, PaymentAddenda
 
 PAYROLL = a_file(
     a_batch(an_entry(1), an_entry(2, addenda=(PaymentAddenda("THANKS"),))),
@@ -67,8 +52,10 @@ def test_what_is_wrong_is_known_only_when_all_has_been_read() -> None:
         seen.extend(read_lines("\n".join(lines).encode()))
 
     assert [(each.number, each.entry.amount, each.batch.purpose) for each in seen] == [
-        (3, 151_000, "PAYROLL"), (4, 151_000, "PAYROLL"), (8, 99, "DUES"),
-    ]  # fmt: skip
+        (3, 151_000, "PAYROLL"),
+        (4, 151_000, "PAYROLL"),
+        (8, 99, "DUES"),
+    ]
     assert {each.batch.entries for each in seen} == {()}
 
 
@@ -157,9 +144,7 @@ def test_a_file_cut_off_says_after_which_line() -> None:
     with pytest.raises(InvalidAchFile) as refused:
         read_file("\n".join(LINES[:4]).encode())
 
-    assert refused.value.mistakes == (
-        AchFileMistake(4, None, "ends without a file control: it is cut off"),
-    )
+    assert refused.value.mistakes == (AchFileMistake(4, None, "ends without a file control: it is cut off"),)
 
 
 @settings(max_examples=50)

@@ -5,16 +5,7 @@ from typing import Any
 import achkit
 import pytest
 from hypothesis import given, settings
-from tests.payments.ach.nacha.files import (
-    BANK,
-    FORWARD,
-    a_batch,
-    a_change,
-    a_file,
-    a_return,
-    an_entry,
-    files,
-)
+from tests.payments.ach.nacha.files import BANK, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
 from billfold.payments.ach.nacha.writer import to_ach_text, write_file
 from billfold.payments.ach.ports import AchFile, PaymentAddenda
@@ -70,9 +61,7 @@ def test_an_independent_reader_reads_returns_and_changes_as_we_do() -> None:
         for entry in batch["entries"]
         for addenda in entry["addenda"]
     ]
-    assert infos == [
-        ("99", f"R01{BANK}0000007"), ("99", f"R10{BANK}0000007"), ("98", f"C01{BANK}0000007"),
-    ]  # fmt: skip
+    assert infos == [("99", f"R01{BANK}0000007"), ("99", f"R10{BANK}0000007"), ("98", f"C01{BANK}0000007")]
     assert achkit.validate(write_file(a_file(a_batch(told, entry_class="COR"))).decode())["ok"]
 
 
@@ -99,9 +88,7 @@ def _amounts(parsed: dict[str, Any]) -> list[tuple[str, int]]:
         ({"addenda": (a_return(information="X" * 45),)}, "addenda 99, information"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name_and_never_cut(
-    entry: dict[str, Any], told: str
-) -> None:
+def test_what_does_not_fit_is_refused_by_name_and_never_cut(entry: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=f"^{told}"):
         write_file(a_file(a_batch(an_entry(**entry))))
 
@@ -125,7 +112,5 @@ def test_a_batch_has_entries() -> None:
         ("  two   spaces\n", 30, "TWO SPACES"),
     ],
 )
-def test_names_are_fitted_to_what_the_network_carries(
-    given_name: str, width: int, written: str
-) -> None:
+def test_names_are_fitted_to_what_the_network_carries(given_name: str, width: int, written: str) -> None:
     assert to_ach_text(given_name, width) == written

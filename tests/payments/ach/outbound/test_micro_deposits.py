@@ -4,7 +4,6 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.support.whole_bank import bank, new_holder
 
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.payments.ach.nacha.reader import read_file
@@ -12,27 +11,21 @@ from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 
-__all__ = ["bank", "new_holder"]
 
-
-@pytest.mark.parametrize(
-    ("routing_number", "status"), [("021000021", "PENDING"), ("091000019", "UNLINKED")]
-)
-async def test_two_small_credits_are_sent_and_one_that_comes_back_ends_it(
-    bank, new_holder, routing_number, status
-):
+@pytest.mark.parametrize(("routing_number", "status"), [("021000021", "PENDING"), ("091000019", "UNLINKED")])
+async def test_two_small_credits_are_sent_and_one_that_comes_back_ends_it(bank, new_holder, routing_number, status):
     holder = await new_holder()
     made = await bank.engine.submit(
         AddCounterparty(
-            caller="test", key=ids.new(), customers=(holder.customer_id,), type="ach",
+            caller="test",
+            key=ids.new(),
+            customers=(holder.customer_id,),
+            type="ach",
             counterparty_name={"type": "business", "business_name": "Contoso"},
-            details={
-                "routing_number": routing_number, "account_number": "5647772655",
-                "account_type": "SAVINGS",
-            },
+            details={"routing_number": routing_number, "account_number": "5647772655", "account_type": "SAVINGS"},
             verification="micro_deposits",
         )
-    )  # fmt: skip
+    )
     await ClockStepper(bank).advance(timedelta(days=4))
     files = sorted((bank.settings.rails_dir / "ach" / "sent").glob("*.ach"))
     batch = read_file(files[0].read_bytes()).batches[0]
@@ -40,8 +33,7 @@ async def test_two_small_credits_are_sent_and_one_that_comes_back_ends_it(
     assert sorted(entry.amount for entry in batch.entries) == [11, 22]
     assert {entry.code for entry in batch.entries} == {"32"}
     now = await bank.pool.fetchval(
-        "SELECT status FROM counterparty WHERE counterparty_id = $1",
-        UUID(made.outcome["counterparty_id"]),
+        "SELECT status FROM counterparty WHERE counterparty_id = $1", UUID(made.outcome["counterparty_id"])
     )
     assert now == status
     async with bank.pool.acquire() as conn:

@@ -2,24 +2,14 @@
 
 import pytest
 
-from billfold.payments.ach.rules.notifications_of_change import (
-    CHANGE_CODES,
-    Correction,
-    correction_of,
-)
+from billfold.payments.ach.rules.notifications_of_change import CHANGE_CODES, Correction, correction_of
 
 SAID = {
     "C01": ("1918171614", Correction(account_number="1918171614")),
     "C02": ("121042882", Correction(routing_number="121042882")),
-    "C03": (
-        "121042882   1918171614",
-        Correction(routing_number="121042882", account_number="1918171614"),
-    ),
+    "C03": ("121042882   1918171614", Correction(routing_number="121042882", account_number="1918171614")),
     "C05": ("32", Correction(transaction_code="32")),
-    "C06": (
-        "1918171614".ljust(20) + "32",
-        Correction(account_number="1918171614", transaction_code="32"),
-    ),
+    "C06": ("1918171614".ljust(20) + "32", Correction(account_number="1918171614", transaction_code="32")),
     "C07": (
         "121042882" + "1918171614".ljust(17) + "22",
         Correction(routing_number="121042882", account_number="1918171614", transaction_code="22"),

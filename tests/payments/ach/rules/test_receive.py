@@ -16,16 +16,12 @@ from billfold.platform.errors import Refused
 
 def answer_of(world, anna):
     """The answer that was drafted last."""
-    return msgspec.json.decode(
-        world.books[anna].draft.rows_of(PendingReturn)[-1].told, type=ReturnEntry
-    )
+    return msgspec.json.decode(world.books[anna].draft.rows_of(PendingReturn)[-1].told, type=ReturnEntry)
 
 
 def test_a_credit_of_a_file_is_a_deposit():
     world, anna, pocket = rich()
-    assert receive(world, anna, pocket) == {
-        "status": "COMPLETED", "code": None, "ach_id": str(ACH_ID)
-    }  # fmt: skip
+    assert receive(world, anna, pocket) == {"status": "COMPLETED", "code": None, "ach_id": str(ACH_ID)}
     book = world.books[anna]
     assert book.draft.rows_of(TransactionEntry)[-1].amount == 700_00
     assert book.draft.rows_of(EventEntry)[-1].kind == "transfers.ach.in.success"

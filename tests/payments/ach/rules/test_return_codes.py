@@ -4,11 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from billfold.payments.ach.rules.return_codes import (
-    RETURN_REASONS,
-    may_reinitiate,
-    returnable_until,
-)
+from billfold.payments.ach.rules.return_codes import RETURN_REASONS, may_reinitiate, returnable_until
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 

@@ -13,9 +13,7 @@ def test_everybody_is_told_once_that_his_entries_have_gone():
     assert world.do(SendAch, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
     draft = world.books[anna].draft
     assert [event.kind for event in draft.rows_of(EventEntry)] == ["transfers.ach.out.sent"]
-    assert [(row, what["status"]) for row, _, what in draft.rows_of(Update)] == [
-        (AchEntry, "IN_TRANSIT")
-    ]
+    assert [(row, what["status"]) for row, _, what in draft.rows_of(Update)] == [(AchEntry, "IN_TRANSIT")]
 
 
 def test_what_came_back_does_not_count_as_settled():

@@ -55,9 +55,7 @@ def test_a_debit_is_sent_on_the_day_it_is_taken(now, amount, sent, window, settl
         ("2025-04-17 09:00", SMALL, "2025-04-21", "2025-04-21 13:00", "2025-04-23 08:30"),
     ],
 )
-def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(
-    now, amount, sent, settles, settled
-) -> None:
+def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(now, amount, sent, settles, settled) -> None:
     way = schedule(at(now), amount, CALENDARS, is_credit=True)
 
     assert way.sent_on == date.fromisoformat(sent)
@@ -65,14 +63,8 @@ def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(
     assert way.settled_at == at(settled)
 
 
-@given(
-    minutes=st.integers(0, 3 * 365 * 24 * 60),
-    amount=st.integers(1, 1_000_000_00),
-    is_credit=st.booleans(),
-)
-def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(
-    minutes, amount, is_credit
-) -> None:
+@given(minutes=st.integers(0, 3 * 365 * 24 * 60), amount=st.integers(1, 1_000_000_00), is_credit=st.booleans())
+def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(minutes, amount, is_credit) -> None:
     now = at("2024-12-30 00:00") + timedelta(minutes=minutes)
 
     way = schedule(now, amount, CALENDARS, is_credit=is_credit)

@@ -47,22 +47,18 @@ async def test_a_return_is_refused_for_what_it_says(fedwire, holder):
     wrong = {
         "never sent": (about(back, uetr=UNKNOWN), "OrgnlUETR", f"no payment {UNKNOWN} was sent"),
         "another number": (
-            about(back, message_id="20250602BLFDUS33000099"), "OrgnlUETR",
+            about(back, message_id="20250602BLFDUS33000099"),
+            "OrgnlUETR",
             f"no payment {uetr} was sent",
         ),
-        "more": (
-            changed(back, amount=1_000_01), "RtrdIntrBkSttlmAmt",
-            "$1,000.01, the payment was $1,000.00",
-        ),
+        "more": (changed(back, amount=1_000_01), "RtrdIntrBkSttlmAmt", "$1,000.01, the payment was $1,000.00"),
         "other amount told": (
-            changed(back, amount=900_00, original_amount=999_00), "OrgnlIntrBkSttlmAmt",
+            changed(back, amount=900_00, original_amount=999_00),
+            "OrgnlIntrBkSttlmAmt",
             "$999.00, the payment was $1,000.00",
         ),
-        "for another bank": (
-            changed(back, receiver="021000021"), "InstdAgt",
-            "it is for 021000021, not for 061199992",
-        ),
-    }  # fmt: skip
+        "for another bank": (changed(back, receiver="021000021"), "InstdAgt", "it is for 021000021, not for 061199992"),
+    }
     for name, (wire, element, reason) in wrong.items():
         assert await the_only_mistake(fedwire, f"{name}.xml", wire) == (3, element, reason)
 
@@ -117,16 +113,12 @@ async def test_a_wire_returned_before_its_settlement_status_counts_as_settled(fe
 
 async def test_a_return_less_charges_brings_what_came_and_every_rail_is_explained(fedwire, holder):
     wire_id = await fedwire.settled(holder)
-    back = await fedwire.payment_return(
-        wire_id, amount=975_00, original_amount=1_000_00, charges=25_00
-    )
+    back = await fedwire.payment_return(wire_id, amount=975_00, original_amount=1_000_00, charges=25_00)
     await fedwire.drop("back.xml", back)
     (wire,) = [each for each in await fedwire.wires(holder) if each.direction == "INCOMING"]
     assert (wire.wire_type, wire.amount, wire.original_wire_id) == ("RETURN", 975_00, wire_id)
     assert wire.description == "Account closed, less $25.00 in charges"
-    mistake = await the_only_mistake(
-        fedwire, "rest.xml", changed(back, message_id=AGAIN, amount=25_00)
-    )
+    mistake = await the_only_mistake(fedwire, "rest.xml", changed(back, message_id=AGAIN, amount=25_00))
     assert mistake[2] == "the payment has come back already"
     await fedwire.clock.advance(timedelta(days=4))
     await close_bank_days(fedwire.bank, await fedwire.bank.now())
@@ -172,15 +164,11 @@ async def test_the_same_content_is_refused_under_any_name(fedwire, holder):
     legs = await fedwire.legs()
     for name in ("two.xml", "one.xml"):
         await fedwire.drop(name, raw)
-        assert fedwire.refused(name) == [
-            (0, "file", "The same content arrived as one.xml on 2025-06-02.")
-        ]
+        assert fedwire.refused(name) == [(0, "file", "The same content arrived as one.xml on 2025-06-02.")]
     assert await fedwire.legs() == legs
 
 
-async def test_payments_to_unknown_or_closed_portals_are_returned_and_others_booked(
-    fedwire, holder
-):
+async def test_payments_to_unknown_or_closed_portals_are_returned_and_others_booked(fedwire, holder):
     closed = await fedwire.second_pocket(holder)
     await fedwire.close_portal(closed)
     accounts = [await fedwire.account_of(each) for each in (holder, closed)] + ["999999999999"]
@@ -195,16 +183,11 @@ async def test_payments_to_unknown_or_closed_portals_are_returned_and_others_boo
 
 
 @pytest.mark.parametrize("status", ["XXXX", "RJCT"])
-async def test_a_status_is_refused_for_what_was_never_sent_or_means_nothing(
-    fedwire, holder, status
-):
+async def test_a_status_is_refused_for_what_was_never_sent_or_means_nothing(fedwire, holder, status):
     wire_id = await fedwire.settled(holder)
     told = changed(await fedwire.status(wire_id), status=status, message_id=AGAIN)
     strange = about(told, message_id="20250602BLFDUS33000099")
-    reasons = {
-        "XXXX": "XXXX is no status that is known here",
-        "RJCT": "RJCT, but the wire is COMPLETED already",
-    }
+    reasons = {"XXXX": "XXXX is no status that is known here", "RJCT": "RJCT, but the wire is COMPLETED already"}
     assert (await the_only_mistake(fedwire, "odd.xml", told))[2] == reasons[status]
     assert (await the_only_mistake(fedwire, "strange.xml", strange))[2] == (
         "no message 20250602BLFDUS33000099 was sent"
@@ -218,8 +201,9 @@ async def test_a_request_is_refused_for_what_never_arrived_or_another_amount(fed
     asked = fedwire.fed.return_request(paid.message, now, paid.message.settles_on, reason="DUPL")
     wrong = changed(asked, amount=6_00)
     assert (await the_only_mistake(fedwire, "amount.xml", wrong))[1:] == (
-        "OrgnlIntrBkSttlmAmt", "$6.00, the payment was $5.00"
-    )  # fmt: skip
+        "OrgnlIntrBkSttlmAmt",
+        "$6.00, the payment was $5.00",
+    )
     strange = about(asked, uetr=UNKNOWN)
     reason = (await the_only_mistake(fedwire, "strange.xml", strange))[2]
     assert reason == f"no payment {UNKNOWN} arrived"
@@ -261,9 +245,7 @@ async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, ho
     assert "it must be said about the wire, and is not there" in str(report.findings)
 
 
-async def test_money_settles_on_days_of_fedwire_that_have_come_and_on_its_own_fedwire(
-    fedwire, holder
-):
+async def test_money_settles_on_days_of_fedwire_that_have_come_and_on_its_own_fedwire(fedwire, holder):
     paid = await fedwire.payment("one", await fedwire.account_of(holder))
     days = {
         date(2025, 6, 1): "Fedwire is closed on 2025-06-01",

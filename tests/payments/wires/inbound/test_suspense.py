@@ -97,9 +97,14 @@ async def test_a_wire_that_is_assigned_is_listed_and_told_like_any_other(fedwire
         "SELECT details FROM activity WHERE details->>'wire_id' = $1", str(item.item_id)
     )
     assert set(json.loads(told)) == {
-        "wire_type", "wire_id", "original_wire_id", "reference_number", "counterparty_name",
-        "counterparty_id", "portal_id",
-    }  # fmt: skip
+        "wire_type",
+        "wire_id",
+        "original_wire_id",
+        "reference_number",
+        "counterparty_name",
+        "counterparty_id",
+        "portal_id",
+    }
     await fedwire.prove()
 
 
@@ -114,9 +119,7 @@ async def _closed_after_a_wire(fedwire, holder):
     return wire_id, second
 
 
-async def test_what_comes_back_to_a_closed_pocket_does_not_go_again_but_to_its_owner(
-    fedwire, holder
-):
+async def test_what_comes_back_to_a_closed_pocket_does_not_go_again_but_to_its_owner(fedwire, holder):
     wire_id, second = await _closed_after_a_wire(fedwire, holder)
     await fedwire.drop("ok.xml", await fedwire.status(wire_id))
     await fedwire.drop("back.xml", await fedwire.payment_return(wire_id))
@@ -138,9 +141,7 @@ async def test_what_comes_back_to_a_closed_pocket_does_not_go_again_but_to_its_o
     await fedwire.prove()
 
 
-async def test_a_rejected_wire_is_held_with_its_fee_when_its_pocket_has_been_closed(
-    fedwire, holder
-):
+async def test_a_rejected_wire_is_held_with_its_fee_when_its_pocket_has_been_closed(fedwire, holder):
     await fedwire.drop("in.xml", await fedwire.payment("one", await fedwire.account_of(holder)))
     (arrived,) = await fedwire.wires(holder)
     fedwire.bank.engine.terms = replace(fedwire.bank.engine.terms, wire_fee_cents=15_00)
@@ -161,8 +162,9 @@ async def test_a_rejected_wire_is_held_with_its_fee_when_its_pocket_has_been_clo
         second.pocket_id,
     )
     assert [tuple(row) for row in back] == [
-        ("WIRE", "CREDIT", sent.amount, None), ("CREDIT", "CREDIT", 15_00, "ADJUSTMENT"),
-    ]  # fmt: skip
+        ("WIRE", "CREDIT", sent.amount, None),
+        ("CREDIT", "CREDIT", 15_00, "ADJUSTMENT"),
+    ]
     explained = await clearing_report(fedwire.bank)
     assert [explained.unexplained(rail) for rail in ("ACH", "WIRE")] == [0, 0]
     await fedwire.prove()

@@ -28,20 +28,11 @@ DAY = date(2026, 11, 20)
 IMAD = "20261120MMQFMP0A000123"
 UETR = "8a562c67-ca16-48ba-b074-65581be6f011"
 NEW_YORK = PostalAddress(
-    street="Main St",
-    building="1",
-    post_code="10001",
-    town="New York",
-    subdivision="NY",
-    country="US",
+    street="Main St", building="1", post_code="10001", town="New York", subdivision="NY", country="US"
 )
 ACME, BETA = Party(name="Acme Inc", address=NEW_YORK), Party(name="Beta LLC")
 ORIGINAL = OriginalMessage(
-    message_id=IMAD,
-    message_name="pacs.008.001.08",
-    created_at=AT,
-    uetr=UETR,
-    end_to_end_id="E2E-0001",
+    message_id=IMAD, message_name="pacs.008.001.08", created_at=AT, uetr=UETR, end_to_end_id="E2E-0001"
 )
 
 

@@ -32,10 +32,15 @@ def payee(**changes):
         "details": {
             "routing_number": "121182904",
             "identifier": "5647772655",
-            "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
-                        "state": "NV", "country": "US"},
+            "address": {
+                "street_address": "1 Main St",
+                "city": "Reno",
+                "postal_code": "89501",
+                "state": "NV",
+                "country": "US",
+            },
         },
-    }  # fmt: skip
+    }
     return Payee(**told | changes)
 
 
@@ -49,9 +54,13 @@ def funded(**terms):
 
 def send(teller, pocket, cents, **fields):
     return teller.do(
-        SendWire, wire_id=fields.pop("wire_id", None), pocket_id=pocket.pocket_id, amount=cents,
-        counterparty_id=fields.pop("counterparty_id", PAYEE), **fields,
-    )  # fmt: skip
+        SendWire,
+        wire_id=fields.pop("wire_id", None),
+        pocket_id=pocket.pocket_id,
+        amount=cents,
+        counterparty_id=fields.pop("counterparty_id", PAYEE),
+        **fields,
+    )
 
 
 def test_the_money_is_the_rails_at_once_and_the_message_waits():
@@ -99,10 +108,9 @@ def test_everything_leaves_less_the_fees():
         ({"type": "ach"}, "counterparty-type-mismatch"),
         ({"status": "PENDING"}, "counterparty-not-verified"),
         ({"status": "UNLINKED"}, "counterparty-not-verified"),
-        ({"status": "LINKED", "verification": {"type": "unverified"}},
-         "counterparty-not-verified"),
+        ({"status": "LINKED", "verification": {"type": "unverified"}}, "counterparty-not-verified"),
     ],
-)  # fmt: skip
+)
 def test_only_a_verified_counterparty_is_paid(changes, code):
     teller, pocket = funded()
     teller.book.referenced = {PAYEE: payee(**changes)}
@@ -163,9 +171,11 @@ def test_a_frozen_pocket_sends_no_wire():
 def test_abroad_goes_by_way_of_the_correspondent():
     teller, pocket = funded(correspondent="026009593")
     abroad = {
-        "routing_number": "COBADEFFXXX", "identifier": "DE89 3704 0044 0532 0130 00",
-        "identifier_type": "IBAN", "wire_instructions": "For further credit",
-    }  # fmt: skip
+        "routing_number": "COBADEFFXXX",
+        "identifier": "DE89 3704 0044 0532 0130 00",
+        "identifier_type": "IBAN",
+        "wire_instructions": "For further credit",
+    }
     teller.book.referenced = {PAYEE: payee(type="international_wire", details=abroad)}
 
     send(teller, pocket, 1_00)

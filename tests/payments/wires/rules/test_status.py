@@ -30,13 +30,9 @@ def test_a_wire_leaves_and_settles():
 
     left = teller.do(SubmitWire, wire_id=seen(teller), imad=IMAD)
     settled = teller.do(CompleteWire, wire_id=seen(teller, status="PROCESSING"))
-    again = teller.do(
-        CompleteWire, wire_id=seen(teller, status="COMPLETED", settled_at=teller.bank.now)
-    )
+    again = teller.do(CompleteWire, wire_id=seen(teller, status="COMPLETED", settled_at=teller.bank.now))
 
-    assert [left["status"], settled["status"], again["status"]] == [
-        "PROCESSING", "COMPLETED", "COMPLETED"
-    ]  # fmt: skip
+    assert [left["status"], settled["status"], again["status"]] == ["PROCESSING", "COMPLETED", "COMPLETED"]
     assert events(teller)[-2:] == ["transfers.wire.out.processing", "transfers.wire.out.success"]
 
 
@@ -47,9 +43,7 @@ def test_the_money_comes_back_with_the_fee_when_the_wire_is_rejected():
 
     rejected = teller.do(RejectWire, wire_id=seen(teller, status="PROCESSING"), code="AC04")
 
-    assert rejected == {
-        "wire_id": str(wire_id), "status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"
-    }  # fmt: skip
+    assert rejected == {"wire_id": str(wire_id), "status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"}
     assert pocket.inflow - before == 40_015_00
     assert teller.book.house["rail:wire", "USD"].balance == -100_000_00
     assert pocket.cash.balance < 100_00
@@ -66,10 +60,7 @@ def test_a_wire_that_has_settled_is_not_rejected_any_more():
     send(teller, pocket, 1_000_00)
     before = pocket.inflow
 
-    late = teller.do(
-        RejectWire, code="AC04",
-        wire_id=seen(teller, status="COMPLETED", settled_at=teller.bank.now),
-    )  # fmt: skip
+    late = teller.do(RejectWire, code="AC04", wire_id=seen(teller, status="COMPLETED", settled_at=teller.bank.now))
 
     assert late["status"] == "COMPLETED"
     assert pocket.inflow == before

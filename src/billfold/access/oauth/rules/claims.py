@@ -49,9 +49,7 @@ async def user_claims(
     return user_info
 
 
-def id_token_claims(
-    tokens: IssuedTokens, user: dict[str, Any], *, issuer: str, now: datetime
-) -> dict[str, Any]:
+def id_token_claims(tokens: IssuedTokens, user: dict[str, Any], *, issuer: str, now: datetime) -> dict[str, Any]:
     """Return the claims of an ID token: who signed in, when, for which client."""
     subject, seconds = tokens.holder, int(now.timestamp())
     claims = {

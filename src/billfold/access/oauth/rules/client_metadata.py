@@ -10,12 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
 
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES, sort_scopes
-from billfold.access.oauth.types import (
-    AUTHORIZATION_CODE,
-    CLIENT_CREDENTIALS,
-    REFRESH_TOKEN,
-    Client,
-)
+from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, Client
 from billfold.platform.errors import FieldError, InvalidInput
 
 PROFILES = ("fapi2", "documented")
@@ -46,15 +41,11 @@ class NewClient:
     requires_signature: bool = False
 
 
-def build_client(
-    new: NewClient, client_id: str, now: datetime, *, member_id: UUID | None = None
-) -> Client:
+def build_client(new: NewClient, client_id: str, now: datetime, *, member_id: UUID | None = None) -> Client:
     """Return the client as it is to be. Raises InvalidInput with every mistake."""
     mistakes = [FieldError((field,), message, "value_error") for field, message in _errors(new)]
     if not _ID.fullmatch(client_id):
-        mistakes.append(
-            FieldError(("client_id",), "must be 1 to 128 letters, digits, . _ -", "value_error")
-        )
+        mistakes.append(FieldError(("client_id",), "must be 1 to 128 letters, digits, . _ -", "value_error"))
     if mistakes:
         raise InvalidInput(mistakes)
     strict = new.profile == "fapi2"
@@ -111,11 +102,7 @@ def _scope_errors(new: NewClient) -> Iterator[tuple[str, str]]:
 
 def _grant_type_errors(new: NewClient) -> Iterator[tuple[str, str]]:
     grants = set(new.grant_types)
-    if (
-        not grants
-        or grants - set(GRANT_TYPES)
-        or (REFRESH_TOKEN in grants and AUTHORIZATION_CODE not in grants)
-    ):
+    if not grants or grants - set(GRANT_TYPES) or (REFRESH_TOKEN in grants and AUTHORIZATION_CODE not in grants):
         yield "grant_types", "must be authorization_code (and refresh_token) or client_credentials"
     if {AUTHORIZATION_CODE, CLIENT_CREDENTIALS} <= grants:
         yield "grant_types", "of people and of a service user need a client each"

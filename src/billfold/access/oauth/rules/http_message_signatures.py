@@ -57,12 +57,10 @@ def verify_message(message: Message, keys: Iterable[ClientKey], now: datetime) -
     """Check the signature of a request. Raises NotSigned."""
     signature_input = _parse_signature_input(message)
     required = _COVERED | ({"content-digest"} if message.body else set())
-    if len(set(signature_input.components)) != len(
+    if len(set(signature_input.components)) != len(signature_input.components) or not required <= set(
         signature_input.components
-    ) or not required <= set(signature_input.components):
-        raise InvalidSignature(
-            f"The signature must cover {', '.join(sorted(required))}, each once."
-        )
+    ):
+        raise InvalidSignature(f"The signature must cover {', '.join(sorted(required))}, each once.")
     created = signature_input.parameters.get("created", "")
     if not created.isdigit() or abs(int(created) - now.timestamp()) > WINDOW_SECONDS:
         raise InvalidSignature(f"`created` must be within {WINDOW_SECONDS} seconds of now.")
@@ -92,18 +90,12 @@ def _check_digest(message: Message) -> None:
         raise InvalidSignature("Content-Digest is not that of the body.")
 
 
-def _check_signature(
-    message: Message, signature_input: _SignatureInput, keys: Iterable[ClientKey]
-) -> None:
+def _check_signature(message: Message, signature_input: _SignatureInput, keys: Iterable[ClientKey]) -> None:
     algorithm = _ALGORITHMS.get(signature_input.parameters.get("alg", ""))
     signed = _signature_base(message, signature_input)
     for key in keys:
-        matches = (
-            key.key_id == signature_input.parameters.get("keyid") and key.algorithm == algorithm
-        )
-        if matches and verify_signature(
-            from_pem(key.public_pem), signed, signature_input.signature
-        ):
+        matches = key.key_id == signature_input.parameters.get("keyid") and key.algorithm == algorithm
+        if matches and verify_signature(from_pem(key.public_pem), signed, signature_input.signature):
             return
     raise InvalidSignature("The signature is not by a registered key (`keyid`) and its algorithm.")
 

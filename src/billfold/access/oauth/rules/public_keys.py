@@ -11,11 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_public_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
 PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey
 ALGORITHMS = ("ES256", "Ed25519", "EdDSA", "PS256")
@@ -97,9 +93,7 @@ def _parse_jwk(members: tuple[tuple[str, str], ...]) -> PublicKeyInfo:
             return PublicKeyInfo(_ed25519(jwk), "EdDSA", thumbprint)
         return PublicKeyInfo(_rsa(jwk), "PS256", thumbprint)
     except (ValueError, binascii.Error) as error:
-        raise (
-            error if isinstance(error, InvalidKey) else InvalidKey("the key cannot be read")
-        ) from None
+        raise (error if isinstance(error, InvalidKey) else InvalidKey("the key cannot be read")) from None
 
 
 def _p256(jwk: Mapping[str, str]) -> PublicKey:
@@ -112,9 +106,7 @@ def _p256(jwk: Mapping[str, str]) -> PublicKey:
 def _ed25519(jwk: Mapping[str, str]) -> PublicKey:
     if jwk["crv"] != "Ed25519":
         raise InvalidKey("the curve is not Ed25519")
-    return ed25519.Ed25519PublicKey.from_public_bytes(
-        _decode_base64url(jwk["x"], _COORDINATE_BYTES)
-    )
+    return ed25519.Ed25519PublicKey.from_public_bytes(_decode_base64url(jwk["x"], _COORDINATE_BYTES))
 
 
 def _rsa(jwk: Mapping[str, str]) -> PublicKey:

@@ -12,17 +12,8 @@ from billfold.access.oauth import grants
 from billfold.access.pages.account.password_reset import check_new_password
 from billfold.access.pages.page_context import RECENT_AUTHENTICATION, PageServer
 from billfold.access.pages.session import PageContext
-from billfold.access.pages.sign_in.signed_in import (
-    check_lockout,
-    clear_lockout,
-    format_wait,
-    send_email,
-)
-from billfold.access.pages.sign_in_audit import (
-    FACTOR_CHANGED,
-    PASSWORD_CHANGED,
-    record_credential_change,
-)
+from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, format_wait, send_email
+from billfold.access.pages.sign_in_audit import FACTOR_CHANGED, PASSWORD_CHANGED, record_credential_change
 from billfold.access.pages.theme import redirect
 from billfold.access.users import lockout, passkeys, passwords, sessions, totp
 from billfold.access.users import store as user_store
@@ -32,7 +23,7 @@ from billfold.platform.errors import InvalidInput, NotFound
 _LAST_FACTOR = "This is your only second factor. Add another one first."
 _APP_REMOVED = "the authenticator app was removed"
 _PASSKEY_REMOVED = "a passkey was removed"
-_WRONG_PASSWORD = "The current password is not right."
+_WRONG_PASSWORD = "The current password is not right."  # noqa: S105 - a name, not a secret
 
 
 @get("/account")
@@ -67,20 +58,14 @@ async def remove_authenticator(server: PageServer, context: PageContext) -> Resp
         return await _show(server, context, wrong=_LAST_FACTOR)
     async with pool.acquire() as conn, conn.transaction():
         if removed := await totp.remove_authenticator(conn, user.user_id):
-            await record_credential_change(
-                conn, server, context, user, FACTOR_CHANGED, _APP_REMOVED
-            )
+            await record_credential_change(conn, server, context, user, FACTOR_CHANGED, _APP_REMOVED)
     if removed:
-        await send_email(
-            server, context, user, notices.factor_changed(user, _APP_REMOVED, context.now)
-        )
+        await send_email(server, context, user, notices.factor_changed(user, _APP_REMOVED, context.now))
     return redirect("/account")
 
 
 @post("/account/passkeys/{passkey_id:str}/remove", opt=RECENT_AUTHENTICATION)
-async def remove_passkey(
-    passkey_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def remove_passkey(passkey_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Forget a passkey, unless nothing would be left."""
     user, pool = context.person, server.bank.pool
     factors = await user_store.get_factors(pool, user.user_id)
@@ -89,12 +74,8 @@ async def remove_passkey(
     async with pool.acquire() as conn, conn.transaction():
         if not await passkeys.remove_passkey(conn, user.user_id, _uuid(passkey_id)):
             raise NotFound("This passkey is gone already.")
-        await record_credential_change(
-            conn, server, context, user, FACTOR_CHANGED, _PASSKEY_REMOVED
-        )
-    await send_email(
-        server, context, user, notices.factor_changed(user, _PASSKEY_REMOVED, context.now)
-    )
+        await record_credential_change(conn, server, context, user, FACTOR_CHANGED, _PASSKEY_REMOVED)
+    await send_email(server, context, user, notices.factor_changed(user, _PASSKEY_REMOVED, context.now))
     return redirect("/account")
 
 
@@ -111,9 +92,7 @@ async def change_password(server: PageServer, context: PageContext) -> Response[
     subject = lockout.password_subject(user.email)
     wait = await check_lockout(server, context, subject, user)
     if wait:
-        return _password_error(
-            server, context, f"There were too many tries. Wait {format_wait(wait)}.", 429
-        )
+        return _password_error(server, context, f"There were too many tries. Wait {format_wait(wait)}.", 429)
     current = await passwords.find_password_hash(pool, user.user_id)
     if not await server.gate.verify(current, context.form.get("current", "")):
         return _password_error(server, context, _WRONG_PASSWORD)
@@ -126,9 +105,7 @@ async def change_password(server: PageServer, context: PageContext) -> Response[
     password_hash = await server.gate.hash(password)
     async with pool.acquire() as conn, conn.transaction():
         await passwords.set_password(conn, user.user_id, password_hash, now=context.now)
-        await record_credential_change(
-            conn, server, context, user, PASSWORD_CHANGED, "the password was changed"
-        )
+        await record_credential_change(conn, server, context, user, PASSWORD_CHANGED, "the password was changed")
     await _end_others(server, context)
     await send_email(server, context, user, notices.password_changed(user, context.now))
     return redirect("/account")
@@ -153,15 +130,11 @@ async def _end_others(server: PageServer, context: PageContext) -> None:
     assert session is not None
     async with server.bank.pool.acquire() as conn, conn.transaction():
         user_id = session.person.user_id
-        for ended in await sessions.end_sessions(
-            conn, user_id, except_session_id=session.session_id
-        ):
+        for ended in await sessions.end_sessions(conn, user_id, except_session_id=session.session_id):
             await grants.revoke_session_tokens(conn, ended)
 
 
-def _password_error(
-    server: PageServer, context: PageContext, sentence: str, status: int = 422
-) -> Response[Any]:
+def _password_error(server: PageServer, context: PageContext, sentence: str, status: int = 422) -> Response[Any]:
     return server.theme.page(context, "change_password", status=status, wrong=sentence)
 
 
@@ -173,6 +146,11 @@ def _uuid(text: str) -> UUID:
 
 
 PAGE_ROUTES: list[HTTPRouteHandler] = [
-    show_account, end_session, end_other_sessions, remove_authenticator, remove_passkey,
-    ask_for_password, change_password,
-]  # fmt: skip
+    show_account,
+    end_session,
+    end_other_sessions,
+    remove_authenticator,
+    remove_passkey,
+    ask_for_password,
+    change_password,
+]

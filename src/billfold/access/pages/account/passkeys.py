@@ -17,12 +17,7 @@ from billfold.access.pages.account.totp_setup import redirect_from_set_up
 from billfold.access.pages.page_context import FIRST_FACTOR, PUBLIC, PageServer
 from billfold.access.pages.session import PageContext
 from billfold.access.pages.sign_in.signed_in import finish_sign_in, send_email
-from billfold.access.pages.sign_in_audit import (
-    FACTOR_CHANGED,
-    complete_login,
-    record_credential_change,
-    start_login,
-)
+from billfold.access.pages.sign_in_audit import FACTOR_CHANGED, complete_login, record_credential_change, start_login
 from billfold.access.pages.theme import session_cookie
 from billfold.access.users import passkeys, sessions
 from billfold.access.users import store as user_store
@@ -119,9 +114,7 @@ async def _add_passkey(server: PageServer, context: PageContext, made: passkeys.
     return added
 
 
-async def _verify_passkey(
-    server: PageServer, context: PageContext, credential: str
-) -> Passkey | None:
+async def _verify_passkey(server: PageServer, context: PageContext, credential: str) -> Passkey | None:
     """Return the passkey an answer comes from when it holds."""
     challenge = await _consume_challenge(server, context, credential)
     credential_id = passkeys.parse_credential_id(credential)
@@ -131,16 +124,12 @@ async def _verify_passkey(
     if passkey is None:
         return None
     count = passkeys.verify_authentication(server.site, passkey, credential, challenge)
-    if count is None or not await passkeys.record_passkey_use(
-        server.bank.pool, passkey, count, context.now
-    ):
+    if count is None or not await passkeys.record_passkey_use(server.bank.pool, passkey, count, context.now):
         return None
     return passkey
 
 
-async def _consume_challenge(
-    server: PageServer, context: PageContext, credential: str
-) -> bytes | None:
+async def _consume_challenge(server: PageServer, context: PageContext, credential: str) -> bytes | None:
     """Return the challenge of an answer when it was ours for this browser and still good."""
     challenge = passkeys.parse_challenge(credential)
     if challenge is None or not await passkeys.consume_challenge(
@@ -161,13 +150,9 @@ def _redirect_json(next_path: str, *cookies: Cookie) -> Response[Any]:
     return _json({"go": next_path}, cookies=list(cookies))
 
 
-def _json(
-    content: str | dict[str, str], *, status: int = 200, cookies: list[Cookie] | None = None
-) -> Response[bytes]:
+def _json(content: str | dict[str, str], *, status: int = 200, cookies: list[Cookie] | None = None) -> Response[bytes]:
     body = content.encode() if isinstance(content, str) else msgspec.json.encode(content)
     return Response(body, status_code=status, media_type=MediaType.JSON, cookies=cookies or [])
 
 
-PAGE_ROUTES: list[HTTPRouteHandler] = [
-    ask_for_passkey, sign_in_with_passkey, ask_to_make_passkey, add_passkey,
-]  # fmt: skip
+PAGE_ROUTES: list[HTTPRouteHandler] = [ask_for_passkey, sign_in_with_passkey, ask_to_make_passkey, add_passkey]

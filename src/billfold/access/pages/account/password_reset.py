@@ -26,9 +26,7 @@ _LINK_CHARS_MAX = 100
 
 
 @get("/password", opt=PUBLIC)
-async def show_new_password(
-    request: Request[Any, Any, Any], server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_new_password(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
     """Ask for a password. Looking at the page does not use the link up: mail programs do that."""
     link = parse_query(request.scope).get("link", "")[:_LINK_CHARS_MAX]
     user = await links.find_link_user(server.bank.pool, link, context.now)
@@ -53,9 +51,8 @@ async def set_new_password(server: PageServer, context: PageContext) -> Response
         check_new_password(user, password, context.form.get("again", ""))
     except InvalidInput as wrong:
         return server.theme.page(
-            context, "new_password", status=422, link=link, person=user,
-            wrong=f"The password {wrong.errors[0].msg}.",
-        )  # fmt: skip
+            context, "new_password", status=422, link=link, person=user, wrong=f"The password {wrong.errors[0].msg}."
+        )
     password_hash = await server.gate.hash(password)
     async with pool.acquire() as conn, conn.transaction():
         if await links.consume_link(conn, link, context.now) is None:
@@ -64,17 +61,10 @@ async def set_new_password(server: PageServer, context: PageContext) -> Response
         await lockout.clear_attempts(conn, lockout.password_subject(user.email))
         await sessions.end_sessions(conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
-        await record_credential_change(
-            conn, server, context, user, PASSWORD_CHANGED, "the password was changed"
-        )
+        await record_credential_change(conn, server, context, user, PASSWORD_CHANGED, "the password was changed")
     await send_email(server, context, user, notices.password_changed(user, context.now))
     cookie = await sessions.open_session(
-        pool,
-        user.user_id,
-        auth_methods=("pwd",),
-        complete=False,
-        client_info=context.client_info,
-        now=context.now,
+        pool, user.user_id, auth_methods=("pwd",), complete=False, client_info=context.client_info, now=context.now
     )
     return redirect("/second-factor", session_cookie(cookie))
 
@@ -117,9 +107,4 @@ async def _send_link(server: PageServer, context: PageContext, email: str) -> No
     await send_email(server, context, user, notices.password_reset(user, address))
 
 
-PAGE_ROUTES: list[HTTPRouteHandler] = [
-    show_new_password,
-    set_new_password,
-    show_forgot,
-    send_link,
-]
+PAGE_ROUTES: list[HTTPRouteHandler] = [show_new_password, set_new_password, show_forgot, send_link]

@@ -13,11 +13,7 @@ from markupsafe import Markup
 from billfold.access.pages.page_context import FIRST_FACTOR, PageServer
 from billfold.access.pages.session import PageContext, parse_query
 from billfold.access.pages.sign_in.signed_in import finish_sign_in, send_email
-from billfold.access.pages.sign_in_audit import (
-    FACTOR_CHANGED,
-    complete_login,
-    record_credential_change,
-)
+from billfold.access.pages.sign_in_audit import FACTOR_CHANGED, complete_login, record_credential_change
 from billfold.access.pages.theme import redirect
 from billfold.access.users import store as user_store
 from billfold.access.users import totp
@@ -28,14 +24,10 @@ _WRONG = "This code is not the one your app shows for this key. Try the next one
 
 
 @get("/set-up", opt=FIRST_FACTOR)
-async def show_secret(
-    request: Request[Any, Any, Any], server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_secret(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
     """Show a key to be read by an app, and ask for the first code."""
     next_path = context.local_path(parse_query(request.scope).get("next"))
-    return await redirect_from_set_up(server, context, next_path) or await _show(
-        server, context, next_path
-    )
+    return await redirect_from_set_up(server, context, next_path) or await _show(server, context, next_path)
 
 
 @post("/set-up", opt=FIRST_FACTOR)
@@ -63,9 +55,7 @@ async def confirm_app(server: PageServer, context: PageContext) -> Response[Any]
     return await finish_sign_in(server, context, user, cookie, next_path)
 
 
-async def redirect_from_set_up(
-    server: PageServer, context: PageContext, next_path: str
-) -> Response[bytes] | None:
+async def redirect_from_set_up(server: PageServer, context: PageContext, next_path: str) -> Response[bytes] | None:
     """Return where to go instead of adding a factor, or None.
 
     Who has a second factor proves himself with it first; only who has none begins with a password.
@@ -80,9 +70,7 @@ async def redirect_from_set_up(
     return None
 
 
-async def _show(
-    server: PageServer, context: PageContext, next_path: str, wrong: str = ""
-) -> Response[Any]:
+async def _show(server: PageServer, context: PageContext, next_path: str, wrong: str = "") -> Response[Any]:
     user, bank = context.person, server.bank
     secret = await totp.find_pending_secret(bank.pool, bank.vault, user.user_id)
     if secret is None:
@@ -91,9 +79,7 @@ async def _show(
             bank.pool, bank.vault, user.user_id, secret=secret, now=context.now
         ):
             # There is an app already: what can be added is a passkey.
-            return server.theme.page(
-                context, "set_up", next=next_path, wrong="", picture="", secret=""
-            )
+            return server.theme.page(context, "set_up", next=next_path, wrong="", picture="", secret="")
     address = totp.totp_uri(secret, user.email)
     return server.theme.page(
         context,

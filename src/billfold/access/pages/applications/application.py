@@ -32,18 +32,14 @@ _TOO_MANY = f"There are {CLIENT_KEYS_MAX} keys in use. Retire one first."
 
 
 @get(_PROGRAM)
-async def show_program(
-    customer_id: str, client_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_program(customer_id: str, client_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Show a program and its keys."""
     company, program = await _get_client(server, context, customer_id, client_id)
     return await _show(server, context, company, program)
 
 
 @post(f"{_PROGRAM}/keys", opt=RECENT_AUTHENTICATION)
-async def add_key(
-    customer_id: str, client_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def add_key(customer_id: str, client_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Accept one more key; the others go on until they are retired."""
     company, program = await _get_client(server, context, customer_id, client_id, only_active=True)
     pool = server.bank.pool
@@ -51,21 +47,15 @@ async def add_key(
         return await _show(server, context, company, program, wrong=_TOO_MANY)
     try:
         key = context.form.get("key", "")
-        async with audited_client_change(
-            server, context, company, "program.key_added", program.client_id
-        ) as audited:
-            new_key = await clients.add_client_key(
-                audited.conn, program.client_id, key, now=context.now
-            )
+        async with audited_client_change(server, context, company, "program.key_added", program.client_id) as audited:
+            new_key = await clients.add_client_key(audited.conn, program.client_id, key, now=context.now)
             audited.details["key_id"] = new_key.key_id
     except InvalidInput as wrong:
         sentence = f"The key {wrong.errors[0].msg}."
         return await _show(server, context, company, program, wrong=sentence, status=422)
     except Refused as refused:
         return await _show(server, context, company, program, wrong=refused.detail)
-    await notify_client_change(
-        server, context, company, f"the key {new_key.key_id} was added to {program.name}"
-    )
+    await notify_client_change(server, context, company, f"the key {new_key.key_id} was added to {program.name}")
     return redirect(clients_path(company.customer_id, program.client_id))
 
 
@@ -76,45 +66,28 @@ async def retire_key(
     """Accept a key no longer. The only one stays."""
     company, program = await _get_client(server, context, customer_id, client_id, only_active=True)
     try:
-        async with audited_client_change(
-            server, context, company, "program.key_retired", program.client_id
-        ) as audited:
+        async with audited_client_change(server, context, company, "program.key_retired", program.client_id) as audited:
             audited.details["key_id"] = key_id
-            await clients.retire_client_key(
-                audited.conn, program.client_id, key_id, now=context.now
-            )
+            await clients.retire_client_key(audited.conn, program.client_id, key_id, now=context.now)
     except Refused as refused:
         return await _show(server, context, company, program, wrong=refused.detail)
-    await notify_client_change(
-        server, context, company, f"the key {key_id} of {program.name} was retired"
-    )
+    await notify_client_change(server, context, company, f"the key {key_id} of {program.name} was retired")
     return redirect(clients_path(company.customer_id, program.client_id))
 
 
 @post(f"{_PROGRAM}/revoke", opt=RECENT_AUTHENTICATION)
-async def revoke_program(
-    customer_id: str, client_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def revoke_program(customer_id: str, client_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Take a program out of use for good; its tokens end at once."""
     company, program = await _get_client(server, context, customer_id, client_id, only_active=True)
-    async with audited_client_change(
-        server, context, company, "program.revoked", program.client_id
-    ) as audited:
+    async with audited_client_change(server, context, company, "program.revoked", program.client_id) as audited:
         audited.details["name"] = program.name
         await clients.revoke_client(audited.conn, program.client_id, now=context.now)
-    await notify_client_change(
-        server, context, company, f"the program {program.name} was taken out of use"
-    )
+    await notify_client_change(server, context, company, f"the program {program.name} was taken out of use")
     return redirect(clients_path(company.customer_id))
 
 
 async def _get_client(
-    server: PageServer,
-    context: PageContext,
-    customer_id: str,
-    client_id: str,
-    *,
-    only_active: bool = False,
+    server: PageServer, context: PageContext, customer_id: str, client_id: str, *, only_active: bool = False
 ) -> tuple[Membership, Client]:
     """Return a program of a company that the visitor may manage. Raises NotFound, `forbidden`."""
     company = await get_administered_company(server, context, customer_id)

@@ -23,15 +23,11 @@ from billfold.access.users.types import Membership
 from billfold.events.email import templates as notices
 from billfold.platform.errors import NotFound
 
-_REQUEST_EXPIRED = (
-    "This request is unknown, too old, or was answered already. Go back to the application."
-)
+_REQUEST_EXPIRED = "This request is unknown, too old, or was answered already. Go back to the application."
 
 
 @get("/consent")
-async def ask_consent(
-    request: Request[Any, Any, Any], server: PageServer, context: PageContext
-) -> Response[Any]:
+async def ask_consent(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
     """Show what an application asks for."""
     wanted = await _pending(server, context, parse_query(request.scope).get("request", ""))
     if _must_reauthenticate(wanted, context):
@@ -47,9 +43,7 @@ async def answer_consent(server: PageServer, context: PageContext) -> Response[A
     assert session is not None
     if context.form.get("decision") != "grant":
         async with pool.acquire() as conn:
-            return redirect(
-                await consent.deny(conn, wanted.request_id, issuer=server.origin, now=context.now)
-            )
+            return redirect(await consent.deny(conn, wanted.request_id, issuer=server.origin, now=context.now))
     if _must_reauthenticate(wanted, context):
         return redirect(f"/confirm?next={quote(f'/consent?request={wanted.request_id}', safe='')}")
     chosen_customer = context.form.get("customer", "")
@@ -70,13 +64,9 @@ async def answer_consent(server: PageServer, context: PageContext) -> Response[A
             now=context.now,
         )
         details = {"client": wanted.client_id, "scopes": wanted.scopes}
-        await record_for_teams(
-            conn, server, context, user, "grant.created", details, only=member.customer_id
-        )
+        await record_for_teams(conn, server, context, user, "grant.created", details, only=member.customer_id)
     words = [SCOPES[scope] for scope in wanted.scopes]
-    notice = notices.access_granted(
-        user, wanted.client_name, member.customer_name, words, context.now
-    )
+    notice = notices.access_granted(user, wanted.client_name, member.customer_name, words, context.now)
     await send_email(server, context, user, notice)
     return redirect(back)
 
@@ -100,29 +90,21 @@ async def revoke(grant_id: str, server: PageServer, context: PageContext) -> Res
         ):
             raise NotFound("This was taken back already.")
         details = {"client": grant.client_id}
-        await record_for_teams(
-            conn, server, context, user, "grant.revoked", details, only=grant.customer_id
-        )
+        await record_for_teams(conn, server, context, user, "grant.revoked", details, only=grant.customer_id)
     return redirect("/applications")
 
 
 async def _pending(server: PageServer, context: PageContext, request_id: str) -> PendingRequest:
-    return await authorization_requests.get_pending_request(
-        server.bank.pool, _uuid(request_id), context.now
-    )
+    return await authorization_requests.get_pending_request(server.bank.pool, _uuid(request_id), context.now)
 
 
-async def _memberships(
-    server: PageServer, context: PageContext, owner_id: UUID | None
-) -> list[Membership]:
+async def _memberships(server: PageServer, context: PageContext, owner_id: UUID | None) -> list[Membership]:
     """Return for whom a client may be let do something: its owner's members for him alone."""
     found = await memberships(server, context)
     return [each for each in found if owner_id in {None, each.customer_id}]
 
 
-async def _show(
-    server: PageServer, context: PageContext, wanted: PendingRequest, wrong: str = ""
-) -> Response[Any]:
+async def _show(server: PageServer, context: PageContext, wanted: PendingRequest, wrong: str = "") -> Response[Any]:
     return server.theme.page(
         context,
         "consent",

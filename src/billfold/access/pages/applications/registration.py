@@ -39,9 +39,7 @@ _TOO_MANY = f"has to wait: {CLIENTS_MAX} programs are in use, and one must be en
 
 
 @get(PATH)
-async def list_programs(
-    customer_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def list_programs(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """List what the company has registered."""
     company = await get_administered_company(server, context, customer_id)
     programs = await clients.list_customer_clients(server.bank.pool, company.customer_id)
@@ -49,41 +47,27 @@ async def list_programs(
 
 
 @get(f"{PATH}/new", opt=RECENT_AUTHENTICATION)
-async def show_new_client(
-    customer_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_new_client(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Ask what the program is, where it is answered, and what it proves itself with."""
-    return _form(
-        server, context, await get_administered_company(server, context, customer_id), _EMPTY
-    )
+    return _form(server, context, await get_administered_company(server, context, customer_id), _EMPTY)
 
 
 @post(PATH, opt=RECENT_AUTHENTICATION)
-async def register_program(
-    customer_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def register_program(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Register a program with its first key."""
     company = await get_administered_company(server, context, customer_id)
     try:
         async with audited_client_change(server, context, company, "program.created") as audited:
             client = await _register(audited.conn, company.customer_id, context.form, context.now)
             audited.resource_id = client.client_id
-            audited.details |= {
-                "name": client.name,
-                "scopes": client.scopes,
-                "profile": client.profile,
-            }
+            audited.details |= {"name": client.name, "scopes": client.scopes, "profile": client.profile}
     except InvalidInput as wrong:
         return _form(server, context, company, context.form, _field_errors(wrong))
-    await notify_client_change(
-        server, context, company, f"the program {client.name} was registered"
-    )
+    await notify_client_change(server, context, company, f"the program {client.name} was registered")
     return redirect(clients_path(company.customer_id, client.client_id))
 
 
-async def _register(
-    conn: Connection, owner_id: UUID, form: Mapping[str, str], now: datetime
-) -> Client:
+async def _register(conn: Connection, owner_id: UUID, form: Mapping[str, str], now: datetime) -> Client:
     """Register what a form asks for. Raises InvalidInput with the mistakes of all fields."""
     programs = await clients.list_customer_clients(conn, owner_id)
     if sum(each.revoked_at is None for each in programs) >= CLIENTS_MAX:
@@ -108,9 +92,7 @@ def _key_errors(key: str) -> list[FieldError]:
 
 def _new_client(owner_id: UUID, form: Mapping[str, str]) -> NewClient:
     grant_types_chosen = (
-        (AUTHORIZATION_CODE, REFRESH_TOKEN)
-        if form.get("refreshes") == "yes"
-        else (AUTHORIZATION_CODE,)
+        (AUTHORIZATION_CODE, REFRESH_TOKEN) if form.get("refreshes") == "yes" else (AUTHORIZATION_CODE,)
     )
     return NewClient(
         name=form.get("name", ""),
@@ -144,9 +126,14 @@ def _form(
     wrong: Mapping[str, str] | None = None,
 ) -> Response[Any]:
     return server.theme.page(
-        context, "new_program", status=422 if wrong else 200, company=company, given=given,
-        wrong=wrong or {}, scopes=SCOPES,
-    )  # fmt: skip
+        context,
+        "new_program",
+        status=422 if wrong else 200,
+        company=company,
+        given=given,
+        wrong=wrong or {},
+        scopes=SCOPES,
+    )
 
 
 PAGE_ROUTES: list[HTTPRouteHandler] = [list_programs, show_new_client, register_program]

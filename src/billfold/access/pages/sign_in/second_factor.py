@@ -10,12 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from billfold.access.pages.page_context import FIRST_FACTOR, PageServer
 from billfold.access.pages.session import PageContext, parse_query
-from billfold.access.pages.sign_in.signed_in import (
-    check_lockout,
-    clear_lockout,
-    finish_sign_in,
-    format_wait,
-)
+from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, finish_sign_in, format_wait
 from billfold.access.pages.sign_in_audit import complete_login, record_failed_login
 from billfold.access.pages.theme import redirect, session_cookie
 from billfold.access.users import lockout, sessions, totp
@@ -25,9 +20,7 @@ _WRONG = "This code is wrong, or was used already. Wait for the next one."
 
 
 @get("/second-factor", opt=FIRST_FACTOR)
-async def ask_for_code(
-    request: Request[Any, Any, Any], server: PageServer, context: PageContext
-) -> Response[Any]:
+async def ask_for_code(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
     """Ask for a code or a passkey; who has neither sets one up."""
     next_path = context.local_path(parse_query(request.scope).get("next"))
     if context.is_signed_in:
@@ -66,9 +59,7 @@ async def confirm(server: PageServer, context: PageContext) -> Response[Any]:
     refused = await _check_code(server, context, "/confirm", next_path)
     if refused is not None:
         return refused
-    cookie = await sessions.reauthenticate(
-        server.bank.pool, context.cookie_hash, auth_methods="otp", now=context.now
-    )
+    cookie = await sessions.reauthenticate(server.bank.pool, context.cookie_hash, auth_methods="otp", now=context.now)
     if cookie is None:
         return redirect(f"/sign-in?next={quote(next_path, safe='')}")
     return redirect(next_path, session_cookie(cookie))
@@ -88,14 +79,18 @@ async def _ask(
     if not factors.has_second_factor:
         return redirect(f"/set-up?next={quote(next_path, safe='')}")
     return server.theme.page(
-        context, "second_factor", status=status, headers=headers, action=action, next=next_path,
-        factors=factors, wrong=wrong,
-    )  # fmt: skip
+        context,
+        "second_factor",
+        status=status,
+        headers=headers,
+        action=action,
+        next=next_path,
+        factors=factors,
+        wrong=wrong,
+    )
 
 
-async def _check_code(
-    server: PageServer, context: PageContext, action: str, next_path: str
-) -> Response[Any] | None:
+async def _check_code(server: PageServer, context: PageContext, action: str, next_path: str) -> Response[Any] | None:
     """Return the page that says what is wrong with a code, or None when it is right."""
     user, pool = context.person, server.bank.pool
     subject = lockout.totp_subject(user.user_id)
@@ -103,22 +98,14 @@ async def _check_code(
     if wait:
         sentence = f"There were too many tries. Wait {format_wait(wait)}, or use a passkey."
         return await _ask(
-            server, context, action, next_path, wrong=sentence, status=429,
-            headers={"retry-after": str(wait)},
-        )  # fmt: skip
+            server, context, action, next_path, wrong=sentence, status=429, headers={"retry-after": str(wait)}
+        )
     code = context.form.get("code", "")
-    if not await totp.consume_code(
-        pool, server.bank.vault, user.user_id, code=code, now=context.now
-    ):
+    if not await totp.consume_code(pool, server.bank.vault, user.user_id, code=code, now=context.now):
         answer = await _ask(server, context, action, next_path, wrong=_WRONG, status=422)
         return record_failed_login(answer, server, context, user, "code")
     await clear_lockout(server, context, subject)
     return None
 
 
-PAGE_ROUTES: list[HTTPRouteHandler] = [
-    ask_for_code,
-    check_second_factor,
-    ask_reauthentication,
-    confirm,
-]
+PAGE_ROUTES: list[HTTPRouteHandler] = [ask_for_code, check_second_factor, ask_reauthentication, confirm]

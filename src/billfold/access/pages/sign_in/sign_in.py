@@ -32,17 +32,13 @@ async def go_home() -> Response[bytes]:
 
 
 @get("/sign-in", opt=PUBLIC)
-async def show_sign_in(
-    request: Request[Any, Any, Any], server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_sign_in(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
     """Ask for address and password."""
     query = parse_query(request.scope)
     next_path = context.local_path(query.get("next"))
     if context.is_signed_in:
         return redirect(next_path)
-    return server.theme.page(
-        context, "sign_in", next=next_path, email=query.get("email", ""), wrong=""
-    )
+    return server.theme.page(context, "sign_in", next=next_path, email=query.get("email", ""), wrong="")
 
 
 @post("/sign-in", opt=PUBLIC)
@@ -60,9 +56,7 @@ async def sign_in(server: PageServer, context: PageContext) -> Response[Any]:
     password_hash = await passwords.find_password_hash(server.bank.pool, user_id)
     password = context.form.get("password", "")
     if not await server.gate.verify(password_hash, password) or user is None:
-        page = server.theme.page(
-            context, "sign_in", status=422, next=next_path, email=email, wrong=_WRONG_CREDENTIALS
-        )
+        page = server.theme.page(context, "sign_in", status=422, next=next_path, email=email, wrong=_WRONG_CREDENTIALS)
         return record_failed_login(page, server, context, user, "password")
     await clear_lockout(server, context, subject)
     await sessions.end_session(server.bank.pool, context.cookie_hash)
@@ -78,9 +72,7 @@ async def sign_in(server: PageServer, context: PageContext) -> Response[Any]:
 
 
 @get("/sign-out", opt=PUBLIC)
-async def show_sign_out(
-    request: Request[Any, Any, Any], server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_sign_out(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
     """Ask whether to sign out: a link alone does not do it."""
     leaving = await _logout_target(server, parse_query(request.scope))
     if context.session is None:
@@ -123,21 +115,10 @@ async def _logout_target(server: PageServer, sent: Mapping[str, str]) -> LogoutT
     return LogoutTarget(client.name, client.client_id, target, state, address)
 
 
-def _locked_out(
-    server: PageServer, context: PageContext, next_path: str, email: str, wait: int
-) -> Response[Any]:
-    sentence = (
-        f"There were too many tries. Wait {format_wait(wait)}, then try again. "
-        "A passkey works all the same."
-    )
+def _locked_out(server: PageServer, context: PageContext, next_path: str, email: str, wait: int) -> Response[Any]:
+    sentence = f"There were too many tries. Wait {format_wait(wait)}, then try again. A passkey works all the same."
     return server.theme.page(
-        context,
-        "sign_in",
-        status=429,
-        headers={"retry-after": str(wait)},
-        next=next_path,
-        email=email,
-        wrong=sentence,
+        context, "sign_in", status=429, headers={"retry-after": str(wait)}, next=next_path, email=email, wrong=sentence
     )
 
 

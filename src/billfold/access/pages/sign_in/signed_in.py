@@ -21,32 +21,22 @@ _DEVICE_BYTES = 32
 _DEVICE_CHARS_MAX = 64
 
 
-async def finish_sign_in(
-    server: PageServer, context: PageContext, user: User, cookie: str, to: str
-) -> Response[bytes]:
+async def finish_sign_in(server: PageServer, context: PageContext, user: User, cookie: str, to: str) -> Response[bytes]:
     """Send on whoever is signed in now, and tell him by mail when his browser is a new one."""
     pool = server.bank.pool
     known = context.device if 0 < len(context.device) <= _DEVICE_CHARS_MAX else ""
     device = known or secrets.token_urlsafe(_DEVICE_BYTES)
     if await sessions.remember_device(pool, user.user_id, device, context.now):
-        await send_email(
-            server, context, user, notices.new_device(user, context.client_info, context.now)
-        )
+        await send_email(server, context, user, notices.new_device(user, context.client_info, context.now))
     return redirect(to, session_cookie(cookie), device_cookie(device))
 
 
-async def send_email(
-    server: PageServer, context: PageContext, user: User, notice: EmailContent
-) -> None:
+async def send_email(server: PageServer, context: PageContext, user: User, notice: EmailContent) -> None:
     """Write a letter to a person."""
-    await outbox.queue_email(
-        server.bank.pool, server.bank.vault, user.email, notice, now=context.now
-    )
+    await outbox.queue_email(server.bank.pool, server.bank.vault, user.email, notice, now=context.now)
 
 
-async def check_lockout(
-    server: PageServer, context: PageContext, subject: AttemptSubject, user: User | None
-) -> int:
+async def check_lockout(server: PageServer, context: PageContext, subject: AttemptSubject, user: User | None) -> int:
     """Count a try and return for how many seconds none is accepted; a lock is told by mail."""
     async with server.bank.pool.acquire() as conn:
         address = lockout.ip_subject(context.arrival.client)
@@ -55,9 +45,7 @@ async def check_lockout(
             return from_here.wait_seconds
         tried = await lockout.begin_attempt(conn, subject, context.now)
     if tried.locks and user is not None:
-        await send_email(
-            server, context, user, notices.sign_in_locked(user, context.client_info, context.now)
-        )
+        await send_email(server, context, user, notices.sign_in_locked(user, context.client_info, context.now))
         await record_lockout(server, context, user)
     return tried.wait_seconds
 

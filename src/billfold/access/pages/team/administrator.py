@@ -9,9 +9,7 @@ from billfold.access.pages.team.company import get_administered_company
 from billfold.access.team.transaction import Administrator
 
 
-async def page_administrator(
-    server: PageServer, context: PageContext, customer_id: str
-) -> Administrator:
+async def page_administrator(server: PageServer, context: PageContext, customer_id: str) -> Administrator:
     """Return the visitor as an administrator of a company. Raises as `company_of`."""
     member = await get_administered_company(server, context, customer_id)
     bank = server.bank

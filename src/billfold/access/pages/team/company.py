@@ -33,9 +33,7 @@ async def get_membership(server: PageServer, context: PageContext, customer_id: 
     raise NotFound("There is no such company among yours.")
 
 
-async def get_administered_company(
-    server: PageServer, context: PageContext, customer_id: str
-) -> Membership:
+async def get_administered_company(server: PageServer, context: PageContext, customer_id: str) -> Membership:
     """Return what the visitor is to a company that he may manage.
 
     Raises NotFound where he is no active member, `forbidden` where he is no administrator.
@@ -46,9 +44,7 @@ async def get_administered_company(
     return found
 
 
-async def notify_client_change(
-    server: PageServer, context: PageContext, company: Membership, change: str
-) -> None:
+async def notify_client_change(server: PageServer, context: PageContext, company: Membership, change: str) -> None:
     """Write to the visitor what he, or somebody in his name, has just done."""
     user = context.person
     notice = notices.client_changed(user, company.customer_name, change, context.now)
@@ -56,18 +52,18 @@ async def notify_client_change(
 
 
 def audited_client_change(
-    server: PageServer,
-    context: PageContext,
-    company: Membership,
-    action: str,
-    program: str | None = None,
+    server: PageServer, context: PageContext, company: Membership, action: str, program: str | None = None
 ) -> AbstractAsyncContextManager[AuditedAction]:
     """Lend a transaction in which the visitor changes a program; the audit log tells of it."""
     return audit_record.audited(
-        server.bank.pool, server.bank.vault, company.customer_id,
-        origin_of(context, context.person, company.member_id), action,
-        resource=("program", program), now=context.now,
-    )  # fmt: skip
+        server.bank.pool,
+        server.bank.vault,
+        company.customer_id,
+        origin_of(context, context.person, company.member_id),
+        action,
+        resource=("program", program),
+        now=context.now,
+    )
 
 
 def clients_path(customer_id: UUID, *further: str) -> str:

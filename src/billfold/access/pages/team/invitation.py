@@ -22,14 +22,11 @@ from billfold.audit.types import Origin
 from billfold.platform.errors import InvalidInput
 
 _LINK_CHARS_MAX = 100
-_FIELDS = {"password": "password", "again": "password", "first_name": "first name",
-           "last_name": "last name"}  # fmt: skip
+_FIELDS = {"password": "password", "again": "password", "first_name": "first name", "last_name": "last name"}
 
 
 @get("/invitation", opt=PUBLIC)
-async def show_invitation(
-    request: Request[Any, Any, Any], server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_invitation(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
     """Show what the link invites to. Looking does not use it up."""
     link = parse_query(request.scope).get("link", "")[:_LINK_CHARS_MAX]
     invitation = await _find(server, context, link)
@@ -48,14 +45,8 @@ async def accept_invitation(server: PageServer, context: PageContext) -> Respons
     if context.is_signed_in:
         acceptance = await _acceptance(server, context, link)
         async with server.bank.pool.acquire() as conn:
-            joined = await accept_invitation_module.redeem_invitation(
-                conn, acceptance, context.person
-            )
-        return (
-            _link_expired(server, context)
-            if joined is None
-            else redirect(f"/team/{invitation.customer_id}")
-        )
+            joined = await accept_invitation_module.redeem_invitation(conn, acceptance, context.person)
+        return _link_expired(server, context) if joined is None else redirect(f"/team/{invitation.customer_id}")
     try:
         return await _join(server, context, invitation, link)
     except InvalidInput as error:
@@ -64,9 +55,7 @@ async def accept_invitation(server: PageServer, context: PageContext) -> Respons
         return await _show(server, context, invitation, link, error=message)
 
 
-async def _join(
-    server: PageServer, context: PageContext, invitation: Invitation, link: str
-) -> Response[Any]:
+async def _join(server: PageServer, context: PageContext, invitation: Invitation, link: str) -> Response[Any]:
     form, pool = context.form, server.bank.pool
     first_name = user_rules.check_name(form.get("first_name", invitation.first_name), "first_name")
     last_name = user_rules.check_name(form.get("last_name", invitation.last_name), "last_name")
@@ -77,42 +66,25 @@ async def _join(
     acceptance = await _acceptance(server, context, link)
     async with pool.acquire() as conn:
         user = await accept_invitation_module.accept_as_new_user(
-            conn,
-            acceptance,
-            first_name=first_name,
-            last_name=last_name,
-            password_hash=password_hash,
+            conn, acceptance, first_name=first_name, last_name=last_name, password_hash=password_hash
         )
     if user is None:
         return _link_expired(server, context)
     cookie = await sessions.open_session(
-        pool,
-        user.user_id,
-        auth_methods=("pwd",),
-        complete=False,
-        client_info=context.client_info,
-        now=context.now,
+        pool, user.user_id, auth_methods=("pwd",), complete=False, client_info=context.client_info, now=context.now
     )
     next_path = quote(f"/team/{invitation.customer_id}", safe="")
     return redirect(f"/second-factor?next={next_path}", session_cookie(cookie))
 
 
 async def _acceptance(server: PageServer, context: PageContext, link: str) -> InvitationAcceptance:
-    origin = Origin(
-        kind="MEMBER",
-        ip_address=context.arrival.client,
-        user_agent=context.arrival.header(b"user-agent"),
-    )
-    return InvitationAcceptance(
-        link, origin, server.bank.vault, await server.bank.now(), context.now
-    )
+    origin = Origin(kind="MEMBER", ip_address=context.arrival.client, user_agent=context.arrival.header(b"user-agent"))
+    return InvitationAcceptance(link, origin, server.bank.vault, await server.bank.now(), context.now)
 
 
 async def _find(server: PageServer, context: PageContext, link: str) -> Invitation | None:
     now = await server.bank.now()
-    return await accept_invitation_module.find_invitation(
-        server.bank.pool, link, now=now, wall=context.now
-    )
+    return await accept_invitation_module.find_invitation(server.bank.pool, link, now=now, wall=context.now)
 
 
 async def _show(

@@ -26,17 +26,13 @@ _NO_SCOPE = "choose at least one of these"
 
 
 @get(f"{_PATH}/new", opt=RECENT_AUTHENTICATION)
-async def show_new_service_user(
-    customer_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_new_service_user(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Ask what the service user is, may do, and proves itself with."""
     return _form(server, context, await page_administrator(server, context, customer_id), {})
 
 
 @post(_PATH, opt=RECENT_AUTHENTICATION)
-async def create_service_user(
-    customer_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def create_service_user(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Make a service user with its first key."""
     by = await page_administrator(server, context, customer_id)
     form = context.form
@@ -54,27 +50,21 @@ async def create_service_user(
 
 
 @get(_ONE, opt=RECENT_AUTHENTICATION)
-async def show_program(
-    customer_id: str, member_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_program(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Show what a service user is and has."""
     by = await page_administrator(server, context, customer_id)
     return await _show(server, context, by, _parse_member_id(member_id))
 
 
 @post(f"{_ONE}/keys", opt=RECENT_AUTHENTICATION)
-async def add_key(
-    customer_id: str, member_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def add_key(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Accept one more key."""
     by = await page_administrator(server, context, customer_id)
     member_uuid = _parse_member_id(member_id)
     try:
         await programs.add_service_user_key(by, member_uuid, context.form.get("key", ""))
     except InvalidInput as wrong:
-        return await _show(
-            server, context, by, member_uuid, wrong=f"The key {wrong.errors[0].msg}."
-        )
+        return await _show(server, context, by, member_uuid, wrong=f"The key {wrong.errors[0].msg}.")
     except Refused as refused:
         return await _show(server, context, by, member_uuid, wrong=refused.detail, status=409)
     return redirect(_path(by, member_uuid))
@@ -105,27 +95,25 @@ def _form(
     wrong: Mapping[str, str] | None = None,
 ) -> Response[Any]:
     return server.theme.page(
-        context, "team_new_program", status=422 if wrong else 200, by=by, given=given,
-        wrong=wrong or {}, scopes=_SCOPES,
-    )  # fmt: skip
+        context, "team_new_program", status=422 if wrong else 200, by=by, given=given, wrong=wrong or {}, scopes=_SCOPES
+    )
 
 
 async def _show(
-    server: PageServer,
-    context: PageContext,
-    by: Administrator,
-    member_id: UUID,
-    *,
-    wrong: str = "",
-    status: int = 422,
+    server: PageServer, context: PageContext, by: Administrator, member_id: UUID, *, wrong: str = "", status: int = 422
 ) -> Response[Any]:
-    found = await programs.get_service_user(
-        by.pool, by.customer_id, member_id, now=by.now, wall=by.wall
-    )
+    found = await programs.get_service_user(by.pool, by.customer_id, member_id, now=by.now, wall=by.wall)
     return server.theme.page(
-        context, "team_program", status=status if wrong else 200, by=by, wrong=wrong,
-        member=found.member, client=found.client, keys=found.keys, words=SCOPES,
-    )  # fmt: skip
+        context,
+        "team_program",
+        status=status if wrong else 200,
+        by=by,
+        wrong=wrong,
+        member=found.member,
+        client=found.client,
+        keys=found.keys,
+        words=SCOPES,
+    )
 
 
 def _path(by: Administrator, member_id: UUID) -> str:
@@ -139,6 +127,4 @@ def _parse_member_id(text: str) -> UUID:
         raise NotFound("The address is wrong.") from None
 
 
-PAGE_ROUTES: list[HTTPRouteHandler] = [
-    show_new_service_user, create_service_user, show_program, add_key, revoke_key,
-]  # fmt: skip
+PAGE_ROUTES: list[HTTPRouteHandler] = [show_new_service_user, create_service_user, show_program, add_key, revoke_key]

@@ -94,9 +94,7 @@ async def invite(customer_id: str, server: PageServer, context: PageContext) -> 
 
 
 @post("/team/{customer_id:str}/invitations/{member_id:str}/resend")
-async def resend(
-    customer_id: str, member_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def resend(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Mail an invitation once more."""
     by = await page_administrator(server, context, customer_id)
     await team_invitations.resend_invitation(by, _parse_member_id(member_id))
@@ -104,9 +102,7 @@ async def resend(
 
 
 @post("/team/{customer_id:str}/invitations/{member_id:str}/cancel")
-async def cancel(
-    customer_id: str, member_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def cancel(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Take an invitation back."""
     by = await page_administrator(server, context, customer_id)
     await team_invitations.cancel_invitation(by, _parse_member_id(member_id))
@@ -114,18 +110,14 @@ async def cancel(
 
 
 @get("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
-async def show_member(
-    customer_id: str, member_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_member(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Show what can be changed of a member."""
     by = await page_administrator(server, context, customer_id)
     return await _member_page(server, context, by, member_id)
 
 
 @post("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
-async def change_member(
-    customer_id: str, member_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def change_member(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Give a member another role, deactivate him, or activate him again."""
     by = await page_administrator(server, context, customer_id)
     member_uuid, role = _parse_member_id(member_id), _role(context.form.get("role", ""))
@@ -154,29 +146,31 @@ def _invite_page(
     status: int = 422,
 ) -> Response[Any]:
     return server.theme.page(
-        context, "team_invite", status=status if wrong else 200, by=by, given=given,
-        roles=ROLE_DESCRIPTIONS, wrong=wrong,
-    )  # fmt: skip
+        context,
+        "team_invite",
+        status=status if wrong else 200,
+        by=by,
+        given=given,
+        roles=ROLE_DESCRIPTIONS,
+        wrong=wrong,
+    )
 
 
 async def _member_page(
-    server: PageServer,
-    context: PageContext,
-    by: Administrator,
-    member_id: str,
-    *,
-    wrong: str = "",
-    status: int = 422,
+    server: PageServer, context: PageContext, by: Administrator, member_id: str, *, wrong: str = "", status: int = 422
 ) -> Response[Any]:
-    found = await team_store.get_member(
-        by.pool, by.customer_id, _parse_member_id(member_id), by.now
-    )
+    found = await team_store.get_member(by.pool, by.customer_id, _parse_member_id(member_id), by.now)
     if found.is_program:
         raise NotFound("This is a service user, who has a page of another kind.")
     return server.theme.page(
-        context, "team_member", status=status if wrong else 200, by=by, member=found,
-        roles=ROLE_DESCRIPTIONS, wrong=wrong,
-    )  # fmt: skip
+        context,
+        "team_member",
+        status=status if wrong else 200,
+        by=by,
+        member=found,
+        roles=ROLE_DESCRIPTIONS,
+        wrong=wrong,
+    )
 
 
 def _parse_member_id(text: str) -> UUID:
@@ -191,5 +185,12 @@ def _role(text: str) -> Role | None:
 
 
 PAGE_ROUTES: list[HTTPRouteHandler] = [
-    choose_team, show_team, show_invite, invite, resend, cancel, show_member, change_member,
-]  # fmt: skip
+    choose_team,
+    show_team,
+    show_invite,
+    invite,
+    resend,
+    cancel,
+    show_member,
+    change_member,
+]

@@ -116,9 +116,7 @@ def to_checksum_address(address: str) -> str:
     digits = address[2:].lower()
     mixed = keccak_256(digits.encode()).hex()
     capital = "89abcdef"
-    return "0x" + "".join(
-        each.upper() if by in capital else each for each, by in zip(digits, mixed, strict=False)
-    )
+    return "0x" + "".join(each.upper() if by in capital else each for each, by in zip(digits, mixed, strict=False))
 
 
 def _solana_error(address: str) -> str | None:

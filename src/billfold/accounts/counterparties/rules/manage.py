@@ -8,12 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
-from billfold.accounts.counterparties.types import (
-    CounterpartyRow,
-    CounterpartyStatus,
-    Payee,
-    format_name,
-)
+from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, format_name
 from billfold.accounts.directory.types import CustomerStatus
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
@@ -78,9 +73,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     )
     book.enter("counterparty", str(counterparty_id), counterparty_id)
     if verification["type"] == "incoming_wire" and status == CounterpartyStatus.PENDING:
-        book.schedule(
-            VERIFICATION_EXPIRY, counterparty_id, ctx.now + rules.WIRE_VERIFICATION_PERIOD
-        )
+        book.schedule(VERIFICATION_EXPIRY, counterparty_id, ctx.now + rules.WIRE_VERIFICATION_PERIOD)
     if verification["type"] == "micro_deposits" and status == CounterpartyStatus.PENDING:
         book.schedule(DEPOSITS_DUE, counterparty_id, ctx.now)
     return {
@@ -96,17 +89,10 @@ def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> 
     if payee.status == CounterpartyStatus.UNLINKED:
         raise Refused("counterparty-not-linked", "The counterparty has been unlinked.")
     if cmd.rename:
-        book.change(
-            CounterpartyRow, cmd.counterparty_id, display_name=cmd.display_name, updated_at=ctx.now
-        )
+        book.change(CounterpartyRow, cmd.counterparty_id, display_name=cmd.display_name, updated_at=ctx.now)
     if cmd.unlink:
         keep_counterparty(book, msgspec.structs.replace(payee, status=CounterpartyStatus.UNLINKED))
-        book.change(
-            CounterpartyRow,
-            cmd.counterparty_id,
-            status=CounterpartyStatus.UNLINKED,
-            updated_at=ctx.now,
-        )
+        book.change(CounterpartyRow, cmd.counterparty_id, status=CounterpartyStatus.UNLINKED, updated_at=ctx.now)
         said = [notification_of(payee, _STATUS_TEXTS[CounterpartyStatus.UNLINKED])]
         return {"counterparty_id": str(cmd.counterparty_id), "counterparties": said}
     return {"counterparty_id": str(cmd.counterparty_id)}
@@ -139,17 +125,13 @@ def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> 
     verification_id = str(ctx.ids.next())
     if cmd.holder is not None and rules.names_match(name, cmd.holder):
         matched = rules.new_verification("name_match", verification_id)
-        return rules.close_verification(
-            matched, "APPROVED", "The name is that of the account's holder."
-        )
+        return rules.close_verification(matched, "APPROVED", "The name is that of the account's holder.")
     if cmd.verification in {"incoming_wire", "micro_deposits", "supporting_documents"} and (
         _is_proven(book, cmd.details, name)
     ):
         return rules.new_verification("pre_verified", verification_id)
     if cmd.verification == "micro_deposits":
-        return rules.new_verification(
-            "micro_deposits", verification_id, deposits=_deposits(ctx), failures=0
-        )
+        return rules.new_verification("micro_deposits", verification_id, deposits=_deposits(ctx), failures=0)
     if cmd.linked is not None:
         return rules.linked_verification(verification_id, cmd.linked)
     kind = cmd.verification or ("name_match" if cmd.type == "on_us" else "pre_verified")

@@ -8,11 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
-from billfold.accounts.counterparties.rules.manage import (
-    get_counterparty,
-    keep_counterparty,
-    notification_of,
-)
+from billfold.accounts.counterparties.rules.manage import get_counterparty, keep_counterparty, notification_of
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
 from billfold.documents.types import DocumentRow
@@ -45,9 +41,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     if verification["type"] != "micro_deposits" or payee.status != CounterpartyStatus.PENDING:
         raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
     if sorted(cmd.amounts) == sorted(verification["deposits"]):
-        approved = rules.close_verification(
-            verification, "APPROVED", "The deposits were confirmed."
-        )
+        approved = rules.close_verification(verification, "APPROVED", "The deposits were confirmed.")
         moved = _set_status(book, ctx, payee, CounterpartyStatus.VERIFIED, approved)
         return _outcome(payee, moved) | {"confirmed": True, "left": 0}
     failures = verification["failures"] + 1
@@ -56,9 +50,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     if left > 0:
         _save(book, ctx, msgspec.structs.replace(payee, verification=counted))
         return _outcome(payee) | {"confirmed": False, "left": left}
-    rejected = rules.close_verification(
-        counted, "REJECTED", "Other amounts were named three times."
-    )
+    rejected = rules.close_verification(counted, "REJECTED", "Other amounts were named three times.")
     moved = _set_status(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected)
     return _outcome(payee, moved) | {"confirmed": False, "left": 0}
 
@@ -75,11 +67,7 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
     status = "APPROVED" if cmd.approved else "REJECTED"
     over = rules.close_verification(payee.verification, status, said)
     moved = _set_status(
-        book,
-        ctx,
-        payee,
-        CounterpartyStatus.VERIFIED if cmd.approved else CounterpartyStatus.UNLINKED,
-        over,
+        book, ctx, payee, CounterpartyStatus.VERIFIED if cmd.approved else CounterpartyStatus.UNLINKED, over
     )
     for document_id in payee.verification["document_ids"]:
         if cmd.approved:
@@ -105,9 +93,7 @@ def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> 
     payee = get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
-    expired = rules.close_verification(
-        payee.verification, "EXPIRED", "No wire came from the account in time."
-    )
+    expired = rules.close_verification(payee.verification, "EXPIRED", "No wire came from the account in time.")
     return _outcome(payee, _set_status(book, ctx, payee, CounterpartyStatus.UNLINKED, expired))
 
 
@@ -115,10 +101,7 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is."""
     book = book_of(books, cmd.customers[0])
     payee = get_counterparty(book, cmd.counterparty_id)
-    if (
-        payee.status != CounterpartyStatus.PENDING
-        or payee.verification["type"] != "linking_provider"
-    ):
+    if payee.status != CounterpartyStatus.PENDING or payee.verification["type"] != "linking_provider":
         return _outcome(payee)
     account = {**payee.verification["account"], "status": cmd.link_status}
     told = {**payee.verification, "account": account}
@@ -140,9 +123,12 @@ def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
         return _outcome(payee)
     keep_counterparty(book, msgspec.structs.replace(payee, details=details))
     book.change(
-        CounterpartyRow, payee.counterparty_id, details=to_json(details),
-        account_number=details["account_number"], updated_at=ctx.now,
-    )  # fmt: skip
+        CounterpartyRow,
+        payee.counterparty_id,
+        details=to_json(details),
+        account_number=details["account_number"],
+        updated_at=ctx.now,
+    )
     return _outcome(payee, notification_of(payee, "was corrected by its bank"))
 
 
@@ -160,13 +146,8 @@ def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | No
         if not rules.accounts_match(account, sender):
             continue
         found = found or payee.counterparty_id
-        if (
-            payee.status == CounterpartyStatus.PENDING
-            and payee.verification["type"] == "incoming_wire"
-        ):
-            proven = rules.close_verification(
-                payee.verification, "APPROVED", "A wire came from the account."
-            )
+        if payee.status == CounterpartyStatus.PENDING and payee.verification["type"] == "incoming_wire":
+            proven = rules.close_verification(payee.verification, "APPROVED", "A wire came from the account.")
             moves.append(_set_status(book, ctx, payee, CounterpartyStatus.VERIFIED, proven))
     return found, moves
 
@@ -177,17 +158,18 @@ def _set_status(
     """Let a counterparty stand where its verification has brought it; return what to tell."""
     moved = msgspec.structs.replace(payee, status=status, verification=verification)
     _save(book, ctx, moved)
-    return notification_of(
-        payee, "was verified" if status == CounterpartyStatus.VERIFIED else "could not be verified"
-    )
+    return notification_of(payee, "was verified" if status == CounterpartyStatus.VERIFIED else "could not be verified")
 
 
 def _save(book: Book, ctx: Context, payee: Payee) -> None:
     keep_counterparty(book, payee)
     book.change(
-        CounterpartyRow, payee.counterparty_id, status=payee.status,
-        verification=to_json(payee.verification), updated_at=ctx.now,
-    )  # fmt: skip
+        CounterpartyRow,
+        payee.counterparty_id,
+        status=payee.status,
+        verification=to_json(payee.verification),
+        updated_at=ctx.now,
+    )
 
 
 def _require_documents(book: Book, payee: Payee) -> None:

@@ -82,9 +82,7 @@ def check_payable(payee: Payee, rail: str, *, unverified_wires: bool) -> None:
     reason = payment_refusal(payee, rail, unverified_wires=unverified_wires)
     if reason is not None:
         other = payee.type not in RAILS[rail]
-        raise Refused(
-            "counterparty-type-mismatch" if other else "counterparty-not-verified", reason
-        )
+        raise Refused("counterparty-type-mismatch" if other else "counterparty-not-verified", reason)
 
 
 def account_of(details: Mapping[str, Any]) -> Account | None:
@@ -136,9 +134,7 @@ def initial_status(verification: Mapping[str, Any]) -> CounterpartyStatus:
     return CounterpartyStatus.PENDING if awaited else CounterpartyStatus.LINKED
 
 
-def close_verification(
-    verification: Mapping[str, Any], status: str, description: str
-) -> dict[str, Any]:
+def close_verification(verification: Mapping[str, Any], status: str, description: str) -> dict[str, Any]:
     """Return a verification that is over: APPROVED, REJECTED or EXPIRED."""
     return {**verification, "status": status, "description": description}
 

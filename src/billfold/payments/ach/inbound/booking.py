@@ -82,9 +82,7 @@ class AchFileReport(msgspec.Struct):
     def name(self, line: EntryLine, outcome: str, code: str | None = None) -> None:
         """Name an entry with what became of it."""
         if len(self.lines) < REPORTED_LINES_MAX:
-            self.lines.append(
-                {"line": line.number, "trace": line.entry.trace, "outcome": outcome, "code": code}
-            )
+            self.lines.append({"line": line.number, "trace": line.entry.trace, "outcome": outcome, "code": code})
 
 
 class _LineRefused(Refused):
@@ -180,11 +178,17 @@ class AchFileBooking:
             found_lines.append(line)
             commands.append(
                 ReceiveAch(
-                    caller="ach-file", key=self._key(line), customers=(portal["customer_id"],),
-                    ach_id=ach_id, file_id=self._file_id, portal_id=portal["portal_id"],
-                    pocket_id=portal["pocket_id"], entry=incoming, references=(ach_id,),
+                    caller="ach-file",
+                    key=self._key(line),
+                    customers=(portal["customer_id"],),
+                    ach_id=ach_id,
+                    file_id=self._file_id,
+                    portal_id=portal["portal_id"],
+                    pocket_id=portal["pocket_id"],
+                    entry=incoming,
+                    references=(ach_id,),
                 )
-            )  # fmt: skip
+            )
         async for line, answer in self._submit(found_lines, commands):
             if answer.outcome["status"] == "COMPLETED":
                 self.told.taken += 1
@@ -220,19 +224,22 @@ class AchFileBooking:
             found_lines.append(line)
             commands.append(
                 ReturnAch(
-                    caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
-                    ach_id=entry.ach_id, code=return_addenda.reason,
-                    direction=_direction(line), amount=line.entry.amount, trace=line.entry.trace,
+                    caller="ach-file",
+                    key=self._key(line),
+                    customers=(entry.customer_id,),
+                    ach_id=entry.ach_id,
+                    code=return_addenda.reason,
+                    direction=_direction(line),
+                    amount=line.entry.amount,
+                    trace=line.entry.trace,
                     arrived_at=self._arrived_at,
                     references=(entry.ach_id,),
                 )
-            )  # fmt: skip
+            )
         async for line, answer in self._submit(found_lines, commands):
             await self._after_return(line, answer.outcome, originals)
 
-    async def _after_return(
-        self, line: EntryLine, outcome: dict[str, Any], originals: dict[str, AchEntry]
-    ) -> None:
+    async def _after_return(self, line: EntryLine, outcome: dict[str, Any], originals: dict[str, AchEntry]) -> None:
         return_addenda = line.returned
         assert return_addenda is not None
         if outcome["status"] == "NOT_ACCEPTED":
@@ -272,17 +279,19 @@ class AchFileBooking:
                 self.told.name(line, "FITS_NO_ENTRY", noc_addenda.code)
                 continue
             found_lines.append(line)
-            correction = notifications_of_change.correction_of(
-                noc_addenda.code, noc_addenda.corrected
-            )
+            correction = notifications_of_change.correction_of(noc_addenda.code, noc_addenda.corrected)
             corrected.append((self._key(line), entry, correction))
             commands.append(
                 NoteAchChange(
-                    caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
-                    ach_id=entry.ach_id, code=noc_addenda.code, corrected=noc_addenda.corrected,
+                    caller="ach-file",
+                    key=self._key(line),
+                    customers=(entry.customer_id,),
+                    ach_id=entry.ach_id,
+                    code=noc_addenda.code,
+                    corrected=noc_addenda.corrected,
                     references=(entry.ach_id,),
                 )
-            )  # fmt: skip
+            )
         async for line, _ in self._submit(found_lines, commands):
             noc_addenda = line.changed
             assert noc_addenda is not None
@@ -307,11 +316,7 @@ class AchFileBooking:
         return command_id(key_name, self._file_id)
 
     async def _originals(self, chunk: Sequence[EntryLine]) -> dict[str, AchEntry]:
-        traces = [
-            told.original_trace
-            for each in chunk
-            if (told := each.returned or each.changed) is not None
-        ]
+        traces = [told.original_trace for each in chunk if (told := each.returned or each.changed) is not None]
         return await ach_entries.find_by_traces(self._bank.pool, traces)
 
     async def _submit(
@@ -324,9 +329,7 @@ class AchFileBooking:
         except (Refused, NotFound) as refused:
             raise _LineRefused(refused.code, refused.detail) from None
 
-    def _hold(
-        self, line: EntryLine, why: str, disposition: ReturnEntry | str, code: str | None = None
-    ) -> None:
+    def _hold(self, line: EntryLine, why: str, disposition: ReturnEntry | str, code: str | None = None) -> None:
         """Let the house hold it: it goes back by this answer, or stays for this reason."""
         incoming = incoming_of(line)
         details = {
@@ -344,9 +347,7 @@ class AchFileBooking:
             ),
         }
         item_id = command_id("ach-unclaimed", self._key(line))
-        self._suspense_items.append(
-            UnclaimedPayment(item_id, _direction(line), line.entry.amount, why, details)
-        )
+        self._suspense_items.append(UnclaimedPayment(item_id, _direction(line), line.entry.amount, why, details))
         self.told.held += 1
         self.told.name(line, "HELD", code)
 
@@ -366,9 +367,7 @@ async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, Retu
     now, house = await bank.now(), bank_customer_id(bank.seed)
     due_at = windows.next_deadline(now, bank.calendars)
     await files.queue_return_entries(bank.pool, answers, house, due_at=due_at, now=now)
-    await jobs_store.schedule(
-        bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, due_at)]
-    )
+    await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, due_at)])
 
 
 async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:

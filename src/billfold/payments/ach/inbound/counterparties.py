@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 CALLER = "ach-file"
 
 
-async def apply_corrections(
-    bank: Bank, corrections: Sequence[tuple[UUID, AchEntry, Correction]]
-) -> None:
+async def apply_corrections(bank: Bank, corrections: Sequence[tuple[UUID, AchEntry, Correction]]) -> None:
     """Let entries to come go where notifications of change say; each has a key of its own."""
     commands = []
     for key, entry, correction in corrections:
@@ -29,11 +27,14 @@ async def apply_corrections(
         if owner is not None and entry.counterparty_id is not None:
             commands.append(
                 CorrectAccount(
-                    caller=CALLER, key=command_id("correct", key), customers=(owner,),
-                    counterparty_id=entry.counterparty_id, correction=correction,
+                    caller=CALLER,
+                    key=command_id("correct", key),
+                    customers=(owner,),
+                    counterparty_id=entry.counterparty_id,
+                    correction=correction,
                     references=(entry.counterparty_id,),
                 )
-            )  # fmt: skip
+            )
     async for _ in submit_in_lots(bank, commands):
         pass
 
@@ -44,12 +45,14 @@ async def fail_verification(bank: Bank, entry: AchEntry, code: str) -> None:
     if owner is not None and entry.counterparty_id is not None:
         await bank.engine.submit(
             FailVerification(
-                caller=CALLER, key=command_id("fail", entry.ach_id), customers=(owner,),
+                caller=CALLER,
+                key=command_id("fail", entry.ach_id),
+                customers=(owner,),
                 counterparty_id=entry.counterparty_id,
                 reason=f"A micro-deposit came back under {code}.",
                 references=(entry.counterparty_id,),
             )
-        )  # fmt: skip
+        )
 
 
 async def _owner(bank: Bank, entry: AchEntry) -> UUID | None:

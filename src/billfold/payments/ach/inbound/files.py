@@ -78,9 +78,7 @@ class AchFileProcessor:
         content = self._format.normalize(raw)
         file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
         try:
-            file = await files_store.save_inbound(
-                bank.pool, file_id, "ACH", name, content, now=await bank.now()
-            )
+            file = await files_store.save_inbound(bank.pool, file_id, "ACH", name, content, now=await bank.now())
         except DuplicateFile as error:
             await _reject(bank, name, [AchFileMistake(0, None, str(error))])
             return None

@@ -11,7 +11,7 @@ from billfold.payments.ach.nacha.reader import normalize, read_file, read_header
 from billfold.payments.ach.nacha.writer import NachaWriter, to_ach_text, write_file
 from billfold.payments.ach.ports import AchFile, EntryLine
 
-__all__ = ["NachaFormat", "to_ach_text", "read_file", "read_lines", "write_file"]
+__all__ = ["NachaFormat", "read_file", "read_lines", "to_ach_text", "write_file"]
 
 
 class NachaFormat:

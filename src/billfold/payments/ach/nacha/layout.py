@@ -38,9 +38,7 @@ class Record:
     def __init__(self, title: str, *fields: Field) -> None:
         self.title = title
         self.fields = fields
-        self._readers = tuple(
-            (each.name, slice(each.first - 1, each.last), each.kind.read) for each in fields
-        )
+        self._readers = tuple((each.name, slice(each.first - 1, each.last), each.kind.read) for each in fields)
 
     def read(self, line: str) -> dict[str, Any]:
         """Return its values by name. Raises Unreadable at the first field that is wrong."""
@@ -284,6 +282,4 @@ FILE_CONTROL = Record(
     Field("credit_total", 44, 55, NUMBER),
     Field("reserved", 56, 94, BLANK),
 )
-RECORDS = (
-    FILE_HEADER, BATCH_HEADER, ENTRY, PAYMENT, CHANGE, RETURN, BATCH_CONTROL, FILE_CONTROL,
-)  # fmt: skip
+RECORDS = (FILE_HEADER, BATCH_HEADER, ENTRY, PAYMENT, CHANGE, RETURN, BATCH_CONTROL, FILE_CONTROL)

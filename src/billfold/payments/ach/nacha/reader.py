@@ -29,16 +29,32 @@ from billfold.payments.ach.ports import (
 )
 
 _SINGLE_ADDENDA_CLASSES = frozenset({"CCD", "PPD", "WEB", "COR"})
-_TRANSACTION_CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {
-    "55",
-    "56",
-}
+_TRANSACTION_CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {"55", "56"}
 _CLASSES = frozenset(
     {
-        "ACK", "ARC", "ATX", "BOC", "CCD", "CIE", "COR", "CTX", "DNE", "ENR", "MTE", "POP", "POS",
-        "PPD", "RCK", "SHR", "TEL", "TRC", "TRX", "WEB", "XCK",
+        "ACK",
+        "ARC",
+        "ATX",
+        "BOC",
+        "CCD",
+        "CIE",
+        "COR",
+        "CTX",
+        "DNE",
+        "ENR",
+        "MTE",
+        "POP",
+        "POS",
+        "PPD",
+        "RCK",
+        "SHR",
+        "TEL",
+        "TRC",
+        "TRX",
+        "WEB",
+        "XCK",
     }
-)  # fmt: skip
+)
 """Standard entry classes whose entries stand as an entry's table says; those of IAT do not."""
 _ASCII_MAX = 0x7F
 _ADDENDA = {"05": layout.PAYMENT, "98": layout.CHANGE, "99": layout.RETURN}
@@ -185,9 +201,7 @@ class _Reader:
         self._batch, self._entry = self._read(layout.BATCH_HEADER, line) or {}, None
         self._batch_header = _batch_of(self._batch) if self._batch else None
         if self._batch and self._batch["entry_class"] not in _CLASSES:
-            self._add_mistake(
-                f"{self._batch['entry_class']} is no class of entries we take", (51, 53)
-            )
+            self._add_mistake(f"{self._batch['entry_class']} is no class of entries we take", (51, 53))
         self._batch_totals, self._last_trace = TotalsCounter(), ""
 
     def _read_entry(self, line: str) -> None:
@@ -272,20 +286,15 @@ class _Reader:
     def _check_batch(self, header: Mapping[str, Any], control: Mapping[str, Any]) -> None:
         if not self._last_trace:
             self._add_mistake("is the control of a batch without entries")
-        for name in (
-            "service_class", "company_identification", "originating_bank", "batch_number",
-        ):  # fmt: skip
+        for name in ("service_class", "company_identification", "originating_bank", "batch_number"):
             if control[name] != header[name]:
                 self._add_mistake(
-                    f"batch control: {name.replace('_', ' ')} {control[name]} "
-                    f"is {header[name]} in its header"
+                    f"batch control: {name.replace('_', ' ')} {control[name]} is {header[name]} in its header"
                 )
         if header["service_class"] not in {"200", self._batch_totals.service_class}:
             self._add_mistake(f"service class {header['service_class']} does not fit its entries")
         if header["batch_number"] <= self._batch_number:
-            self._add_mistake(
-                f"batch number {header['batch_number']} does not ascend within the file"
-            )
+            self._add_mistake(f"batch number {header['batch_number']} does not ascend within the file")
         self._check_control("batch control", self._batch_totals.sums._asdict(), control)
 
     def _check_file(self, lines: int) -> None:
@@ -293,14 +302,10 @@ class _Reader:
         totals = {"batch_count": self._batches, "block_count": lines // layout.BLOCK}
         self._check_control("file control", totals | self._file_totals.sums._asdict(), control)
 
-    def _check_control(
-        self, title: str, totals: Mapping[str, int], control: Mapping[str, Any]
-    ) -> None:
+    def _check_control(self, title: str, totals: Mapping[str, int], control: Mapping[str, Any]) -> None:
         for name, actual in totals.items():
             if control[name] != actual:
-                self._add_mistake(
-                    f"{title}: {name.replace('_', ' ')} says {control[name]}, is {actual}"
-                )
+                self._add_mistake(f"{title}: {name.replace('_', ' ')} says {control[name]}, is {actual}")
 
     _READERS = {  # noqa: RUF012 - never changes
         "1": _read_file_header,

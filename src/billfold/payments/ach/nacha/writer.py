@@ -101,9 +101,7 @@ def to_ach_text(text: str, width: int) -> str:
     if not (text.isascii() and text.isprintable()):
         decomposed = unicodedata.normalize("NFKD", text)
         characters = (each for each in decomposed if not unicodedata.combining(each))
-        text = "".join(
-            each if each.isascii() and each.isprintable() else " " for each in characters
-        )
+        text = "".join(each if each.isascii() and each.isprintable() else " " for each in characters)
     return " ".join(text.upper().split())[:width].rstrip()
 
 
@@ -158,11 +156,7 @@ def _entry_line(entry: Entry) -> str:
 def _addenda_line(addenda: Addenda, number: int, entry: Entry) -> str:
     if isinstance(addenda, PaymentAddenda):
         return layout.PAYMENT.write(
-            {
-                "payment_information": addenda.text,
-                "addenda_sequence": number,
-                "entry_sequence": entry.trace[8:],
-            }
+            {"payment_information": addenda.text, "addenda_sequence": number, "entry_sequence": entry.trace[8:]}
         )
     common = {
         "original_trace": addenda.original_trace,
@@ -170,9 +164,7 @@ def _addenda_line(addenda: Addenda, number: int, entry: Entry) -> str:
         "trace_number": entry.trace,
     }
     if isinstance(addenda, NocAddenda):
-        return layout.CHANGE.write(
-            {**common, "change_code": addenda.code, "corrected_data": addenda.corrected}
-        )
+        return layout.CHANGE.write({**common, "change_code": addenda.code, "corrected_data": addenda.corrected})
     return layout.RETURN.write(
         {
             **common,

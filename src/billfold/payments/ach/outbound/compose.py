@@ -46,12 +46,14 @@ class AchFileComposer:
         self._text = ach_format.text
         self._writer = ach_format.writer(
             AchFile(
-                destination=OPERATOR, destination_name=OPERATOR_NAME,
+                destination=OPERATOR,
+                destination_name=OPERATOR_NAME,
                 origin=bank.settings.bank_routing_number,
                 origin_name=ach_format.text(bank.settings.bank_name, 23),
-                created_at=file.clock, modifier=file.modifier,
+                created_at=file.clock,
+                modifier=file.modifier,
             )
-        )  # fmt: skip
+        )
         self._batches = 0
         self._batch_key: tuple[object, ...] | None = None
 

@@ -27,11 +27,7 @@ from billfold.payments.ach.store import files
 from billfold.payments.ach.store.files import NumberedFile
 from billfold.payments.files import store as files_store
 from billfold.payments.suspense.types import NOT_RETURNABLE
-from billfold.payments.suspense.worker import (
-    CLOSED_POCKET_REASON,
-    UnclaimedPayment,
-    hold_unclaimed_payments,
-)
+from billfold.payments.suspense.worker import CLOSED_POCKET_REASON, UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -66,9 +62,7 @@ class AchWindows:
         if sent:
             # Who came while this window closed finds the next one open, even if he is the only one.
             next_at = next_deadline(await bank.now(), bank.calendars)
-            await jobs_store.schedule(
-                bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, next_at)]
-            )
+            await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, next_at)])
 
     async def number(self, bank: Bank, by: datetime) -> bool:
         """Give everything that is due by then its number and one file. False without any."""
@@ -82,9 +76,7 @@ class AchWindows:
         """Write a file unless it has been written, keep it, hand it over; return its bytes."""
         if not await bank.pool.fetchval(_EXISTS, file.file_id):
             written = await self._write(bank, file)
-            await files_store.save_outbound(
-                bank.pool, file.file_id, "ACH", file.name, written, now=file.made_at
-            )
+            await files_store.save_outbound(bank.pool, file.file_id, "ACH", file.name, written, now=file.made_at)
             del written
         content = await files_store.read_content(bank.pool, file.file_id)
         await bank.rails.ach.transmit(file.name, content)
@@ -95,12 +87,15 @@ class AchWindows:
         entries_by_customer = await files.entries_by_customer(bank.pool, file.file_id)
         commands = (
             SendAch(
-                caller="ach-file", key=command_id(f"sent:{file.name}:{nth}", customer_id),
-                customers=(customer_id,), ach_ids=ids, references=ids,
+                caller="ach-file",
+                key=command_id(f"sent:{file.name}:{nth}", customer_id),
+                customers=(customer_id,),
+                ach_ids=ids,
+                references=ids,
             )
             for customer_id, ach_ids in entries_by_customer
             for nth, ids in enumerate(_in_chunks(ach_ids))
-        )  # fmt: skip
+        )
         async for _ in submit_in_lots(bank, commands):
             pass
         now = await bank.now()
@@ -125,29 +120,33 @@ async def postpone(bank: Bank) -> None:
     now = await bank.now()
     commands = (
         PostponeAch(
-            caller="ach-window", key=command_id(f"late:{now.isoformat()}:{nth}", customer_id),
-            customers=(customer_id,), ach_ids=ids, references=ids,
+            caller="ach-window",
+            key=command_id(f"late:{now.isoformat()}:{nth}", customer_id),
+            customers=(customer_id,),
+            ach_ids=ids,
+            references=ids,
         )
         for customer_id, ach_ids in await files.list_late(bank.pool, now)
         for nth, ids in enumerate(_in_chunks(ach_ids))
-    )  # fmt: skip
+    )
     async for _ in submit_in_lots(bank, commands):
         pass
 
 
 async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
     """Book the debits of a file: they have settled."""
-    entries_by_customer = await files.entries_by_customer(
-        bank.pool, at.object_id, direction=Direction.DEBIT
-    )
+    entries_by_customer = await files.entries_by_customer(bank.pool, at.object_id, direction=Direction.DEBIT)
     commands = (
         CollectAch(
-            caller="ach-file", key=command_id("collect", ach_id), customers=(customer_id,),
-            ach_id=ach_id, references=(ach_id,),
+            caller="ach-file",
+            key=command_id("collect", ach_id),
+            customers=(customer_id,),
+            ach_id=ach_id,
+            references=(ach_id,),
         )
         for customer_id, ach_ids in entries_by_customer
         for ach_id in ach_ids
-    )  # fmt: skip
+    )
     async for command, answer in submit_in_lots(bank, commands):
         if answer.outcome["status"] == "NO_POCKET":
             item_id, amount = command.references[0], answer.outcome["amount"]
@@ -161,12 +160,15 @@ async def count_settled(bank: Bank, at: ScheduledJob) -> None:
     entries_by_customer = await files.entries_by_customer(bank.pool, at.object_id)
     commands = (
         CountAchSettled(
-            caller="ach-file", key=command_id(f"count:{at.object_id}:{nth}", customer_id),
-            customers=(customer_id,), ach_ids=ids, references=ids,
+            caller="ach-file",
+            key=command_id(f"count:{at.object_id}:{nth}", customer_id),
+            customers=(customer_id,),
+            ach_ids=ids,
+            references=ids,
         )
         for customer_id, ach_ids in entries_by_customer
         for nth, ids in enumerate(_in_chunks(ach_ids))
-    )  # fmt: skip
+    )
     async for _ in submit_in_lots(bank, commands):
         pass
 

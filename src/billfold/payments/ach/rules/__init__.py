@@ -1,15 +1,7 @@
 """The network's rules and what an entry is, for whoever decides: nothing here reads a row."""
 
-from billfold.payments.ach.rules.notifications_of_change import (
-    CHANGE_CODES,
-    Correction,
-    correction_of,
-)
-from billfold.payments.ach.rules.return_codes import (
-    RETURN_REASONS,
-    may_reinitiate,
-    returnable_until,
-)
+from billfold.payments.ach.rules.notifications_of_change import CHANGE_CODES, Correction, correction_of
+from billfold.payments.ach.rules.return_codes import RETURN_REASONS, may_reinitiate, returnable_until
 from billfold.payments.ach.rules.risk import OriginationHistory, review_reason
 from billfold.payments.ach.rules.windows import (
     WINDOWS,
@@ -34,29 +26,29 @@ from billfold.payments.ach.types import (
 )
 
 __all__ = [
+    "AMOUNT_MAX_CENTS",
     "CHANGE_CODES",
     "LINE_WIDTH",
-    "AMOUNT_MAX_CENTS",
     "RETURN_REASONS",
     "SEC_CODES",
     "WINDOWS",
     "AchEntry",
-    "ReturnEntry",
     "Correction",
-    "OriginationHistory",
     "IncomingEntry",
+    "OriginationHistory",
+    "ReturnEntry",
     "Schedule",
     "Window",
-    "return_of",
-    "returns_expected_at",
     "check_digit",
-    "review_reason",
     "correction_of",
     "held_until",
     "may_reinitiate",
     "next_deadline",
+    "return_of",
     "returnable_until",
+    "returns_expected_at",
     "reversible_until",
+    "review_reason",
     "same_day_descriptive_date",
     "schedule",
 ]

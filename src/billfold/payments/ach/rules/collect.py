@@ -30,10 +30,7 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry) or entry.pocket_id is None:
         raise NotFound
-    if (
-        entry.status not in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED}
-        or entry.journal_no is not None
-    ):
+    if entry.status not in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED} or entry.journal_no is not None:
         return {"status": entry.status}
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
@@ -43,9 +40,7 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
     sweep_and_invest(book, pocket, ctx, entry.amount)
     settles_at = max(entry.settled_at or book.booked_at, book.booked_at)
-    record_ach_transaction(
-        book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=settles_at
-    )
+    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=settles_at)
     book.close()
     _place_hold(book, pocket, entry)
     update_entry(book, entry, ctx, journal_no=journal_no)

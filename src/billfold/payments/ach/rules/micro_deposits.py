@@ -23,14 +23,8 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
     ach_ids = []
     for amount in cmd.amounts:
         times = ach.schedule(ctx.now, amount, ctx.calendars, is_credit=True)
-        journal_no = book.begin(
-            JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date
-        )
-        book.post(
-            book.house_account(AccountKind.PROMOTIONS),
-            book.house_account(AccountKind.RAIL_ACH),
-            amount,
-        )
+        journal_no = book.begin(JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date)
+        book.post(book.house_account(AccountKind.PROMOTIONS), book.house_account(AccountKind.RAIL_ACH), amount)
         book.close()
         ach_id = ctx.ids.next()
         entry = AchEntry(

@@ -41,17 +41,11 @@ def _code(text: str) -> str:
 _READERS: Mapping[str, Callable[[str], Correction]] = {
     "C01": lambda text: Correction(account_number=_account(text[:17])),
     "C02": lambda text: Correction(routing_number=_routing(text[:9])),
-    "C03": lambda text: Correction(
-        routing_number=_routing(text[:9]), account_number=_account(text[12:29])
-    ),
+    "C03": lambda text: Correction(routing_number=_routing(text[:9]), account_number=_account(text[12:29])),
     "C05": lambda text: Correction(transaction_code=_code(text[:2])),
-    "C06": lambda text: Correction(
-        account_number=_account(text[:17]), transaction_code=_code(text[20:22])
-    ),
+    "C06": lambda text: Correction(account_number=_account(text[:17]), transaction_code=_code(text[20:22])),
     "C07": lambda text: Correction(
-        routing_number=_routing(text[:9]),
-        account_number=_account(text[9:26]),
-        transaction_code=_code(text[26:28]),
+        routing_number=_routing(text[:9]), account_number=_account(text[9:26]), transaction_code=_code(text[26:28])
     ),
     "C09": lambda text: Correction(identification=_account(text[:22])),
 }

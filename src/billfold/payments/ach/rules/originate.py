@@ -48,9 +48,7 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
         raise NotFound
     _must_be_usable(pocket, payee, cmd.direction)
     times = _times(cmd, ctx)
-    review_reason = ach.review_reason(
-        cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents
-    )
+    review_reason = ach.review_reason(cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents)
     entry = _entry_of(book, pocket, payee, cmd, ctx)
     if cmd.direction == Direction.CREDIT:
         entry = pay_out(book, pocket, ctx, entry, settles_at=times.settled_at)
@@ -75,9 +73,7 @@ def approve_entry(book: Book, entry: AchEntry, times: Schedule, ctx: Context) ->
         effective_on=times.effective_on,
         settles_at=times.settles_at,
         settled_at=times.settled_at,
-        held_until=ach.held_until(times.effective_on, entry.sec_code, ctx.calendars)
-        if held
-        else None,
+        held_until=ach.held_until(times.effective_on, entry.sec_code, ctx.calendars) if held else None,
         updated_at=ctx.now,
     )
 
@@ -94,25 +90,25 @@ def window_at(due_at: datetime) -> UUID:
     return UUID(int=int(due_at.timestamp()))
 
 
-def pay_out(
-    book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, settles_at: datetime
-) -> AchEntry:
+def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, settles_at: datetime) -> AchEntry:
     """Book what an entry takes from a pocket, at T+1. Raises Refused insufficient-funds."""
     roll_business_day(book, pocket, ctx)
     journal_no = book.begin(JournalKind.ACH, ctx, settles_on=ctx.settles_on)
     try:
         _, leg_no = withdraw(
-            book, pocket, ctx, entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on,
+            book,
+            pocket,
+            ctx,
+            entry.amount,
+            price_of=ctx.t1_bid,
+            settles_on=ctx.settles_on,
             to=book.house_account(AccountKind.RAIL_ACH),
-        )  # fmt: skip
+        )
     except InsufficientFunds:
         raise Refused(
-            "insufficient-funds",
-            f"The pocket cannot raise {entry.amount} cents, less fees and holds.",
+            "insufficient-funds", f"The pocket cannot raise {entry.amount} cents, less fees and holds."
         ) from None
-    record_ach_transaction(
-        book, pocket, ctx, entry, leg_no, direction=Direction.DEBIT, settles_at=settles_at
-    )
+    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=Direction.DEBIT, settles_at=settles_at)
     book.close()
     return msgspec.structs.replace(entry, journal_no=journal_no)
 
@@ -132,15 +128,19 @@ def record_ach_transaction(
     """Tell the customer of a leg that an entry caused."""
     group = ctx.ids.next_group()
     record.transaction(
-        book, pocket, leg_no=leg_no, group=group,
-        type=TransactionType.ACH, direction=direction, amount=entry.amount,
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.ACH,
+        direction=direction,
+        amount=entry.amount,
         title=title or _TITLES[entry.way, entry.direction],
-        description=entry.description, settles_at=settles_at,
+        description=entry.description,
+        settles_at=settles_at,
         details=details_of(entry, trace_number),
-        remittance={"unstructured": list(entry.lines), "structured": None}
-        if entry.lines
-        else None,
-    )  # fmt: skip
+        remittance={"unstructured": list(entry.lines), "structured": None} if entry.lines else None,
+    )
 
 
 def details_of(entry: AchEntry, trace_number: str | None = None) -> dict[str, Any]:
@@ -165,9 +165,7 @@ _TITLES = {
 
 
 def _times(cmd: OriginateAch, ctx: Context) -> Schedule:
-    return ach.schedule(
-        ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT
-    )
+    return ach.schedule(ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT)
 
 
 def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> None:
@@ -179,9 +177,7 @@ def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> N
     check_payable(payee, Rail.ACH, unverified_wires=False)
 
 
-def _entry_of(
-    book: Book, pocket: PocketBook, payee: Payee, cmd: OriginateAch, ctx: Context
-) -> AchEntry:
+def _entry_of(book: Book, pocket: PocketBook, payee: Payee, cmd: OriginateAch, ctx: Context) -> AchEntry:
     return AchEntry(
         customer_id=book.customer_id,
         ach_id=cmd.ach_id,

@@ -18,12 +18,7 @@ from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.ach import rules as ach
-from billfold.payments.ach.rules.originate import (
-    ACH_WINDOW,
-    add_entry,
-    record_ach_transaction,
-    window_at,
-)
+from billfold.payments.ach.rules.originate import ACH_WINDOW, add_entry, record_ach_transaction, window_at
 from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay, IncomingEntry, PendingReturn
 from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, hold_ach_credit, sweep_and_invest
@@ -39,9 +34,7 @@ if TYPE_CHECKING:
     from billfold.ledger.book.holdings import PocketBook
     from billfold.payments.ach.commands import GiveBackAch, ReceiveAch
 
-NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = (
-    "R01", "R02", "R03", "R16", "R20", "R24",
-)  # fmt: skip
+NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R03", "R16", "R20", "R24")
 
 
 def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
@@ -60,18 +53,13 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if code is not None:
         queue_return(book, ctx, cmd.entry, code)
         entry = msgspec.structs.replace(
-            entry,
-            status=AchStatus.REJECTED,
-            return_code=code,
-            reason=ach.RETURN_REASONS[code].words,
+            entry, status=AchStatus.REJECTED, return_code=code, reason=ach.RETURN_REASONS[code].words
         )
     kept = not cmd.entry.is_prenote and code != TWICE
     if kept:
         add_entry(book, entry)
     if not cmd.entry.is_prenote:
-        raise_ach_event(
-            book, ctx, entry, kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED
-        )
+        raise_ach_event(book, ctx, entry, kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
     outcome: Outcome = {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
@@ -90,17 +78,16 @@ def return_entry(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     settled_on = entry.effective_on or et_date(entry.created_at)
     until = ach.returnable_until(cmd.code, settled_on, ctx.calendars)
     if until is not None and ctx.now > until:
-        raise Refused(
-            "ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}."
-        )
+        raise Refused("ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}.")
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         raise Refused("ach-entry-not-returnable", "The pocket is closed.")
     _reverse_entry(book, pocket, entry, ctx)
     incoming = msgspec.json.decode(entry.request or "{}", type=IncomingEntry)
     queue_return(book, ctx, incoming, cmd.code)
-    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code,
-          reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
+    update_entry(
+        book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=ach.RETURN_REASONS[cmd.code].words
+    )
     raise_ach_event(book, ctx, entry, kinds.ACH_IN_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
 
@@ -111,11 +98,7 @@ def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> N
     incoming = to_json(ach.return_of(entry, code, bank=ctx.terms.routing_number[:8]))
     answer_id = ctx.ids.next()
     row = PendingReturn(
-        answer_id=answer_id,
-        customer_id=book.customer_id,
-        due_at=due_at,
-        told=incoming,
-        created_at=ctx.now,
+        answer_id=answer_id, customer_id=book.customer_id, due_at=due_at, told=incoming, created_at=ctx.now
     )
     book.draft.add(row)
     book.keep_fingerprint(PendingReturn, answer_id, row.proof)
@@ -140,28 +123,16 @@ def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchE
     """Move the money. Raises Short when a debit is not covered."""
     roll_business_day(book, pocket, ctx)
     journal_no = book.begin(
-        JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH,
-        ctx,
-        settles_on=ctx.settles_on,
+        JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH, ctx, settles_on=ctx.settles_on
     )
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.CREDIT:
         leg_no = book.post(rail, pocket.bank, entry.amount)
         sweep_and_invest(book, pocket, ctx, entry.amount)
     else:
-        _, leg_no = withdraw(
-            book,
-            pocket,
-            ctx,
-            entry.amount,
-            price_of=ctx.t1_bid,
-            settles_on=ctx.settles_on,
-            to=rail,
-        )
+        _, leg_no = withdraw(book, pocket, ctx, entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail)
     shown = entry.direction
-    record_ach_transaction(
-        book, pocket, ctx, entry, leg_no, direction=shown, settles_at=_settles_at(ctx)
-    )
+    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=_settles_at(ctx))
     book.close()
     if entry.direction == Direction.CREDIT:
         hold_ach_credit(book, pocket, ctx, entry.amount)
@@ -177,14 +148,9 @@ def _reverse_entry(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context
         sweep_and_invest(book, pocket, ctx, entry.amount)
         shown, title = Direction.CREDIT, "ACH debit returned"
     else:
-        leg_no = claw_back(
-            book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid,
-            settles_on=ctx.settles_on,
-        )  # fmt: skip
+        leg_no = claw_back(book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on)
         shown, title = Direction.DEBIT, "ACH credit returned"
-    record_ach_transaction(
-        book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title
-    )
+    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title)
     book.close()
 
 

@@ -36,9 +36,7 @@ class ReturnReason(NamedTuple):
 
 
 def _within_two_days(**codes: str) -> dict[str, ReturnReason]:
-    return {
-        code: ReturnReason(words, ReturnTimeFrame.TWO_BANKING_DAYS) for code, words in codes.items()
-    }
+    return {code: ReturnReason(words, ReturnTimeFrame.TWO_BANKING_DAYS) for code, words in codes.items()}
 
 
 def _within_sixty_days(**codes: str) -> dict[str, ReturnReason]:
@@ -107,8 +105,4 @@ def may_reinitiate(code: str, *, times: int, sent_on: date, today: date) -> bool
     `times` it was sent again already; `sent_on` is the day of the first entry. Only for want of
     funds, at most twice, within 180 days.
     """
-    return (
-        code in _REINITIABLE_CODES
-        and times < _REINITIATIONS_MAX
-        and today <= sent_on + _HALF_A_YEAR
-    )
+    return code in _REINITIABLE_CODES and times < _REINITIATIONS_MAX and today <= sent_on + _HALF_A_YEAR

@@ -44,13 +44,17 @@ def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
     where: str = AchStatus.FAILED
     if entry.journal_no is not None:
         where = _reverse_money(book, entry, ctx, cmd.trace)
-    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code,
-          reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
+    update_entry(
+        book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=ach.RETURN_REASONS[cmd.code].words
+    )
     raise_ach_event(book, ctx, entry, kinds.ACH_OUT_REJECTED)
     return {
-        "ach_id": str(cmd.ach_id), "status": where, "code": cmd.code, "amount": entry.amount,
+        "ach_id": str(cmd.ach_id),
+        "status": where,
+        "code": cmd.code,
+        "amount": entry.amount,
         "direction": entry.direction,
-    }  # fmt: skip
+    }
 
 
 def record_noc(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
@@ -61,10 +65,7 @@ def record_noc(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
         raise NotFound
     update_entry(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
     told = None if entry.counterparty_id is None else str(entry.counterparty_id)
-    return {
-        "counterparty_id": told, "ach_id": str(cmd.ach_id), "code": cmd.code,
-        "corrected": cmd.corrected,
-    }  # fmt: skip
+    return {"counterparty_id": told, "ach_id": str(cmd.ach_id), "code": cmd.code, "corrected": cmd.corrected}
 
 
 def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
@@ -82,9 +83,7 @@ def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
 
 def _was_transmitted(entry: AchEntry) -> bool:
     """Whether it is in a file, be it that nobody has been told so yet."""
-    return entry.status in _LIVE or (
-        entry.status == AchStatus.APPROVED and entry.file_id is not None
-    )
+    return entry.status in _LIVE or (entry.status == AchStatus.APPROVED and entry.file_id is not None)
 
 
 def _reverse_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str:
@@ -103,13 +102,11 @@ def _reverse_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str
         shown, title = Direction.CREDIT, "ACH payment returned"
     else:
         release_hold(book, pocket, entry)
-        leg_no = claw_back(
-            book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid,
-            settles_on=ctx.settles_on,
-        )  # fmt: skip
+        leg_no = claw_back(book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on)
         shown, title = Direction.DEBIT, "ACH collection returned"
-    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at,
-         title=title, trace_number=trace)  # fmt: skip
+    record_ach_transaction(
+        book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title, trace_number=trace
+    )
     book.close()
     return AchStatus.FAILED
 
@@ -118,9 +115,5 @@ def _reverse_micro_deposit(book: Book, entry: AchEntry, ctx: Context) -> None:
     """A micro-deposit comes back to the house."""
     day = book.business_date
     book.begin(JournalKind.RETURN, ctx, settles_on=day, business_date=day)
-    book.post(
-        book.house_account(AccountKind.RAIL_ACH),
-        book.house_account(AccountKind.PROMOTIONS),
-        entry.amount,
-    )
+    book.post(book.house_account(AccountKind.RAIL_ACH), book.house_account(AccountKind.PROMOTIONS), entry.amount)
     book.close()

@@ -10,12 +10,7 @@ import msgspec
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import Direction
 from billfold.payments.ach import rules as ach
-from billfold.payments.ach.rules.originate import (
-    IDENTIFICATION_WIDTH,
-    add_entry,
-    approve_entry,
-    pay_out,
-)
+from billfold.payments.ach.rules.originate import IDENTIFICATION_WIDTH, add_entry, approve_entry, pay_out
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
@@ -40,9 +35,7 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     if any(_reverses(each, entry) for each in book.referenced.values()):
         raise Refused("ach-origination-not-reversible", "The origination has been reversed.")
     other = Direction.DEBIT if entry.direction == Direction.CREDIT else Direction.CREDIT
-    new_entry = _copy_of(
-        entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id
-    )
+    new_entry = _copy_of(entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id)
     times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=other == Direction.CREDIT)
     if other == Direction.CREDIT:
         pocket = book.pockets[entry.pocket_id]
@@ -73,9 +66,7 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
         )
     times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
     new_entry = _copy_of(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
-    new_entry = approve_entry(
-        book, msgspec.structs.replace(new_entry, times=entry.times + 1), times, ctx
-    )
+    new_entry = approve_entry(book, msgspec.structs.replace(new_entry, times=entry.times + 1), times, ctx)
     add_entry(book, new_entry)
     # The one that came back is not sent again as well.
     book.change(AchEntry, entry.ach_id, times=2, updated_at=ctx.now)
@@ -103,12 +94,7 @@ def _reverses(seen: object, entry: AchEntry) -> bool:
 
 
 def _copy_of(
-    entry: AchEntry,
-    ctx: Context,
-    *,
-    direction: Direction,
-    description: str,
-    reverses_id: UUID | None,
+    entry: AchEntry, ctx: Context, *, direction: Direction, description: str, reverses_id: UUID | None
 ) -> AchEntry:
     """Return an entry to the same account, as it is before its review."""
     ach_id = ctx.ids.next()

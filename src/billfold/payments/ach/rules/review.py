@@ -20,9 +20,7 @@ from billfold.treasury.rules.day_end import roll_business_day
 if TYPE_CHECKING:
     from billfold.payments.ach.commands import ReviewAch
 
-_CHANGED = (
-    "status", "reason", "due_at", "effective_on", "settles_at", "settled_at", "held_until",
-)  # fmt: skip
+_CHANGED = ("status", "reason", "due_at", "effective_on", "settles_at", "settled_at", "held_until")
 
 
 def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
@@ -35,16 +33,12 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
     if not isinstance(entry, AchEntry):
         raise NotFound
     approval_response = (
-        cmd.decision == AchStatus.CANCELLED
-        and entry.status == AchStatus.APPROVED
-        and entry.file_id is None
+        cmd.decision == AchStatus.CANCELLED and entry.status == AchStatus.APPROVED and entry.file_id is None
     )
     if entry.status != AchStatus.PENDING and not approval_response:
         raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
     if cmd.decision == AchStatus.APPROVED:
-        times = ach.schedule(
-            ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == Direction.CREDIT
-        )
+        times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == Direction.CREDIT)
         passed = msgspec.structs.asdict(approve_entry(book, entry, times, ctx))
         entry = update_entry(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
         book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
@@ -65,6 +59,14 @@ def _refund(books: Books, entry: AchEntry, ctx: Context) -> None:
     book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
     leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
     sweep_and_invest(book, pocket, ctx, entry.amount)
-    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=book.booked_at,
-         title="ACH payment not sent")  # fmt: skip
+    record_ach_transaction(
+        book,
+        pocket,
+        ctx,
+        entry,
+        leg_no,
+        direction=Direction.CREDIT,
+        settles_at=book.booked_at,
+        title="ACH payment not sent",
+    )
     book.close()

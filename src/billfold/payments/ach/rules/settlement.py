@@ -42,9 +42,7 @@ def update_entry(book: Book, entry: AchEntry, ctx: Context, **columns: object) -
     return changed
 
 
-def _move(
-    book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStatus, to: AchStatus
-) -> list[AchEntry]:
+def _move(book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStatus, to: AchStatus) -> list[AchEntry]:
     """Equal changes, one after the other: they are written as one."""
     entries = [book.referenced.get(ach_id) for ach_id in ach_ids]
     return [
@@ -55,18 +53,13 @@ def _move(
 
 
 def _raise_events(
-    book: Book,
-    ctx: Context,
-    entries: list[AchEntry],
-    kind: kinds.EventKind[payloads.AchPayload],
+    book: Book, ctx: Context, entries: list[AchEntry], kind: kinds.EventKind[payloads.AchPayload]
 ) -> None:
     for entry in entries:
         raise_ach_event(book, ctx, entry, kind)
 
 
-def raise_ach_event(
-    book: Book, ctx: Context, entry: AchEntry, kind: kinds.EventKind[payloads.AchPayload]
-) -> None:
+def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: kinds.EventKind[payloads.AchPayload]) -> None:
     """Raise an event about an entry. The house tells nobody of its own."""
     if entry.pocket_id is not None:
         told = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)

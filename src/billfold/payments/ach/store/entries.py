@@ -7,12 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.payments.ach.rules.risk import (
-    ADMINISTRATIVE,
-    HISTORY_DAYS,
-    UNAUTHORISED,
-    OriginationHistory,
-)
+from billfold.payments.ach.rules.risk import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED, OriginationHistory
 from billfold.payments.ach.types import AchEntry
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
@@ -132,9 +127,15 @@ async def list_originations(
     """Newest first, on from `after`; backwards oldest first."""
     created_at, ach_id = after or (None, None)
     rows = await conn.fetch(
-        _OLDEST_FIRST if backwards else _NEWEST_FIRST, customer_id, pocket_id, statuses, direction, created_at,
-        ach_id, limit,
-    )  # fmt: skip
+        _OLDEST_FIRST if backwards else _NEWEST_FIRST,
+        customer_id,
+        pocket_id,
+        statuses,
+        direction,
+        created_at,
+        ach_id,
+        limit,
+    )
     return [AchEntry(**row) for row in rows]
 
 
@@ -143,13 +144,15 @@ async def list_to_review(conn: Connection | Pool, limit: int = 100) -> list[AchE
     return [AchEntry(**row) for row in await conn.fetch(_TO_REVIEW, limit)]
 
 
-async def read_history(
-    conn: Connection | Pool, customer_id: UUID, now: datetime
-) -> OriginationHistory:
+async def read_history(conn: Connection | Pool, customer_id: UUID, now: datetime) -> OriginationHistory:
     """Return what the review weighs of a customer."""
     midnight = et_instant(et_date(now), 0)
     row = await conn.fetchrow(
-        _HISTORY, customer_id, midnight, now - timedelta(days=HISTORY_DAYS),
-        sorted(ADMINISTRATIVE), sorted(UNAUTHORISED),
-    )  # fmt: skip
+        _HISTORY,
+        customer_id,
+        midnight,
+        now - timedelta(days=HISTORY_DAYS),
+        sorted(ADMINISTRATIVE),
+        sorted(UNAUTHORISED),
+    )
     return OriginationHistory(*row) if row is not None else OriginationHistory()

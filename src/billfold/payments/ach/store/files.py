@@ -196,9 +196,7 @@ async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[Ou
         yield [OutgoingEntry(*row) for row in rows]
 
 
-async def read_return_entries(
-    conn: Connection, file_id: UUID
-) -> AsyncIterator[list[tuple[str, ReturnEntry]]]:
+async def read_return_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[tuple[str, ReturnEntry]]]:
     """Yield the answers of a file with their trace numbers, in order, as `read_entries` does."""
     answers = await conn.cursor(_ANSWERS, file_id)
     while rows := await answers.fetch(_FETCH_SIZE):

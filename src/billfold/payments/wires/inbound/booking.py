@@ -100,9 +100,12 @@ async def _submit_all(bank: Bank, commands: Sequence[Command]) -> list[Outcome]:
 
 def _completed(wire: arrivals.MatchedWire) -> CompleteWire:
     return CompleteWire(
-        caller=f"{FEDWIRE_CALLER}:settled", key=wire.wire_id, customers=(wire.customer_id,),
-        references=(wire.wire_id,), wire_id=wire.wire_id,
-    )  # fmt: skip
+        caller=f"{FEDWIRE_CALLER}:settled",
+        key=wire.wire_id,
+        customers=(wire.customer_id,),
+        references=(wire.wire_id,),
+        wire_id=wire.wire_id,
+    )
 
 
 def _is_unbooked_return(sent: queue.SentMessage) -> bool:
@@ -127,9 +130,7 @@ def _status_command(wire: FedwireMessage, sent: queue.SentMessage) -> Command | 
         "wire_id": sent.wire_id,
     }
     if message.status == SETTLED:
-        return CompleteWire(
-            caller=f"{FEDWIRE_CALLER}:settled", omad=wire.header.business_id, **fields
-        )
+        return CompleteWire(caller=f"{FEDWIRE_CALLER}:settled", omad=wire.header.business_id, **fields)
     if message.status == REJECTED:
         return RejectWire(caller=f"{FEDWIRE_CALLER}:rejected", code=message.reason, **fields)
     return None
@@ -186,15 +187,9 @@ def _sender_account(message: CreditTransfer) -> str | None:
 
 
 async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    relevant = [
-        (line, wire, wire.message)
-        for line, wire in lines
-        if isinstance(wire.message, PaymentReturn)
-    ]
+    relevant = [(line, wire, wire.message) for line, wire in lines if isinstance(wire.message, PaymentReturn)]
     payments = await arrivals.find_payments(bank.pool, [m.original.uetr for _, _, m in relevant])
-    originals = [
-        payments[WireDirection.OUTGOING, message.original.uetr] for _, _, message in relevant
-    ]
+    originals = [payments[WireDirection.OUTGOING, message.original.uetr] for _, _, message in relevant]
     # What comes back has settled, though nobody has said so yet.
     await _submit_all(bank, [_completed(each) for each in originals if each.status == "PROCESSING"])
     commands = [
@@ -246,32 +241,34 @@ async def _requests(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
         elif isinstance(message, ReturnRequestResponse):
             accepted = message.verdict == _ACCEPTED
             await cases.close_case(
-                bank.pool, WireDirection.OUTGOING, message.case_id,
-                "ACCEPTED" if accepted else "REFUSED", now=await bank.now(),
+                bank.pool,
+                WireDirection.OUTGOING,
+                message.case_id,
+                "ACCEPTED" if accepted else "REFUSED",
+                now=await bank.now(),
                 information=message.information or message.reason,
-            )  # fmt: skip
+            )
             booked.append(_booked(line, wire, "ACCEPTED" if accepted else "REFUSED"))
     return booked
 
 
-async def _open_case(
-    bank: Bank, line: int, wire: FedwireMessage, message: ReturnRequest
-) -> BookedMessage:
+async def _open_case(bank: Bank, line: int, wire: FedwireMessage, message: ReturnRequest) -> BookedMessage:
     payments = await arrivals.find_payments(bank.pool, [message.original.uetr])
     original = payments[WireDirection.INCOMING, message.original.uetr]
     await cases.open_case(
-        bank.pool, case_id=message.case_id, direction=WireDirection.INCOMING,
-        customer_id=original.customer_id, wire_id=original.wire_id, reason=message.reason,
-        information=message.information, message=msgspec.json.encode(message).decode(),
+        bank.pool,
+        case_id=message.case_id,
+        direction=WireDirection.INCOMING,
+        customer_id=original.customer_id,
+        wire_id=original.wire_id,
+        reason=message.reason,
+        information=message.information,
+        message=msgspec.json.encode(message).decode(),
         now=await bank.now(),
-    )  # fmt: skip
+    )
     return _booked(line, wire, "OPEN", original.wire_id)
 
 
-def _booked(
-    line: int, wire: FedwireMessage, outcome: str, wire_id: UUID | None = None
-) -> BookedMessage:
+def _booked(line: int, wire: FedwireMessage, outcome: str, wire_id: UUID | None = None) -> BookedMessage:
     wire_text = None if wire_id is None else str(wire_id)
-    return BookedMessage(
-        line, wire.header.message_name, wire.message.message_id, outcome, wire_text
-    )
+    return BookedMessage(line, wire.header.message_name, wire.message.message_id, outcome, wire_text)

@@ -24,12 +24,7 @@ from billfold.payments.files.store import DuplicateFile, RailFile
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.inbound.booking import BookedMessage, book
 from billfold.payments.wires.inbound.suspense import return_id
-from billfold.payments.wires.inbound.validation import (
-    CheckContext,
-    NumberedMessages,
-    mistakes_in,
-    numbers_of,
-)
+from billfold.payments.wires.inbound.validation import CheckContext, NumberedMessages, mistakes_in, numbers_of
 from billfold.payments.wires.outbound_messages import environment_of
 from billfold.payments.wires.ports import (
     FedwireFormat,
@@ -118,9 +113,7 @@ class FedwireFileProcessor:
         booked = await book(bank, lines)
         report = _report(file, booked)
         await bank.rails.wire.put_away(file.name, report=_json(report))
-        await files_store.complete_file(
-            bank.pool, file.file_id, "TAKEN", now=await bank.now(), report=report
-        )
+        await files_store.complete_file(bank.pool, file.file_id, "TAKEN", now=await bank.now(), report=report)
         log.info("fedwire_file_processed", file=file.name, messages=len(lines))
 
 
@@ -158,20 +151,14 @@ async def _check(bank: Bank, file: RailFile, lines: NumberedMessages) -> None:
 
 
 async def _is_recorded(bank: Bank, file_id: UUID) -> bool:
-    recorded: bool = await bank.pool.fetchval(
-        "SELECT EXISTS (SELECT 1 FROM wire_arrival WHERE file_id = $1)", file_id
-    )
+    recorded: bool = await bank.pool.fetchval("SELECT EXISTS (SELECT 1 FROM wire_arrival WHERE file_id = $1)", file_id)
     return recorded
 
 
-async def _load_context(
-    bank: Bank, file_id: UUID, numbers: Sequence[str], lines: NumberedMessages
-) -> CheckContext:
+async def _load_context(bank: Bank, file_id: UUID, numbers: Sequence[str], lines: NumberedMessages) -> CheckContext:
     messages = [wire.message for _, wire in lines]
     statuses = [m.original.message_id for m in messages if isinstance(m, PaymentStatus)]
-    original_uetrs = [
-        m.original.uetr for m in messages if isinstance(m, PaymentReturn | ReturnRequest)
-    ]
+    original_uetrs = [m.original.uetr for m in messages if isinstance(m, PaymentReturn | ReturnRequest)]
     answers = [m.case_id for m in messages if isinstance(m, ReturnRequestResponse)]
     return CheckContext(
         routing_number=bank.settings.bank_routing_number,
@@ -185,19 +172,13 @@ async def _load_context(
     )
 
 
-async def _find_payments(
-    bank: Bank, uetrs: Sequence[str]
-) -> dict[tuple[str, str], arrivals.MatchedWire]:
+async def _find_payments(bank: Bank, uetrs: Sequence[str]) -> dict[tuple[str, str], arrivals.MatchedWire]:
     """The payments of these numbers; one whose return is held, or was, has come back too."""
     payments = await arrivals.find_payments(bank.pool, uetrs)
     return_ids = {each: return_id(bank, each.wire_id) for each in payments.values()}
-    held_ids = {
-        each.item_id
-        for each in await suspense_store.find_items(bank.pool, list(return_ids.values()))
-    }
+    held_ids = {each.item_id for each in await suspense_store.find_items(bank.pool, list(return_ids.values()))}
     return {
-        key: each._replace(returned=each.returned or return_ids[each] in held_ids)
-        for key, each in payments.items()
+        key: each._replace(returned=each.returned or return_ids[each] in held_ids) for key, each in payments.items()
     }
 
 
@@ -208,9 +189,7 @@ async def _reject(bank: Bank, file: RailFile, mistakes: Sequence[FedwireMistake]
         "mistakes": [each._asdict() for each in mistakes],
     }
     await bank.rails.wire.put_away(file.name, report=_json(report), refused=True)
-    await files_store.complete_file(
-        bank.pool, file.file_id, "REFUSED", now=await bank.now(), report=report
-    )
+    await files_store.complete_file(bank.pool, file.file_id, "REFUSED", now=await bank.now(), report=report)
     log.warning("fedwire_file_rejected", file=file.name, first=str(mistakes[0]))
 
 
@@ -223,12 +202,7 @@ async def _reject_duplicate(bank: Bank, name: str, reason: str) -> None:
 
 
 def _report(file: RailFile, booked: Sequence[BookedMessage]) -> dict[str, object]:
-    return {
-        "file": file.name,
-        "state": "TAKEN",
-        "messages": len(booked),
-        "items": [each._asdict() for each in booked],
-    }
+    return {"file": file.name, "state": "TAKEN", "messages": len(booked), "items": [each._asdict() for each in booked]}
 
 
 def _json(report: dict[str, Any]) -> bytes:

@@ -62,9 +62,7 @@ def return_id(bank: Bank, original_wire_id: UUID) -> UUID:
     return derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", original_wire_id), 0)
 
 
-async def hold_returned(
-    bank: Bank, wire: FedwireMessage, command: TakeBackWire, reason: str
-) -> None:
+async def hold_returned(bank: Bank, wire: FedwireMessage, command: TakeBackWire, reason: str) -> None:
     """Hold a wire of ours that came back to a Pocket which takes nothing any more."""
     message = wire.message
     item_details = {
@@ -90,9 +88,7 @@ async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
         }
     else:
         arrived = await _get_wire(bank, wire.original_wire_id)
-        item_details = _payment_details(
-            messages.payment_message_of(arrived), arrived.description, arrived.omad
-        )
+        item_details = _payment_details(messages.payment_message_of(arrived), arrived.description, arrived.omad)
     item_id = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:rejected", wire_id), 0)
     item_details["wire_id"] = str(wire_id)
     if wire.fee:
@@ -108,9 +104,7 @@ async def hold_refused_return(bank: Bank, sent: SentMessage) -> None:
         amount = items[0].amount
     else:
         arrived = await _get_wire(bank, sent.wire_id)
-        item_details = _payment_details(
-            messages.payment_message_of(arrived), arrived.description, arrived.omad
-        )
+        item_details = _payment_details(messages.payment_message_of(arrived), arrived.description, arrived.omad)
         amount = arrived.amount
     item_id = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:return-rejected", sent.message_id), 0)
     await _hold(bank, item_id, amount, RETURN_REJECTED, item_details)
@@ -134,38 +128,40 @@ async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
         await queue_about(bank, conn, item.item_id, house, "pacs.004", terms)
 
 
-def _payment_details(
-    message: CreditTransfer, description: str | None, omad: str | None
-) -> dict[str, Any]:
+def _payment_details(message: CreditTransfer, description: str | None, omad: str | None) -> dict[str, Any]:
     """What is kept of a payment with its money: it can go back, or arrive after all."""
-    return {
-        "description": description,
-        "message": msgspec.to_builtins(message),
-        "omad": omad,
-    }
+    return {"description": description, "message": msgspec.to_builtins(message), "omad": omad}
 
 
-async def _hold(
-    bank: Bank, item_id: UUID, amount: int, reason: str, details: dict[str, Any]
-) -> None:
+async def _hold(bank: Bank, item_id: UUID, amount: int, reason: str, details: dict[str, Any]) -> None:
     """Let the house hold what has no owner, or one who takes nothing."""
     await bank.engine.submit(
         HoldInSuspense(
-            caller=FEDWIRE_CALLER, key=item_id, customers=(bank_customer_id(bank.seed),), item_id=item_id,
-            rail=Rail.WIRE, direction=Direction.CREDIT, amount=amount, reason=reason,
+            caller=FEDWIRE_CALLER,
+            key=item_id,
+            customers=(bank_customer_id(bank.seed),),
+            item_id=item_id,
+            rail=Rail.WIRE,
+            direction=Direction.CREDIT,
+            amount=amount,
+            reason=reason,
             details=details,
         )
-    )  # fmt: skip
+    )
 
 
 async def _return_item(bank: Bank, item_id: UUID, reason: str) -> None:
     """Let the house return what it holds."""
     await bank.engine.submit(
         ReturnFromSuspense(
-            caller=f"{FEDWIRE_CALLER}:suspense", key=item_id, customers=(bank_customer_id(bank.seed),),
-            item_id=item_id, reason=reason, references=(item_id,),
+            caller=f"{FEDWIRE_CALLER}:suspense",
+            key=item_id,
+            customers=(bank_customer_id(bank.seed),),
+            item_id=item_id,
+            reason=reason,
+            references=(item_id,),
         )
-    )  # fmt: skip
+    )
 
 
 async def _get_wire(bank: Bank, wire_id: UUID) -> WireRow:

@@ -61,9 +61,7 @@ def mistakes_in(lines: NumberedMessages, context: CheckContext) -> list[FedwireM
     return mistakes
 
 
-def _conflicts(
-    line: int, wire: FedwireMessage, ended: dict[str, tuple[str, int]]
-) -> Iterator[FedwireMistake]:
+def _conflicts(line: int, wire: FedwireMessage, ended: dict[str, tuple[str, int]]) -> Iterator[FedwireMistake]:
     """A payment ends once in a file, but for one that has settled and then comes back."""
     message = wire.message
     if isinstance(message, PaymentReturn):
@@ -75,9 +73,7 @@ def _conflicts(
     earlier, first_line = ended.setdefault(message.original.uetr, (ending, line))
     settled = "settled" in {earlier, ending} and "rejected" not in {earlier, ending}
     if first_line != line and not settled:
-        yield FedwireMistake(
-            line, "OrgnlUETR", f"the payment is {earlier} on line {first_line} already"
-        )
+        yield FedwireMistake(line, "OrgnlUETR", f"the payment is {earlier} on line {first_line} already")
 
 
 def _duplicates(
@@ -90,9 +86,7 @@ def _duplicates(
             reason = f"{displayed} came in the file {context.arrived[number]} already"
             yield FedwireMistake(line, element, reason)
         elif number in first_lines:
-            yield FedwireMistake(
-                line, element, f"{displayed} stands on line {first_lines[number]} already"
-            )
+            yield FedwireMistake(line, element, f"{displayed} stands on line {first_lines[number]} already")
         first_lines.setdefault(number, line)
 
 
@@ -164,9 +158,7 @@ def _request(message: ReturnRequest, context: CheckContext) -> Iterator[tuple[st
         yield "OrgnlIntrBkSttlmAmt", f"{_usd(message.amount)}, the payment was {_usd(wire.amount)}"
 
 
-def _original(
-    original: OriginalMessage, direction: str, context: CheckContext
-) -> MatchedWire | None:
+def _original(original: OriginalMessage, direction: str, context: CheckContext) -> MatchedWire | None:
     """The payment by its number from end to end, when the message's own number is its too."""
     wire = context.payments.get((direction, original.uetr))
     return wire if wire is not None and wire.imad == original.message_id else None

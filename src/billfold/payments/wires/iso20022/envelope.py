@@ -104,22 +104,14 @@ def read_with_lines(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMe
 def _parse(raw: bytes) -> Element:
     """Parse without entities, without the network, without anything a message has no use for."""
     parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        remove_comments=True,
-        remove_pis=True,
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
     )
     try:
         root = etree.fromstring(raw, parser)
     except etree.XMLSyntaxError as error:
-        raise InvalidFedwireFile(
-            [FedwireMistake(error.lineno or 0, "file", str(error.msg))]
-        ) from None
+        raise InvalidFedwireFile([FedwireMistake(error.lineno or 0, "file", str(error.msg))]) from None
     if root.getroottree().docinfo.doctype:
-        raise InvalidFedwireFile(
-            [FedwireMistake(1, "file", "has a document type: messages have none")]
-        )
+        raise InvalidFedwireFile([FedwireMistake(1, "file", "has a document type: messages have none")])
     return root
 
 
@@ -149,9 +141,7 @@ def _child(parent: Element, message_name: str, name: str) -> Element:
     return child
 
 
-def _read_struct(
-    element: Element, rows: Sequence[ElementMapping], message_type: type[_StructT]
-) -> _StructT:
+def _read_struct(element: Element, rows: Sequence[ElementMapping], message_type: type[_StructT]) -> _StructT:
     fields, mistakes = read_rows(element, rows)
     mistakes += repeated_in(element)
     if mistakes:
@@ -162,9 +152,7 @@ def _read_struct(
         raise InvalidFedwireFile([_to_mistake(element, rows, str(error))]) from None
 
 
-def _to_mistake(
-    element: Element, rows: Sequence[ElementMapping], error_text: str
-) -> FedwireMistake:
+def _to_mistake(element: Element, rows: Sequence[ElementMapping], error_text: str) -> FedwireMistake:
     """Say at its element what does not keep to its pattern, its length or its limits."""
     missing, error_path = _MISSING.search(error_text), _ERROR_PATH.search(error_text)
     fields = error_path.group(1).split(".") if error_path else []
@@ -219,7 +207,5 @@ def _name_of(message_type: type[msgspec.Struct]) -> str:
 
 def _in_namespace(parent: Element, name: str, element: str) -> Element:
     namespace = f"{_ISO}{name}"
-    wrapper: Element = etree.SubElement(
-        parent, f"{{{namespace}}}{element}", nsmap={None: namespace}
-    )
+    wrapper: Element = etree.SubElement(parent, f"{{{namespace}}}{element}", nsmap={None: namespace})
     return wrapper

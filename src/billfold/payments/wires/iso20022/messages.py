@@ -25,9 +25,7 @@ from billfold.payments.wires.ports import (
 )
 
 Table = tuple[ElementMapping, ...]
-_MARKET_PRACTICE = (
-    "www2.swift.com/mystandards/#/group/Federal_Reserve_Financial_Services/Fedwire_Funds_Service"
-)
+_MARKET_PRACTICE = "www2.swift.com/mystandards/#/group/Federal_Reserve_Financial_Services/Fedwire_Funds_Service"
 
 
 class Layout(NamedTuple):
@@ -47,10 +45,7 @@ _ADDRESS: Table = (
     ElementMapping("Ctry", "country", TEXT),
 )
 _PARTY: Table = (ElementMapping("Nm", "name", TEXT), ElementMapping("PstlAdr", "address", _ADDRESS))
-_ACCOUNT: Table = (
-    ElementMapping("Id/IBAN", "iban", TEXT),
-    ElementMapping("Id/Othr/Id", "number", TEXT),
-)
+_ACCOUNT: Table = (ElementMapping("Id/IBAN", "iban", TEXT), ElementMapping("Id/Othr/Id", "number", TEXT))
 
 
 def _bank(path: str, field: str) -> Table:
@@ -148,12 +143,8 @@ _PAYMENT_STATUS: Table = (
     ElementMapping("TxInfAndSts/TxSts", "status", TEXT),
     ElementMapping("TxInfAndSts/StsRsnInf/Rsn/Prtry", "reason", TEXT),
     ElementMapping("TxInfAndSts/StsRsnInf/AddtlInf", "information", TEXT),
-    ElementMapping(
-        "TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/ClrSysId/Cd", None, constant("USABA")
-    ),
-    ElementMapping(
-        "TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/MmbId", None, constant(FEDWIRE_ROUTING_NUMBER)
-    ),
+    ElementMapping("TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/ClrSysId/Cd", None, constant("USABA")),
+    ElementMapping("TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/MmbId", None, constant(FEDWIRE_ROUTING_NUMBER)),
     *_bank("TxInfAndSts/InstdAgt", "receiver"),
 )
 _RETURN_REQUEST: Table = (
@@ -177,13 +168,9 @@ _RETURN_ANSWER: Table = (
 )
 
 LAYOUTS: dict[type[Message], Layout] = {
-    CreditTransfer: Layout(
-        "FedwireFundsCustomerCreditTransfer", "FIToFICstmrCdtTrf", _CREDIT_TRANSFER
-    ),
+    CreditTransfer: Layout("FedwireFundsCustomerCreditTransfer", "FIToFICstmrCdtTrf", _CREDIT_TRANSFER),
     PaymentReturn: Layout("FedwireFundsPaymentReturn", "PmtRtr", _PAYMENT_RETURN),
     PaymentStatus: Layout("FedwireFundsPaymentStatus", "FIToFIPmtStsRpt", _PAYMENT_STATUS),
     ReturnRequest: Layout("FedwireFundsReturnRequest", "FIToFIPmtCxlReq", _RETURN_REQUEST),
-    ReturnRequestResponse: Layout(
-        "FedwireFundsReturnRequestResponse", "RsltnOfInvstgtn", _RETURN_ANSWER
-    ),
+    ReturnRequestResponse: Layout("FedwireFundsReturnRequestResponse", "RsltnOfInvstgtn", _RETURN_ANSWER),
 }

@@ -15,11 +15,23 @@ Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
 _CENTS = Decimal(100)
 _REPEATABLE = frozenset(
     (
-        "AddtlInf", "AdrLine", "ChrgsInf", "CxlRsnInf", "CxlStsRsnInf", "InstrForCdtrAgt",
-        "InstrForNxtAgt", "Othr", "RfrdDocInf", "RgltryRptg", "RltdRmtInf", "RtrRsnInf",
-        "StsRsnInf", "Strd", "Ustrd",
+        "AddtlInf",
+        "AdrLine",
+        "ChrgsInf",
+        "CxlRsnInf",
+        "CxlStsRsnInf",
+        "InstrForCdtrAgt",
+        "InstrForNxtAgt",
+        "Othr",
+        "RfrdDocInf",
+        "RgltryRptg",
+        "RltdRmtInf",
+        "RtrRsnInf",
+        "StsRsnInf",
+        "Strd",
+        "Ustrd",
     )
-)  # fmt: skip
+)
 """Elements that ISO lets stand side by side. The first is read, and none moves money."""
 
 
@@ -54,9 +66,7 @@ def write_rows(parent: Element, rows: Iterable[ElementMapping], fields: object) 
             write_rows(_element_at(parent, row.path), row.form, value)
 
 
-def read_rows(
-    parent: Element, rows: Iterable[ElementMapping]
-) -> tuple[dict[str, Any], list[FedwireMistake]]:
+def read_rows(parent: Element, rows: Iterable[ElementMapping]) -> tuple[dict[str, Any], list[FedwireMistake]]:
     """Return the fields found below `parent`, and what is wrong with them."""
     fields: dict[str, Any] = {}
     mistakes: list[FedwireMistake] = []
@@ -79,9 +89,7 @@ def read_rows(
     return fields, mistakes
 
 
-def paths_of(
-    rows: Iterable[ElementMapping], parent_path: tuple[str, ...] = ()
-) -> Iterator[tuple[str, ...]]:
+def paths_of(rows: Iterable[ElementMapping], parent_path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the path of every element that holds a value."""
     for row in rows:
         path = (*parent_path, *row.path.split("/"))

@@ -45,9 +45,7 @@ def reason_of(code: str | None) -> str:
     return _REASON_OF.get(code or "", "INVALID_TRANSFER")
 
 
-def send_time(
-    now: datetime, calendars: Calendars, hours: WireHours, *, international: bool
-) -> datetime:
+def send_time(now: datetime, calendars: Calendars, hours: WireHours, *, international: bool) -> datetime:
     """Return the instant at which a wire asked for `now` is sent and settles.
 
     At once within hours; else when the next day on which the Reserve is open begins.

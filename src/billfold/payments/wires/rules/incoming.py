@@ -10,13 +10,7 @@ import msgspec
 from billfold.payments.wires.ports import CreditTransfer
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.send import add_wire, queue_message
-from billfold.payments.wires.types import (
-    IncomingWireFields,
-    WireDirection,
-    WireRow,
-    WireStatus,
-    WireType,
-)
+from billfold.payments.wires.types import IncomingWireFields, WireDirection, WireRow, WireStatus, WireType
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -79,10 +73,7 @@ def record_incoming_wire(
 
 def _queue_return(book: Book, ctx: Context, wire_id: UUID, message: str) -> None:
     terms = messages.payment_return(
-        _decode(message),
-        bank=ctx.terms.routing_number,
-        reason="ACCOUNT_UNAVAILABLE",
-        information=_NOT_TAKEN,
+        _decode(message), bank=ctx.terms.routing_number, reason="ACCOUNT_UNAVAILABLE", information=_NOT_TAKEN
     )
     send_at = cut_offs.send_time(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=False)
     queue_message(book, ctx, "pacs.004", wire_id, terms, send_at=send_at)

@@ -25,9 +25,7 @@ def incoming_wire_of(message: CreditTransfer, omad: str | None) -> IncomingWireF
     )
 
 
-def returned_wire_of(
-    message: PaymentReturn, omad: str | None, original_wire_id: UUID | None
-) -> IncomingWireFields:
+def returned_wire_of(message: PaymentReturn, omad: str | None, original_wire_id: UUID | None) -> IncomingWireFields:
     """Return the wire that a return makes; without an original it is a payment like any other."""
     return IncomingWireFields(
         uetr=message.original.uetr,

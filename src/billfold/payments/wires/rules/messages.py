@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from billfold.payments.wires.ports import (
-    CreditTransfer,
-    Message,
-    PaymentReturn,
-    ReturnRequest,
-    ReturnRequestResponse,
-)
+from billfold.payments.wires.ports import CreditTransfer, Message, PaymentReturn, ReturnRequest, ReturnRequestResponse
 from billfold.payments.wires.rules.cut_offs import code_of
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
@@ -134,9 +128,7 @@ def payment_message_of(wire: WireRow) -> CreditTransfer:
     return _decode_payment(wire.message)
 
 
-def payment_return(
-    payment: CreditTransfer, *, bank: str, reason: str, information: str
-) -> MessageFields:
+def payment_return(payment: CreditTransfer, *, bank: str, reason: str, information: str) -> MessageFields:
     """The terms of a pacs.004 by which a payment that arrived goes back whole."""
     return _without_none(
         {
@@ -164,9 +156,7 @@ def original_of(payment: CreditTransfer) -> MessageFields:
     }
 
 
-def return_request(
-    payment: CreditTransfer, *, case_id: str, creator: str, reason: str
-) -> MessageFields:
+def return_request(payment: CreditTransfer, *, case_id: str, creator: str, reason: str) -> MessageFields:
     """The terms of a camt.056 by which we ask for a payment of ours back."""
     return {
         "case_id": case_id,

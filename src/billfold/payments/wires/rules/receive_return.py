@@ -63,11 +63,7 @@ def receive_wire_return(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcom
     add_wire(book, wire)
     told = payloads.WirePayload(wire_id=cmd.wire_id, service_account_id=original.pocket_id)
     record.event(book, ctx, kinds.WIRE_IN_SUCCESS, told)
-    return {
-        "wire_id": str(cmd.wire_id),
-        "status": WireStatus.COMPLETED,
-        "transaction_id": str(group),
-    }
+    return {"wire_id": str(cmd.wire_id), "status": WireStatus.COMPLETED, "transaction_id": str(group)}
 
 
 def _description(original: WireRow, cmd: TakeBackWire) -> str:
@@ -77,9 +73,7 @@ def _description(original: WireRow, cmd: TakeBackWire) -> str:
     return f"{why}, less {format_usd(kept)} in charges" if kept else why
 
 
-def _wire(
-    original: WireRow, cmd: TakeBackWire, ctx: Context, group: UUID, journal_no: int
-) -> WireRow:
+def _wire(original: WireRow, cmd: TakeBackWire, ctx: Context, group: UUID, journal_no: int) -> WireRow:
     return WireRow(
         customer_id=original.customer_id,
         wire_id=cmd.wire_id,

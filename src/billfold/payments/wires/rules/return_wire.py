@@ -36,9 +36,7 @@ def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
     original, returned, booked_journal_no = referenced_wire(book, cmd.original_id)
     if returned:
         raise Refused("wire-already-returned", "The wire has gone back already.")
-    arrived = (
-        original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT
-    )
+    arrived = original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT
     if not arrived or original.status != WireStatus.COMPLETED or original.message is None:
         raise Refused("wire-not-completed", "Only a payment that arrived can be paid back.")
     pocket = book.pockets[original.pocket_id]
@@ -50,9 +48,14 @@ def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
     group = ctx.ids.next_group()
     wire = _wire(original, cmd, ctx, wire_id=ctx.ids.next(), group=group, journal=book.journal_no)
     leg_no = claw_back(
-        book, pocket, ctx, original.amount, to=book.house_account(AccountKind.RAIL_WIRE),
-        price_of=ctx.t0_bid, settles_on=ctx.business_date,
-    )  # fmt: skip
+        book,
+        pocket,
+        ctx,
+        original.amount,
+        to=book.house_account(AccountKind.RAIL_WIRE),
+        price_of=ctx.t0_bid,
+        settles_on=ctx.business_date,
+    )
     record.transaction(
         book,
         pocket,
@@ -78,10 +81,7 @@ def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
     return {"wire_id": str(wire.wire_id), "status": WireStatus.PENDING, "reason": None}
 
 
-def _wire(
-    original: WireRow, cmd: PayBackWire, ctx: Context, *, wire_id: UUID, group: UUID,
-    journal: int,
-) -> WireRow:  # fmt: skip
+def _wire(original: WireRow, cmd: PayBackWire, ctx: Context, *, wire_id: UUID, group: UUID, journal: int) -> WireRow:
     return WireRow(
         customer_id=original.customer_id,
         wire_id=wire_id,

@@ -20,13 +20,7 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.messages import MessageFields
-from billfold.payments.wires.types import (
-    QueuedMessage,
-    WireDirection,
-    WireRow,
-    WireStatus,
-    WireType,
-)
+from billfold.payments.wires.types import QueuedMessage, WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
@@ -79,9 +73,7 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
         _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id, cmd.pocket_id)
         return _outcome(wire_id, WireStatus.REJECTED, reason, stopped)
     international = payee.type == "international_wire"
-    send_at = cut_offs.send_time(
-        ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international
-    )
+    send_at = cut_offs.send_time(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international)
     group = ctx.ids.next_group()
     amount = _book(book, pocket, cmd, ctx, payee, name, group, send_at)
     booked = (group, send_at)
@@ -133,17 +125,28 @@ def _book(
     fee = ctx.terms.wire_fee_cents
     try:
         amount, leg_no = withdraw(
-            book, pocket, ctx, cmd.amount, price_of=ctx.t0_bid, settles_on=ctx.business_date,
-            to=book.house_account(AccountKind.RAIL_WIRE), fee_reserve=fee,
-        )  # fmt: skip
+            book,
+            pocket,
+            ctx,
+            cmd.amount,
+            price_of=ctx.t0_bid,
+            settles_on=ctx.business_date,
+            to=book.house_account(AccountKind.RAIL_WIRE),
+            fee_reserve=fee,
+        )
     except InsufficientFunds:
-        raise Refused(
-            "insufficient-funds", "The pocket cannot raise the amount and its fees today."
-        ) from None
+        raise Refused("insufficient-funds", "The pocket cannot raise the amount and its fees today.") from None
     record.transaction(
-        book, pocket, leg_no=leg_no, group=group,
-        type=TransactionType.WIRE, direction=Direction.DEBIT, amount=amount, title="Wire sent",
-        description=cmd.description or f"Wire to {payee.name}", settles_at=send_at,
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.WIRE,
+        direction=Direction.DEBIT,
+        amount=amount,
+        title="Wire sent",
+        description=cmd.description or f"Wire to {payee.name}",
+        settles_at=send_at,
         details={
             "wire_type": WireType.PAYMENT,
             "wire_id": str(name.wire_id),
@@ -154,7 +157,7 @@ def _book(
             "portal_id": None,
         },
         remittance=_remittance(cmd),
-    )  # fmt: skip
+    )
     if fee:
         _charge(book, pocket, fee, group)
     book.close()
@@ -287,11 +290,7 @@ def _instructions(cmd: SendWire, payee: Payee) -> str | None:
 
 
 def _raise_event(
-    book: Book,
-    ctx: Context,
-    kind: kinds.EventKind[payloads.WirePayload],
-    wire_id: UUID,
-    pocket_id: UUID,
+    book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire_id: UUID, pocket_id: UUID
 ) -> None:
     told = payloads.WirePayload(wire_id=wire_id, service_account_id=pocket_id)
     record.event(book, ctx, kind, told)

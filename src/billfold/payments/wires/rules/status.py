@@ -94,9 +94,7 @@ def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
 
 def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     if wire.journal_no is None:
-        raise InvariantError(
-            "A wire is under way that was never booked.", wire_id=str(wire.wire_id)
-        )
+        raise InvariantError("A wire is under way that was never booked.", wire_id=str(wire.wire_id))
     pocket = book.pockets[wire.pocket_id]
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.journal_no)
@@ -140,16 +138,12 @@ def _was_rejected(wire: WireRow, reason: str) -> str:
     return f"{sent} to {wire.counterparty_name} was rejected: {reason}"
 
 
-def _raise_event(
-    book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire: WireRow
-) -> None:
+def _raise_event(book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire: WireRow) -> None:
     told = payloads.WirePayload(wire_id=wire.wire_id, service_account_id=wire.pocket_id)
     record.event(book, ctx, kind, told)
 
 
-def _set_status(
-    book: Book, ctx: Context, wire: WireRow, status: wire_types.WireStatus, **more: object
-) -> None:
+def _set_status(book: Book, ctx: Context, wire: WireRow, status: wire_types.WireStatus, **more: object) -> None:
     book.change(WireRow, wire.wire_id, status=status, updated_at=ctx.now, **more)
 
 

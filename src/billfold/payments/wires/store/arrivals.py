@@ -40,24 +40,18 @@ class MatchedWire(NamedTuple):
     returned: bool
 
 
-async def find_arrived(
-    conn: Connection | Pool, numbers: Sequence[str], file_id: UUID
-) -> dict[str, str]:
+async def find_arrived(conn: Connection | Pool, numbers: Sequence[str], file_id: UUID) -> dict[str, str]:
     """Return those of the numbers that came in another file, and its name."""
     rows = await conn.fetch(_ARRIVED, numbers, file_id)
     return {row["number"]: row["name"] for row in rows}
 
 
-async def record_arrived(
-    conn: Connection | Pool, numbers: Sequence[str], file_id: UUID, now: datetime
-) -> None:
+async def record_arrived(conn: Connection | Pool, numbers: Sequence[str], file_id: UUID, now: datetime) -> None:
     """Note that these messages came in this file."""
     await conn.execute(_INSERT, numbers, file_id, now)
 
 
-async def find_payments(
-    conn: Connection | Pool, uetrs: Sequence[str]
-) -> dict[tuple[str, str], MatchedWire]:
+async def find_payments(conn: Connection | Pool, uetrs: Sequence[str]) -> dict[tuple[str, str], MatchedWire]:
     """Return the payments of these numbers, by direction and number.
 
     One that was rejected and then booked elsewhere is the latter.

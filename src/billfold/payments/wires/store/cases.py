@@ -68,20 +68,12 @@ async def open_case(
     now: datetime,
 ) -> bool:
     """Open a case; False when it is open already, or another about the same wire."""
-    status_text = await conn.execute(
-        _OPEN, case_id, direction, customer_id, wire_id, reason, information, message, now
-    )
+    status_text = await conn.execute(_OPEN, case_id, direction, customer_id, wire_id, reason, information, message, now)
     return str(status_text) != "INSERT 0 0"
 
 
 async def close_case(
-    conn: Connection | Pool,
-    direction: str,
-    case_id: str,
-    status: str,
-    *,
-    now: datetime,
-    information: str | None = None,
+    conn: Connection | Pool, direction: str, case_id: str, status: str, *, now: datetime, information: str | None = None
 ) -> None:
     """End a case as ACCEPTED or REFUSED. One that has ended stays as it is."""
     await conn.execute(_CLOSE, direction, case_id, status, now, information)
@@ -92,9 +84,7 @@ async def find_open_cases(conn: Connection | Pool, case_ids: Sequence[str]) -> f
     return frozenset(row["case_id"] for row in await conn.fetch(_OPEN_CASES, case_ids))
 
 
-async def list_cases(
-    conn: Connection | Pool, *, status: str | None = None, limit: int = 100
-) -> list[CaseRow]:
+async def list_cases(conn: Connection | Pool, *, status: str | None = None, limit: int = 100) -> list[CaseRow]:
     """Return cases, newest first."""
     return [CaseRow(*row) for row in await conn.fetch(_LIST, status, limit)]
 

@@ -88,12 +88,7 @@ async def allocate_numbers(conn: Connection, day: date, count: int) -> range:
     return range(last - count + 1, last + 1)
 
 
-async def mark_sent(
-    conn: Connection,
-    messages: Sequence[tuple[UUID, str]],
-    file_id: UUID,
-    now: datetime,
-) -> None:
+async def mark_sent(conn: Connection, messages: Sequence[tuple[UUID, str]], file_id: UUID, now: datetime) -> None:
     """Note the numbers of messages and the file they went into."""
     ids, imads = zip(*messages, strict=True)
     await conn.execute(_SENT, ids, imads, file_id, now)
@@ -109,9 +104,7 @@ async def find_sent(conn: Connection | Pool, imads: Sequence[str]) -> dict[str, 
     return {row["imad"]: SentMessage(*row) for row in await conn.fetch(_BY_IMAD, imads)}
 
 
-async def find_last_sent(
-    conn: Connection | Pool, wire_id: UUID, kinds: Sequence[str]
-) -> SentMessage | None:
+async def find_last_sent(conn: Connection | Pool, wire_id: UUID, kinds: Sequence[str]) -> SentMessage | None:
     """Return the last message of these kinds that was sent about a wire."""
     row = await conn.fetchrow(_LAST, wire_id, kinds)
     return None if row is None else SentMessage(*row)

@@ -58,11 +58,7 @@ def _list(owner: str, *, down: bool) -> str:
     return _LIST.format(columns=_COLUMNS, owner=owner, than=than, way=way)
 
 
-_LISTS = {
-    (owner, down): _list(owner, down=down)
-    for owner in ("customer_id", "partner_id")
-    for down in (True, False)
-}
+_LISTS = {(owner, down): _list(owner, down=down) for owner in ("customer_id", "partner_id") for down in (True, False)}
 
 
 async def load_references(
@@ -72,13 +68,7 @@ async def load_references(
     referenced = []
     for row in await conn.fetch(_REFERENCED, customer_ids, ids):
         wire = _row(row)
-        referenced.append(
-            (
-                wire.customer_id,
-                wire.wire_id,
-                ReferencedWire(wire, row["returned"], row["stands_in"]),
-            )
-        )
+        referenced.append((wire.customer_id, wire.wire_id, ReferencedWire(wire, row["returned"], row["stands_in"])))
     return referenced
 
 
@@ -123,9 +113,8 @@ async def list_wires(
     """Return wires of one owner, a `customer_id` or a `partner_id`, on from `after`."""
     created_at, wire_id = after or (None, None)
     rows = await conn.fetch(
-        _LISTS[owner, descending], owner_id, pocket_id, customer_id, direction, created_at,
-        wire_id, limit,
-    )  # fmt: skip
+        _LISTS[owner, descending], owner_id, pocket_id, customer_id, direction, created_at, wire_id, limit
+    )
     return [_row(row) for row in rows]
 
 
