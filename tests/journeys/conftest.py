@@ -1,5 +1,6 @@
-"""The stories are set in a town with two partners."""
+"""The stories are set in a bank with two partners."""
 
-from tests.journeys.two_partners import bank, town
+from tests.journeys.two_partners import town
+from tests.support.whole_bank import bank
 
 __all__ = ["bank", "town"]
