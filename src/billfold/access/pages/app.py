@@ -60,16 +60,16 @@ class PagesApp:
             warnings.simplefilter("ignore", LitestarDeprecationWarning)
             self.router = Litestar(
                 route_handlers=page_routes(),
-                middleware=[DefineMiddleware(PageMiddleware, desk=server)],
+                middleware=[DefineMiddleware(PageMiddleware, server=server)],
                 dependencies={
-                    "desk": Provide(the_server, sync_to_thread=False),
-                    "visit": Provide(the_context, sync_to_thread=False),
+                    "server": Provide(the_server, sync_to_thread=False),
+                    "context": Provide(the_context, sync_to_thread=False),
                 },
                 exception_handlers={Exception: _on_error},
                 openapi_config=None,
                 logging_config=None,
             )
-        self.router.state.desk = server
+        self.router.state.page_server = server
         self._edge = EdgeMiddleware(self.router, bank.settings, self._clock)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
@@ -105,7 +105,7 @@ def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any
     arrival = raw_request_of(request.scope)
     answer = response_to(error, arrival)
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
-    server: PageServer = request.app.state.desk
+    server: PageServer = request.app.state.page_server
     context = find_page_context(request.scope) or PageContext(arrival, server.csrf_key, server.clock())
     return server.theme.page(
         context,

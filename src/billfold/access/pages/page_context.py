@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 BODY_BYTES_MAX = 64 * 1024
-_CONTEXT = "visit"
+_CONTEXT = "page_context"
 RouteOptions = dict[str, Any]
 
 PUBLIC: RouteOptions = {"entrance": "anybody"}
@@ -89,13 +89,13 @@ class PageMiddleware:
 
 
 def get_page_context(scope: Any) -> PageContext:  # noqa: ANN401 - a scope of the framework
-    """Return the visit of a request that came through the entrance."""
+    """Return the page context of a request that passed the middleware."""
     found: PageContext = scope["state"][_CONTEXT]
     return found
 
 
 def find_page_context(scope: Any) -> PageContext | None:  # noqa: ANN401 - as above
-    """Return the visit of a request, or None when it went wrong before there was one."""
+    """Return the page context of a request, or None when it went wrong before there was one."""
     found: PageContext | None = scope["state"].get(_CONTEXT)
     return found
 
