@@ -14,8 +14,8 @@ from billfold.accounts.counterparties.commands import (
     SettleLink,
     UpdateCounterparty,
 )
+from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account
-from billfold.payments.ach.rules.notifications_of_change import Correction
 
 
 def _one():

@@ -6,7 +6,7 @@ import pytest
 from tests.support.approvals import REQUESTS, counterparty, decide, member_id_of, on_us, path_of, refused, wire
 
 from billfold.payments.clearing.store import balances
-from billfold.treasury.settlement.worker import close_bank_days
+from billfold.payments.settlement.worker import close_bank_days
 
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
 

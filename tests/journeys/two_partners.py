@@ -7,7 +7,7 @@ from tests.support.apps import lend_partner_app, take_back
 from tests.support.partner_client import PartnerClient, new_partner
 
 from billfold.payments.clearing.store import balances
-from billfold.treasury.settlement.worker import close_bank_days
+from billfold.payments.settlement.worker import close_bank_days
 from billfold.verify.runner import verify_bank
 
 FOREIGN = uuid.UUID("11111111-1111-4111-8111-111111111111")

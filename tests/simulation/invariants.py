@@ -4,7 +4,7 @@ from collections import Counter
 
 from billfold.bills.rules.earnings import PocketState, compute_earnings
 from billfold.ledger.book.holdings import selling_order
-from billfold.payments.overdraft.rules import overdraft_of
+from billfold.treasury.overdraft.rules import overdraft_of
 
 
 def check_book(book):

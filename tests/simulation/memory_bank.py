@@ -31,12 +31,12 @@ from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts, tuples_of
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.wires.types import ReferencedWire, WireRow
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id
 from billfold.treasury.commands import CatchUp, CloseHouseDay
-from billfold.treasury.settlement.rules import RailTotals, SettlementBlock
 
 RAILS = frozenset({"ACH", "WIRE"})
 BlockKey = tuple[date, str, int, str]

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.ids import command_id, derive
-from billfold.treasury.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 
 CALLER = "life"
 

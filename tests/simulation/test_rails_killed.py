@@ -23,13 +23,13 @@ from tests.support.whole_bank import close_bank, open_bank
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.ports import AchFile, Batch, Entry
+from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
 from billfold.payments.wires.outbound_messages import fedwire_day
 from billfold.payments.wires.ports import CreditTransfer
 from billfold.platform.clock import read_clock, wall_now, write_clock
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
-from billfold.treasury.settlement.worker import close_bank_days
 from billfold.verify.runner import verify_bank
 from billfold.wiring.cli_context import Wiring
 

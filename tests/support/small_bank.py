@@ -19,6 +19,7 @@ from billfold.accounts.commands import (
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
@@ -27,7 +28,6 @@ from billfold.platform.dates import et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
 from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.treasury.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 
 CALLER = "small bank"
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")

@@ -9,10 +9,10 @@ from tests.support.webhook_receivers import LOOPBACK, SECRET
 
 from billfold.events.webhooks import sequencer, subscriptions
 from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.events.webhooks.types import SubscriptionOwner
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform.crypto import Vault
-from billfold.platform.network.webhook_client import GuardedWebhookClient
 
 OWNER = SubscriptionOwner(PARTNER)
 VAULT = Vault(bytes(range(32)))

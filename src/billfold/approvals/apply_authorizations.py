@@ -14,11 +14,11 @@ from billfold.access.team import store as team_store
 from billfold.access.team.transaction import Administrator
 from billfold.access.team.types import NewInvitation
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.accounts.directory.store import find_customer
 from billfold.approvals.store import authorization_requests
 from billfold.approvals.store.authorization_requests import APPLY_AUTHORIZATION_REQUEST
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.audit.types import Origin
+from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.clock import wall_now

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import typer
 
-from billfold.accounts.directory.store import find_customer
 from billfold.approvals.apply_authorizations import apply_authorization_request
 from billfold.approvals.store import authorization_requests, mfa_policy, transfer_requests
 from billfold.approvals.store.transfer_requests import Filters
@@ -18,6 +17,7 @@ from billfold.audit.types import Origin
 from billfold.cli.context import CliError, cli_context
 from billfold.cli.output import console, example, print_success, table
 from billfold.cli.resources import run_with_bank
+from billfold.ledger.directory.store import find_customer
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd

@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties import peers
-from billfold.accounts.directory.store import find_customer
 from billfold.approvals.store import payees
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, PeerToPeer, RequestContent, WireOrder
+from billfold.ledger.directory.store import find_customer
 from billfold.ledger.engine.dry_run import dry_run
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder

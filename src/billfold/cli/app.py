@@ -28,6 +28,7 @@ from billfold.onboarding import cli as review
 from billfold.payments.ach import cli as ach
 from billfold.payments.adjustments import cli as adjusting
 from billfold.payments.clearing import cli as clearing
+from billfold.payments.custody import cli as custody
 from billfold.payments.files import cli as files
 from billfold.payments.suspense import cli as suspense
 from billfold.payments.wires import cli as wires
@@ -36,7 +37,6 @@ from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.validation import SettingsError
 from billfold.sandbox import cli as sandbox
 from billfold.sandbox.clock import cli as clock
-from billfold.treasury.custody import cli as custody
 from billfold.verify import cli as proof
 
 _FIRST_SERVER_ERROR = 500

@@ -8,8 +8,10 @@ from uuid import UUID
 
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.customers.schemas import Customer
+from billfold.accounts.earnings.schemas import Earnings, EarningsList
 from billfold.accounts.pockets.schemas import Pocket
 from billfold.accounts.portals.schemas import FundingInstructions, Portal
+from billfold.accounts.trades.schemas import Trade, V1Trade
 from billfold.accounts.transactions.schemas import Transaction
 from billfold.audit.schemas import CustomerAuditLogEntry
 from billfold.bills.schemas import TradingStrategy
@@ -20,8 +22,6 @@ from billfold.client.team import TeamApi
 from billfold.events.notifications.schemas import CustomerNotification, NotificationAudience, NotificationAudiences
 from billfold.http.schemas.pages import OffsetList
 from billfold.payments.wires.schemas import Wire
-from billfold.treasury.earnings.schemas import Earnings, EarningsList
-from billfold.treasury.trades.schemas import Trade, V1Trade
 
 _AUDIENCES = "/api/v1/notification-audiences/"
 _COUNTERPARTIES = "/api/v2/counterparties/"

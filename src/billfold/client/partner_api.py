@@ -9,8 +9,10 @@ from uuid import UUID
 
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.customers.schemas import Customer
+from billfold.accounts.earnings.schemas import Earnings, EarningsList
 from billfold.accounts.pockets.schemas import Pocket
 from billfold.accounts.portals.schemas import FundingInstructions, Portal
+from billfold.accounts.trades.schemas import Trade
 from billfold.accounts.transactions.schemas import Transaction
 from billfold.bills.schemas import TradingStrategy
 from billfold.client.events import EventCalls
@@ -19,8 +21,6 @@ from billfold.http.schemas.pages import OffsetList
 from billfold.payments.ach.schemas import AchOrigination
 from billfold.payments.on_us.schemas import OnUsTransfer
 from billfold.payments.wires.schemas import Wire
-from billfold.treasury.earnings.schemas import Earnings, EarningsList
-from billfold.treasury.trades.schemas import Trade
 
 
 class PartnerApi(EventCalls):

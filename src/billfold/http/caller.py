@@ -14,10 +14,10 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.accounts.directory.store import find_customer
-from billfold.accounts.directory.types import CustomerRow, Entry
 from billfold.audit.types import Origin
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory.types import CustomerRow, Entry
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id, derive
 

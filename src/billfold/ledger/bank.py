@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from billfold.accounts.directory.store import Directory
 from billfold.approvals.store.approved_transfers import ApprovedRequests
+from billfold.ledger.directory.store import Directory
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
 

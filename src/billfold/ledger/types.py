@@ -81,3 +81,15 @@ class TradeActivity(StrEnum):
     MATURITY = "MATURITY"
     SAME_ENTITY_SECURITY_TRANSFER = "SAME_ENTITY_SECURITY_TRANSFER"
     EXTERNAL_SECURITY_TRANSFER = "EXTERNAL_SECURITY_TRANSFER"
+
+
+class PocketStatus(StrEnum):
+    """A frozen pocket takes money in and lets none go."""
+
+    OPEN = "OPEN"
+    FROZEN = "FROZEN"
+    CLOSED = "CLOSED"
+
+
+NOT_CLOSED = frozenset({PocketStatus.OPEN, PocketStatus.FROZEN})
+"""States in which a pocket takes money in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from billfold.treasury.custody.ports import DeliveryOrder, DeliveryResult
+from billfold.payments.custody.ports import DeliveryOrder, DeliveryResult
 
 log = structlog.get_logger(__name__)
 

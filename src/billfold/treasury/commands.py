@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 
 from billfold.ledger.commands import Command
+from billfold.payments.settlement.rules import RailTotals, SettlementBlock, close_house_day
 from billfold.treasury.rules.catch_up import catch_up_only
-from billfold.treasury.settlement.rules import RailTotals, SettlementBlock, close_house_day
 
 
 class CloseHouseDay(Command, frozen=True, kw_only=True):

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.pockets.checks import PocketReplay
-from billfold.ledger.checks.accounts import ReplayedAccounts
-from billfold.ledger.checks.chain import COVERED_TABLES, Chain, Commit, report_unexpected
-from billfold.ledger.checks.heads import LogEnd, check_head
-from billfold.ledger.checks.replay import Journal, Replay
-from billfold.ledger.checks.serialized_books import check_serialized_book
-from billfold.treasury.settlement.checks import SETTLEMENT_KIND, SettlementReplay
-from billfold.verify.decision_dates import CalendarVariants
+from billfold.payments.settlement.checks import SETTLEMENT_KIND, SettlementReplay
+from billfold.verify.accounts import ReplayedAccounts
+from billfold.verify.calendar_variants import CalendarVariants
+from billfold.verify.chain import COVERED_TABLES, Chain, Commit, report_unexpected
+from billfold.verify.heads import LogEnd, check_head
+from billfold.verify.pockets import PocketReplay
+from billfold.verify.replay import Journal, Replay
 from billfold.verify.report import CHANGED, MISSING, SUSPECT, Findings
+from billfold.verify.serialized_books import check_serialized_book
 from billfold.verify.streams import (
     ACCOUNTS,
     CHAIN_ENTRIES,

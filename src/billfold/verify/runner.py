@@ -19,7 +19,7 @@ from billfold.payments.ach.checks import check_ach
 from billfold.payments.files.checks import check_rail_files
 from billfold.payments.suspense.checks import check_suspense
 from billfold.platform.errors import BillfoldError
-from billfold.treasury.checks import check_bank_totals
+from billfold.verify.bank_totals import check_bank_totals
 from billfold.verify.customers import LedgerWalk, ProgressCallback
 from billfold.verify.fingerprints import check_fingerprints
 from billfold.verify.report import Finding, Findings, Report

@@ -6,9 +6,9 @@ from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
 from billfold.ledger.engine.references import ReferenceReaders
 from billfold.payments.ach.store import entries as ach_entries
+from billfold.payments.custody import store as custody_store
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.store.wires import load_references as look_up_wires
-from billfold.treasury.custody import store as custody_store
 
 
 def reference_readers() -> ReferenceReaders:

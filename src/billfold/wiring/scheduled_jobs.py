@@ -4,9 +4,9 @@ from functools import partial
 from types import MappingProxyType
 
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, VERIFICATION_EXPIRY
-from billfold.accounts.counterparties.worker import expire_request, expire_verification
 from billfold.approvals import apply_authorizations as changing
 from billfold.approvals import execute_transfers as approved
+from billfold.approvals.expiry import expire_request, expire_verification
 from billfold.approvals.store.authorization_requests import APPLY_AUTHORIZATION_REQUEST, EXPIRE_AUTHORIZATION_REQUEST
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, EXPIRE_TRANSFER_REQUEST
 from billfold.ledger.bank import JobRunners
@@ -16,14 +16,14 @@ from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.originate import ACH_WINDOW
+from billfold.payments.custody import worker as custody
+from billfold.payments.custody.rules import APPOINTMENT as DELIVER
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.inbound.suspense import queue_held_return
 from billfold.payments.wires.rules.send import WIRE_SEND
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork, on_handed
 from billfold.sandbox.simulated_custodian import SimulatedCustodian
 from billfold.sandbox.wires.fedwire import WIRE_ANSWER
-from billfold.treasury.custody import worker as custody
-from billfold.treasury.custody.rules import APPOINTMENT as DELIVER
 from billfold.wiring.fedwire import FedwireService
 from billfold.wiring.worker import PeriodicTask
 

@@ -1,7 +1,7 @@
 """Who calls the programs that want to be told."""
 
+from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.events.webhooks.ports import WebhookClient
-from billfold.platform.network.webhook_client import GuardedWebhookClient
 from billfold.platform.settings.settings import Settings
 
 

@@ -18,9 +18,9 @@ import structlog
 
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.payments.settlement.worker import close_bank_days
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.errors import BillfoldError
-from billfold.treasury.settlement.worker import close_bank_days
 from billfold.wiring.purge import ROWS_PER_STATEMENT, delete_orphan_files, purge
 
 if TYPE_CHECKING:

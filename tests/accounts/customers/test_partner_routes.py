@@ -7,7 +7,7 @@ import pytest
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.accounts.customers.schemas import Name, render_customer
-from billfold.accounts.directory.types import CustomerRow, CustomerStatus
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 
 PATH = "/api/v1/customers/"
 ADDRESS = {

@@ -14,14 +14,14 @@ from tests.support.webhook_receivers import LOOPBACK, SECRET, always, answer, re
 from typing_extensions import override
 
 from billfold.events.webhooks import claims, redelivery, sequencer, subscriptions
+from billfold.events.webhooks import http_client as guarded_http
 from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.events.webhooks.types import EventSimulation, RetryPolicy, SubscriptionChanges
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.pool import create_pool
-from billfold.platform.network import webhook_client as guarded_http
-from billfold.platform.network.webhook_client import GuardedWebhookClient
 
 POLICY = RetryPolicy(
     retry_on_status_codes=(),

@@ -9,11 +9,10 @@ import pytest
 from tests.support.whole_bank import PARTNER, Holder
 
 from billfold.accounts.commands import SetPocketState
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.ledger.commands import Command, book_of
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.pending_command import Answer
-from billfold.ledger.types import AccountKind, JournalKind, Rail
+from billfold.ledger.types import AccountKind, JournalKind, PocketStatus, Rail
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.rules.manage import add_counterparty, update_counterparty
+from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification import (
     confirm_deposits,
     correct_account,
@@ -16,7 +17,6 @@ from billfold.accounts.counterparties.rules.verification import (
 )
 from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.ach.rules.notifications_of_change import Correction
 
 
 class AddCounterparty(Command, frozen=True, kw_only=True):

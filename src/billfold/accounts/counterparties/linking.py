@@ -15,10 +15,10 @@ from billfold.accounts.counterparties.requests import read_counterparty
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.counterparties.v1_schemas import LinkRequest, LinkTokenAnswer, LinkTokenRequest
 from billfold.accounts.customers.schemas import parse_person_name
-from billfold.accounts.directory.store import find_customer
-from billfold.accounts.directory.types import CustomerRow
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 

@@ -24,7 +24,6 @@ from billfold.accounts.counterparties.schemas import (
 )
 from billfold.accounts.counterparties.store import document_ids_of
 from billfold.accounts.counterparties.types import CounterpartyRow
-from billfold.accounts.directory.store import find_customer
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import NETWORK_DIGITS
 from billfold.accounts.portals.types import PortalRow
@@ -36,6 +35,7 @@ from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
+from billfold.ledger.directory.store import find_customer
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})

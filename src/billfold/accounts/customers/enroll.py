@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.directory.types import CustomerRow, CustomerStatus
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 
 if TYPE_CHECKING:
     from billfold.accounts.commands import EnrolCustomer

@@ -21,13 +21,13 @@ from billfold.accounts.customers.schemas import (
     render_customer,
     to_e164,
 )
-from billfold.accounts.directory.types import CustomerRow
 from billfold.http.caller import Caller
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import get, patch
 from billfold.http.parameters import Query
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.errors import InvalidInput, Refused
 
 STATUSES = ("PENDING", "OPEN", "FROZEN", "CLOSED")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.directory.types import CustomerRow, CustomerStatus
 from billfold.accounts.pockets.rules import open_ach_entries
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.accounts.portals.rules import close_portals
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.payments.overdraft.rules import overdraft_of
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus
+from billfold.ledger.types import PocketStatus
 from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused
+from billfold.treasury.overdraft.rules import overdraft_of
 
 if TYPE_CHECKING:
     from billfold.accounts.commands import CloseCustomer, UpdateCustomer

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.directory.types import CustomerRow
+from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.countries import COUNTRIES, US_STATES
 from billfold.platform.errors import InvalidInput
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.directory.types import CustomerRow
+from billfold.ledger.directory.types import CustomerRow
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool

@@ -8,11 +8,11 @@ from uuid import UUID
 import typer
 
 from billfold.accounts.commands import SetPocketState
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.audit.types import Origin
 from billfold.cli.context import CliContext, CliError, cli_context
 from billfold.cli.output import example, print_success
 from billfold.cli.resources import run_with_bank
+from billfold.ledger.types import PocketStatus
 from billfold.platform import ids
 
 if TYPE_CHECKING:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.directory.types import CustomerStatus
-from billfold.accounts.pockets.types import NOT_CLOSED, PocketStatus
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.types import NOT_CLOSED, PocketStatus
 from billfold.payments.ach.types import AchEntry
-from billfold.payments.overdraft.rules import overdraft_of
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
+from billfold.treasury.overdraft.rules import overdraft_of
 from billfold.treasury.rules.day_end import ONE_DAY
 
 if TYPE_CHECKING:

@@ -1,24 +1,11 @@
 """A Pocket as stored, with everything it holds."""
 
 from datetime import date, datetime
-from enum import StrEnum
 from uuid import UUID
 
 import msgspec
 
 from billfold.platform.database.rows import Row
-
-
-class PocketStatus(StrEnum):
-    """A frozen pocket takes money in and lets none go."""
-
-    OPEN = "OPEN"
-    FROZEN = "FROZEN"
-    CLOSED = "CLOSED"
-
-
-NOT_CLOSED = frozenset({PocketStatus.OPEN, PocketStatus.FROZEN})
-"""States in which a pocket takes money in."""
 
 
 class PocketRow(msgspec.Struct, frozen=True):

@@ -7,7 +7,6 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.commands import UpdatePortal
-from billfold.accounts.directory.store import find_customer
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.requests import (
     CreatePortal,
@@ -34,6 +33,7 @@ from billfold.http.list_params import ListQuery
 from billfold.http.operations import get, patch, post
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.store import find_customer
 
 
 class NewPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

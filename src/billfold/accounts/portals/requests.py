@@ -9,7 +9,6 @@ import msgspec
 
 from billfold.accounts.commands import OpenPortal
 from billfold.accounts.customers.schemas import address_of, format_address
-from billfold.accounts.directory.types import CustomerRow
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import BANK_RAILS
 from billfold.accounts.portals.schemas import Beneficiary, Portal, render_portal
@@ -19,6 +18,7 @@ from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.schemas.pages import CursorList
 from billfold.http.schemas.texts import NOT_BLANK
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.errors import InvalidInput, Refused
 
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"

@@ -7,10 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.accounts.portals.types import PortalRow, PortalStatus
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import Rail
+from billfold.ledger.types import PocketStatus, Rail
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import digits
 

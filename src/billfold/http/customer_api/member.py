@@ -12,12 +12,12 @@ from uuid import UUID
 from typing_extensions import override
 
 from billfold.access.oauth.types import AccessToken
-from billfold.accounts.directory.store import find_customer
-from billfold.accounts.directory.types import CustomerRow
 from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.types import Origin
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.errors import NotFound
 
 

@@ -14,11 +14,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.accounts.directory.types import CustomerRow, CustomerStatus, DirectoryEntry
 from billfold.ledger.book.draft import Draft
 from billfold.ledger.book.holdings import Account, Lot, PocketBook, selling_order
 from billfold.ledger.book.rows import AccountEntry, EventEntry, Fingerprint, JournalEntry, Posting, RetiredLot, Update
 from billfold.ledger.book.savepoint import Savepoint
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus, DirectoryEntry
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import AccountKind, JournalKind
 from billfold.platform.errors import InvariantError

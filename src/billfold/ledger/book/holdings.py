@@ -8,8 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets.types import PocketStatus
-from billfold.ledger.types import AccountKind
+from billfold.ledger.types import AccountKind, PocketStatus
 
 
 class Account(msgspec.Struct, array_like=True, eq=False, gc=False):

@@ -13,9 +13,9 @@ from zlib import crc32
 import msgspec
 from asyncpg.pgproto import pgproto
 
-from billfold.accounts.directory.types import CustomerStatus
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import Account, PocketBook
+from billfold.ledger.directory.types import CustomerStatus
 
 SERIALIZATION_VERSION = 2
 """Goes up with every change of the fields below, of `Account`, `Lot` or `PocketBook`."""

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
-from billfold.accounts.pockets.types import NOT_CLOSED
 from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.deposits.rules import sweep_and_invest
-from billfold.payments.overdraft.rules import claw_back, overdraft_of
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
+from billfold.treasury.overdraft.rules import claw_back, overdraft_of
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
 

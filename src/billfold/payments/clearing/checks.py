@@ -13,8 +13,8 @@ from uuid import UUID
 from billfold.ledger.book.book import USD
 from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, list_cleared
 from billfold.payments.clearing.types import RAILS, ClearingTotals
+from billfold.payments.settlement.worker import LOOKBACK
 from billfold.platform.dates import et_instant
-from billfold.treasury.settlement.worker import LOOKBACK
 from billfold.verify.report import MISSING, SUSPECT, Findings
 from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.rules.verification import verify_by_wire
-from billfold.accounts.pockets.types import NOT_CLOSED, Hold
+from billfold.accounts.pockets.types import Hold
 from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
-from billfold.payments.overdraft.rules import recover_overdraft
+from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, Rail, TransactionType
 from billfold.payments.wires.rules.incoming import record_incoming_wire
 from billfold.platform.dates import et_instant
+from billfold.treasury.overdraft.rules import recover_overdraft
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.invest import invest
 

@@ -11,21 +11,28 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from billfold.accounts.pockets.types import NOT_CLOSED, PocketStatus
 from billfold.bills.rules import fees, lots
 from billfold.bills.rules.lots import Sale
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, TradeActivity, TransactionType
+from billfold.ledger.types import (
+    NOT_CLOSED,
+    AccountKind,
+    Direction,
+    JournalKind,
+    PocketStatus,
+    TradeActivity,
+    TransactionType,
+)
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.on_us.types import OnUsTransferRow, TransferStatus
-from billfold.payments.overdraft.rules import recover_overdraft_by_selling
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
 from billfold.platform.money import cents_for
+from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from billfold.accounts.checks import run_checks
 from billfold.ledger.book.book import USD
-from billfold.treasury.custody.checks import SECURITY_TRANSFER_CHECKS
-from billfold.treasury.custody.checks import TABLE as CUSTODY_TABLE
+from billfold.payments.custody.checks import SECURITY_TRANSFER_CHECKS
+from billfold.payments.custody.checks import TABLE as CUSTODY_TABLE
 from billfold.verify.query_check import Check
 from billfold.verify.report import MISSING, SUSPECT, Findings
 from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS

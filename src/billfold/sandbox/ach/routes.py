@@ -8,13 +8,13 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, correction_of
 from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
-from billfold.payments.ach.rules.notifications_of_change import CHANGE_CODES, correction_of
 from billfold.payments.ach.rules.originate import ACH_WINDOW
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.types import AMOUNT_MAX_CENTS, AchStatus

@@ -19,10 +19,10 @@ import msgspec
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.due_work import next_due as next_customer_due
 from billfold.ledger.jobs.scheduler import next_scheduled_at, run_scheduled_jobs
+from billfold.payments.settlement.worker import close_bank_days
 from billfold.platform.clock import ClockState, read_clock, wall_now, write_clock
 from billfold.platform.dates import ET, et_date, et_instant
 from billfold.platform.errors import InvariantError, Refused, Unavailable
-from billfold.treasury.settlement.worker import close_bank_days
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

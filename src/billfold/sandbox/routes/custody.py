@@ -11,9 +11,9 @@ import msgspec
 from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
+from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.platform.errors import InvalidInput
 from billfold.sandbox.routes.payments import payment_id
-from billfold.treasury.custody.commands import DeliverBills, ReceiveBills
 
 UNITS_MAX = 10_000_000
 """A billion dollars of face value."""

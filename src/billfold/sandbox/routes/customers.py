@@ -9,10 +9,10 @@ import msgspec
 
 from billfold.accounts.commands import EnrolCustomer, SetPocketState
 from billfold.accounts.customers.schemas import Name, parse_person_name
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
+from billfold.ledger.types import PocketStatus
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.platform.ids import command_id, derive
 

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.bills.rules import fees
 from billfold.ledger.commands import Books, Context, Outcome
-from billfold.ledger.types import JournalKind
+from billfold.ledger.types import JournalKind, PocketStatus
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
 from billfold.treasury.rules.day_end import ONE_DAY, accrue, charge_fee, close_day, roll_business_day

@@ -15,8 +15,8 @@ from billfold.accounts.counterparties.commands import (
     SettleLink,
     UpdateCounterparty,
 )
+from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account, payment_refusal
-from billfold.payments.ach.rules.notifications_of_change import Correction
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.screening.ports import NoScreening
 from billfold.platform.errors import Refused

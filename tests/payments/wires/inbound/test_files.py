@@ -9,6 +9,7 @@ from tests.support.fedwire import changed
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, list_cleared
 from billfold.payments.files import store as files_store
+from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
 from billfold.payments.wires.outbound_messages import message_sent
@@ -16,7 +17,6 @@ from billfold.payments.wires.ports import ReturnRequest
 from billfold.payments.wires.store import message_queue as queue
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
-from billfold.treasury.settlement.worker import close_bank_days
 from billfold.verify.runner import verify_bank
 
 UNKNOWN = "5f0d2a4e-8f00-4000-8000-0000000000e1"

@@ -9,10 +9,10 @@ import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, format_name
-from billfold.accounts.directory.types import CustomerStatus
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.directory.types import CustomerStatus
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:

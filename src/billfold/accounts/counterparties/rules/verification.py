@@ -9,13 +9,13 @@ import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
 from billfold.accounts.counterparties.rules.manage import get_counterparty, keep_counterparty, notification_of
+from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
 from billfold.documents.types import DocumentRow
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.payments.ach.rules.notifications_of_change import Correction
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:

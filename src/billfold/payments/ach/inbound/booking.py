@@ -15,6 +15,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.rules import notification_of_change as notifications_of_change
 from billfold.ledger.engine.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -25,7 +26,7 @@ from billfold.payments.ach.commands import NoteAchChange, ReceiveAch, ReturnAch
 from billfold.payments.ach.inbound.counterparties import apply_corrections, fail_verification
 from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
 from billfold.payments.ach.ports import AchFile, EntryLine, ReturnAddenda
-from billfold.payments.ach.rules import notifications_of_change, windows
+from billfold.payments.ach.rules import windows
 from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
 from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY

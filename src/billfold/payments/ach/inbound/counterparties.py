@@ -12,8 +12,8 @@ from billfold.platform.ids import command_id
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from billfold.accounts.counterparties.rules.notification_of_change import Correction
     from billfold.ledger.bank import Bank
-    from billfold.payments.ach.rules.notifications_of_change import Correction
     from billfold.payments.ach.types import AchEntry
 
 CALLER = "ach-file"

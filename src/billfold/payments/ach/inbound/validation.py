@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, correction_of
 from billfold.payments.ach.ports import (
     MISTAKES_MAX,
     NOC_ENTRY_CLASS,
@@ -15,7 +16,6 @@ from billfold.payments.ach.ports import (
     PaymentAddenda,
     ReturnAddenda,
 )
-from billfold.payments.ach.rules.notifications_of_change import CHANGE_CODES, correction_of
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.types import IncomingEntry
 

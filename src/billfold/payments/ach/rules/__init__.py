@@ -1,6 +1,6 @@
 """The network's rules and what an entry is, for whoever decides: nothing here reads a row."""
 
-from billfold.payments.ach.rules.notifications_of_change import CHANGE_CODES, Correction, correction_of
+from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, Correction, correction_of
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS, may_reinitiate, returnable_until
 from billfold.payments.ach.rules.risk import OriginationHistory, review_reason
 from billfold.payments.ach.rules.windows import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.pockets.types import Hold, PocketStatus
+from billfold.accounts.pockets.types import Hold
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
 from billfold.payments.ach.rules.originate import record_ach_transaction
 from billfold.payments.ach.rules.settlement import update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus

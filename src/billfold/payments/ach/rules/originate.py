@@ -14,10 +14,9 @@ import msgspec
 
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
-from billfold.accounts.pockets.types import NOT_CLOSED, PocketStatus
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
+from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, PocketStatus, Rail, TransactionType
 from billfold.payments.ach import rules as ach
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.errors import NotFound, Refused

@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
 from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import ACH_WINDOW, add_entry, record_ach_transaction, window_at
 from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay, IncomingEntry, PendingReturn
 from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, hold_ach_credit, sweep_and_invest
-from billfold.payments.overdraft.rules import claw_back
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound, Refused
+from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 

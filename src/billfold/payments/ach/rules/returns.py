@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
 from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.collect import release_hold
 from billfold.payments.ach.rules.originate import record_ach_transaction
 from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
 from billfold.payments.deposits.rules import sweep_and_invest
-from billfold.payments.overdraft.rules import claw_back
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
+from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:

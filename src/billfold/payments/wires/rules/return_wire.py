@@ -9,16 +9,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
-from billfold.payments.overdraft.rules import claw_back
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.send import add_wire, queue_message
 from billfold.payments.wires.rules.status import referenced_wire, wire_details
 from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.errors import Refused
+from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:

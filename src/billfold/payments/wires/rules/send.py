@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
-from billfold.accounts.directory.types import CustomerStatus
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
+from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, Rail, TransactionType
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.messages import MessageFields
 from billfold.payments.wires.types import QueuedMessage, WireDirection, WireRow, WireStatus, WireType

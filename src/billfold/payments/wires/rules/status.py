@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.pockets.types import PocketStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.wires import types as wire_types
 from billfold.payments.wires.rules import cut_offs

@@ -1,0 +1,199 @@
+"""Trades: v2 by activity, and the older coat of v1."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.trades.store import TradeRow
+from billfold.bills.rules import cusip as cusip_module
+from billfold.bills.rules import pricing
+from billfold.http.schemas.amounts import Amount, format_price, usd
+from billfold.ledger.bank import Bank
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_date
+from billfold.platform.money import PRICE_PAR_MICROS
+
+
+class SharedTrade(msgspec.Struct, kw_only=True):
+    """What every trade of v2 has."""
+
+    id: UUID
+    trade_datetime: datetime
+    book_date: date
+    settled_date: date | None
+    status: Literal["BOOKED", "SETTLED"]
+    pocket_id: UUID
+    cusip: str
+    quantity: int
+    maturity_date: date
+
+
+class PricedTrade(SharedTrade, kw_only=True):
+    """What purchases, sales and maturities have besides."""
+
+    description: str
+    price: str
+    notional: Amount
+    yield_to_maturity: str
+    object_type: Literal["Trade"] = "Trade"
+
+
+class Buy(PricedTrade, kw_only=True, tag_field="activity", tag="BUY"):
+    """Bills bought."""
+
+
+class Sell(PricedTrade, kw_only=True, tag_field="activity", tag="SELL"):
+    """Bills sold."""
+
+
+class Maturity(PricedTrade, kw_only=True, tag_field="activity", tag="MATURITY"):
+    """Bills redeemed at par."""
+
+
+class SameEntitySecurityTransfer(SharedTrade, kw_only=True, tag_field="activity", tag="SAME_ENTITY_SECURITY_TRANSFER"):
+    """Bills moved between two Pockets of one customer."""
+
+    market_value: Amount
+    direction: Literal["IN", "OUT"]
+    counter_pocket_id: UUID | None
+    on_us_transfer_id: UUID | None
+    object_type: Literal["SecurityTransfer"] = "SecurityTransfer"
+
+
+class ExternalSecurityTransfer(SharedTrade, kw_only=True, tag_field="activity", tag="EXTERNAL_SECURITY_TRANSFER"):
+    """Bills that came from a custodian elsewhere, or went to one."""
+
+    market_value: Amount
+    direction: Literal["IN", "OUT"]
+    counterparty_name: str
+    object_type: Literal["SecurityTransfer"] = "SecurityTransfer"
+
+
+Trade = Buy | Sell | Maturity | SameEntitySecurityTransfer | ExternalSecurityTransfer
+_PRICED: dict[str, type[Buy | Sell | Maturity]] = {"BUY": Buy, "SELL": Sell, "MATURITY": Maturity}
+
+
+class V1Trade(msgspec.Struct, kw_only=True):
+    """A trade of v1."""
+
+    id: UUID
+    trade_datetime: datetime
+    settled_date: date | None
+    is_settled: bool
+    activity: str
+    cusip: str
+    description: str
+    notional: Amount
+    quantity: int
+    price: str
+    maturity_date: date
+    service_account_id: UUID
+    yield_to_maturity: str
+    tradable_id: UUID
+    object_type: Literal["Trade"] = "Trade"
+
+
+def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
+    """A trade of v2."""
+    bill = bank.market.bill(row.cusip)
+    settled = _is_settled(row, now)
+    status: Literal["BOOKED", "SETTLED"] = "SETTLED" if settled else "BOOKED"
+    settled_date = row.settles_on if settled else None
+    priced = _PRICED.get(row.activity)
+    if priced is not None:
+        return priced(
+            id=row.trade_id,
+            trade_datetime=row.traded_at,
+            book_date=row.book_date,
+            settled_date=settled_date,
+            status=status,
+            pocket_id=row.pocket_id,
+            cusip=row.cusip,
+            quantity=row.units,
+            maturity_date=bill.maturity,
+            description=bill.description,
+            price=format_price(row.price_micros),
+            notional=usd(row.notional),
+            yield_to_maturity=yield_of(row, bank),
+        )
+    if row.activity == "EXTERNAL_SECURITY_TRANSFER":
+        return ExternalSecurityTransfer(
+            id=row.trade_id,
+            trade_datetime=row.traded_at,
+            book_date=row.book_date,
+            settled_date=settled_date,
+            status=status,
+            pocket_id=row.pocket_id,
+            cusip=row.cusip,
+            quantity=row.units,
+            maturity_date=bill.maturity,
+            market_value=usd(row.notional),
+            direction="IN" if row.incoming else "OUT",
+            counterparty_name=row.counterparty_name or "",
+        )
+    return SameEntitySecurityTransfer(
+        id=row.trade_id,
+        trade_datetime=row.traded_at,
+        book_date=row.book_date,
+        settled_date=settled_date,
+        status=status,
+        pocket_id=row.pocket_id,
+        cusip=row.cusip,
+        quantity=row.units,
+        maturity_date=bill.maturity,
+        market_value=usd(row.notional),
+        direction="IN" if row.incoming else "OUT",
+        counter_pocket_id=row.counter_pocket_id,
+        on_us_transfer_id=row.transfer_id,
+    )
+
+
+def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
+    """The same trade in its older coat."""
+    bill = bank.market.bill(row.cusip)
+    settled = _is_settled(row, now)
+    return V1Trade(
+        id=row.trade_id,
+        trade_datetime=row.traded_at,
+        settled_date=row.settles_on if settled else None,
+        is_settled=settled,
+        activity=row.activity,
+        cusip=row.cusip,
+        description=bill.description,
+        notional=usd(row.notional),
+        quantity=row.units,
+        price=format_price(row.price_micros),
+        maturity_date=bill.maturity,
+        service_account_id=row.pocket_id,
+        yield_to_maturity=yield_of(row, bank),
+        tradable_id=cusip_module.tradable_id(row.cusip),
+    )
+
+
+def yield_of(row: TradeRow, bank: Bank) -> str:
+    """The investment rate of a trade's price as a fraction: "0.04286"; "0" at par."""
+    bill, since = bank.market.bill(row.cusip), _priced_from(row, bank.calendars)
+    if row.price_micros >= PRICE_PAR_MICROS or since >= bill.maturity:
+        return "0"
+    percent = pricing.investment_rate(row.price_micros, since, bill.maturity)
+    return f"{percent / 100:.5f}"
+
+
+def _priced_from(row: TradeRow, calendars: Calendars) -> date:
+    """The settlement day the price of a trade counts its days from.
+
+    While the market trades it is the day the trade settles on. A sale at night or on a closed
+    day settles later, but at the last price struck before: its days and its rate are that one's.
+    """
+    if row.settles_on == row.book_date:
+        return calendars.pricing_day(row.traded_at)
+    return calendars.next_settlement_day(et_date(row.traded_at))
+
+
+def _is_settled(row: TradeRow, now: datetime) -> bool:
+    """Bills settle on their day, not on the evening before, which has its business date."""
+    return row.settles_on <= et_date(now)

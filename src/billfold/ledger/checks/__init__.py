@@ -1,1 +1,0 @@
-"""What `verify` proves of the ledger."""

@@ -1,0 +1,77 @@
+"""Look-ups in the directory, kept in memory: what is found once never changes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.ledger.directory.types import CustomerRow, Entry
+from billfold.platform.database.batcher import Batcher
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+DIRECTORY_CACHE_SIZE = 100_000
+
+_Key = tuple[str, UUID | str]
+"""A kind and what is looked up of it."""
+
+# One look into an index per name, however long the tables have grown since this was planned.
+_ENTRIES = """
+SELECT k.nth - 1, d.customer_id, d.object_id, d.partner_id
+  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k(kind, value, nth)
+ CROSS JOIN LATERAL (
+       SELECT d.customer_id, d.object_id, c.partner_id
+         FROM directory d JOIN customer c USING (customer_id)
+        WHERE d.kind = k.kind AND d.value = k.value LIMIT 1) d
+"""
+_CUSTOMER = """
+SELECT customer_id, partner_id, role, type, name, account_status, profile, opened_at, closed_at,
+       closure_reason
+  FROM customer WHERE customer_id = $1
+"""
+
+
+class Directory:
+    """The directory of one process. Names not found are asked for again each time.
+
+    What is not in memory is looked up for all who ask at once.
+    """
+
+    __slots__ = ("_batcher", "_cache_size", "_entries", "_pool")
+
+    def __init__(self, pool: Pool, *, cache_size: int = DIRECTORY_CACHE_SIZE) -> None:
+        self._pool = pool
+        self._cache_size = cache_size
+        self._entries: OrderedDict[_Key, Entry] = OrderedDict()
+        self._batcher: Batcher[_Key, Entry | None] = Batcher(self._fetch)
+
+    async def find(self, kind: str, value: UUID | str) -> Entry | None:
+        """Return what a name stands for, or None. Kinds: customer, pocket, transfer, ..."""
+        key = (kind, value)
+        cached = self._entries.get(key)
+        if cached is not None:
+            self._entries.move_to_end(key)
+            return cached
+        entry = await self._batcher.ask(key)
+        if entry is None:
+            return None
+        self._entries[key] = entry
+        if len(self._entries) > self._cache_size:
+            self._entries.popitem(last=False)
+        return entry
+
+    async def _fetch(self, names: Sequence[_Key]) -> list[Entry | None]:
+        entries: list[Entry | None] = [None] * len(names)
+        kinds, values = [kind for kind, _ in names], [str(value) for _, value in names]
+        for position, *entry in await self._pool.fetch(_ENTRIES, kinds, values):
+            entries[position] = Entry(*entry)
+        return entries
+
+
+async def find_customer(conn: Connection | Pool, customer_id: UUID) -> CustomerRow | None:
+    """Return the row of a customer as it is now, or None."""
+    row = await conn.fetchrow(_CUSTOMER, customer_id)
+    return None if row is None else CustomerRow(*row)

@@ -1,0 +1,252 @@
+"""Bills come from a custodian elsewhere and go to one, free of payment, lot by lot.
+
+A lot keeps its day and its tax basis on the way. Each is a journal of its own, so that a delivery
+which the other side refuses is reversed lot by lot, into the lots it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.rules import pocket_of
+from billfold.bills.rules import fees
+from billfold.bills.rules import lots as lots_module
+from billfold.bills.types import Bill
+from billfold.ledger.book import recording as record
+from billfold.ledger.book.draft import to_json
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import NOT_CLOSED, AccountKind, JournalKind, PocketStatus, TradeActivity
+from billfold.payments.custody.types import (
+    MovedLot,
+    SecurityTransfer,
+    SecurityTransferDirection,
+    SecurityTransferStatus,
+)
+from billfold.payments.on_us.rules import PendingTransfer
+from billfold.platform.errors import NotFound, Refused
+from billfold.platform.money import cents_for
+from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
+from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.liquidate import liquidation_value
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import Lot, PocketBook
+    from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+
+ACTIVITY = TradeActivity.EXTERNAL_SECURITY_TRANSFER
+APPOINTMENT = "custody.deliver"
+"""When a delivery is handed to the custodian: at once."""
+
+
+def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
+    """Take the lot in. Refuses: pocket-not-open, bill-not-deliverable."""
+    book = book_of(books, cmd.customers[0])
+    pocket = pocket_of(book, cmd.pocket_id)
+    if pocket.status not in NOT_CLOSED:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    bill = _outstanding_bill(ctx, cmd.cusip)
+    today = max(book.business_date, ctx.business_date)
+    acquired_on = cmd.acquired_on or today
+    if not bill.first_issue <= acquired_on <= today:
+        raise Refused("bill-not-deliverable", f"Nobody acquired the bill on {acquired_on}.")
+    worth = cents_for(cmd.units, _mark(ctx, cmd.cusip))
+    cost = worth if cmd.cost_cents is None else cmd.cost_cents
+    roll_business_day(book, pocket, ctx)
+    lot = MovedLot(0, acquired_on, cmd.units, cost)
+    moved = _receive_lot(book, pocket, ctx, cmd.transfer_id, cmd.cusip, lot)
+    return _record_transfer(
+        book, ctx, cmd, SecurityTransferDirection.IN, SecurityTransferStatus.COMPLETED, worth, [moved]
+    )
+
+
+def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
+    """Give them out, and make the appointment with the custodian.
+
+    Refuses: pocket-frozen, pocket-not-open, bill-not-deliverable, insufficient-funds.
+    """
+    book = book_of(books, cmd.customers[0])
+    pocket = pocket_of(book, cmd.pocket_id)
+    if pocket.status != PocketStatus.OPEN:
+        frozen = pocket.status == PocketStatus.FROZEN
+        raise Refused("pocket-frozen" if frozen else "pocket-not-open", f"It is {pocket.status}.")
+    _outstanding_bill(ctx, cmd.cusip)
+    _require_deliverable(pocket, cmd, ctx)
+    roll_business_day(book, pocket, ctx)
+    lots = [lot for lot in pocket.lots if lot.asset == cmd.cusip]
+    moved = [
+        _deliver_lot(book, pocket, ctx, cmd.transfer_id, lot, units) for lot, units in _oldest_first(lots, cmd.units)
+    ]
+    worth = sum(cents_for(each.units, _mark(ctx, cmd.cusip)) for each in moved)
+    book.schedule(APPOINTMENT, cmd.transfer_id, ctx.now)
+    book.put(book.pending, cmd.transfer_id, PendingTransfer(cmd.pocket_id, None))
+    return _record_transfer(book, ctx, cmd, SecurityTransferDirection.OUT, SecurityTransferStatus.PENDING, worth, moved)
+
+
+def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
+    """Note that it arrived; or take every lot back as it was. Refuses: delivery-ended."""
+    book = book_of(books, cmd.customers[0])
+    transfer = book.referenced.get(cmd.transfer_id)
+    if not isinstance(transfer, SecurityTransfer):
+        raise NotFound
+    if transfer.status != SecurityTransferStatus.PENDING:
+        raise Refused("delivery-ended", f"The delivery is {transfer.status} already.")
+    book.drop(book.pending, cmd.transfer_id)
+    status = SecurityTransferStatus.COMPLETED if cmd.reason is None else SecurityTransferStatus.REJECTED
+    if status == SecurityTransferStatus.REJECTED:
+        pocket = pocket_of(book, transfer.pocket_id)
+        roll_business_day(book, pocket, ctx)
+        for each in transfer.moved_lots():
+            _receive_lot(book, pocket, ctx, transfer.transfer_id, transfer.cusip, each)
+    book.change(SecurityTransfer, cmd.transfer_id, status=status, reason=cmd.reason, ended_at=ctx.now)
+    book.put(book.referenced, cmd.transfer_id, msgspec.structs.replace(transfer, status=status))
+    return {"transfer_id": str(cmd.transfer_id), "status": status, "reason": cmd.reason}
+
+
+# -- may they ---------------------------------------------------------------------------
+
+
+def _outstanding_bill(ctx: Context, cusip: str) -> Bill:
+    """The bill, while it is one. A bill that matures is redeemed where it lies."""
+    try:
+        bill = ctx.bill(cusip)
+    except NotFound:
+        raise Refused("bill-not-deliverable", f"{cusip} is no Treasury bill we know.") from None
+    if bill.maturity <= ctx.business_date:
+        raise Refused("bill-not-deliverable", f"The bill matured on {bill.maturity}.")
+    return bill
+
+
+def _require_deliverable(pocket: PocketBook, cmd: DeliverBills, ctx: Context) -> None:
+    if pocket.settles_after(ctx.business_date):
+        raise Refused("bill-not-deliverable", f"The pocket's trades settle on {pocket.unsettled_until}.")
+    held = sum(lot.balance for lot in pocket.lots if lot.asset == cmd.cusip)
+    held_back = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now)
+    leaves = cents_for(cmd.units, ctx.t0_bid(cmd.cusip))
+    if held < cmd.units:
+        raise Refused("insufficient-funds", f"The pocket holds {held} of these bills.")
+    if liquidation_value(pocket, ctx.t0_bid) - leaves < held_back:
+        raise Refused("insufficient-funds", f"{held_back} cents are under a lien or due as a fee.")
+
+
+def _mark(ctx: Context, cusip: str) -> int:
+    return ctx.market.mark(ctx.market.bill(cusip), ctx.now)
+
+
+# -- lots --------------------------------------------------------------------------------
+
+
+def _oldest_first(lots: Sequence[Lot], units: int) -> Iterator[tuple[Lot, int]]:
+    for lot in list(lots):
+        taken = min(lot.balance, units)
+        if taken:
+            yield lot, taken
+        units -= taken
+
+
+def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, lot: Lot, units: int) -> MovedLot:
+    tax = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
+    earnings = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
+    journal_no = _begin(book, ctx, None)
+    book.post(lot, book.house_account(AccountKind.CUSTODIAN, lot.asset), units)
+    book.lot_out(pocket, lot, tax, earnings)
+    price = _mark(ctx, lot.asset)
+    worth = cents_for(units, price)
+    pocket.outflow += worth
+    pocket.realised += worth - earnings
+    record.trade(
+        book,
+        pocket,
+        ctx,
+        activity=ACTIVITY,
+        incoming=False,
+        cusip=lot.asset,
+        units=units,
+        price_micros=price,
+        notional=worth,
+        tax_basis=tax,
+        earnings_basis=earnings,
+        settles_on=book.business_date,
+        transfer_id=transfer_id,
+    )
+    book.close()
+    return MovedLot(journal_no, lot.acquired_on, units, tax)
+
+
+def _receive_lot(
+    book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, cusip: str, moved: MovedLot
+) -> MovedLot:
+    """Take a lot in; one that has left in a journal before reverses that."""
+    journal_no = _begin(book, ctx, moved.journal_no or None)
+    price = _mark(ctx, cusip)
+    worth = cents_for(moved.units, price)
+    lot = book.lot(pocket, cusip, moved.acquired_on, ctx.bill(cusip).maturity)
+    book.post(book.house_account(AccountKind.CUSTODIAN, cusip), lot, moved.units)
+    book.lot_in(pocket, lot, moved.tax_basis, worth)
+    pocket.inflow += worth
+    record.trade(
+        book,
+        pocket,
+        ctx,
+        activity=ACTIVITY,
+        incoming=True,
+        cusip=cusip,
+        units=moved.units,
+        price_micros=price,
+        notional=worth,
+        tax_basis=moved.tax_basis,
+        earnings_basis=worth,
+        settles_on=book.business_date,
+        transfer_id=transfer_id,
+    )
+    recover_overdraft_by_selling(book, pocket, ctx)
+    book.close()
+    return msgspec.structs.replace(moved, journal_no=journal_no)
+
+
+def _begin(book: Book, ctx: Context, reverses: int | None) -> int:
+    return book.begin(JournalKind.CUSTODY, ctx, settles_on=ctx.business_date, reverses=reverses)
+
+
+def _record_transfer(
+    book: Book,
+    ctx: Context,
+    cmd: ReceiveBills | DeliverBills,
+    direction: SecurityTransferDirection,
+    status: SecurityTransferStatus,
+    worth: int,
+    lots: Sequence[MovedLot],
+) -> Outcome:
+    transfer = SecurityTransfer(
+        customer_id=book.customer_id,
+        transfer_id=cmd.transfer_id,
+        pocket_id=cmd.pocket_id,
+        direction=direction,
+        cusip=cmd.cusip,
+        units=cmd.units,
+        market_value=worth,
+        status=status,
+        counterparty_name=cmd.counterparty_name,
+        counterparty_account=cmd.counterparty_account,
+        lots=to_json(lots),
+        created_at=ctx.now,
+    )
+    book.draft.add(transfer)
+    book.put(book.referenced, cmd.transfer_id, transfer)
+    return {
+        "transfer_id": str(cmd.transfer_id),
+        "status": status,
+        "reason": None,
+        "pocket_id": str(cmd.pocket_id),
+        "direction": direction,
+        "cusip": cmd.cusip,
+        "units": cmd.units,
+        "market_value": worth,
+        "counterparty_name": cmd.counterparty_name,
+        "counterparty_account": cmd.counterparty_account,
+        "lots": transfer.lots,
+    }

@@ -1,0 +1,43 @@
+"""Reads of bills on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.payments.custody.types import SecurityTransfer
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_COLUMNS = ", ".join(SecurityTransfer.__struct_fields__)
+_SOME = f"""
+SELECT {_COLUMNS} FROM security_transfer
+ WHERE customer_id = ANY($1::uuid[]) AND transfer_id = ANY($2::uuid[])
+"""
+_LIST = f"""
+SELECT {_COLUMNS} FROM security_transfer ORDER BY created_at DESC, transfer_id LIMIT $1
+"""
+
+
+async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> SecurityTransfer:
+    """Return the customer's transfer of bills. Raises NotFound."""
+    rows = await conn.fetch(_SOME, [customer_id], [transfer_id])
+    if not rows:
+        raise NotFound("There is no such transfer of bills.")
+    return SecurityTransfer(**rows[0])
+
+
+async def list_transfers(conn: Connection | Pool, *, limit: int = 200) -> list[SecurityTransfer]:
+    """Return the newest transfers of bills."""
+    return [SecurityTransfer(**row) for row in await conn.fetch(_LIST, limit)]
+
+
+async def load_references(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return those of these ids that are such transfers of these customers, as flows see them."""
+    found = [SecurityTransfer(**row) for row in await conn.fetch(_SOME, customer_ids, ids)]
+    return [(each.customer_id, each.transfer_id, each) for each in found]

@@ -1,0 +1,47 @@
+"""Deliveries of bills: what was booked is handed to the custodian, and his answer is booked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from billfold.payments.custody.commands import EndDelivery
+from billfold.payments.custody.ports import Custodian, DeliveryOrder
+from billfold.payments.custody.store import get_transfer
+from billfold.payments.custody.types import SecurityTransferStatus
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.jobs.types import ScheduledJob
+
+log = structlog.get_logger(__name__)
+
+
+async def deliver(custodian: Custodian, bank: Bank, job: ScheduledJob) -> None:
+    """Have these bills delivered, and book what became of it. Safe to repeat."""
+    assert job.customer_id is not None
+    transfer = await get_transfer(bank.pool, job.customer_id, job.object_id)
+    if transfer.status != SecurityTransferStatus.PENDING:
+        return
+    result = await custodian.deliver(
+        DeliveryOrder(
+            transfer_id=transfer.transfer_id,
+            cusip=transfer.cusip,
+            units=transfer.units,
+            counterparty_name=transfer.counterparty_name,
+            counterparty_account=transfer.counterparty_account,
+        )
+    )
+    await bank.engine.submit(
+        EndDelivery(
+            caller="custodian",
+            key=transfer.transfer_id,
+            customers=(transfer.customer_id,),
+            transfer_id=transfer.transfer_id,
+            reason=result.refused,
+            references=(transfer.transfer_id,),
+        )
+    )
+    if result.refused is not None:
+        log.warning("delivery_refused", transfer_id=str(transfer.transfer_id))

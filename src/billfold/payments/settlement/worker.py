@@ -1,0 +1,122 @@
+"""The house's day: what customers traded and paid is settled once their day is over.
+
+A day is closed after everybody who was due by its end has been brought up to date, in order,
+and once: the command is named after the day. What is gathered is everything that settles by
+then and is not settled yet, so a trade that committed a moment too late is found a day later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from billfold.bills.rules.strategies import STRATEGIES
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.payments.clearing.store import SettlementPeriod, list_cleared
+from billfold.payments.settlement.rules import RailTotals, SettlementBlock
+from billfold.platform.dates import et_instant
+from billfold.platform.ids import command_id
+from billfold.treasury.commands import CloseHouseDay
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection
+
+LOOKBACK = timedelta(days=14)
+"""How far back a trade is looked for that missed the closing of its day."""
+
+_NEXT_OPEN_DAY = """
+SELECT business_date, due_at,
+       EXISTS (SELECT 1 FROM head c WHERE c.due_at <= h.due_at AND c.customer_id <> h.customer_id)
+         AS customers_first
+  FROM head h WHERE customer_id = $1 AND due_at <= $2
+"""
+_UNSETTLED = """
+SELECT t.settles_on, t.cusip, t.price_micros, t.side,
+       (t.units - coalesce(s.units, 0))::bigint AS units,
+       (t.cents - coalesce(s.cents, 0))::bigint AS customers_cents
+  FROM (SELECT settles_on, cusip, price_micros, activity AS side,
+               sum(units) AS units, sum(notional) AS cents
+          FROM trade
+         WHERE settles_on BETWEEN $1 AND $2 AND activity IN ('BUY', 'SELL', 'MATURITY')
+         GROUP BY settles_on, cusip, price_micros, activity) t
+  LEFT JOIN
+       (SELECT settles_on, cusip, price_micros, side,
+               sum(units) AS units, sum(customers_cents) AS cents
+          FROM settlement WHERE settles_on BETWEEN $1 AND $2
+         GROUP BY settles_on, cusip, price_micros, side) s
+       USING (settles_on, cusip, price_micros, side)
+ WHERE t.units > coalesce(s.units, 0)
+ ORDER BY settles_on, cusip, price_micros, side
+"""
+_HELD_CUSIPS = "SELECT DISTINCT asset FROM account WHERE live AND kind = 'lot' ORDER BY asset"
+_INSERT_CLOSING_PRICES = """
+INSERT INTO closing_price (business_date, cusip, bid_micros, ask_micros, mark_micros)
+SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
+ON CONFLICT DO NOTHING
+"""
+
+
+async def close_bank_days(bank: Bank, now: datetime) -> int:
+    """Close every day of the house that is over by `now`; return how many were closed.
+
+    Stops before a day by whose end some customer is still due: he comes first.
+    """
+    bank_id = bank_customer_id(bank.seed)
+    closed = 0
+    while True:
+        async with bank.pool.acquire() as conn:
+            open_day = await conn.fetchrow(_NEXT_OPEN_DAY, bank_id, now)
+            if open_day is None or open_day["customers_first"]:
+                return closed
+            day = open_day["business_date"]
+            blocks = await find_unsettled(conn, day)
+            clearings = await find_uncleared(conn, bank, day)
+            await _store_closing_prices(conn, bank, day)
+        await bank.engine.submit(
+            CloseHouseDay(
+                caller="house",
+                key=command_id("house-day", day.isoformat()),
+                customers=(bank_id,),
+                day=day,
+                blocks=blocks,
+                clearings=clearings,
+            )
+        )
+        closed += 1
+
+
+async def find_unsettled(conn: Connection, day: date) -> tuple[SettlementBlock, ...]:
+    """Return what settles by `day` and the house has not settled: one block per price and side."""
+    rows = await conn.fetch(_UNSETTLED, day - LOOKBACK, day)
+    return tuple(SettlementBlock(**row) for row in rows)
+
+
+async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailTotals, ...]:
+    """Return what the rails settle by the close of `day` and the house has not settled."""
+    first = day - LOOKBACK
+    span = SettlementPeriod(first, et_instant(first, 0), day, bank.calendars.closes_at(day))
+    found = await list_cleared(conn, bank_customer_id(bank.seed), span)
+    return tuple(
+        RailTotals(each.settles_on, each.rail, max(each.unsettled_in, 0), max(each.unsettled_out, 0))
+        for each in found
+        if each.unsettled_in > 0 or each.unsettled_out > 0
+    )
+
+
+async def _store_closing_prices(conn: Connection, bank: Bank, day: date) -> None:
+    """Keep what every bill on the run, and every bill somebody holds, was worth at the close."""
+    held_cusips = [row["asset"] for row in await conn.fetch(_HELD_CUSIPS)]
+    rows = list(_closing_prices(bank, day, held_cusips))
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    await conn.execute(_INSERT_CLOSING_PRICES, day, *columns)
+
+
+def _closing_prices(bank: Bank, day: date, held_cusips: Iterable[str]) -> Iterable[tuple[str, int, int, int]]:
+    market, at = bank.market, bank.calendars.closes_at(day)
+    on_the_run = (market.on_the_run(each.maturity_weeks, day).cusip for each in STRATEGIES)
+    for cusip in sorted({*held_cusips, *on_the_run}):
+        bill = market.bill(cusip)
+        if bill.maturity > day:
+            yield cusip, market.t0_bid(bill, at), market.ask(bill, at), market.mark(bill, at)

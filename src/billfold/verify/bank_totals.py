@@ -1,0 +1,118 @@
+"""The bank as a whole: what all customers' books say together, and what the house explains."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from billfold.ledger.book.book import USD
+from billfold.payments.clearing.checks import check_clearing
+from billfold.payments.settlement.checks import KEY, SETTLEMENT
+from billfold.payments.settlement.worker import LOOKBACK
+from billfold.verify.accounts import to_int
+from billfold.verify.report import SUSPECT, Findings
+from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection
+    from billfold.verify.customers import LedgerWalk
+
+# Trades and what was settled of them, wherever the two differ.
+_DIFFERENCES = """
+SELECT settles_on, cusip, price_micros, side, t.units AS units, t.cents AS cents,
+       s.units AS settled_units, s.cents AS settled_cents, s.closed_on
+  FROM (SELECT settles_on, cusip, price_micros, activity AS side,
+               sum(units) AS units, sum(notional) AS cents
+          FROM trade WHERE activity IN ('BUY', 'SELL', 'MATURITY')
+         GROUP BY settles_on, cusip, price_micros, activity) t
+  FULL JOIN
+       (SELECT settles_on, cusip, price_micros, side, max(closed_on) AS closed_on,
+               sum(units) AS units, sum(customers_cents) AS cents
+          FROM settlement GROUP BY settles_on, cusip, price_micros, side) s
+       USING (settles_on, cusip, price_micros, side)
+ WHERE (t.units, t.cents) IS DISTINCT FROM (s.units, s.cents)
+ ORDER BY settles_on, cusip, price_micros, side
+"""
+_SETTLED_TRADES = """
+SELECT count(*) FROM trade t WHERE activity IN ('BUY', 'SELL', 'MATURITY') AND EXISTS (
+  SELECT 1 FROM settlement s
+   WHERE s.settles_on = t.settles_on AND s.cusip = t.cusip
+     AND s.price_micros = t.price_micros AND s.side = t.activity)
+"""
+_BANK_BUSINESS_DATE = """
+SELECT h.business_date FROM head h JOIN customer c USING (customer_id) WHERE c.role = 'house'
+"""
+_SIGN_BY_SIDE = {"BUY": -1, "SELL": 1, "MATURITY": 1}
+
+
+class UnsettledTotals(Counter[tuple[str, str]]):
+    """What trades that are not settled have left on `street` and `treasury`, by asset."""
+
+    def add(self, row: Record) -> None:
+        """Count the part of these trades that is not settled."""
+        units = to_int(row["units"]) - to_int(row["settled_units"])
+        cents = to_int(row["cents"]) - to_int(row["settled_cents"])
+        kind_of_account = "treasury" if row["side"] == "MATURITY" else "street"
+        sign = _SIGN_BY_SIDE[row["side"]]
+        self[kind_of_account, row["cusip"]] += sign * units
+        self[kind_of_account, USD] -= sign * cents
+
+
+async def check_bank_totals(conn: Connection, findings: Findings, ledger_walk: LedgerWalk) -> None:
+    """Everything between the house and its customers is explained by what is not settled yet."""
+    bank_date = await conn.fetchval(_BANK_BUSINESS_DATE, timeout=STATEMENT_TIMEOUT_SECONDS)
+    unsettled = UnsettledTotals()
+    for row in await conn.fetch(_DIFFERENCES, timeout=STATEMENT_TIMEOUT_SECONDS):
+        key = {name: row[name] for name in KEY}
+        if row["side"] not in _SIGN_BY_SIDE:
+            findings.add("settlement", SETTLEMENT, key, "there is no such side")
+            continue
+        unsettled.add(row)
+        settled = to_int(row["settled_units"])
+        if settled > to_int(row["units"]):
+            message = f"{settled} bills were settled, {to_int(row['units'])} were traded"
+            findings.add("settlement", SETTLEMENT, key, message)
+        elif settled == to_int(row["units"]):
+            message = f"{row['settled_cents']} cents were settled, {row['cents']} were traded"
+            findings.add("settlement", SETTLEMENT, key, message)
+        elif bank_date is not None and bank_date - row["settles_on"] > LOOKBACK + timedelta(days=1):
+            findings.add("settlement", SETTLEMENT, key, "these trades were never settled", SUSPECT)
+    await check_clearing(conn, findings, ledger_walk, bank_date)
+    _check_totals(findings, ledger_walk, unsettled)
+    await _check_rounding(conn, findings, ledger_walk)
+
+
+def _check_totals(findings: Findings, ledger_walk: LedgerWalk, unsettled: UnsettledTotals) -> None:
+    totals = ledger_walk.totals
+    for asset in sorted({asset for _, asset in totals} | {asset for _, asset in unsettled}):
+        for kind in ("street", "treasury"):
+            if totals[kind, asset] != unsettled[kind, asset]:
+                message = (
+                    f"all {kind} accounts hold {totals[kind, asset]}, what is not settled"
+                    f" explains {unsettled[kind, asset]}"
+                )
+                findings.add("house", "account", {"kind": kind, "asset": asset}, message, SUSPECT)
+        if totals["on_us", asset]:
+            message = f"all on_us accounts together hold {totals['on_us', asset]}"
+            findings.add("house", "account", {"kind": "on_us", "asset": asset}, message, SUSPECT)
+        total = sum(balance for (_, custodied), balance in totals.items() if custodied == asset)
+        if total:
+            message = f"all accounts together hold {total}"
+            findings.add("conservation", "account", {"asset": asset}, message, SUSPECT)
+        custodied = totals["lot", asset] + unsettled["street", asset] + unsettled["treasury", asset]
+        if asset != USD and -totals["custodian", asset] != custodied:
+            has = -totals["custodian", asset]
+            message = f"the custodian has {has}, customers' settled bills are {custodied}"
+            findings.add("house", "account", {"kind": "custodian", "asset": asset}, message, SUSPECT)
+
+
+async def _check_rounding(conn: Connection, findings: Findings, ledger_walk: LedgerWalk) -> None:
+    """A block and its parts differ by half a cent per trade at most."""
+    rounding = ledger_walk.totals["rounding", USD]
+    trades = to_int(await conn.fetchval(_SETTLED_TRADES, timeout=STATEMENT_TIMEOUT_SECONDS))
+    if 2 * abs(rounding) > trades:
+        message = f"rounding holds {rounding} cents after {trades} trades"
+        findings.add("house", "account", {"kind": "rounding", "asset": USD}, message, SUSPECT)

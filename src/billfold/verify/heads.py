@@ -1,0 +1,140 @@
+"""The head of a customer against his log, his pockets and his own row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from billfold.ledger.book.holdings import Account, Lot, PocketBook
+from billfold.ledger.types import AccountKind
+from billfold.platform.errors import NotFound
+from billfold.verify.calendar_variants import CalendarVariants
+from billfold.verify.pockets import PocketReplay
+from billfold.verify.report import MISSING, SUSPECT, Findings
+from billfold.verify.streams import CUSTOMERS, LEDGER_HEADS, POCKETS
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.bills.rules.market import Market
+
+CHECK = "heads"
+_HOUSE_ROLE = "house"
+_DAY_END_KINDS = frozenset({"settlement", "clearing"})
+
+
+class LogEnd(NamedTuple):
+    """Where a customer's log ends: his last journal and the number of his last event."""
+
+    journal: Record | None
+    event_no: int
+
+
+def check_head(
+    findings: Findings, head: Record, customers: Sequence[Record], pockets: PocketReplay, end: LogEnd, market: Market
+) -> None:
+    """Compare what the head says with the last journal and with what is due."""
+    key, calendar_variants = LEDGER_HEADS.key_of(head), pockets.calendar_variants
+    if len(customers) != 1:
+        message = "the customer is missing" if not customers else "the customer is there twice"
+        findings.add(CHECK, "customer", key, message, MISSING)
+        return
+    customer = customers[0]
+    for message in _customer(customer, pockets):
+        findings.add("customers", "customer", CUSTOMERS.key_of(customer), message, SUSPECT)
+    is_house = customer["role"] == _HOUSE_ROLE
+    for message in _numbers(head, end):
+        findings.add(CHECK, "head", key, message)
+    date_problem = _dates(head, customer["opened_at"], end.journal, calendar_variants, is_house=is_house)
+    if date_problem:
+        findings.add(CHECK, "head", key, date_problem)
+    pocket_books = [] if is_house else list(_books(pockets, market))
+    if is_house and head["due_at"] not in calendar_variants.closes(head["business_date"]):
+        findings.add(CHECK, "head", key, "its day does not end then", SUSPECT)
+    elif not is_house and not calendar_variants.is_first_due(head["due_at"], pocket_books):
+        due = calendar_variants.first_due(pocket_books)
+        findings.add(CHECK, "head", key, f"what is due first is due at {due}", SUSPECT)
+
+
+def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
+    last = 0 if end.journal is None else end.journal["journal_no"]
+    if head["journal_no"] != last:
+        yield f"the last journal is {last}"
+    if head["event_no"] != end.event_no:
+        yield f"the last event is {end.event_no}"
+
+
+def _dates(
+    head: Record, opened_at: datetime, last: Record | None, calendar_variants: CalendarVariants, *, is_house: bool
+) -> str | None:
+    """The head's time is the last journal's, or that of a due thing that came to nothing."""
+    booked_at, business_date = head["booked_at"], head["business_date"]
+    last_booked_at = opened_at if last is None else last["booked_at"]
+    if booked_at < last_booked_at or (booked_at != last_booked_at and not calendar_variants.is_opening(booked_at)):
+        return f"it was last booked at {last_booked_at}"
+    if is_house:
+        first = min(calendar_variants.business_dates(opened_at)) if last is None else last["business_date"]
+        # Its day goes on when it is closed; what the house books by day leaves it open.
+        is_later = last is None or last["kind"] not in _DAY_END_KINDS or business_date > first
+        if business_date < first or not is_later or not calendar_variants.is_settlement_day(business_date):
+            return f"its day cannot be {business_date} after {first}"
+    elif business_date not in (
+        {last["business_date"]}
+        if last is not None and booked_at == last_booked_at
+        else calendar_variants.business_dates(booked_at)
+    ):
+        return f"its business date is not that of {booked_at}"
+    return None
+
+
+def _customer(row: Record, pockets: PocketReplay) -> Iterator[str]:
+    status = row["account_status"]
+    if (status == "CLOSED") != (row["closed_at"] is not None):
+        yield "it is closed without an end, or ended without being closed"
+    if (status == "CLOSED") != (row["closure_reason"] is not None):
+        yield "it is closed without a reason, or has a reason without being closed"
+    if (row["partner_id"] is None) != (row["role"] == _HOUSE_ROLE):
+        yield "every customer but the house has a partner"
+    yield from _check_pockets(row, pockets)
+
+
+def _check_pockets(row: Record, pockets: PocketReplay) -> Iterator[str]:
+    status = row["account_status"]
+    if status not in {"PENDING", "OPEN", "CLOSED"}:
+        yield f"no customer is {status}"
+    if status == "PENDING" and pockets.by_id:
+        yield "it has pockets and is not open"
+    if status == "OPEN" and not pockets.by_id and row["role"] != _HOUSE_ROLE:
+        yield "it is open without a pocket"
+    if status == "CLOSED" and any(p["status"] != "CLOSED" for p in pockets.by_id.values()):
+        yield "it is closed and has open pockets"
+    if any(p["partner_id"] != row["partner_id"] for p in pockets.by_id.values()):
+        yield "its pockets are served by another partner"
+
+
+def _books(pockets: PocketReplay, market: Market) -> Iterator[PocketBook]:
+    """The pockets as the engine would load them, as far as their due instants need it."""
+    accounts = pockets.accounts
+    for row in pockets.by_id.values():
+        pocket = PocketBook(**{name: row[name] for name in POCKETS.columns[1:]})
+        cash = accounts.cash.get(pocket.pocket_id)
+        if cash is None:
+            continue
+        pocket.cash = Account(cash.no, AccountKind.CASH, cash.asset, balance=cash.balance)
+        for held in accounts.held.get(pocket.pocket_id, {}).values():
+            lot = _lot(held.no, held.asset, held.balance, market)
+            if lot is not None:
+                pocket.adopt(lot)
+        yield pocket
+
+
+def _lot(no: int, cusip: str, units: int, market: Market) -> Lot | None:
+    try:
+        maturity = market.bill(cusip).maturity
+    except NotFound:
+        return None
+    # The day it was bought decides nothing here; each number makes a lot of its own.
+    lot = Lot(no, AccountKind.LOT, cusip, acquired_on=maturity, maturity=maturity)
+    lot.balance = units
+    return lot

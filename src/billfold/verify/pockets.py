@@ -1,0 +1,253 @@
+"""The pockets of one customer: counters, snapshots and dates against what the log made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.bills.rules.issue_calendar import TERMS
+from billfold.platform.dates import et_date
+from billfold.verify.accounts import ReplayedAccounts
+from billfold.verify.calendar_variants import CalendarVariants
+from billfold.verify.report import DERIVED, MISSING, Findings
+from billfold.verify.streams import POCKETS, SNAPSHOTS
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.verify.replay import PocketCounters
+
+_ONE_DAY = timedelta(days=1)
+
+
+class PocketReplay:
+    """The pocket rows of a customer, followed through his log."""
+
+    def __init__(
+        self,
+        findings: Findings,
+        accounts: ReplayedAccounts,
+        rows: Sequence[Record],
+        calendar_variants: CalendarVariants,
+    ) -> None:
+        self._findings = findings
+        self.accounts = accounts
+        self.calendar_variants = calendar_variants
+        self.by_id = {row["pocket_id"]: row for row in rows}
+        # The date on which a pocket last moved, while no snapshot of it has been met.
+        self._open_dates: dict[UUID, date] = {}
+        self._last_snapshot_dates: dict[UUID, date] = {}
+        # When its last journal was booked, and until when it had moved before a hollow snapshot.
+        self._last_booked_at: dict[UUID, datetime] = {}
+        self._dates_before_empty_snapshot: dict[UUID, date] = {}
+        for row in rows:
+            if self.by_id[row["pocket_id"]] is not row:
+                self._report(row["pocket_id"], "the pocket is there twice", MISSING)
+        for account in accounts.by_no.values():
+            owner = account.pocket_id
+            if owner is not None and owner not in self.by_id and owner not in accounts.cash:
+                message = "it is of a pocket that is not there"
+                findings.add("balances", "account", accounts.key(account.no), message, MISSING)
+        for pocket_id in accounts.cash.keys() - self.by_id.keys():
+            key = {"customer_id": accounts.customer_id, "pocket_id": pocket_id}
+            findings.add("pockets", "pocket", key, "it has accounts, and it is not there", MISSING)
+        for pocket_id in self.by_id.keys() - accounts.cash.keys():
+            self._report(pocket_id, "it has no accounts", MISSING)
+
+    def _report(self, pocket_id: UUID, message: str, certainty: int = DERIVED) -> None:
+        key = POCKETS.key_of(self.by_id[pocket_id])
+        self._findings.add("pockets", "pocket", key, message, certainty)
+
+    def check_partner(self, *tables: Iterable[Record]) -> None:
+        """Rows of the log name the partner that serves their pocket."""
+        for rows in tables:
+            for row in rows:
+                pocket = self.by_id.get(row["pocket_id"])
+                if pocket is not None and pocket["partner_id"] != row["partner_id"]:
+                    self._report(row["pocket_id"], "its log names another partner")
+                    return
+
+    # -- on the way ------------------------------------------------------------------
+
+    def follow(self, journal: Record, touched_pockets: Iterable[UUID]) -> None:
+        """Money moved in these pockets: their earlier day must have been kept."""
+        today = journal["business_date"]
+        for pocket_id in touched_pockets:
+            previous_date = self._open_dates.get(pocket_id)
+            if previous_date is not None and previous_date != today:
+                self._report_missing_snapshot(pocket_id, previous_date)
+            snapshot_date = self._last_snapshot_dates.get(pocket_id)
+            if snapshot_date is not None and snapshot_date >= today:
+                key = self._snapshot(pocket_id, snapshot_date)
+                message = f"the pocket moved on {today} after it"
+                self._findings.add("snapshots", "snapshot", key, message)
+            self._open_dates[pocket_id] = today
+            self._last_booked_at[pocket_id] = journal["booked_at"]
+            self._dates_before_empty_snapshot.pop(pocket_id, None)
+
+    def compare_snapshots(
+        self, rows: Iterable[Record], journal_no: int, counters: Mapping[UUID, PocketCounters]
+    ) -> None:
+        """Snapshots taken after this journal say what the replay says."""
+        for row in rows:
+            pocket_id = row["pocket_id"]
+            key = SNAPSHOTS.key_of(row)
+            if row["journal_no"] != journal_no:
+                self._findings.add("snapshots", "snapshot", key, "it was taken after no journal")
+                continue
+            moved_date = self._open_dates.pop(pocket_id, None)
+            if moved_date is not None and moved_date > row["business_date"]:
+                self._findings.add("snapshots", "snapshot", key, f"the pocket had moved on {moved_date}")
+            if self._last_snapshot_dates.get(pocket_id) == row["business_date"]:
+                self._findings.add("snapshots", "snapshot", key, "the date was kept already")
+            if moved_date is None:
+                self._check_empty_snapshot(row, key)
+            self._last_snapshot_dates[pocket_id] = row["business_date"]
+            message = self._difference(row, counters.get(pocket_id))
+            if message:
+                self._findings.add("snapshots", "snapshot", key, message)
+            if moved_date is not None and moved_date < row["business_date"]:
+                self._report_missing_snapshot(pocket_id, moved_date)
+
+    def _check_empty_snapshot(self, row: Record, key: Mapping[str, object]) -> None:
+        """Nothing was booked on that day: a fee below a cent, or cash that bought no bill."""
+        pocket_id, day = row["pocket_id"], row["business_date"]
+        last = self._last_snapshot_dates.get(pocket_id)
+        if last is not None:
+            self._dates_before_empty_snapshot[pocket_id] = last
+        if not self._may_be_empty(pocket_id, day):
+            self._findings.add("snapshots", "snapshot", key, "nothing moved on this day")
+
+    def _may_be_empty(self, pocket_id: UUID, day: date) -> bool:
+        booked_at = self._last_booked_at.get(pocket_id)
+        if booked_at is None:
+            return False
+        return self.calendar_variants.is_charge_date(day) or self.calendar_variants.waits_for_market_open(
+            booked_at, day
+        )
+
+    def _difference(self, row: Record, counters: PocketCounters | None) -> str | None:
+        cash = self.accounts.cash.get(row["pocket_id"])
+        try:
+            positions = dict(msgspec.json.decode(row["positions"], type=list[tuple[str, int]]))
+        except msgspec.MsgspecError:
+            return "its positions cannot be read"
+        recorded = (row["cash"], positions, row["earnings_basis"], *_recorded_counters(row))
+        replayed = (
+            0 if cash is None else cash.balance,
+            self.accounts.positions(row["pocket_id"]),
+            self.accounts.earnings_basis(row["pocket_id"]),
+            *(_replayed_counters(counters)),
+        )
+        return None if recorded == replayed else f"it says {recorded}, the log {replayed}"
+
+    def _report_missing_snapshot(self, pocket_id: UUID, day: date) -> None:
+        key = self._snapshot(pocket_id, day)
+        self._findings.add("snapshots", "snapshot", key, "the snapshot is missing", MISSING)
+
+    def _snapshot(self, pocket_id: UUID, day: date) -> dict[str, object]:
+        return {"customer_id": self.accounts.customer_id, "pocket_id": pocket_id, "business_date": day}
+
+    # -- at the end --------------------------------------------------------------------
+
+    def end(self, head: Record, counters: Mapping[UUID, PocketCounters]) -> None:
+        """The whole log is played: every pocket's row must say the same."""
+        for pocket_id, row in self.by_id.items():
+            recorded, replayed = (_recorded_counters(row), _replayed_counters(counters.get(pocket_id)))
+            if recorded != replayed:
+                message = f"in, out, fees and realised are {recorded}, the log says {replayed}"
+                self._report(pocket_id, message)
+            self._check_settlement_date(row, counters.get(pocket_id))
+            self._check_business_date(head, row)
+            for message in self._invalid_values(row):
+                self._report(pocket_id, message)
+
+    def _check_settlement_date(self, row: Record, counters: PocketCounters | None) -> None:
+        recorded = row["unsettled_until"]
+        replayed = None if counters is None else counters.unsettled_until
+        if recorded != replayed:
+            self._report(row["pocket_id"], f"its trades settle by {replayed}, not by {recorded}")
+
+    def _check_business_date(self, head: Record, row: Record) -> None:
+        """The date on which the pocket last moved is open, or it was kept."""
+        pocket_id, recorded = row["pocket_id"], row["moved_on"]
+        moved_date, snapshot_date = (self._open_dates.get(pocket_id), self._last_snapshot_dates.get(pocket_id))
+        if moved_date is not None and recorded != moved_date:
+            until = self.calendar_variants.closes(moved_date)[0]
+            still_open = head["due_at"] is not None and head["due_at"] <= until
+            is_rolled = recorded is not None and recorded - row["accrued_through"] == _ONE_DAY
+            if is_rolled or (recorded is None and not still_open):
+                self._report_missing_snapshot(pocket_id, moved_date)
+            else:
+                self._report(pocket_id, f"it last moved on {moved_date}, not on {recorded}")
+        elif moved_date is None and recorded is not None and not self._may_be_empty(pocket_id, recorded):
+            self._report(pocket_id, f"nothing moved on {recorded}")
+        if recorded is not None and snapshot_date is not None and recorded <= snapshot_date:
+            self._report(pocket_id, f"the day {recorded} on which it moved has been kept already")
+        self._check_accrual(row, recorded or moved_date or snapshot_date)
+
+    def _check_accrual(self, row: Record, last: date | None) -> None:
+        """Its fee has accrued up to the day before it last moved; its month is charged next."""
+        pocket_id, accrued = row["pocket_id"], row["accrued_through"]
+        last_dates = self.calendar_variants.business_dates(row["opened_at"]) if last is None else {last}
+        if all(day - accrued != _ONE_DAY for day in last_dates):
+            previous_date = self._dates_before_empty_snapshot.get(pocket_id)
+            if previous_date is not None and previous_date - accrued == _ONE_DAY:
+                key = self._snapshot(pocket_id, self._last_snapshot_dates[pocket_id])
+                self._findings.add("snapshots", "snapshot", key, "nothing moved on this day")
+            else:
+                self._report(pocket_id, f"its fee has not accrued up to {max(last_dates)}")
+        charges = {charge for day in last_dates for charge in self.calendar_variants.charge_dates(day)}
+        charge_on = row["charge_on"]
+        if not self.calendar_variants.is_charge_date(charge_on):
+            self._report(pocket_id, "its fee is charged on a day on which none is")
+        elif charge_on not in charges | last_dates and not self._may_defer_charge(row, charges):
+            self._report(pocket_id, f"its fee is charged next on {min(charges)}")
+
+    def _may_defer_charge(self, row: Record, charges: Iterable[date]) -> bool:
+        """Of an empty pocket the fraction of a cent it owes is put off from month to month."""
+        pocket_id = row["pocket_id"]
+        cash = self.accounts.cash.get(pocket_id)
+        holds = (cash is not None and cash.balance) or self.accounts.held.get(pocket_id)
+        return not holds and row["charge_on"] > min(charges)
+
+    def _invalid_values(self, row: Record) -> Iterator[str]:
+        """What no pocket's row says, whatever happened to it."""
+        cash = self.accounts.cash.get(row["pocket_id"])
+        balance = 0 if cash is None else cash.balance
+        terms = {row["deposit_weeks"], row["reinvestment_weeks"] or row["deposit_weeks"]}
+        if not 0 <= row["idle"] <= balance:
+            yield f"of {balance} cents {row['idle']} are left alone"
+        if row["fee_accrued"] < 0 or row["accrued_through"] >= row["charge_on"]:
+            yield "its fee has accrued beyond the day of its charge, or below zero"
+        if row["invest_at"] is not None and not self._is_opening(row["invest_at"]):
+            yield "it invests at an instant at which no market opens"
+        if not terms <= TERMS.keys():
+            yield "it follows a strategy that does not exist"
+        if row["status"] == "CLOSED" or row["closed_at"] is not None:
+            yield from self._invalid_closure(row, balance)
+
+    def _invalid_closure(self, row: Record, balance: int) -> Iterator[str]:
+        if row["status"] != "CLOSED" or row["closed_at"] is None:
+            yield "it is closed without an end, or ended without being closed"
+        elif row["closed_at"] < row["opened_at"]:
+            yield "it was closed before it was opened"
+        if balance or self.accounts.held.get(row["pocket_id"]) or row["fee_accrued"]:
+            yield "it is closed and holds something"
+
+    def _is_opening(self, at: datetime) -> bool:
+        return self.calendar_variants.is_settlement_day(et_date(at)) and self.calendar_variants.is_opening(at)
+
+
+def _recorded_counters(row: Record) -> tuple[int, int, int, int]:
+    return (row["inflow"], row["outflow"], row["fees"], row["realised"])
+
+
+def _replayed_counters(counters: PocketCounters | None) -> tuple[int, int, int, int]:
+    if counters is None:
+        return (0, 0, 0, 0)
+    return (counters.inflow, counters.outflow, counters.fees, counters.realised)

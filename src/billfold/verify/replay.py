@@ -1,0 +1,363 @@
+"""The log of one customer played again, journal by journal, from nothing.
+
+Nothing is believed but legs and trades: balances, both bases of every lot and the counters of
+every pocket come out of them, and are then compared with the rows that carry them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from billfold.bills.rules.lots import allocate_basis
+from billfold.verify.accounts import (
+    CASH_ACCOUNTS,
+    CUSTOMER_ASSETS,
+    EXTERNAL_ACCOUNTS,
+    ReplayedAccount,
+    ReplayedAccounts,
+)
+from billfold.verify.lot_movements import (
+    SECURITY_TRANSFERS,
+    LotMovement,
+    TradeKey,
+    add_cash,
+    add_movement,
+    available_lots,
+    incoming_key,
+    outgoing_key,
+    trade_difference,
+    trade_key,
+)
+from billfold.verify.report import DERIVED, MISSING, Findings
+from billfold.verify.streams import JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+_POSTED, _RESERVED = 0, 1
+_ACTIVITY_OF = {
+    "rail:ach": {"ACH"},
+    "rail:wire": {"WIRE"},
+    "rail:card": {"CARD"},
+    "on_us": {"ON_US"},
+    "fees": {"FEE", "GENERIC"},
+    "promotions": {"CREDIT", "GENERIC"},
+    "owed": {"GENERIC"},
+}
+
+
+class PocketCounters:
+    """What a pocket's counters must say."""
+
+    __slots__ = ("fees", "inflow", "outflow", "realised", "unsettled_until")
+
+    def __init__(self) -> None:
+        self.inflow = self.outflow = self.fees = self.realised = 0
+        self.unsettled_until: date | None = None
+
+
+class Journal(NamedTuple):
+    """A journal with everything that hangs on its number."""
+
+    row: Record
+    legs: Sequence[Record]
+    trades: Sequence[Record]
+    activities: Sequence[Record]
+    intact: bool
+
+
+class Replay:
+    """Plays journals in order; `accounts` and `counters` are the state reached."""
+
+    def __init__(self, findings: Findings, accounts: ReplayedAccounts) -> None:
+        self._findings = findings
+        self.accounts = accounts
+        self.counters: defaultdict[UUID, PocketCounters] = defaultdict(PocketCounters)
+        self.touched: set[UUID] = set()
+        self.last: Record | None = None
+
+    def play(self, journal: Journal) -> None:
+        """Fold one journal and check that it holds together."""
+        self._check_posting_numbers(journal)
+        self.touched = set()
+        self.last = journal.row
+        movements: dict[TradeKey, LotMovement] = {}
+        cash_by_side: dict[tuple[UUID | None, str], int] = defaultdict(int)
+        available_lots_left = available_lots(journal.trades)
+        transactions = {row["leg_no"]: row for row in journal.activities}
+        touched_accounts: list[ReplayedAccount] = []
+        for leg in journal.legs:
+            debit = self.accounts.named(leg["debit"], leg["asset"])
+            credit = self.accounts.named(leg["credit"], leg["asset"])
+            if debit is None or credit is None:
+                continue
+            self._apply_posting(leg, debit, credit)
+            touched_accounts += (debit, credit)
+            if debit.kind == "lot" or credit.kind == "lot":
+                self._move_lots(journal, leg, debit, credit, movements, available_lots_left)
+            else:
+                add_cash(leg, debit, credit, cash_by_side)
+                self._check_transaction(journal, leg, debit, credit, transactions)
+        self._check_balances(journal, touched_accounts)
+        self._compare_trades(journal, movements, cash_by_side)
+        for row in transactions.values():
+            self._report_transaction(journal, row, "no leg of its journal says so")
+
+    # -- legs ------------------------------------------------------------------------
+
+    def _check_posting_numbers(self, journal: Journal) -> None:
+        key = JOURNAL_ENTRIES.key_of(journal.row)
+        if not journal.legs:
+            message = "the journal has no legs"
+            self._findings.add("numbers", "leg", {**key, "leg_no": 1}, message, MISSING)
+        for expected, leg in enumerate(journal.legs, start=1):
+            if leg["leg_no"] != expected:
+                twice = leg["leg_no"] < expected
+                message = "the leg is there twice" if twice else "the leg is missing"
+                self._findings.add("numbers", "leg", {**key, "leg_no": expected}, message, MISSING)
+                return
+
+    def _apply_posting(self, leg: Record, debit: ReplayedAccount, credit: ReplayedAccount) -> None:
+        amount = leg["amount"]
+        if leg["phase"] == _POSTED:
+            debit.debits += amount
+            credit.credits += amount
+        else:
+            debit.reserved += amount if leg["phase"] == _RESERVED else -amount
+        for account in (debit, credit):
+            if account.pocket_id is not None:
+                self.touched.add(account.pocket_id)
+
+    def _check_balances(self, journal: Journal, touched_accounts: Iterable[ReplayedAccount]) -> None:
+        """After a journal every bank account is at zero and nobody holds less than nothing."""
+        for account in touched_accounts:
+            if account.kind == "bank" and account.balance:
+                message = f"bank account {account.no} holds {account.balance} cents after it"
+                self._findings.add("bank zero", "journal", JOURNAL_ENTRIES.key_of(journal.row), message)
+            if account.kind in CUSTOMER_ASSETS and account.balance < account.reserved:
+                message = f"account {account.no} holds {account.balance} after it"
+                self._findings.add("overdraft", "journal", JOURNAL_ENTRIES.key_of(journal.row), message)
+
+    # -- bills -----------------------------------------------------------------------
+
+    def _move_lots(
+        self,
+        journal: Journal,
+        leg: Record,
+        debit: ReplayedAccount,
+        credit: ReplayedAccount,
+        movements: dict[TradeKey, LotMovement],
+        available_lots_left: dict[TradeKey, list[int]],
+    ) -> None:
+        """Bills went into a lot or out of one: move their bases as the bank does."""
+        units = leg["amount"]
+        tax = 0
+        if debit.kind == "lot":
+            tax = self._remove_from_lot(units, debit, credit, movements)
+        if credit.kind == "lot":
+            self._add_to_lot(journal, units, debit, credit, available_lots_left, movements, tax)
+
+    def _remove_from_lot(
+        self, units: int, debit: ReplayedAccount, credit: ReplayedAccount, movements: dict[TradeKey, LotMovement]
+    ) -> int:
+        """Bills leave a lot with their parts of both bases; return that of the tax basis."""
+        tax = earnings = 0
+        held = debit.balance + units
+        if 0 < units <= held:
+            tax = allocate_basis(debit.tax_basis, units, held)
+            earnings = allocate_basis(debit.earnings_basis, units, held)
+        debit.tax_basis -= tax
+        debit.earnings_basis -= earnings
+        debit.redeemed = debit.redeemed or credit.kind == "treasury"
+        self.accounts.holds(debit)
+        add_movement(movements, outgoing_key(debit, credit), debit.no, units, tax, earnings)
+        return tax
+
+    def _add_to_lot(
+        self,
+        journal: Journal,
+        units: int,
+        debit: ReplayedAccount,
+        credit: ReplayedAccount,
+        available_lots_left: dict[TradeKey, list[int]],
+        movements: dict[TradeKey, LotMovement],
+        tax: int,
+    ) -> None:
+        """Bills enter a lot: at what was paid, at what they are worth, or at what they cost."""
+        into = incoming_key(debit, credit)
+        available = available_lots_left.get(into, [0, 0, 0])
+        earnings = cost = 0
+        if min(units, available[0]) > 0:
+            earnings, cost = (allocate_basis(b, min(units, available[0]), available[0]) for b in available[1:])
+            available[:] = available[0] - units, available[1] - earnings, available[2] - cost
+        if debit.kind == "custodian":
+            tax = cost
+        elif debit.kind != "lot":
+            tax = earnings
+        self._check_acquired_on(journal, debit, credit)
+        credit.tax_basis += tax
+        credit.earnings_basis += earnings
+        self.accounts.holds(credit)
+        add_movement(movements, into, credit.no, units, tax, earnings)
+
+    def _check_acquired_on(self, journal: Journal, debit: ReplayedAccount, lot: ReplayedAccount) -> None:
+        """A lot has the day its bills were bought on; whoever kept them before says which."""
+        today = journal.row["business_date"]
+        if debit.kind == "lot" and lot.acquired_on != debit.acquired_on:
+            self._report_lot(lot, "its bills came from a lot of another day")
+        elif debit.kind == "custodian" and lot.acquired_on is not None and lot.acquired_on > today:
+            self._report_lot(lot, "its bills were bought after they came")
+        elif debit.kind not in {"lot", "custodian"} and lot.acquired_on != today:
+            self._report_lot(lot, "its bills were bought on another day")
+
+    def _report_lot(self, lot: ReplayedAccount, message: str) -> None:
+        self._findings.add("lots", "account", self.accounts.key(lot.no), message)
+
+    def _compare_trades(
+        self, journal: Journal, movements: dict[TradeKey, LotMovement], cash_by_side: dict[tuple[UUID | None, str], int]
+    ) -> None:
+        """Every trade is in the legs, and what is in the legs is a trade."""
+        cash_by_trade: dict[tuple[UUID | None, str], int] = defaultdict(int)
+        for row in journal.trades:
+            bills = trade_key(row)
+            legs = movements.pop(bills, None)
+            if legs is None:
+                self._report_trade(journal, row, "no leg of its journal moves these bills")
+                continue
+            message = trade_difference(row, legs)
+            if message:
+                self._report_trade(journal, row, message)
+            self._count_trade(row)
+            if row["activity"] not in SECURITY_TRANSFERS:
+                cash_by_trade[row["pocket_id"], row["activity"]] += row["notional"]
+        for bills, legs in movements.items():
+            self._report_missing_trade(journal, bills, legs)
+        for side in cash_by_trade.keys() | cash_by_side.keys():
+            if cash_by_trade[side] != cash_by_side[side]:
+                self._report_cash(journal, side, cash_by_trade[side], cash_by_side[side])
+
+    def _count_trade(self, row: Record) -> None:
+        counters = self.counters[row["pocket_id"]]
+        notional, settles_on = row["notional"], row["settles_on"]
+        if counters.unsettled_until is None or settles_on > counters.unsettled_until:
+            counters.unsettled_until = settles_on
+        if not row["incoming"]:
+            counters.realised += notional - row["earnings_basis"]
+        if row["activity"] in SECURITY_TRANSFERS:
+            if row["incoming"]:
+                counters.inflow += notional
+            else:
+                counters.outflow += notional
+
+    def _report_missing_trade(self, journal: Journal, bills: TradeKey, legs: LotMovement) -> None:
+        """Legs moved bills and no trade says so: a row is gone, or the account is another's."""
+        message = f"{legs.units} bills of {bills.cusip} moved in it, and no trade says so"
+        if journal.intact:
+            self._findings.add("lots", "account", self.accounts.key(legs.account), message)
+            return
+        numbers = {row["trade_no"] for row in journal.trades}
+        number = next(n for n in range(1, len(numbers) + 2) if n not in numbers)
+        key = {
+            "customer_id": self.accounts.customer_id,
+            "pocket_id": bills.pocket_id,
+            "journal_no": journal.row["journal_no"],
+            "trade_no": number,
+        }
+        self._findings.add("trades", "trade", key, "the trade is missing", MISSING)
+
+    def _report_trade(self, journal: Journal, row: Record, message: str) -> None:
+        self._findings.add("trades", "trade", TRADES.key_of(row), message, DERIVED + journal.intact)
+
+    def _report_cash(self, journal: Journal, side: tuple[UUID | None, str], transactions: int, movements: int) -> None:
+        """The cash of a trade: with the rows as committed it is an account that is another's."""
+        message = f"{side[1]} moved {movements} cents in journal, its trades say {transactions}"
+        if side[0] is None or not journal.intact:
+            self._findings.add("trades", "journal", JOURNAL_ENTRIES.key_of(journal.row), message, DERIVED + 1)
+            return
+        for leg in journal.legs:
+            for number in (leg["debit"], leg["credit"]):
+                account = self.accounts.by_no.get(number)
+                if account is not None and account.pocket_id is None and leg["asset"] == "USD":
+                    self._findings.add("trades", "account", self.accounts.key(account.no), message)
+                    return
+
+    # -- what the customer is told --------------------------------------------------------
+
+    def _check_transaction(
+        self,
+        journal: Journal,
+        leg: Record,
+        debit: ReplayedAccount,
+        credit: ReplayedAccount,
+        transactions: dict[int, Record],
+    ) -> None:
+        """Money between a pocket and the outside has exactly one activity."""
+        if debit.kind in CASH_ACCOUNTS and credit.kind in EXTERNAL_ACCOUNTS:
+            pocket_account, external_account, direction = debit, credit, "DEBIT"
+        elif credit.kind in CASH_ACCOUNTS and debit.kind in EXTERNAL_ACCOUNTS:
+            pocket_account, external_account, direction = credit, debit, "CREDIT"
+        else:
+            return
+        row = transactions.pop(leg["leg_no"], None)
+        if row is None:
+            self._report_missing_transaction(journal, leg, pocket_account, external_account)
+            return
+        expected = (
+            pocket_account.pocket_id,
+            direction,
+            leg["amount"],
+            pocket_account.kind == "bank",
+            external_account.kind,
+            journal.row["booked_at"],
+            journal.row["business_date"],
+        )
+        recorded = (
+            row["pocket_id"],
+            row["direction"],
+            row["amount"],
+            row["swept"],
+            external_account.kind if row["type"] in _ACTIVITY_OF.get(external_account.kind, ()) else row["type"],
+            row["booked_at"],
+            row["business_date"],
+        )
+        if recorded[4] != expected[4] and journal.intact:
+            message = f"it is of kind {external_account.kind}, and what went through it was {row['type']}"
+            self._findings.add("activity", "account", self.accounts.key(external_account.no), message)
+        elif recorded[0] != expected[0] and journal.intact:
+            message = "it is another pocket's than the activity of its legs"
+            self._findings.add("activity", "account", self.accounts.key(pocket_account.no), message)
+        elif recorded != expected:
+            self._report_transaction(journal, row, f"the leg says {expected}, the activity {recorded}")
+        self._count_activity(row)
+
+    def _count_activity(self, row: Record) -> None:
+        counters = self.counters[row["pocket_id"]]
+        if row["type"] == "FEE":
+            counters.fees += row["amount"]
+        elif row["direction"] == "CREDIT":
+            counters.inflow += row["amount"]
+        else:
+            counters.outflow += row["amount"]
+
+    def _report_missing_transaction(
+        self, journal: Journal, leg: Record, pocket_account: ReplayedAccount, external_account: ReplayedAccount
+    ) -> None:
+        if journal.intact:
+            message = f"leg {POSTINGS.key_of(leg)} goes through it, and no activity tells of it"
+            self._findings.add("activity", "account", self.accounts.key(external_account.no), message)
+            return
+        key = {
+            "customer_id": self.accounts.customer_id,
+            "pocket_id": pocket_account.pocket_id,
+            "journal_no": leg["journal_no"],
+            "leg_no": leg["leg_no"],
+        }
+        self._findings.add("activity", "activity", key, "the activity is missing", MISSING)
+
+    def _report_transaction(self, journal: Journal, row: Record, message: str) -> None:
+        key = TRANSACTIONS.key_of(row)
+        self._findings.add("activity", "activity", key, message, DERIVED + journal.intact)

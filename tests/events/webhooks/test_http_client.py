@@ -1,0 +1,245 @@
+"""Calls outside: to the address that was checked and no other, and bounded in every direction."""
+
+import asyncio
+import ssl
+
+import pytest
+from tests.support.webhook_receivers import LOOPBACK, LastWords, always, answer, receiving
+
+from billfold.events.webhooks import http_client as guarded_http
+from billfold.events.webhooks.http_client import GuardedWebhookClient
+from billfold.platform.clock import wall_now
+from billfold.platform.network.tls import ensure_certificates
+
+HEADERS = {"webhook-id": "1"}
+
+
+@pytest.fixture
+def http():
+    return GuardedWebhookClient(allowed=LOOPBACK)
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """Nobody is waited for longer than a moment."""
+    monkeypatch.setattr(guarded_http, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(guarded_http, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(guarded_http, "BODY_SECONDS", 0.1)
+
+
+async def post(http, url, body=b"{}"):
+    line = http.line(url)
+    try:
+        return await line.post(HEADERS, body)
+    finally:
+        await line.disconnect()
+
+
+async def said(http, script):
+    async with receiving(script) as receiver:
+        got = await post(http, receiver.url)
+    return got.code, got.message
+
+
+async def test_a_body_arrives_as_it_is_with_the_name_of_its_host(http):
+    async with receiving() as receiver:
+        got = await post(http, receiver.url, b'{"a": "\xc3\xbc"}')
+        [request] = receiver.requests
+    assert (got.code, got.message, got.retry_after) == (200, "OK", None)
+    assert request.body == b'{"a": "\xc3\xbc"}'
+    assert request.path == "/hook?a=1"
+    assert receiver.url.startswith(f"http://{request.headers['host']}/")
+
+
+async def test_a_connection_is_kept_for_the_next_call(http):
+    async with receiving(always(answer(body=b"thank you"))) as receiver:
+        line = http.line(receiver.url)
+        codes = [(await line.post(HEADERS, b"{}")).code for _ in range(3)]
+        await line.disconnect()
+    assert (codes, receiver.connections) == ([200] * 3, 1)
+
+
+async def test_a_host_is_looked_up_again_when_its_connection_is_old(monkeypatch):
+    asked = []
+
+    async def resolve(host, _port):
+        asked.append(host)
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(guarded_http, "LINE_SECONDS", 0.0)
+    async with receiving() as receiver:
+        line = GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve).line(receiver.url)
+        for _ in range(2):
+            assert (await line.post(HEADERS, b"{}")).code == 200
+        await line.disconnect()
+    assert (asked, receiver.connections) == (["localhost"] * 2, 2)
+
+
+async def test_a_call_is_made_again_when_a_kept_connection_was_closed_meanwhile(http):
+    async with receiving(always(LastWords(answer()))) as receiver:
+        line = http.line(receiver.url)
+        codes = [(await line.post(HEADERS, b"{}")).code for _ in range(2)]
+        await line.disconnect()
+    assert (codes, receiver.connections, len(receiver.requests)) == ([200, 200], 2, 2)
+
+
+async def test_the_status_is_reported_and_nothing_of_the_body(http):
+    secret = answer(500, "x-secret: 1", body=b"the database is at 10.0.0.1", reason="Leaking")
+    assert await said(http, always(secret)) == (500, "Internal Server Error")
+    assert await said(http, always(answer(410))) == (410, "Gone")
+    assert await said(http, always(answer(299))) == (299, "a status without a name")
+
+
+async def test_a_redirect_is_not_followed(http):
+    async with receiving() as other:
+        redirect = answer(301, f"location: {other.url}")
+        assert await said(http, always(redirect)) == (301, "a redirect, which is not followed")
+        assert other.requests == []
+
+
+async def test_retry_after_is_returned(http):
+    async with receiving(always(answer(429, "Retry-After: 120"))) as receiver:
+        assert (await post(http, receiver.url)).retry_after == "120"
+
+
+async def test_an_answer_may_come_in_pieces_and_after_a_word_that_it_will(http):
+    async def script(_):
+        return b"HTTP/1.1 102 Processing\r\n\r\n" + answer(202)
+
+    assert await said(http, script) == (202, "Accepted")
+    chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+    assert await said(http, always(chunked)) == (200, "OK")
+
+
+GARBAGE = (
+    b"220 mail.example ESMTP\r\n\r\n",
+    b"\x00\xff" * 100 + b"\r\n\r\n",
+    b"HTTP/9.9 abc\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000,
+    b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+)
+
+
+async def test_garbage_is_no_answer(http):
+    for garbage in GARBAGE:
+        assert await said(http, always(garbage)) == (0, "an answer that is not HTTP")
+
+
+async def test_silence_is_no_answer(http):
+    async def disconnect(_):
+        return None
+
+    assert await said(http, disconnect) == (0, "hung up without an answer")
+
+
+async def test_half_an_answer_is_none(http):
+    half = LastWords(b"HTTP/1.1 200 OK\r\ncontent-")
+    assert await said(http, always(half)) == (0, "an answer that is not HTTP")
+
+
+async def test_a_slow_receiver_times_out(http, hurried):
+    async def never(_):
+        await asyncio.sleep(60)
+
+    assert await said(http, never) == (0, "no answer in time")
+
+
+async def test_an_endless_answer_counts_and_is_not_read(http, hurried):
+    async with receiving() as receiver:
+
+        async def endless(_):
+            return b"HTTP/1.1 200 OK\r\ncontent-length: 99999999\r\n\r\n" + b"a" * 100_000
+
+        receiver.script = endless
+        line = http.line(receiver.url)
+        codes = [(await line.post(HEADERS, b"{}")).code for _ in range(2)]
+        assert codes == [200, 200]
+        assert receiver.connections == 2, "the connection is of no more use"
+        await line.disconnect()
+
+
+async def test_a_refused_connection_is_no_answer(http):
+    async with receiving() as receiver:
+        url = receiver.url
+    got = await post(http, url)
+    assert (got.code, got.message) == (0, "no connection")
+
+
+async def test_a_name_without_an_address_is_no_answer():
+    async def resolve(_host, _port):
+        raise OSError
+
+    got = await post(GuardedWebhookClient(resolve=resolve), "https://nobody.example/")
+    assert (got.code, got.message) == (0, "the host was not found")
+
+
+async def test_a_name_that_hangs_is_given_up(hurried):
+    async def resolve(_host, _port):
+        await asyncio.sleep(60)
+
+    got = await post(GuardedWebhookClient(resolve=resolve), "https://slow.example/")
+    assert (got.code, got.message) == (0, "no answer in time")
+
+
+async def test_a_host_that_resolves_to_a_private_address_later_is_not_called():
+    """The rebinding case: public when it was looked at, this machine when it is called."""
+    answers = [["93.184.216.34"], ["127.0.0.1"]]
+    async with receiving() as receiver:
+        port = int(receiver.url.split(":")[2].split("/")[0])
+
+        async def resolve(_host, _port):
+            return answers.pop(0)
+
+        assert await resolve("a.example", port) == ["93.184.216.34"]
+        got = await post(GuardedWebhookClient(resolve=resolve), f"https://a.example:{port}/")
+        assert receiver.connections == 0
+    assert got.code == 0
+    assert got.message.startswith("not called: the address ")
+
+
+async def test_loopback_is_not_called_unless_it_is_allowed():
+    async with receiving() as receiver:
+        got = await post(GuardedWebhookClient(), receiver.url)
+        assert (got.code, receiver.connections) == (0, 0)
+
+
+async def test_a_proxy_of_the_environment_is_not_used(http, monkeypatch):
+    async with receiving() as proxy, receiving() as receiver:
+        for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        assert (await post(http, receiver.url)).code == 200
+        assert proxy.connections == 0
+
+
+async def test_the_second_address_is_called_when_the_first_does_not_answer():
+    async def resolve(_host, _port):
+        return ["127.0.0.99", "127.0.0.1"]
+
+    async with receiving() as receiver:
+        http = GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve)
+        assert (await post(http, receiver.url)).code == 200
+
+
+async def test_encryption_is_checked_under_the_name_of_the_host(tmp_path):
+    files = ensure_certificates(tmp_path, wall_now(), domain="hooks.localhost", partners=())
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(files.certificate, files.key)
+    names = []
+    server.sni_callback = lambda _socket, name, _context: names.append(name)
+
+    async def resolve(_host, _port):
+        return ["127.0.0.1"]
+
+    async with receiving(ssl=server) as receiver:
+        port = receiver.url.split(":")[2].split("/")[0]
+        trusting = GuardedWebhookClient(allowed=LOOPBACK, trusted_ca=files.authority, resolve=resolve)
+        assert (await post(trusting, f"https://hooks.localhost:{port}/")).code == 200
+        assert names == ["hooks.localhost"]
+        assert receiver.requests[0].headers["host"] == f"hooks.localhost:{port}"
+        for http, host in (
+            (trusting, "elsewhere.localhost"),
+            (GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve), "hooks.localhost"),
+        ):
+            got = await post(http, f"https://{host}:{port}/")
+            assert (got.code, got.message) == (0, "no trusted encryption")
+    assert len(receiver.requests) == 1

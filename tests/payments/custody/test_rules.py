@@ -1,0 +1,169 @@
+"""Bills travel with their day and what they cost, and come back as they were when refused."""
+
+from datetime import date
+from uuid import UUID
+
+import pytest
+from tests.fixtures.teller import Teller
+
+from billfold.accounts.commands import SetPocketState, UpdatePocket
+from billfold.ledger.book.rows import JournalEntry
+from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import NotFound, Refused
+
+TRANSFER = UUID("7b111000-0000-4000-8000-000000000001")
+MAY = date(2025, 5, 29)
+
+
+class Holder(Teller):
+    """A customer of ours who has bills elsewhere too."""
+
+    def receive(self, pocket, cusip, units, transfer_id=TRANSFER, **fields):
+        return self.do(
+            ReceiveBills,
+            transfer_id=transfer_id,
+            pocket_id=pocket.pocket_id,
+            cusip=cusip,
+            units=units,
+            counterparty_name="Elsewhere",
+            counterparty_account="1",
+            **fields,
+        )
+
+    def deliver(self, pocket, cusip, units, transfer_id=TRANSFER):
+        return self.do(
+            DeliverBills,
+            transfer_id=transfer_id,
+            pocket_id=pocket.pocket_id,
+            cusip=cusip,
+            units=units,
+            counterparty_name="Elsewhere",
+            counterparty_account="1",
+        )
+
+    def end(self, reason=None):
+        return self.do(EndDelivery, transfer_id=TRANSFER, reason=reason, references=(TRANSFER,))
+
+    def until(self, day, hour=10):
+        self.bank.advance(et_instant(day, hour))
+
+
+@pytest.fixture
+def holder():
+    return Holder()
+
+
+@pytest.fixture
+def two_lots(holder):
+    """Ten bills that came from elsewhere and cost $990.00, and ten bought on Monday, settled."""
+    pocket = holder.pocket()
+    holder.deposit(pocket, 1_000_00)
+    bill = pocket.lots[0].asset
+    other = UUID("7b111000-0000-4000-8000-000000000002")
+    holder.receive(pocket, bill, 10, other, acquired_on=MAY, cost_cents=990_00)
+    holder.until(date(2025, 6, 4))
+    return pocket, bill
+
+
+def lots(pocket):
+    return [(lot.acquired_on, lot.balance, lot.tax_basis) for lot in pocket.lots]
+
+
+def test_a_lot_keeps_its_day_and_what_it_cost_when_it_comes(holder, two_lots):
+    pocket, bill = two_lots
+    assert lots(pocket) == [(MAY, 10, 990_00), (date(2025, 6, 2), 10, 997_54)]
+    assert pocket.positions() == [(bill, 20)]
+    assert holder.bank.totals["custodian", bill] == -10
+    # It is worth what the market says, and earns nothing by coming.
+    assert pocket.lots[0].earnings_basis == pocket.inflow - 1_000_00
+
+
+def test_a_lot_of_unknown_cost_costs_what_it_is_worth(holder):
+    pocket = holder.pocket()
+    bill = holder.bank.market.on_the_run(4, date(2025, 6, 2)).cusip
+    assert holder.receive(pocket, bill, 3)["status"] == "COMPLETED"
+    assert lots(pocket) == [(date(2025, 6, 2), 3, pocket.inflow)]
+
+
+def test_the_oldest_lots_leave_first_and_are_gone_when_they_are_delivered(holder, two_lots):
+    pocket, bill = two_lots
+    asked = holder.deliver(pocket, bill, 15)
+    assert asked["status"] == "PENDING"
+    assert lots(pocket) == [(date(2025, 6, 2), 5, 498_77)]
+    assert holder.end()["status"] == "COMPLETED"
+    assert holder.bank.totals["custodian", bill] == 5
+    with pytest.raises(Refused, match="COMPLETED already"):
+        holder.end()
+
+
+def test_every_lot_comes_back_as_it_was_when_the_other_side_refuses(holder, two_lots):
+    pocket, bill = two_lots
+    before = lots(pocket)
+    holder.deliver(pocket, bill, 15)
+    holder.end("ACCOUNT_UNAVAILABLE")
+    assert lots(pocket) == before
+    reversing = [row for row in holder.bank.tables[JournalEntry] if row.reverses is not None]
+    assert len(reversing) == 2
+
+
+def test_a_pocket_is_not_closed_while_its_bills_are_on_their_way(holder, two_lots):
+    pocket, bill = two_lots
+    holder.move(pocket, holder.pocket(), None)
+    empty = holder.pocket()
+    holder.receive(empty, bill, 5, UUID(int=5))
+    holder.until(date(2025, 6, 6))
+    holder.deliver(empty, bill, 5)
+    with pytest.raises(Refused, match="still pending"):
+        holder.do(UpdatePocket, pocket_id=empty.pocket_id, close_for="not needed")
+    holder.end()
+    closed = holder.do(UpdatePocket, pocket_id=empty.pocket_id, close_for="not needed")
+    assert closed["status"] == "CLOSED"
+
+
+def test_more_bills_than_there_are_do_not_leave(holder, two_lots):
+    pocket, bill = two_lots
+    with pytest.raises(Refused) as refused:
+        holder.deliver(pocket, bill, 21)
+    assert refused.value.code == "insufficient-funds"
+    assert pocket.outflow == 0
+
+
+def test_bills_that_have_not_settled_do_not_leave(holder):
+    pocket = holder.pocket()
+    holder.deposit(pocket, 1_000_00)
+    with pytest.raises(Refused, match="settle on 2025-06-03"):
+        holder.deliver(pocket, pocket.lots[0].asset, 1)
+
+
+def test_a_frozen_pocket_takes_bills_and_gives_none(holder, two_lots):
+    pocket, bill = two_lots
+    holder.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
+    with pytest.raises(Refused) as refused:
+        holder.deliver(pocket, bill, 1)
+    assert refused.value.code == "pocket-frozen"
+    assert holder.receive(pocket, bill, 1)["status"] == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    ("cusip", "fields"),
+    [
+        ("912797XX0", {}),
+        ("912797NN3", {}),
+        (None, {"acquired_on": date(2025, 6, 3)}),
+        (None, {"acquired_on": date(2020, 1, 2)}),
+    ],
+    ids=["no bill", "a matured bill", "bought tomorrow", "bought before it was issued"],
+)
+def test_what_cannot_be_is_not_taken(holder, cusip, fields):
+    pocket = holder.pocket()
+    cusip = cusip or holder.bank.market.on_the_run(4, date(2025, 6, 2)).cusip
+    with pytest.raises(Refused) as refused:
+        holder.receive(pocket, cusip, 1, **fields)
+    assert refused.value.code == "bill-not-deliverable"
+
+
+def test_nothing_ends_that_never_began(holder):
+    holder.pocket()
+    with pytest.raises(NotFound):
+        holder.end()

@@ -1,0 +1,110 @@
+"""What must go back goes back, covered or not; what is owed is repaid first by what arrives."""
+
+from uuid import UUID
+
+import pytest
+from tests.fixtures.teller import Teller
+
+from billfold.accounts.commands import UpdatePocket
+from billfold.ledger.book.rows import TransactionEntry
+from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.on_us.types import TransferOrder
+from billfold.platform.errors import Refused
+from billfold.treasury.overdraft.rules import overdraft_of
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
+
+
+@pytest.fixture
+def teller():
+    return Teller()
+
+
+@pytest.fixture
+def spent(teller):
+    """A pocket that was given $500.00 and spent all but what it must keep: $400.00."""
+    pocket = teller.pocket()
+    given = give(teller, pocket, 500_00)
+    teller.move(pocket, teller.pocket(), 400_00)
+    return pocket, given
+
+
+def give(teller, pocket, cents):
+    return teller.do(
+        GiveCredit, pocket_id=pocket.pocket_id, amount=cents, credit_type="PROMOTION", description="welcome"
+    )
+
+
+def take_back(teller, given):
+    activity_id = UUID(given["activity_id"])
+    return teller.do(CorrectBooking, activity_id=activity_id, description="a mistake", references=(activity_id,))
+
+
+def told(teller, pocket):
+    """What the customer was told of this pocket: (type, direction, cents)."""
+    return [
+        (row.type, row.direction, row.amount)
+        for row in teller.bank.tables[TransactionEntry]
+        if row.pocket_id == pocket.pocket_id
+    ]
+
+
+def test_a_pocket_owes_what_it_has_not_got_when_money_is_taken_back(teller, spent):
+    pocket, given = spent
+    value = 500_00 - 400_00 - (pocket.outflow - 400_00)
+    take_back(teller, given)
+    assert (pocket.lots, pocket.cash.balance, pocket.bank.balance) == ([], 0, 0)
+    assert 400_00 <= overdraft_of(pocket) < 401_00
+    assert value > 0
+    lent = overdraft_of(pocket)
+    assert told(teller, pocket)[-2:] == [("GENERIC", "CREDIT", lent), ("GENERIC", "DEBIT", 500_00)]
+
+
+def test_what_is_owed_is_repaid_first_when_money_arrives(teller, spent):
+    pocket, given = spent
+    take_back(teller, given)
+    lent = overdraft_of(pocket)
+    teller.deposit(pocket, 100_00)
+    assert overdraft_of(pocket) == lent - 100_00
+    assert (pocket.lots, pocket.cash.balance) == ([], 0)
+    teller.deposit(pocket, 1_000_00)
+    assert overdraft_of(pocket) == 0
+    assert pocket.lots
+    kept = pocket.cash.balance + pocket.earnings_basis()
+    assert pocket.inflow - pocket.outflow + pocket.realised == kept
+    assert ("GENERIC", "DEBIT", 100_00) in told(teller, pocket)
+
+
+def test_bills_that_come_in_kind_are_sold_to_repay(teller, spent):
+    pocket, given = spent
+    take_back(teller, given)
+    giver = teller.pocket()
+    teller.deposit(giver, 2_000_00)
+    teller.move(giver, pocket, 1_000_00, order=IN_KIND)
+    assert overdraft_of(pocket) == 0
+    assert pocket.lots
+
+
+def test_a_pocket_that_owes_is_not_closed(teller, spent):
+    pocket, given = spent
+    take_back(teller, given)
+    with pytest.raises(Refused, match="owes the bank") as refused:
+        teller.do(UpdatePocket, pocket_id=pocket.pocket_id, close_for="not needed")
+    assert refused.value.code == "pocket-not-empty"
+
+
+def test_a_credit_is_taken_back_once(teller):
+    pocket = teller.pocket()
+    given = give(teller, pocket, 500_00)
+    take_back(teller, given)
+    with pytest.raises(Refused, match="taken back already"):
+        take_back(teller, given)
+
+
+def test_an_adjustment_that_is_not_covered_is_refused_and_moves_nothing(teller):
+    pocket = teller.pocket()
+    give(teller, pocket, 500_00)
+    with pytest.raises(Refused) as refused:
+        teller.do(AdjustPocket, pocket_id=pocket.pocket_id, direction="DEBIT", amount=500_01, description="too much")
+    assert refused.value.code == "insufficient-funds"
+    assert pocket.outflow == 0
