@@ -295,7 +295,10 @@ PARTNER = {
 
 def routes_of(app):
     """Return every (method, path) an application answers."""
-    return {(each.method, each.path.replace("{notification_type}", "FUNDS_RECEIVED")) for each in app.operations}
+    return {
+        (each.method, (each.path.rstrip("/") or "/").replace("{notification_type}", "FUNDS_RECEIVED"))
+        for each in app.operations
+    }
 
 
 def filled(value, names):

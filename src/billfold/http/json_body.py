@@ -78,8 +78,8 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
     check_json(body)
     try:
         decoded = msgspec.json.decode(body, type=declared)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(mistakes_in(body, declared, error)) from None
+    except msgspec.ValidationError:
+        raise InvalidInput(mistakes_in(body, declared)) from None
     except msgspec.DecodeError as error:
         raise _malformed(str(error)) from None
     if isinstance(decoded, CheckedBody) and (wrong := list(field_errors(decoded))):

@@ -1,7 +1,8 @@
 """What is wrong with a body, field by field, in words a person can act on.
 
-The decoder tells the first mistake in its own language; here it becomes a place and a sentence
-that says what would be right.
+The decoder stops at the first mistake and knows no place in lists of alternatives. Here the body
+is held against its declared type once more: every mistake gets its place and says what would be
+right.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from msgspec import inspect
@@ -19,46 +22,51 @@ from billfold.http.schemas.checked import CheckedBody
 from billfold.http.schemas.texts import NOT_BLANK
 from billfold.platform.errors import FieldError
 
-Steps = tuple[str | int, ...]
-Mistakes = list[FieldError]
-
-
-_PLACE = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
-_TYPES = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
-_BOUND = re.compile(r"Expected `(?:int|float)` (>=|<=|>|<) (\S+)")
-_LENGTH = re.compile(r"Expected `(\w+)` of length (>=|<=|==) (\d+)")
-_NOUNS = {
-    "str": "a text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "an object",
-    "null": "null",
-    "datetime": "a date-time",
-    "date": "a date",
-    "uuid": "a UUID",
+Place = tuple[str | int, ...]
+Json = Any
+"""What JSON can hold."""
+_NOUNS: Mapping[type[inspect.Type], str] = {
+    inspect.BoolType: "true or false",
+    inspect.IntType: "a whole number",
+    inspect.FloatType: "a number",
+    inspect.StrType: "a text",
+    inspect.LiteralType: "a text",
+    inspect.EnumType: "a text",
+    inspect.DateTimeType: "a date-time",
+    inspect.DateType: "a date",
+    inspect.UUIDType: "a UUID",
+    inspect.ListType: "a list",
+    inspect.DictType: "an object",
+    inspect.StructType: "an object",
+    inspect.NoneType: "null",
 }
-_FOUND = {"float": "a number with a point or an exponent"}
-_COMPARED = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than", "==": "exactly"}
-_FORMS = {
-    "Invalid UUID": ("must be a UUID of 36 characters", "uuid_parsing"),
-    "Invalid RFC3339 encoded datetime": (
+"""In the order in which alternatives are named."""
+_FOUND: Mapping[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number with a point or an exponent",
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+_TEXT_KINDS = (inspect.StrType, inspect.LiteralType, inspect.EnumType)
+_FORMATS: Mapping[type[inspect.Type], tuple[type, str, str]] = {
+    inspect.UUIDType: (UUID, "must be a UUID of 36 characters", "uuid_parsing"),
+    inspect.DateTimeType: (
+        datetime,
         "must be a date-time with its offset, like 2025-06-02T09:00:00-04:00",
         "date_parsing",
     ),
-    "Invalid RFC3339 encoded date": ("must be a date, like 2025-06-02", "date_parsing"),
+    inspect.DateType: (date, "must be a date, like 2025-06-02", "date_parsing"),
 }
+_BOUNDS = (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than"))
 
 
-def mistakes_in(body: bytes, declared: Any, first: msgspec.ValidationError) -> list[FieldError]:  # noqa: ANN401 - whatever the operation declares
-    """Return every mistake of a body; in lists and in what may be several things, one by one."""
-    raw = json.loads(body)
-    struct = _struct_of(declared, raw)
-    if struct is None or not isinstance(raw, dict):
-        return [_mistake(str(first), declared)]
-    return _mistakes_of(struct, raw, ()) or [_mistake(str(first), declared)]
+def mistakes_in(body: bytes, declared: Any) -> list[FieldError]:  # noqa: ANN401 - whatever the operation declares
+    """Return every mistake of a body that was refused; of a list those of one item."""
+    unknown = FieldError(("body",), "does not have the form that is expected here", "value_error")
+    return _mistakes(inspect.type_info(declared), json.loads(body), ("body",)) or [unknown]
 
 
 def field_errors(decoded: CheckedBody) -> Iterator[FieldError]:
@@ -67,155 +75,168 @@ def field_errors(decoded: CheckedBody) -> Iterator[FieldError]:
     yield from type(decoded).field_errors(told)
 
 
-def _mistakes_of(struct: type[msgspec.Struct], raw: dict[str, Any], place: Steps) -> Mistakes:
-    """Return every mistake of an object, at `place` in the body."""
-    fields = {each.encode_name: each for each in msgspec.structs.fields(struct)}
+def _mistakes(info: inspect.Type, value: object, place: Place) -> list[FieldError]:
+    """Return the mistakes of a value that should be of a type."""
+    kinds = list(_alternatives(info))
+    fitting = [(kind, described) for kind, described in kinds if _fits(kind, value)]
+    if not fitting:
+        return [FieldError(place, _of_another_type([kind for kind, _ in kinds], value), "type_error")]
+    structs = [kind for kind, _ in fitting if isinstance(kind, inspect.StructType)]
+    if structs and isinstance(value, dict):
+        return _object_mistakes(structs, value, place)
+    found = [_value_mistakes(kind, described, value, place) for kind, described in fitting]
+    return min(found, key=len)
+
+
+def _alternatives(info: inspect.Type, description: str | None = None) -> Iterator[tuple[inspect.Type, str | None]]:
+    """Yield what a value may be, each alternative with what is said of its form."""
+    if isinstance(info, inspect.Metadata):
+        told = (info.extra_json_schema or {}).get("description", description)
+        yield from _alternatives(info.type, told)
+    elif isinstance(info, inspect.UnionType):
+        for each in info.types:
+            yield from _alternatives(each, description)
+    else:
+        yield info, description
+
+
+def _fits(kind: inspect.Type, value: object) -> bool:
+    """Tell whether a value is what JSON has for a type, whatever its limits."""
+    if isinstance(kind, inspect.AnyType):
+        return True
+    if isinstance(kind, inspect.FloatType):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    text = isinstance(kind, _TEXT_KINDS) or type(kind) in _FORMATS
+    return (_FOUND.get(type(value)) == _NOUNS.get(type(kind))) or (text and isinstance(value, str))
+
+
+def _of_another_type(kinds: list[inspect.Type], value: object) -> str:
+    named = {_NOUNS.get(type(each), "") for each in kinds}
+    wanted = " or ".join(each for each in dict.fromkeys(_NOUNS.values()) if each in named)
+    return f"must be {wanted}, not {_FOUND[type(value)]}"
+
+
+def _object_mistakes(structs: list[inspect.StructType], value: dict[str, Any], place: Place) -> list[FieldError]:
+    tag_field = structs[0].tag_field
+    if tag_field is not None and tag_field not in value:
+        return [FieldError((*place, tag_field), "is required", "missing")]
+    if tag_field is not None:
+        tag, tags = value[tag_field], [str(each.tag) for each in structs]
+        if not isinstance(tag, str):
+            wrong = _of_another_type([inspect.StrType()], tag)
+            return [FieldError((*place, tag_field), wrong, "type_error")]
+        if tag not in tags:
+            known = f"must be one of {', '.join(tags)}"
+            return [FieldError((*place, tag_field), known, "value_error")]
+        structs = [each for each in structs if each.tag == tag]
+    return _struct_mistakes(structs[0], value, place)
+
+
+def _struct_mistakes(struct: inspect.StructType, value: dict[str, Any], place: Place) -> list[FieldError]:
+    fields = {each.encode_name: each for each in struct.fields}
     found = [
-        FieldError(("body", *place, name), "is required", "missing")
+        FieldError((*place, name), "is required", "missing")
         for name, each in fields.items()
-        if each.required and name not in raw
+        if each.required and name not in value
     ]
-    told: dict[str, Any] = {each.name: each.default for each in fields.values() if _may_miss(each)}
-    for name, value in raw.items():
+    for name, each in value.items():
         if name in fields:
-            wrong, converted = _field_mistakes(value, fields[name].type, (*place, name))
-            found += wrong
-            if wrong:
-                told.pop(fields[name].name, None)
-            else:
-                told[fields[name].name] = converted
-        elif struct.__struct_config__.forbid_unknown_fields and name != _tag_of(struct):
-            told_of = "is not a field of this " + ("object" if place else "body")
-            found.append(FieldError(("body", *place, name), told_of, "extra_forbidden"))
-    if not place and issubclass(struct, CheckedBody):
+            found += _mistakes(fields[name].type, each, (*place, name))
+        elif struct.forbid_unknown_fields and name != struct.tag_field:
+            what = "body" if len(place) == 1 else "object"
+            told = f"is not a field of this {what}"
+            found.append(FieldError((*place, name), told, "extra_forbidden"))
+    if len(place) == 1 and issubclass(struct.cls, CheckedBody):
         known = {each.loc for each in found}
-        found += [each for each in struct.field_errors(told) if each.loc not in known]
+        good = _good_fields(struct, value, {each.loc[1] for each in found})
+        found += [each for each in struct.cls.field_errors(good) if each.loc not in known]
     return found
 
 
-def _field_mistakes(value: Any, declared: Any, place: Steps) -> tuple[Mistakes, Any]:  # noqa: ANN401 - a type or a value of any kind
-    """Return what is wrong with a value, and the value as declared when nothing is."""
+def _good_fields(struct: inspect.StructType, value: dict[str, Any], wrong: set[str | int]) -> dict[str, Any]:
+    """Return the fields that have their types, by name; what is missing has its default."""
+    hints = typing.get_type_hints(struct.cls, include_extras=True)
+    return {
+        each.name: msgspec.convert(value[each.encode_name], hints[each.name])
+        if each.encode_name in value
+        else each.default
+        for each in struct.fields
+        if each.encode_name not in wrong and (each.encode_name in value or each.default is not msgspec.NODEFAULT)
+    }
+
+
+def _value_mistakes(kind: inspect.Type, described: str | None, value: Json, place: Place) -> list[FieldError]:
+    if isinstance(kind, inspect.ListType):
+        return _inner_mistakes(kind, kind.item_type, enumerate(value), place)
+    if isinstance(kind, inspect.DictType):
+        return _inner_mistakes(kind, kind.value_type, (("...", value[key]) for key in value), place)
+    if type(kind) in _FORMATS:
+        python, told, code = _FORMATS[type(kind)]
+        return [] if _converts(value, python) else [FieldError(place, told, code)]
+    broken = _limit_broken(kind, described, value)
+    return [] if broken is None else [FieldError(place, broken, "value_error")]
+
+
+def _inner_mistakes(
+    kind: inspect.ListType | inspect.DictType,
+    inner: inspect.Type,
+    values: Iterable[tuple[str | int, Json]],
+    place: Place,
+) -> list[FieldError]:
+    values = list(values)
+    if (told := _length_broken(kind, len(values), "item")) is not None:
+        return [FieldError(place, told, "value_error")]
+    for step, each in values:
+        if found := _mistakes(inner, each, (*place, step)):
+            # One item is enough, and of it what the decoder meets first.
+            return [next((one for one in found if one.type != "missing"), found[0])]
+    return []
+
+
+def _converts(value: object, python: type) -> bool:
     try:
-        return [], msgspec.convert(value, declared)
-    except msgspec.ValidationError as error:
-        struct = _struct_of(declared, value)
-        inside = _mistakes_of(struct, value, place) if struct and isinstance(value, dict) else []
-        return inside or [_mistake(str(error), declared, place)], None
+        msgspec.convert(value, python)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
-def _may_miss(field: msgspec.structs.FieldInfo) -> bool:
-    return not field.required and field.default is not msgspec.NODEFAULT
+def _limit_broken(kind: inspect.Type, described: str | None, value: Json) -> str | None:
+    """Return what a value should be that has its type, and not the limits set to it."""
+    if isinstance(kind, inspect.LiteralType | inspect.EnumType):
+        values = kind.values if isinstance(kind, inspect.LiteralType) else tuple(kind.cls)
+        known = [str(each) for each in values]
+        return None if value in known else f"must be one of {', '.join(known)}"
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        return _bound_broken(kind, value)
+    if isinstance(kind, inspect.StrType):
+        return _length_broken(kind, len(value), "character") or _form(kind, described, value)
+    return None
 
 
-def _mistake(sentence: str, declared: Any, inside: Steps = ()) -> FieldError:  # noqa: ANN401 - a type or a value of any kind
-    """Take msgspec's sentence apart into where and what."""
-    place = _PLACE.search(sentence)
-    steps: list[str | int] = []
-    for name, index in _STEP.findall(place[1] if place else ""):
-        steps.append(name or (int(index) if index.isdigit() else index))
-    words = _PLACE.sub("", sentence)
-    for pattern, told, kind in (
-        (r"missing required field `(.+)`", "is required", "missing"),
-        (r"contains unknown field `(.+)`", "is not a field of this object", "extra_forbidden"),
+def _form(kind: inspect.StrType, described: str | None, text: str) -> str | None:
+    if kind.pattern is None or re.search(kind.pattern, text):
+        return None
+    if kind.pattern == NOT_BLANK:
+        return "may not be blank"
+    return f"must be {described}" if described else f"must match {kind.pattern}"
+
+
+def _bound_broken(kind: inspect.IntType | inspect.FloatType, value: float) -> str | None:
+    broken = {
+        "ge": kind.ge is not None and value < kind.ge,
+        "gt": kind.gt is not None and value <= kind.gt,
+        "le": kind.le is not None and value > kind.le,
+        "lt": kind.lt is not None and value >= kind.lt,
+    }
+    return next((f"must be {words} {getattr(kind, name)}" for name, words in _BOUNDS if broken[name]), None)
+
+
+def _length_broken(kind: inspect.StrType | inspect.ListType | inspect.DictType, length: int, what: str) -> str | None:
+    for limit, words, broken in (
+        (kind.min_length, "at least", length < (kind.min_length or 0)),
+        (kind.max_length, "at most", kind.max_length is not None and length > kind.max_length),
     ):
-        named = re.search(pattern, words)
-        if named:
-            return FieldError(("body", *inside, *steps, named[1]), told, kind)
-    told, kind = _told(words, declared, steps)
-    return FieldError(("body", *inside, *steps), told, kind)
-
-
-def _told(words: str, declared: Any, steps: Sequence[str | int]) -> tuple[str, str]:  # noqa: ANN401 - a type or a value of any kind
-    """Return what would be right, and the word for machines."""
-    if words in _FORMS:
-        return _FORMS[words]
-    if types := _TYPES.fullmatch(words):
-        wanted = " or ".join(_noun(each) for each in types[1].split(" | "))
-        return f"must be {wanted}, not {_FOUND.get(types[2]) or _noun(types[2])}", "type_error"
-    if words.startswith("Invalid ") and (known := _choices(declared, steps)):
-        return f"must be one of {', '.join(known)}", "value_error"
-    if "matching regex" in words:
-        return _form(declared, steps), "value_error"
-    return _limit(words), "value_error"
-
-
-def _limit(words: str) -> str:
-    if bound := _BOUND.fullmatch(words):
-        return f"must be {_COMPARED[bound[1]]} {bound[2]}"
-    if length := _LENGTH.fullmatch(words):
-        what = "item" if length[1] == "array" else "character"
-        plural = "" if length[3] == "1" else "s"
-        return f"must have {_COMPARED[length[2]]} {length[3]} {what}{plural}"
-    return words
-
-
-def _noun(name: str) -> str:
-    return _NOUNS.get(name, name)
-
-
-def _choices(declared: Any, steps: Sequence[str | int]) -> list[str]:  # noqa: ANN401 - a type or a value of any kind
-    """Return the values that may stand at a place: those of a Literal, or the tags of a union."""
-    found = [
-        str(value)
-        for each, _ in _types_at(inspect.type_info(declared), steps)
-        if isinstance(each, inspect.LiteralType)
-        for value in each.values
-    ]
-    if found or not steps:
-        return found
-    return [
-        str(each.tag)
-        for each, _ in _types_at(inspect.type_info(declared), steps[:-1])
-        if isinstance(each, inspect.StructType) and each.tag_field == steps[-1]
-    ]
-
-
-def _form(declared: Any, steps: Sequence[str | int]) -> str:  # noqa: ANN401 - a type or a value of any kind
-    """Return what a text should look like, in the words of its declaration."""
-    for each, description in _types_at(inspect.type_info(declared), steps):
-        if isinstance(each, inspect.StrType) and each.pattern is not None:
-            if each.pattern == NOT_BLANK:
-                return "may not be blank"
-            return f"must be {description}" if description else f"must match {each.pattern}"
-    return "does not have the form that is expected here"
-
-
-def _types_at(
-    info: inspect.Type, steps: Sequence[str | int], description: str | None = None
-) -> Iterator[tuple[inspect.Type, str | None]]:
-    """Yield what may stand at a place, each alternative by itself, with its description."""
-    if isinstance(info, inspect.Metadata):
-        told = (info.extra_json_schema or {}).get("description", description)
-        yield from _types_at(info.type, steps, told)
-    elif isinstance(info, inspect.UnionType):
-        for each in info.types:
-            yield from _types_at(each, steps, description)
-    elif not steps:
-        yield info, description
-    else:
-        for each in _types_inside(info, steps[0]):
-            yield from _types_at(each, steps[1:])
-
-
-def _types_inside(info: inspect.Type, step: str | int) -> list[inspect.Type]:
-    if isinstance(info, inspect.StructType):
-        return [field.type for field in info.fields if field.encode_name == step]
-    if isinstance(info, inspect.CollectionType):
-        return [info.item_type]
-    return [info.value_type] if isinstance(info, inspect.DictType) else []
-
-
-def _struct_of(declared: Any, raw: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - a type or a value of any kind
-    """Return the one struct an object may be, by its tag where it may be several, or None."""
-    kinds = [
-        each
-        for each in (typing.get_args(declared) or (declared,))
-        if isinstance(each, type) and issubclass(each, msgspec.Struct)
-    ]
-    if len(kinds) > 1 and isinstance(raw, dict):
-        kinds = [each for each in kinds if _tag_of(each) and raw.get(str(_tag_of(each))) == each.__struct_config__.tag]
-    return kinds[0] if len(kinds) == 1 else None
-
-
-def _tag_of(struct: type[msgspec.Struct]) -> str | None:
-    return struct.__struct_config__.tag_field
+        if broken:
+            return f"must have {words} {limit} {what}{'' if limit == 1 else 's'}"
+    return None

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from billfold.http.edge.hosts import name_of
 from billfold.http.edge.lazy_app import Living
+from billfold.http.raw_request import name_of
 
 if TYPE_CHECKING:
     from litestar.types import Receive, Scope, Send

@@ -15,7 +15,7 @@ from billfold.access.auth_server.app import create_auth_app
 from billfold.access.pages.app import create_pages_app
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.customer_api.app import create_customer_app
-from billfold.http.edge.lazy_app import LateApp
+from billfold.http.edge.lazy_app import LazyApp
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
 from billfold.payments.ach.inbound.files import AchFileProcessor
@@ -35,7 +35,7 @@ from billfold.wiring.host_router import HostRouter
 from billfold.wiring.open_bank import open_bank
 
 
-def partner_app() -> LateApp:
+def partner_app() -> LazyApp:
     """Return the whole server for one worker of the https server."""
     exit_with_parent()
     settings = Settings.from_env(os.environ)
@@ -49,7 +49,7 @@ def partner_app() -> LateApp:
             tune_garbage_collector()
             yield app
 
-    return LateApp(open_app)
+    return LazyApp(open_app)
 
 
 def _event_broadcaster(bank: Bank) -> EventBroadcaster:

@@ -16,8 +16,7 @@ from billfold.access.pages.session import COOKIE, parse_cookies
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.http.operations import OPEN, get, post
-from billfold.http.path_ids import is_uuid
-from billfold.http.raw_request import RawRequest
+from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.http.responses import HttpResponse, redirect
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token

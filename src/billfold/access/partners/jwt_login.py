@@ -6,6 +6,7 @@ most and is taken once. Errors are those of RFC 6749.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,11 +18,9 @@ import msgspec
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.types import PartnerKey
-from billfold.http.edge.hosts import is_bare, slug_of
 from billfold.http.limits.ip_rate_limit import count_address
 from billfold.http.operations import OPEN, post
-from billfold.http.path_ids import is_token
-from billfold.http.raw_request import RawRequest
+from billfold.http.raw_request import RawRequest, is_bare, slug_of
 from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
@@ -34,6 +33,9 @@ _FIELDS_MAX = 20
 _JTI_CHARS_MAX = 255
 _NOT_CACHED = (b"pragma", b"no-cache")
 _CLAIMS = ("iss", "sub", "aud", "exp", "iat", "jti")
+
+
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
 class TokenAnswer(msgspec.Struct, frozen=True):
@@ -176,7 +178,7 @@ async def _find_key(bank: Bank, arrival: RawRequest, assertion: str) -> PartnerK
     except jwt.PyJWTError:
         raise _TokenError("invalid_grant", "The assertion is not a JWT.") from None
     key = None
-    if isinstance(key_id, str) and is_token(key_id):
+    if isinstance(key_id, str) and _is_visible(key_id):
         key = await partner_store.find_partner_key(bank.pool, key_id)
     slug = slug_of(arrival.host, bank.settings.domain)
     is_bare_host = not bank.settings.is_production and is_bare(arrival.host)
@@ -194,7 +196,7 @@ def _check_claims(claims: Mapping[str, Any], key: PartnerKey, now: datetime) -> 
     if claims["sub"] != key.username:
         raise _TokenError("invalid_grant", "`iss` and `sub` must be the user name.")
     jti = claims["jti"]
-    if not isinstance(jti, str) or not is_token(jti) or len(jti) > _JTI_CHARS_MAX:
+    if not isinstance(jti, str) or not _is_visible(jti) or len(jti) > _JTI_CHARS_MAX:
         raise _TokenError("invalid_grant", "`jti` must be a text of 1 to 255 visible characters.")
     issued, expires = _instant(claims, "iat"), _instant(claims, "exp")
     begins = _instant(claims, "nbf") if "nbf" in claims else issued
@@ -222,3 +224,8 @@ async def _consume_jti(bank: Bank, key: PartnerKey, claims: Mapping[str, Any]) -
     )
     if not fresh:
         raise _TokenError("invalid_grant", "The assertion was used before.")
+
+
+def _is_visible(text: str) -> bool:
+    """Tell whether a text is made of visible ASCII only, and of at least one character."""
+    return _VISIBLE.fullmatch(text) is not None

@@ -13,10 +13,9 @@ from billfold.access.partners import rules as partner_rules
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.password_hashing import PasswordGate
 from billfold.access.partners.types import PartnerUser
-from billfold.http.edge.hosts import is_bare, slug_of
 from billfold.http.limits.ip_rate_limit import count_address
 from billfold.http.operations import OPEN, post
-from billfold.http.raw_request import RawRequest
+from billfold.http.raw_request import RawRequest, is_bare, slug_of
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now

@@ -18,11 +18,9 @@ from billfold.access.partners.store import find_credential
 from billfold.access.partners.types import Credential
 from billfold.http.api import Identity, fingerprint_of
 from billfold.http.caller import Call, Caller
-from billfold.http.edge.hosts import is_bare, slug_of
 from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import Access, Operation, Proof
-from billfold.http.path_ids import is_uuid
-from billfold.http.raw_request import RawRequest
+from billfold.http.raw_request import RawRequest, is_bare, is_uuid, slug_of
 from billfold.http.responses import ProblemWithHeaders, unauthorized
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic

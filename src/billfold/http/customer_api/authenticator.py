@@ -22,8 +22,7 @@ from billfold.http.caller import Call
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import Access, Operation
-from billfold.http.path_ids import is_uuid
-from billfold.http.raw_request import RawRequest
+from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, Refused

@@ -27,7 +27,7 @@ class Living(Protocol):
 OpenApp = Callable[[], AbstractAsyncContextManager[Living]]
 
 
-class LateApp:
+class LazyApp:
     """ASGI: enters `open_app` when the worker starts, leaves it when the worker stops."""
 
     def __init__(self, open_app: OpenApp) -> None:

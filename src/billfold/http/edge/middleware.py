@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from billfold.http.edge.hosts import client_of, is_trusted
-from billfold.http.raw_request import RawRequest, attach
+from billfold.http.raw_request import RawRequest, attach, client_of, is_trusted
 from billfold.http.responses import problem, response_to
 from billfold.platform import ids
 

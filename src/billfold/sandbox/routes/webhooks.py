@@ -85,9 +85,9 @@ def _payload(kind: str, sent: dict[str, Any]) -> str:
     mistakes = [FieldError(("body", name), "is not a field of this payload", "extra_forbidden") for name in extra]
     try:
         read = msgspec.convert(sent, shape)
-    except msgspec.ValidationError as error:
+    except msgspec.ValidationError:
         read = None
-        mistakes += mistakes_in(msgspec.json.encode(sent), shape, error)
+        mistakes += mistakes_in(msgspec.json.encode(sent), shape)
     if mistakes:
         raise InvalidInput(FieldError(("body", "payload", *each.loc[1:]), each.msg, each.type) for each in mistakes)
     return msgspec.json.encode(read).decode()
