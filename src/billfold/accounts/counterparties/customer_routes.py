@@ -27,7 +27,7 @@ from billfold.accounts.counterparties.schemas import (
     WalletForm,
     WireForm,
 )
-from billfold.approvals.routes.pending_authorization import MAY_NEED_APPROVAL, request_approval
+from billfold.http.customer_api.approvals import MAY_NEED_APPROVAL, RequestApproval
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import COUNTERPARTIES
 from billfold.http.list_params import ListQuery
@@ -103,7 +103,7 @@ async def list_counterparties(
 
 @post("/api/v2/counterparties/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("customer-not-open",))
 async def create_counterparty(
-    member: CustomerCaller, bank: Bank, data: CreateCounterparty
+    member: CustomerCaller, bank: Bank, data: CreateCounterparty, request_approval: RequestApproval
 ) -> Counterparty | HttpResponse:
     """Add an account as payee. It is PENDING until it is shown whose account it is.
 

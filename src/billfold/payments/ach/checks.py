@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.checks import run_checks
 from billfold.payments.ach.store.files import TRACE_NUMBERS
-from billfold.verify.query_check import Check
+from billfold.verify.query_check import Check, run_checks
 from billfold.verify.report import MISSING, SUSPECT
 
 if TYPE_CHECKING:

@@ -1,8 +1,20 @@
-"""What screening and verification providers decide about money, names and files."""
+"""What the ledger needs of parts above it, and of providers outside."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.commands import Context
+    from billfold.platform.database.pool import Connection
+
+CatchUpRule = Callable[["Book", "Context"], int]
+"""Does everything that was due in a book by the context's `now`; returns how many things were done."""
+IdentifierLoader = Callable[["Connection", Mapping[UUID, "Book"]], Awaitable[None]]
+"""Loads into these books, by customer, what only some commands look at (`Command.needs_identifiers`)."""
 
 
 class Screening(Protocol):

@@ -1,4 +1,4 @@
-"""What the bank does by itself: due work, and the end of the house's day."""
+"""The end of the bank's day."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from datetime import date
 
 from billfold.ledger.commands import Command
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock, close_house_day
-from billfold.treasury.rules.catch_up import catch_up_only
 
 
 class CloseHouseDay(Command, frozen=True, kw_only=True):
@@ -21,11 +20,3 @@ class CloseHouseDay(Command, frozen=True, kw_only=True):
     day: date
     blocks: tuple[SettlementBlock, ...]
     clearings: tuple[RailTotals, ...] = ()
-
-
-class CatchUp(Command, frozen=True, kw_only=True):
-    """Bring these customers up to date and do nothing more. Leaves no command row."""
-
-    rule = catch_up_only
-    is_recorded = False
-    needs_identifiers = False

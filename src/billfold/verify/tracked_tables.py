@@ -7,8 +7,7 @@ yields the first bad rows, or none. Ids inside JSON are compared as text: they m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import compress
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -18,14 +17,12 @@ from billfold.accounts.portals.rules import account_number, network_address
 from billfold.ledger.commands import Command
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.wires.checks import WIRE_CHECKS, WIRE_COMMANDS, WIRE_OUTCOMES
-from billfold.verify.query_check import Check, names_in_sql
+from billfold.verify.query_check import Check, names_in_sql, run_checks
 from billfold.verify.report import MISSING, Findings
 from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
-
-_UUID_LENGTH = 36
 
 
 class TrackedTable(NamedTuple):
@@ -58,26 +55,6 @@ async def check_tracked_tables(conn: Connection, findings: Findings, seed: bytes
     await _check_account_numbers(conn, findings, seed)
     for name in ("portal", "counterparty", "transfer", "wire", "directory"):
         findings.checked[name] = await conn.fetchval(f"SELECT count(*) FROM {name}", timeout=STATEMENT_TIMEOUT_SECONDS)
-
-
-async def run_checks(conn: Connection, findings: Findings, queries: Iterable[Check]) -> None:
-    """Report every row that these queries yield; how many each does is asked of all in one go."""
-    all_checks = tuple(queries)
-    counted = ", ".join(f"(SELECT count(*) FROM ({each.sql}) rows)" for each in all_checks)
-    timeout_seconds = STATEMENT_TIMEOUT_SECONDS * len(all_checks)
-    counts = await conn.fetchrow(f"SELECT {counted}", timeout=timeout_seconds)
-    for query in compress(all_checks, counts or ()):
-        for row in await conn.fetch(query.sql, timeout=STATEMENT_TIMEOUT_SECONDS):
-            key = {name: _as_id(value) if name.endswith("_id") else value for name, value in row.items()}
-            findings.add(query.check, query.table, key, query.wrong, query.certainty)
-
-
-def _as_id(value: object) -> object:
-    """The id that a command's outcome names, when it is one."""
-    try:
-        return UUID(value) if isinstance(value, str) and len(value) == _UUID_LENGTH else value
-    except ValueError:
-        return value
 
 
 def queries() -> Iterator[Check]:
