@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.trades.store import TradeRow
-from billfold.bills.rules import cusip as cusip_module
+from billfold.bills import cusip as cusip_module
 from billfold.bills.rules import pricing
 from billfold.http.schemas.amounts import Amount, format_price, usd
 from billfold.ledger.bank import Bank

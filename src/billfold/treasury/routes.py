@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from billfold.bills.rules.strategies import StrategyUse
-from billfold.bills.schemas import TradingStrategy
-from billfold.bills.strategy_routes import Offset, strategies
+from typing import Annotated
+
+import msgspec
+
+from billfold.bills.rules.strategies import StrategyUse, list_strategies
 from billfold.http.limits.rate_groups import STRATEGIES
 from billfold.http.list_params import Limit
 from billfold.http.operations import SIGNED, get, with_scope
+from billfold.http.parameters import Query
 from billfold.http.schemas.pages import OffsetList
 from billfold.platform.paging import LIMIT_DEFAULT
+from billfold.treasury.schemas import TradingStrategy
+
+Offset = Annotated[int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")]
 
 
 @get("/api/v2/trading-strategies/", SIGNED, with_scope("pockets.read", STRATEGIES))
@@ -17,7 +23,7 @@ async def list_trading_strategies(
     enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[TradingStrategy]:
     """List the strategies a Pocket can follow."""
-    return strategies(enabled_for, offset, limit)
+    return _page(enabled_for, offset, limit)
 
 
 @get("/api/v2/pocket-configurations/")
@@ -25,4 +31,17 @@ async def list_pocket_configurations(
     enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[TradingStrategy]:
     """List the configurations a Pocket can be opened with."""
-    return strategies(enabled_for, offset, limit)
+    return _page(enabled_for, offset, limit)
+
+
+def _page(use: StrategyUse | None, offset: int, limit: int) -> OffsetList[TradingStrategy]:
+    items = [
+        TradingStrategy(
+            id=strategy.id,
+            description=strategy.description,
+            maturity_weeks=strategy.maturity_weeks,
+            enabled_for=[str(each) for each in strategy.enabled_for],
+        )
+        for strategy in list_strategies(use)
+    ]
+    return OffsetList(offset=offset, count=len(items), items=items[offset : offset + limit])
