@@ -7,7 +7,7 @@ from tests.support.whole_bank import PARTNER, close_bank, open_bank
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.payments.ach.commands import GiveBackAch, OriginateAch, RetryAch, ReverseAch, ReviewAch
+from billfold.payments.ach.commands import OriginateAch, ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.ach.nacha.writer import write_file
@@ -197,7 +197,7 @@ async def _receive(bank, anna, bert):
     for customer, cents in ((bert, 65_00), (anna, 50_00)):
         ach_id = await bank.pool.fetchval("SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents)
         if customer is bert:
-            await bert.move(GiveBackAch, ach_id, code="R23")
+            await bert.move(ReturnAchEntry, ach_id, code="R23")
 
 
 async def _bounce(bank, anna, wires, entries):
@@ -209,4 +209,4 @@ async def _bounce(bank, anna, wires, entries):
     await ClockStepper(bank).advance(timedelta(hours=3))
     broke = Customer(bank, "Bert")
     broke.count = 100
-    await broke.move(RetryAch, entries["broke"])
+    await broke.move(ReinitiateAch, entries["broke"])

@@ -13,7 +13,7 @@ from billfold.cli.context import cli_context
 from billfold.cli.output import console, example, format_eastern, print_success, table
 from billfold.cli.resources import run_with_bank
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
+from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.store.entries import get_entry, list_entries
 from billfold.payments.ach.types import AchWay
@@ -132,7 +132,7 @@ def reverse(ctx: typer.Context, ach_id: AchId) -> None:
 @app.command(epilog=example(f"billfold ach retry {_ID}"))
 def retry(ctx: typer.Context, ach_id: AchId) -> None:
     """Send a debit once more that came back for want of funds (R01, R09)."""
-    _submit(ctx, ach_id, RetryAch)
+    _submit(ctx, ach_id, ReinitiateAch)
     print_success("The entry goes with the next window.")
 
 
@@ -146,7 +146,7 @@ def return_entry(
     if code.upper() not in RETURN_REASONS:
         choices = ", ".join(sorted(RETURN_REASONS))
         raise typer.BadParameter(f"is one of {choices}", param_hint="--code")
-    _submit(ctx, ach_id, GiveBackAch, code=code.upper())
+    _submit(ctx, ach_id, ReturnAchEntry, code=code.upper())
     print_success("The return goes with the next window.")
 
 

@@ -14,7 +14,7 @@ from billfold.cli.context import CliError, cli_context
 from billfold.cli.output import example, print_success
 from billfold.cli.resources import run_with_bank
 from billfold.ledger.types import Direction
-from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.platform import ids
 from billfold.platform.ids import command_id
 from billfold.platform.money import format_usd
@@ -62,7 +62,7 @@ def create(
         ctx,
         "pocket",
         pocket_id,
-        lambda customer_id: GiveCredit(
+        lambda customer_id: PostGoodwillCredit(
             caller=_CALLER,
             key=key or ids.new(),
             customers=(customer_id,),
@@ -119,7 +119,7 @@ def reverse(
         transaction_row = await get_transaction_row(bank.pool, customer_id, pocket_id, transaction_id)
         return await _submit(
             bank,
-            CorrectBooking(
+            ReverseTransaction(
                 caller=_CALLER,
                 key=command_id("credit.correct", transaction_row.activity_id),
                 customers=(customer_id,),

@@ -19,7 +19,7 @@ from billfold.ledger.engine.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import CollectAch, CountAchSettled, PostponeAch, SendAch
+from billfold.payments.ach.commands import CollectAch, MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.outbound.compose import AchFileComposer
 from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.windows import next_deadline
@@ -86,7 +86,7 @@ class AchWindows:
         """Tell everybody whose entries are in a file that it has gone."""
         entries_by_customer = await files.entries_by_customer(bank.pool, file.file_id)
         commands = (
-            SendAch(
+            MarkAchTransmitted(
                 caller="ach-file",
                 key=command_id(f"sent:{file.name}:{nth}", customer_id),
                 customers=(customer_id,),
@@ -119,7 +119,7 @@ async def postpone(bank: Bank) -> None:
     """Let entries whose window was missed take the next one: what is sent has its days to come."""
     now = await bank.now()
     commands = (
-        PostponeAch(
+        RescheduleAch(
             caller="ach-window",
             key=command_id(f"late:{now.isoformat()}:{nth}", customer_id),
             customers=(customer_id,),
@@ -159,7 +159,7 @@ async def count_settled(bank: Bank, at: ScheduledJob) -> None:
     """Count the entries of a file as settled."""
     entries_by_customer = await files.entries_by_customer(bank.pool, at.object_id)
     commands = (
-        CountAchSettled(
+        SettleAch(
             caller="ach-file",
             key=command_id(f"count:{at.object_id}:{nth}", customer_id),
             customers=(customer_id,),

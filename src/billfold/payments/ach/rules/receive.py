@@ -18,7 +18,7 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
 from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import ACH_WINDOW, add_entry, record_ach_transaction, window_at
-from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
+from billfold.payments.ach.rules.settle import raise_ach_event, update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay, IncomingEntry, PendingReturn
 from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, hold_ach_credit, sweep_and_invest
 from billfold.platform.dates import et_date, et_instant
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from billfold.accounts.portals.types import PortalRow
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.ach.commands import GiveBackAch, ReceiveAch
+    from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
 
 NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R03", "R16", "R20", "R24")
 
@@ -63,7 +63,7 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
 
-def return_entry(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
+def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     """Take the booking back and send a return, within the code's time.
 
     Refuses: ach-entry-not-returnable.

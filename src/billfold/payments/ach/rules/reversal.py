@@ -16,7 +16,7 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
-    from billfold.payments.ach.commands import RetryAch, ReverseAch
+    from billfold.payments.ach.commands import ReinitiateAch, ReverseAch
 
 REVERSAL, RETRY = "REVERSAL", "RETRY PYMT"
 """What the network wants such entries to be called."""
@@ -48,7 +48,7 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 
 
-def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
+def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
     """Let the debit wait for its window once more. Refuses: ach-origination-not-returned."""
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)

@@ -11,7 +11,7 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import approve_entry, record_ach_transaction
-from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
+from billfold.payments.ach.rules.settle import raise_ach_event, update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound, Refused

@@ -11,7 +11,7 @@ import msgspec
 
 from billfold.payments.deposits.inbound import receive
 from billfold.payments.deposits.ports import IncomingWire
-from billfold.payments.wires.commands import CompleteWire, RejectWire, TakeBackWire
+from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire
 from billfold.payments.wires.inbound.suspense import (
     FEDWIRE_CALLER,
     SuspenseCorrespondent,
@@ -212,8 +212,8 @@ async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
 
 def _return_command(
     bank: Bank, wire: FedwireMessage, message: PaymentReturn, original: arrivals.MatchedWire
-) -> TakeBackWire:
-    return TakeBackWire(
+) -> ReceiveWireReturn:
+    return ReceiveWireReturn(
         caller=f"{FEDWIRE_CALLER}:returned",
         key=original.wire_id,
         customers=(original.customer_id,),

@@ -9,16 +9,16 @@ import msgspec
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import approve_entry
-from billfold.payments.ach.rules.settlement import update_entry
+from billfold.payments.ach.rules.settle import update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
 
 if TYPE_CHECKING:
-    from billfold.payments.ach.commands import PostponeAch
+    from billfold.payments.ach.commands import RescheduleAch
 
 _TIMES = ("due_at", "effective_on", "settles_at", "settled_at", "held_until")
 
 
-def reschedule_entries(books: Books, cmd: PostponeAch, ctx: Context) -> Outcome:
+def reschedule_entries(books: Books, cmd: RescheduleAch, ctx: Context) -> Outcome:
     """Give each late entry the next window; its activity is read with the day that it has then."""
     book = book_of(books, cmd.customers[0])
     entries = [book.referenced.get(ach_id) for ach_id in cmd.ach_ids]
