@@ -224,7 +224,7 @@ async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_on
     account = await account_of(bank, holder)
     strangers = [entry(n, "999999999999") for n in range(6, 10)]
     content = file_of(*(entry(n, account) for n in range(1, 6)), *strangers, entry(10, account))
-    monkeypatch.setattr(ach_booking, "AT_ONCE", 2)
+    monkeypatch.setattr(ach_booking, "COMMANDS_PER_BATCH", 2)
     ends = ach_booking.AchFileBooking._flush_chunk
     lots = []
 
