@@ -22,7 +22,7 @@ from billfold.payments.adjustments.rules import post_goodwill_credit
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE, SuspenseItem, SuspenseStatus
-from billfold.payments.wires.ports import CreditTransfer, PaymentReturn
+from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
 from billfold.payments.wires.rules import incoming_details
 from billfold.platform.errors import NotFound, Refused
 

@@ -25,7 +25,7 @@ from billfold.payments.ach import types as ach_types
 from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc
 from billfold.payments.ach.inbound.counterparties import apply_corrections, fail_verification
 from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
-from billfold.payments.ach.ports import AchFile, EntryLine, ReturnAddenda
+from billfold.payments.ach.nacha.types import AchFile, EntryLine, ReturnAddenda
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.receive import NO_ACCOUNT

@@ -32,7 +32,6 @@ from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.payments.ach.ports import AchFormat
 
 log = structlog.get_logger(__name__)
 
@@ -47,8 +46,7 @@ ENTRIES_PER_COMMAND = 500
 class AchWindows:
     """Keeps the appointments of windows and of the files that went out in them."""
 
-    def __init__(self, ach_format: AchFormat, on_handed: OnHanded | None = None) -> None:
-        self._format = ach_format
+    def __init__(self, on_handed: OnHanded | None = None) -> None:
         self._on_handed = on_handed
 
     async def open_window(self, bank: Bank, at: ScheduledJob) -> None:
@@ -106,7 +104,7 @@ class AchWindows:
         await files.mark_confirmed(bank.pool, file.file_id, now)
 
     async def _write(self, bank: Bank, file: NumberedFile) -> bytes:
-        composer = AchFileComposer(bank, self._format, file)
+        composer = AchFileComposer(bank, file)
         async with bank.pool.acquire() as conn, conn.transaction():
             async for entries in files.read_entries(conn, file.file_id):
                 await asyncio.to_thread(composer.add, entries)

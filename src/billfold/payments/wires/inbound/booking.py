@@ -21,7 +21,7 @@ from billfold.payments.wires.inbound.suspense import (
     return_id,
 )
 from billfold.payments.wires.inbound.validation import REJECTED, SETTLED, NumberedMessages
-from billfold.payments.wires.ports import (
+from billfold.payments.wires.iso20022.types import (
     CreditTransfer,
     FedwireMessage,
     PaymentReturn,

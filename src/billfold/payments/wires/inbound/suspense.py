@@ -15,8 +15,8 @@ from billfold.payments.deposits.ports import IncomingPayment, IncomingWire
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE
+from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage
 from billfold.payments.wires.outbound_messages import queue_about
-from billfold.payments.wires.ports import CreditTransfer, FedwireMessage
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.status import wire_details
 from billfold.payments.wires.store.wires import find_wire
