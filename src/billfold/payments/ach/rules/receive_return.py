@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
-from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.collect import release_hold
 from billfold.payments.ach.rules.originate import record_ach_transaction
+from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
 from billfold.payments.ach.rules.settle import raise_ach_event, update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
 from billfold.payments.deposits.rules import sweep_and_invest
@@ -43,9 +43,7 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
     where: str = AchStatus.FAILED
     if entry.journal_no is not None:
         where = _reverse_money(book, entry, ctx, cmd.trace)
-    update_entry(
-        book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=ach.RETURN_REASONS[cmd.code].words
-    )
+    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
     raise_ach_event(book, ctx, entry, kinds.ACH_OUT_REJECTED)
     return {
         "ach_id": str(cmd.ach_id),
@@ -76,7 +74,7 @@ def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | No
         return UNKNOWN_ENTRY
     if entry.settles_at is None:
         return None
-    until = ach.returnable_until(cmd.code, et_date(entry.settles_at), ctx.calendars)
+    until = returnable_until(cmd.code, et_date(entry.settles_at), ctx.calendars)
     return UNTIMELY_RETURN if until is not None and cmd.arrived_at > until else None
 
 
