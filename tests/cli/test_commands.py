@@ -14,7 +14,7 @@ from billfold.access.partners.rules import FEATURES
 from billfold.accounts.customers import partner_routes as customers
 from billfold.cli.app import run
 from billfold.payments.ach import routes as ach
-from billfold.payments.wires import partner_routes as wires
+from billfold.payments.wires import routes as wires
 from billfold.wiring.cli_context import Wiring
 from billfold.wiring.initialize import partner_ids
 

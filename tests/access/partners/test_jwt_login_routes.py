@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.support.partner_client import PartnerClient, close_app, new_partner
 
 from billfold.access.partners import credentials
-from billfold.access.partners import login_routes as login
 from billfold.access.partners import jwt_login_routes as token
+from billfold.access.partners import login_routes as login
 from billfold.http.partner_api.app import create_partner_app
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

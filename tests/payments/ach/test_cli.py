@@ -12,7 +12,7 @@ from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.cli.resources import run_with_bank
 from billfold.ledger.jobs.types import ScheduledJob
-from billfold.payments.ach.commands import OriginateAch, ReceiveAch, ReturnAch
+from billfold.payments.ach.commands import OriginateAch, ReceiveAch, ReceiveAchReturn
 from billfold.payments.ach.rules.originate import ACH_WINDOW
 from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.deposits.commands import ReceiveMoney
@@ -107,7 +107,7 @@ async def live(bank):
     await anna.send()
     await anna.ask(WAITS, "DEBIT", 20_00)
     await anna.do(
-        ReturnAch,
+        ReceiveAchReturn,
         ach_id=DEBIT,
         code="R01",
         direction="DEBIT",

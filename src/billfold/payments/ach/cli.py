@@ -11,7 +11,7 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
 from billfold.cli.output import console, format_eastern, table
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
+from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.store.entries import get_entry, list_entries
 from billfold.payments.ach.types import AchStatus, AchWay
@@ -108,7 +108,7 @@ async def reverse(bank: Bank, ach_id: AchId) -> str:
 @group.command(f"retry {EXAMPLE_ID}")
 async def retry(bank: Bank, ach_id: AchId) -> str:
     """Send a debit again that was returned for insufficient funds (R01, R09)."""
-    await _submit(bank, RetryAch, ach_id)
+    await _submit(bank, ReinitiateAch, ach_id)
     return "The entry goes with the next window."
 
 
@@ -119,7 +119,7 @@ async def return_entry(
     code: Annotated[str, typer.Option(help="A return code, such as R10 (not authorized).", parser=_return_code)],
 ) -> str:
     """Return a received entry at its receiver's request, while the return window is open."""
-    await _submit(bank, GiveBackAch, ach_id, code=code)
+    await _submit(bank, ReturnAchEntry, ach_id, code=code)
     return "The return goes with the next window."
 
 

@@ -10,7 +10,7 @@ import typer
 from billfold.accounts.transactions.store import get_transaction_row
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, customer_of_pocket, submit_as_operator
 from billfold.ledger.types import Direction
-from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.platform.ids import command_id
 from billfold.platform.money import format_usd
 
@@ -52,7 +52,7 @@ async def create(
     """Credit a Pocket from the bank's own money."""
     customer_id = await customer_of_pocket(bank, pocket_id)
     fields = {"pocket_id": pocket_id, "amount": cents, "credit_type": credit_type, "description": description}
-    outcome = await submit_as_operator(bank, GiveCredit, customer_id, key=key, **fields)
+    outcome = await submit_as_operator(bank, PostGoodwillCredit, customer_id, key=key, **fields)
     return f"{format_usd(cents)} are in the Pocket: transaction {outcome['transaction_id']}."
 
 
@@ -87,7 +87,7 @@ async def reverse(
     activity_id = (await get_transaction_row(bank.pool, customer_id, pocket_id, transaction_id)).activity_id
     outcome = await submit_as_operator(
         bank,
-        CorrectBooking,
+        ReverseTransaction,
         customer_id,
         key=command_id("credit.correct", activity_id),
         activity_id=activity_id,
