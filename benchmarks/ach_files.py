@@ -27,9 +27,9 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import OriginateAch
 from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.ach.nacha import NachaFormat
+from billfold.payments.ach.nacha.types import CHECKING_CREDIT, AchFile, Batch, Entry
+from billfold.payments.ach.nacha.writer import NachaWriter
 from billfold.payments.ach.outbound.windows import AchWindows
-from billfold.payments.ach.ports import CHECKING_CREDIT, AchFile, Batch, Entry
 from billfold.payments.ach.store import files
 from billfold.payments.files import store as files_store
 from billfold.payments.files.folder_exchange import ExchangeFolders
@@ -58,7 +58,7 @@ class Clearing:
     def __init__(self, opened: OpenBank) -> None:
         self._opened = opened
         self._bank = opened.bank
-        self._windows, self._gate = AchWindows(NachaFormat()), AchFileProcessor(NachaFormat())
+        self._windows, self._gate = AchWindows(), AchFileProcessor()
         self._half = ""
 
     async def prepare(self, task: str) -> None:
@@ -147,7 +147,7 @@ async def _file(bank: Bank, accounts: list[str], entries: int) -> bytes:
     now = (await bank.now()).astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
     ours = bank.settings.bank_routing_number
     head = AchFile(destination=ours, origin="061000146", created_at=now, modifier="A")
-    writer = NachaFormat().writer(head)
+    writer = NachaWriter(head)
     writer.begin(
         Batch(
             number=1,

@@ -8,8 +8,8 @@ import pytest
 from tests.support.payees import ach as an_account
 
 from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.types import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import ReturnAddenda
 from billfold.payments.clearing.cli import clearing_report
 from billfold.payments.clearing.types import RAILS
 from billfold.platform.clock import ClockState, wall_now, write_clock

@@ -21,12 +21,12 @@ from tests.support.small_rails import OURS, THEIRS, Customer
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import AchFile, Batch, Entry
 from billfold.payments.settlement.worker import close_bank_days
-from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
+from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
+from billfold.payments.wires.iso20022.types import CreditTransfer
 from billfold.payments.wires.outbound_messages import fedwire_day
-from billfold.payments.wires.ports import CreditTransfer
 from billfold.platform.clock import read_clock, wall_now, write_clock
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
@@ -104,7 +104,7 @@ class Street:
             for n, account in enumerate([self.anna.account] * (IN_A_FILE - 1) + ["999999999999"])
         ]
         self.paid_in += [each.message.uetr for each in file if isinstance(each.message, CreditTransfer)]
-        content = FedwireXmlFormat().write(file, "incoming")
+        content = write_messages(file, "incoming")
         await self.bank.rails.wire.network_side().transmit(f"in-{self.nth}.xml", content)
 
     async def _entries_arrive(self):
@@ -154,7 +154,7 @@ class Street:
     def messages(self):
         """How often each wire was told to Fedwire, by its UETR and kind."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".xml")]
-        sent = [wire.message for raw in files for _, wire in FedwireXmlFormat().read(raw, "outgoing")]
+        sent = [wire.message for raw in files for _, wire in read_messages(raw, "outgoing")]
         return Counter(each.uetr if isinstance(each, CreditTransfer) else each.original.uetr for each in sent)
 
     def traces(self):

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.wires.ports import CreditTransfer
+from billfold.payments.wires.iso20022.types import CreditTransfer
 
 
 class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):

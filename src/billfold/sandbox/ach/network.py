@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.jobs.types import ScheduledJob
     from billfold.payments.ach.inbound.files import AchFileProcessor
-    from billfold.payments.ach.ports import AchFile
+    from billfold.payments.ach.nacha.types import AchFile
     from billfold.payments.ach.store.files import NumberedFile
     from billfold.sandbox.simulation import AchEntryOrder
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
-from billfold.payments.ach.ports import (
+from billfold.payments.ach.nacha.types import (
     NOC_ENTRY_CLASS,
     AchFile,
     Addenda,

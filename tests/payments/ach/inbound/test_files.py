@@ -12,10 +12,9 @@ from billfold.accounts.commands import UpdatePortal
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.types import AchFile, Batch, Entry, NocAddenda, ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import AchFile, Batch, Entry, NocAddenda, ReturnAddenda
 from billfold.payments.files import store as files_store
 from billfold.platform import ids
 from billfold.platform.database.claims import claimed
@@ -69,7 +68,7 @@ class Room:
     """The folder of the network, the gate, and what they say."""
 
     def __init__(self, bank):
-        self.bank, self.gate = bank, AchFileProcessor(NachaFormat())
+        self.bank, self.gate = bank, AchFileProcessor()
         self.other = bank.rails.ach.network_side()
         self.folder = bank.settings.rails_dir / "ach"
 
@@ -224,7 +223,7 @@ async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_on
     account = await account_of(bank, holder)
     strangers = [entry(n, "999999999999") for n in range(6, 10)]
     content = file_of(*(entry(n, account) for n in range(1, 6)), *strangers, entry(10, account))
-    monkeypatch.setattr(ach_booking, "AT_ONCE", 2)
+    monkeypatch.setattr(ach_booking, "COMMANDS_PER_BATCH", 2)
     ends = ach_booking.AchFileBooking._flush_chunk
     lots = []
 
@@ -253,7 +252,7 @@ async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder,
     kept = await room.gate.admit(bank, "one.ach")
     async with claimed(bank.pool, f"ach file {kept.file_id}") as is_ours:
         assert is_ours
-        other = AchFileProcessor(NachaFormat())
+        other = AchFileProcessor()
         assert await other.take(bank) == 0
         waiting = asyncio.create_task(other.process_file(bank, "one.ach"))
         await asyncio.sleep(0)
@@ -268,7 +267,7 @@ async def test_two_processes_on_one_file_book_and_report_it_once(bank, new_holde
     account = await account_of(bank, holder)
     raw = write_file(file_of(*(entry(n, account) for n in range(1, 4))))
     await room.other.transmit("one.ach", raw)
-    other = AchFileProcessor(NachaFormat())
+    other = AchFileProcessor()
     await asyncio.gather(room.gate.process_file(bank, "one.ach"), other.process_file(bank, "one.ach"))
     assert await room.booked() == (3, 0)
     assert not (room.folder / "refused").exists()

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from billfold.payments.ach.ports import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda, ReturnAddenda
+from billfold.payments.ach.nacha.types import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda, ReturnAddenda
 
 BANK = "12100024"
 ROUTING_NUMBERS = ("021000021", "011000015", "121182904", "084106768", "122105155", "091000019")
@@ -102,7 +102,7 @@ def _entries(codes: Sequence[str]) -> st.SearchStrategy[tuple[Entry, ...]]:
             "amount": st.integers(0, 9_999_999_999),
             "name": _text(22),
             "identification": _text(15),
-            "discretionary": _text(2),
+            "discretionary_data": _text(2),
             "addenda": st.lists(_ADDENDA, max_size=1).map(tuple),
         }
     )
@@ -117,7 +117,7 @@ def files(codes: Sequence[str]) -> st.SearchStrategy[AchFile]:
         {
             "entries": _entries(codes),
             "company": _text(16),
-            "discretionary": _text(20),
+            "discretionary_data": _text(20),
             "entry_class": st.sampled_from(["PPD", "CCD", "WEB", "COR"]),
             "descriptive_date": _text(6),
             "effective_on": _DAYS,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.payments.ach.nacha.files import BACKWARD, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
 from billfold.payments.ach.nacha.reader import read_file, read_lines
+from billfold.payments.ach.nacha.types import AchFile, AchFileMistake, EntryLine, InvalidAchFile, PaymentAddenda
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import AchFile, AchFileMistake, EntryLine, InvalidAchFile, PaymentAddenda
 
 PAYROLL = a_file(
     a_batch(an_entry(1), an_entry(2, addenda=(PaymentAddenda("THANKS"),))),

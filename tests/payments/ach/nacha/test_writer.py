@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from tests.payments.ach.nacha.files import BANK, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
+from billfold.payments.ach.nacha.types import AchFile, PaymentAddenda
 from billfold.payments.ach.nacha.writer import to_ach_text, write_file
-from billfold.payments.ach.ports import AchFile, PaymentAddenda
 
 
 def test_the_columns_are_those_of_the_rules() -> None:

@@ -22,14 +22,14 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
 from billfold.payments.ach import types as ach_types
-from billfold.payments.ach.commands import NoteAchChange, ReceiveAch, ReturnAch
+from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc
 from billfold.payments.ach.inbound.counterparties import apply_corrections, fail_verification
 from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
-from billfold.payments.ach.ports import AchFile, EntryLine, ReturnAddenda
+from billfold.payments.ach.nacha.types import AchFile, EntryLine, ReturnAddenda
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
-from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY
+from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.store import files
 from billfold.payments.ach.types import AchEntry, AchWay, IncomingEntry, ReturnEntry
@@ -214,7 +214,7 @@ class AchFileBooking:
         if not chunk:
             return
         originals = await self._originals(chunk)
-        found_lines, commands = [], list[ReturnAch]()
+        found_lines, commands = [], list[ReceiveAchReturn]()
         for line in chunk:
             return_addenda = line.returned
             assert return_addenda is not None
@@ -224,7 +224,7 @@ class AchFileBooking:
                 continue
             found_lines.append(line)
             commands.append(
-                ReturnAch(
+                ReceiveAchReturn(
                     caller="ach-file",
                     key=self._key(line),
                     customers=(entry.customer_id,),
@@ -270,7 +270,7 @@ class AchFileBooking:
         if not chunk:
             return
         originals = await self._originals(chunk)
-        found_lines, commands = [], list[NoteAchChange]()
+        found_lines, commands = [], list[RecordNoc]()
         corrected = []
         for line in chunk:
             noc_addenda = line.changed
@@ -283,7 +283,7 @@ class AchFileBooking:
             correction = notifications_of_change.correction_of(noc_addenda.code, noc_addenda.corrected)
             corrected.append((self._key(line), entry, correction))
             commands.append(
-                NoteAchChange(
+                RecordNoc(
                     caller="ach-file",
                     key=self._key(line),
                     customers=(entry.customer_id,),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, correction_of
-from billfold.payments.ach.ports import (
+from billfold.payments.ach.nacha.reader import read_header, read_lines
+from billfold.payments.ach.nacha.types import (
     MISTAKES_MAX,
     NOC_ENTRY_CLASS,
     AchFile,
     AchFileMistake,
-    AchFormat,
     Entry,
     EntryLine,
     InvalidAchFile,
@@ -43,17 +43,17 @@ def incoming_of(line: EntryLine) -> IncomingEntry:
     )
 
 
-def check_file(ach_format: AchFormat, raw: bytes, routing_number: str) -> AchFile:
+def check_file(raw: bytes, routing_number: str) -> AchFile:
     """Return what a file says of itself once all of it holds, read by the bank of this number.
 
     Raises FileRefused with every line that does not, the first hundred.
     """
     mistakes: list[AchFileMistake] = []
-    for line in ach_format.lines(raw):
+    for line in read_lines(raw):
         reason = _mistake(line) if len(mistakes) < MISTAKES_MAX else None
         if reason:
             mistakes.append(AchFileMistake(line.number, None, reason))
-    head = ach_format.head(raw)
+    head = read_header(raw)
     if head.destination != routing_number:
         reason = f"is addressed to {head.destination}, and this bank is {routing_number}"
         mistakes.insert(0, AchFileMistake(1, (4, 13), reason))

@@ -14,7 +14,7 @@ from stdnum.us import rtn
 from billfold.payments.ach.nacha import layout
 from billfold.payments.ach.nacha.control_totals import TotalsCounter
 from billfold.payments.ach.nacha.layout import InvalidField, Record
-from billfold.payments.ach.ports import (
+from billfold.payments.ach.nacha.types import (
     MISTAKES_MAX,
     AchFile,
     AchFileMistake,

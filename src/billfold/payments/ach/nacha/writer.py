@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from billfold.payments.ach.nacha import layout
 from billfold.payments.ach.nacha.control_totals import TotalsCounter
-from billfold.payments.ach.ports import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda
+from billfold.payments.ach.nacha.types import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda
 
 _LINE = layout.WIDTH + 1
 """Bytes of a line with its line feed."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.ledger.types import Direction
-from billfold.payments.ach.ports import (
+from billfold.payments.ach.nacha.types import (
     CHECKING_CREDIT,
     CHECKING_DEBIT,
     SAVINGS_CREDIT,
     SAVINGS_DEBIT,
     AchFile,
-    AchFormat,
     Batch,
     Entry,
     PaymentAddenda,
     ReturnAddenda,
 )
+from billfold.payments.ach.nacha.writer import NachaWriter, to_ach_text
 from billfold.payments.ach.rules.windows import same_day_descriptive_date
 from billfold.platform.ids import digits
 
@@ -40,16 +40,15 @@ _CODES: dict[tuple[str, str], str] = {
 class AchFileComposer:
     """Writes one file from its rows. What follows one another and goes together is one batch."""
 
-    def __init__(self, bank: Bank, ach_format: AchFormat, file: NumberedFile) -> None:
+    def __init__(self, bank: Bank, file: NumberedFile) -> None:
         self._seed = bank.seed
         self._own_routing_prefix = bank.settings.bank_routing_number[:8]
-        self._text = ach_format.text
-        self._writer = ach_format.writer(
+        self._writer = NachaWriter(
             AchFile(
                 destination=OPERATOR,
                 destination_name=OPERATOR_NAME,
                 origin=bank.settings.bank_routing_number,
-                origin_name=ach_format.text(bank.settings.bank_name, 23),
+                origin_name=to_ach_text(bank.settings.bank_name, 23),
                 created_at=file.clock,
                 modifier=file.modifier,
             )
@@ -91,10 +90,10 @@ class AchFileComposer:
     def _batch(self, first: OutgoingEntry) -> Batch:
         return Batch(
             number=self._next_number(),
-            company=self._text(first.company_name, 16),
+            company=to_ach_text(first.company_name, 16),
             company_id="9" + digits(self._seed, first.customer_id, 0, 9),
             entry_class=first.sec_code,
-            purpose=self._text(first.description, 10),
+            purpose=to_ach_text(first.description, 10),
             effective_on=first.effective_on,
             bank=self._own_routing_prefix,
             descriptive_date=same_day_descriptive_date(first.due_at, first.effective_on),
@@ -106,11 +105,11 @@ class AchFileComposer:
             routing_number=entry.routing_number,
             account_number=entry.account_number,
             amount=entry.amount,
-            name=self._text(entry.party_name, 22),
+            name=to_ach_text(entry.party_name, 22),
             identification=entry.identification,
             discretionary_data="S" if entry.sec_code == "WEB" else "",
             trace=entry.trace_number,
-            addenda=tuple(PaymentAddenda(self._text(line, 80)) for line in entry.lines),
+            addenda=tuple(PaymentAddenda(to_ach_text(line, 80)) for line in entry.lines),
         )
 
     def _return_batch(self, first: ReturnEntry) -> Batch:

@@ -11,7 +11,7 @@ import msgspec
 
 from billfold.payments.deposits.inbound import receive
 from billfold.payments.deposits.ports import IncomingWire
-from billfold.payments.wires.commands import CompleteWire, RejectWire, TakeBackWire
+from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire
 from billfold.payments.wires.inbound.suspense import (
     FEDWIRE_CALLER,
     SuspenseCorrespondent,
@@ -21,7 +21,7 @@ from billfold.payments.wires.inbound.suspense import (
     return_id,
 )
 from billfold.payments.wires.inbound.validation import REJECTED, SETTLED, NumberedMessages
-from billfold.payments.wires.ports import (
+from billfold.payments.wires.iso20022.types import (
     CreditTransfer,
     FedwireMessage,
     PaymentReturn,
@@ -212,8 +212,8 @@ async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
 
 def _return_command(
     bank: Bank, wire: FedwireMessage, message: PaymentReturn, original: arrivals.MatchedWire
-) -> TakeBackWire:
-    return TakeBackWire(
+) -> ReceiveWireReturn:
+    return ReceiveWireReturn(
         caller=f"{FEDWIRE_CALLER}:returned",
         key=original.wire_id,
         customers=(original.customer_id,),

@@ -15,8 +15,8 @@ from billfold.payments.deposits.ports import IncomingPayment, IncomingWire
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE
+from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage
 from billfold.payments.wires.outbound_messages import queue_about
-from billfold.payments.wires.ports import CreditTransfer, FedwireMessage
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.status import wire_details
 from billfold.payments.wires.store.wires import find_wire
@@ -27,7 +27,7 @@ from billfold.platform.ids import command_id, derive
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.jobs.types import ScheduledJob
-    from billfold.payments.wires.commands import TakeBackWire
+    from billfold.payments.wires.commands import ReceiveWireReturn
     from billfold.payments.wires.store.message_queue import SentMessage
     from billfold.payments.wires.types import WireRow
 
@@ -62,7 +62,7 @@ def return_id(bank: Bank, original_wire_id: UUID) -> UUID:
     return derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", original_wire_id), 0)
 
 
-async def hold_returned(bank: Bank, wire: FedwireMessage, command: TakeBackWire, reason: str) -> None:
+async def hold_returned(bank: Bank, wire: FedwireMessage, command: ReceiveWireReturn, reason: str) -> None:
     """Hold a wire of ours that came back to a Pocket which takes nothing any more."""
     message = wire.message
     item_details = {

@@ -5,9 +5,9 @@ account or tells of an entry that did. Amounts are cents. Texts are what the net
 printable ASCII, upper case.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 from typing_extensions import override
@@ -152,42 +152,3 @@ class EntryLine(NamedTuple):
     def changed(self) -> NocAddenda | None:
         """The change it tells of, if it does."""
         return next((each for each in self.entry.addenda if isinstance(each, NocAddenda)), None)
-
-
-class AchWriter(Protocol):
-    """A file that is being written: a batch is begun, its entries follow.
-
-    All raise ValueError for what cannot be written as it is.
-    """
-
-    def begin(self, batch: Batch) -> None:
-        """Begin a batch; the one before it ends."""
-
-    def add(self, entry: Entry) -> None:
-        """Write an entry of the batch."""
-
-    def end(self) -> bytes:
-        """Return the file, its sums filled in."""
-
-
-class AchFormat(Protocol):
-    """How a file is spelled. Files are long: nothing here holds more of one than an entry."""
-
-    def head(self, raw: bytes) -> AchFile:
-        """Return what a file says of itself, without its batches. Raises FileRefused."""
-
-    def lines(self, raw: bytes) -> Iterator[EntryLine]:
-        """Yield every entry of a file.
-
-        Raises FileRefused at the end when anything was wrong: until then nothing is to be
-        believed.
-        """
-
-    def normalize(self, raw: bytes) -> bytes:
-        """Return the file as it is known again: carriers change the ends of lines."""
-
-    def writer(self, head: AchFile) -> AchWriter:
-        """Begin a file; `head` has no batches."""
-
-    def text(self, text: str, width: int) -> str:
-        """Return a name or description as the network carries it, cut to `width`."""
