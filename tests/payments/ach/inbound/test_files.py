@@ -40,13 +40,13 @@ def entry(number, account="100000000001", **changes):
 
 def file_of(*entries, entry_class="PPD", **changes):
     batch = Batch(
-        number=1,
-        company="ACME",
-        company_id="9000000001",
-        entry_class=entry_class,
-        purpose="PAYMENT",
-        effective_on=date(2025, 6, 2),
-        bank=THEIRS,
+        batch_number=1,
+        company_name="ACME",
+        company_identification="9000000001",
+        standard_entry_class_code=entry_class,
+        company_entry_description="PAYMENT",
+        effective_entry_date=date(2025, 6, 2),
+        originating_dfi_identification=THEIRS,
         entries=entries,
     )
     told: dict[str, Any] = {
@@ -60,7 +60,9 @@ def file_of(*entries, entry_class="PPD", **changes):
 
 
 def returned(number, original, code="R03", **changes):
-    told = ReturnAddenda(reason=code, original_trace=original, original_bank=THEIRS)
+    told = ReturnAddenda(
+        return_reason_code=code, original_entry_trace_number=original, original_receiving_dfi_identification=THEIRS
+    )
     return entry(number, code="21", addenda=(told,), **changes)
 
 
@@ -97,7 +99,7 @@ class Room:
         names = sorted(path.name for path in (self.folder / "sent").glob("*.ach"))
         told = [read_file((self.folder / "sent" / name).read_bytes()) for name in names]
         return [
-            (each.addenda[0].reason, each.amount, each.addenda[0].original_trace)
+            (each.addenda[0].return_reason_code, each.amount, each.addenda[0].original_entry_trace_number)
             for file in told
             for batch in file.batches
             for each in batch.entries
@@ -169,7 +171,10 @@ async def test_nothing_of_a_file_is_taken_when_anything_is_wrong_with_it(bank, n
                     amount=0,
                     addenda=(
                         NocAddenda(
-                            code="C02", original_trace="061199990000001", original_bank=THEIRS, corrected="021000022"
+                            change_code="C02",
+                            original_entry_trace_number="061199990000001",
+                            original_receiving_dfi_identification=THEIRS,
+                            corrected_data="021000022",
                         ),
                     ),
                 ),
@@ -319,7 +324,12 @@ async def test_a_return_of_what_was_never_sent_is_held_and_refused(bank, room):
 
 
 async def test_a_notification_of_change_that_matches_no_entry_is_only_reported(bank, room):
-    told = NocAddenda(code="C01", original_trace="061199990009999", original_bank=THEIRS, corrected="99")
+    told = NocAddenda(
+        change_code="C01",
+        original_entry_trace_number="061199990009999",
+        original_receiving_dfi_identification=THEIRS,
+        corrected_data="99",
+    )
     await room.put("change.ach", file_of(entry(1, code="21", amount=0, addenda=(told,)), entry_class="COR"))
     assert room.report("change.ach")["lines"][0]["outcome"] == "FITS_NO_ENTRY"
     assert msgspec.json.encode(room.report("change.ach"))
