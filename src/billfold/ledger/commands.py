@@ -17,7 +17,7 @@ import msgspec
 
 from billfold.audit.types import Origin
 from billfold.bills.rules.pricing import subtract_spread
-from billfold.payments.screening.ports import NoScreening, Screening
+from billfold.payments.screening.types import NoScreening, Screening
 from billfold.payments.wires.types import WireHours
 from billfold.platform.database.rows import Row
 from billfold.platform.ids import IdSource, command_id

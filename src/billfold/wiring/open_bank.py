@@ -23,7 +23,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.migrations import runner
-from billfold.payments.screening.ports import NoScreening
+from billfold.payments.screening.types import NoScreening
 from billfold.payments.wires.types import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault

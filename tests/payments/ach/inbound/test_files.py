@@ -27,13 +27,13 @@ MONDAY = datetime(2025, 6, 2, 9)
 
 def entry(number, account="100000000001", **changes):
     told: dict[str, Any] = {
-        "code": "22",
+        "transaction_code": "22",
         "routing_number": OURS,
-        "account_number": account,
+        "dfi_account_number": account,
         "amount": 500_00,
-        "name": "ANNA",
-        "trace": f"{THEIRS}{number:07}",
-        "identification": "7",
+        "individual_name": "ANNA",
+        "trace_number": f"{THEIRS}{number:07}",
+        "individual_identification_number": "7",
     }
     return Entry(**told | changes)
 
@@ -50,10 +50,10 @@ def file_of(*entries, entry_class="PPD", **changes):
         entries=entries,
     )
     told: dict[str, Any] = {
-        "destination": OURS,
-        "origin": "061000146",
+        "immediate_destination": OURS,
+        "immediate_origin": "061000146",
         "created_at": MONDAY,
-        "modifier": "A",
+        "file_id_modifier": "A",
         "batches": (batch,),
     }
     return AchFile(**told | changes)
@@ -63,7 +63,7 @@ def returned(number, original, code="R03", **changes):
     told = ReturnAddenda(
         return_reason_code=code, original_entry_trace_number=original, original_receiving_dfi_identification=THEIRS
     )
-    return entry(number, code="21", addenda=(told,), **changes)
+    return entry(number, transaction_code="21", addenda=(told,), **changes)
 
 
 class Room:
@@ -159,15 +159,15 @@ async def test_nothing_of_a_file_is_taken_when_anything_is_wrong_with_it(bank, n
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        (file_of(entry(1), destination="021000021"), 1, "addressed to"),
+        (file_of(entry(1), immediate_destination="021000021"), 1, "addressed to"),
         (file_of(entry(1, amount=0)), 3, "0 cents"),
         (file_of(returned(1, "061199990000001", "R99")), 3, "R99 is no return code"),
-        (file_of(entry(1, code="21")), 3, "does not fit"),
+        (file_of(entry(1, transaction_code="21")), 3, "does not fit"),
         (
             file_of(
                 entry(
                     1,
-                    code="21",
+                    transaction_code="21",
                     amount=0,
                     addenda=(
                         NocAddenda(
@@ -286,7 +286,7 @@ async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_ne
             caller="test", key=ids.new(), customers=(leaver.customer_id,), portal_id=leaver.portal_id, close=True
         )
     )
-    content = file_of(entry(1, account), entry(2, closed), entry(3, account, code="27", amount=900_00))
+    content = file_of(entry(1, account), entry(2, closed), entry(3, account, transaction_code="27", amount=900_00))
     await room.put("mixed.ach", content)
     told = room.report("mixed.ach")
     assert (told["taken"], told["sent_back"]) == (1, 2)
@@ -297,7 +297,7 @@ async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_ne
 
 
 async def test_money_for_unknown_accounts_is_held_a_day_and_returned(bank, room):
-    content = file_of(entry(1), entry(2, code="27"), entry(3, code="23", amount=0))
+    content = file_of(entry(1), entry(2, transaction_code="27"), entry(3, transaction_code="23", amount=0))
     await room.put("nobody.ach", content)
     told = room.report("nobody.ach")
     assert (told["held"], told["sent_back"]) == (2, 1)
@@ -330,7 +330,7 @@ async def test_a_notification_of_change_that_matches_no_entry_is_only_reported(b
         original_receiving_dfi_identification=THEIRS,
         corrected_data="99",
     )
-    await room.put("change.ach", file_of(entry(1, code="21", amount=0, addenda=(told,)), entry_class="COR"))
+    await room.put("change.ach", file_of(entry(1, transaction_code="21", amount=0, addenda=(told,)), entry_class="COR"))
     assert room.report("change.ach")["lines"][0]["outcome"] == "FITS_NO_ENTRY"
     assert msgspec.json.encode(room.report("change.ach"))
     kept = await run_scheduled_jobs(bank, await bank.now())

@@ -79,13 +79,13 @@ def _amounts(parsed: dict[str, Any]) -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ({"account_number": "1" * 18}, "entry, account number"),
+        ({"dfi_account_number": "1" * 18}, "entry, dfi account number"),
         ({"amount": 10**10}, "entry, amount"),
         ({"amount": -1}, "entry, amount"),
-        ({"name": "MÜLLER"}, "entry, name"),
+        ({"individual_name": "MÜLLER"}, "entry, individual name"),
         ({"routing_number": "02100002"}, "entry, routing number"),
-        ({"addenda": (PaymentAddenda("X" * 81),)}, "addenda 05, payment information"),
-        ({"addenda": (a_return(addenda_information="X" * 45),)}, "addenda 99, information"),
+        ({"addenda": (PaymentAddenda("X" * 81),)}, "addenda 05, payment related information"),
+        ({"addenda": (a_return(addenda_information="X" * 45),)}, "addenda 99, addenda information"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name_and_never_cut(entry: dict[str, Any], told: str) -> None:
