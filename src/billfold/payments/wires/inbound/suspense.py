@@ -11,7 +11,7 @@ import structlog
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.deposits.inbound import NO_ACCOUNT
-from billfold.payments.deposits.ports import IncomingPayment, IncomingWire
+from billfold.payments.deposits.types import IncomingWire
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE
@@ -43,18 +43,12 @@ _NOT_RETURNABLE_REASON = (
 )
 
 
-class SuspenseCorrespondent:
-    """Takes what reached nobody: the house holds it and gives it back the same day."""
-
-    def __init__(self, bank: Bank) -> None:
-        self._bank = bank
-
-    async def return_payment(self, payment: IncomingPayment, reason: str) -> None:
-        """Hold a wire for no account and return it; a rejected one has queued its own return."""
-        if isinstance(payment, IncomingWire) and payment.message and reason == NO_ACCOUNT:
-            item_details = _payment_details(payment.message, payment.description, payment.omad)
-            await _hold(self._bank, payment.wire_id, payment.amount, reason, item_details)
-            await _return_item(self._bank, payment.wire_id, reason)
+async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
+    """Hold a wire to an unknown account in suspense and return it the same day."""
+    assert payment.message is not None
+    item_details = _payment_details(payment.message, payment.description, payment.omad)
+    await _hold(bank, payment.wire_id, payment.amount, NO_ACCOUNT, item_details)
+    await _return_item(bank, payment.wire_id, NO_ACCOUNT)
 
 
 def return_id(bank: Bank, original_wire_id: UUID) -> UUID:
