@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.access.partners.test_jwt_login import private_pem
+from tests.access.partners.test_jwt_login_routes import private_pem
 from tests.support.oauth_clients import REDIRECT, new_key, program
 from tests.support.oauth_users import member
 

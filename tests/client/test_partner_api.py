@@ -4,7 +4,7 @@ import asyncio
 from uuid import UUID
 
 import pytest
-from tests.access.partners.test_jwt_login import KEYS, pem_of, private_pem
+from tests.access.partners.test_jwt_login_routes import KEYS, pem_of, private_pem
 
 from billfold.access.partners import credentials
 from billfold.client.partner_api import PartnerApi

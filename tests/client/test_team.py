@@ -4,7 +4,7 @@ import asyncio
 from uuid import UUID
 
 import pytest
-from tests.access.partners.test_jwt_login import private_pem
+from tests.access.partners.test_jwt_login_routes import private_pem
 from tests.support.customer_client import EVERYTHING, Team, token_for
 from tests.support.oauth_clients import new_key, program
 from tests.support.oauth_users import member

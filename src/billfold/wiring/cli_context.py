@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 DATABASE = "billfold"
-APP = "billfold.wiring:partner_app"
+APP = "billfold.wiring.server:partner_app"
 CONNECT_TIMEOUT_SECONDS = 10.0
 _REFUSED = (OSError, asyncpg.PostgresError, TimeoutError)
 

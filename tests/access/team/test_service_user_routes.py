@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from tests.access.partners.test_jwt_login import private_pem
+from tests.access.partners.test_jwt_login_routes import private_pem
 from tests.support.customer_client import MemberDesk, Team, token_for
 from tests.support.oauth_clients import KEYS, new_key
 

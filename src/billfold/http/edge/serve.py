@@ -1,6 +1,6 @@
 """How the https server is started: Granian, one process per worker, TLS 1.2 or later.
 
-`target` names a factory without parameters, such as "billfold.wiring:partner_app", that returns
+`target` names a factory without parameters, such as "billfold.wiring.server:partner_app", that returns
 an ASGI application (see `lazy_app.LazyApp`). Each worker calls it and runs its lifespan, so each
 has its own pool and engine.
 """

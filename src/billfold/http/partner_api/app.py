@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from billfold import __version__
-from billfold.access.partners.login import LoginService
+from billfold.access.partners.login_routes import LoginService
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of

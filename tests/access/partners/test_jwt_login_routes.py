@@ -9,8 +9,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from tests.support.partner_client import PartnerClient, close_app, new_partner
 
-from billfold.access.partners import credentials, login
-from billfold.access.partners import jwt_login as token
+from billfold.access.partners import credentials
+from billfold.access.partners import jwt_login_routes as token
+from billfold.access.partners import login_routes as login
 from billfold.http.partner_api.app import create_partner_app
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
