@@ -17,7 +17,7 @@ READS = with_scope("onboarding.read", DOCUMENTS)
 WRITES = with_scope("onboarding.write", DOCUMENTS)
 
 
-@post("/api/v1/documents/{document_type}/", WRITES, takes_file=True)
+@post("/api/v1/documents/{document_type}/", WRITES, takes_file=True, tag="documents")
 async def upload_document(
     member: CustomerCaller, bank: Bank, document_type: str, request: RawRequest
 ) -> UploadedDocument:
@@ -28,14 +28,14 @@ async def upload_document(
     return await store_new_document(member, bank, member.customer_id, document_type, request)
 
 
-@post("/api/v2/documents/{document_id}/", WRITES, status=200, takes_file=True, refuses=(*FILE_ERRORS,))
+@post("/api/v2/documents/{document_id}/", WRITES, status=200, takes_file=True, refuses=(*FILE_ERRORS,), tag="documents")
 async def upload_document_file(member: CustomerCaller, bank: Bank, document_id: UUID, request: RawRequest) -> Document:
     """Send the file of a document that waits for one, or whose file was found invalid."""
     row = await document_store.get_document(bank.pool, document_id, member.customer_id)
     return render_document(await store_document_file(member, bank, row, request))
 
 
-@get("/api/v2/documents/{document_id}/", READS)
+@get("/api/v2/documents/{document_id}/", READS, tag="documents")
 async def get_document(member: CustomerCaller, bank: Bank, document_id: UUID) -> Document:
     """Read where a document stands."""
     return render_document(await document_store.get_document(bank.pool, document_id, member.customer_id))

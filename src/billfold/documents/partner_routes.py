@@ -15,7 +15,9 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 
 
-@post("/api/v1/customers/{customer_id}/documents/{document_type}/file/", TOKEN_AND_KEY, takes_file=True)
+@post(
+    "/api/v1/customers/{customer_id}/documents/{document_type}/file/", TOKEN_AND_KEY, takes_file=True, tag="documents"
+)
 async def upload_document(
     caller: Caller, bank: Bank, customer_id: UUID, document_type: str, request: RawRequest
 ) -> UploadedDocument:
@@ -27,14 +29,21 @@ async def upload_document(
     return await store_new_document(caller, bank, owner, document_type, request)
 
 
-@post("/api/v1/documents/{document_id}/", TOKEN_AND_KEY, status=200, takes_file=True, refuses=(*FILE_ERRORS,))
+@post(
+    "/api/v1/documents/{document_id}/",
+    TOKEN_AND_KEY,
+    status=200,
+    takes_file=True,
+    refuses=(*FILE_ERRORS,),
+    tag="documents",
+)
 async def upload_document_file(caller: Caller, bank: Bank, document_id: UUID, request: RawRequest) -> Document:
     """Send the file of a document that waits for one, or whose file was found invalid."""
     row = await _find_document(caller, bank, document_id)
     return render_document(await store_document_file(caller, bank, row, request))
 
 
-@get("/api/v1/documents/{document_id}/")
+@get("/api/v1/documents/{document_id}/", tag="documents")
 async def get_document(caller: Caller, bank: Bank, document_id: UUID) -> Document:
     """Read where a document stands."""
     return render_document(await _find_document(caller, bank, document_id))

@@ -12,7 +12,8 @@ import msgspec
 from billfold.events import payload_schemas
 from billfold.events.envelope import Envelope
 from billfold.events.kinds import EventKind
-from billfold.events.store import EventReader, LoggedEvent, envelope_of
+from billfold.events.store import LoggedEvent, envelope_of
+from billfold.events.types import Subscriber
 from billfold.events.webhooks.types import AttemptRow, SubscriptionRow
 
 
@@ -119,7 +120,7 @@ def render_attempt(row: AttemptRow) -> DeliveryAttempt:
     )
 
 
-def render_event(event: LoggedEvent, reader: EventReader, attempts: Iterable[AttemptRow]) -> Event:
+def render_event(event: LoggedEvent, reader: Subscriber, attempts: Iterable[AttemptRow]) -> Event:
     """Return an event as its reader is told of it, with its attempts."""
     return Event(event=envelope_of(event, reader), delivery_attempts=[render_attempt(each) for each in attempts])
 

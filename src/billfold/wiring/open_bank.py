@@ -19,7 +19,7 @@ from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
-from billfold.events import feed
+from billfold.events import sequencer
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
@@ -153,7 +153,7 @@ async def _check_bank(conn: Connection) -> bytes:
     identity = await find_bank_identity(conn)
     if identity is None:
         raise CliError("There is no bank in the database yet.", _MIGRATE)
-    await feed.repair_positions(conn)
+    await sequencer.repair_positions(conn)
     return identity.seed
 
 

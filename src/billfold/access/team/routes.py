@@ -45,7 +45,7 @@ class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     status: Literal["ACTIVE", "DEACTIVATED"] | None = None
 
 
-@get("/api/v1/team/", READS)
+@get("/api/v1/team/", READS, tag="team")
 async def get_team(member: CustomerCaller, bank: Bank) -> Team:
     """Read the team: everybody in it, in groups by status.
 
@@ -55,7 +55,7 @@ async def get_team(member: CustomerCaller, bank: Bank) -> Team:
     return render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
 
 
-@get("/api/v1/team/{member_id}/", READS)
+@get("/api/v1/team/{member_id}/", READS, tag="team")
 async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Read one member."""
     member_uuid = member_id
@@ -68,6 +68,7 @@ async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -
     WRITES,
     documented=MAY_NEED_APPROVAL,
     refuses=("last-administrator", "member-not-active", "member-shut-out"),
+    tag="team",
 )
 async def update_team_member(
     member: CustomerCaller, bank: Bank, member_id: UUID, data: EditTeamMember, request_approval: RequestApproval
@@ -94,7 +95,9 @@ async def update_team_member(
     return render_member(changed)
 
 
-@delete("/api/v1/team/{member_id}/", WRITES, status=200, refuses=("last-administrator", "member-not-active"))
+@delete(
+    "/api/v1/team/{member_id}/", WRITES, status=200, refuses=("last-administrator", "member-not-active"), tag="team"
+)
 async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Deactivate a member, a person or a service user; nothing of his works any longer."""
     member_uuid = member_id
@@ -102,7 +105,7 @@ async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: 
     return render_member(await team_members.deactivate_member(by, member_uuid))
 
 
-@post("/api/v1/team/invite/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("member-already-invited",))
+@post("/api/v1/team/invite/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("member-already-invited",), tag="team")
 async def invite_team_member(
     member: CustomerCaller, bank: Bank, data: InviteMember, request_approval: RequestApproval
 ) -> TeamMember | HttpResponse:
@@ -129,7 +132,7 @@ async def invite_team_member(
     return render_member(invited)
 
 
-@post("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",))
+@post("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
 async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Mail the invitation once more: a new link for seven days; the old one opens nothing."""
     member_uuid = member_id
@@ -137,7 +140,7 @@ async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> 
     return render_member(await team_invitations.resend_invitation(by, member_uuid))
 
 
-@delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",))
+@delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
 async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Take an invitation back. The answer is who was invited; afterwards he is not found."""
     member_uuid = member_id

@@ -14,8 +14,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.events import sequencer
 from billfold.events.notifications.notify import notify
-from billfold.events.webhooks import sequencer
 from billfold.payments.on_us import store as on_us_store
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.dates import iso_z

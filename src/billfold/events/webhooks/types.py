@@ -12,13 +12,6 @@ from msgspec import UNSET, UnsetType
 Status = Literal["enabled", "disabled"]
 
 
-class SubscriptionOwner(msgspec.Struct, frozen=True):
-    """Whose subscription it is: a customer's, or his partner's own when there is no customer."""
-
-    partner_id: UUID
-    customer_id: UUID | None = None
-
-
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """When an attempt that failed is repeated. `maximum_attempts` counts the first one.
 

@@ -17,7 +17,8 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from billfold.events.webhooks import claims, sequencer
+from billfold.events import sequencer
+from billfold.events.webhooks import claims
 from billfold.events.webhooks import rules as webhook_rules
 from billfold.events.webhooks.attempt_recorder import AttemptRecorder, OnFailing
 from billfold.events.webhooks.ports import PinnedConnection, WebhookClient

@@ -47,7 +47,7 @@ class PartnerApi(Api):
         self.open(
             bank,
             SignedRequestAuthenticator(bank),
-            desk=LoginService(bank),
+            login=LoginService(bank),
             newsroom=self._newsroom,
             peers=self._peers,
             reference=Reference(lambda: partner_document(bank.settings, self._documented)),

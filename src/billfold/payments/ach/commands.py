@@ -10,13 +10,13 @@ from billfold.ledger.types import Direction
 from billfold.payments.ach.rules.collect import collect_ach
 from billfold.payments.ach.rules.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.originate import originate_ach
-from billfold.payments.ach.rules.postpone import reschedule_entries
 from billfold.payments.ach.rules.receive import receive_ach, return_entry
-from billfold.payments.ach.rules.returns import record_noc, return_ach
-from billfold.payments.ach.rules.reversal import retry_ach, reverse_ach
+from billfold.payments.ach.rules.receive_return import receive_return, record_noc
+from billfold.payments.ach.rules.reschedule import reschedule_entries
+from billfold.payments.ach.rules.reversal import reinitiate_ach, reverse_ach
 from billfold.payments.ach.rules.review import review_ach
 from billfold.payments.ach.rules.risk import OriginationHistory
-from billfold.payments.ach.rules.settlement import send_ach, settle_entries
+from billfold.payments.ach.rules.settle import mark_transmitted, settle_entries
 from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, PendingReturn
 
 
@@ -57,13 +57,14 @@ class ReviewAch(Command, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class PostponeAch(Command, frozen=True, kw_only=True):
+class RescheduleAch(Command, frozen=True, kw_only=True):
     """Entries of one customer that no file holds, though they were to have settled by now.
 
     Looks at them.
     """
 
     rule = reschedule_entries
+    former_names = ("PostponeAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     fingerprints = (AchEntry,)
     needs_identifiers = False
@@ -71,20 +72,22 @@ class PostponeAch(Command, frozen=True, kw_only=True):
     ach_ids: tuple[UUID, ...]
 
 
-class SendAch(Command, frozen=True, kw_only=True):
+class MarkAchTransmitted(Command, frozen=True, kw_only=True):
     """A file with these entries of one customer has been handed over. Looks at them."""
 
-    rule = send_ach
+    rule = mark_transmitted
+    former_names = ("SendAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     needs_identifiers = False
 
     ach_ids: tuple[UUID, ...]
 
 
-class CountAchSettled(Command, frozen=True, kw_only=True):
+class SettleAch(Command, frozen=True, kw_only=True):
     """The time in which most returns come is over for these entries. Looks at them."""
 
     rule = settle_entries
+    former_names = ("CountAchSettled",)
     reference_kinds = (Reference.ACH_ENTRY,)
     needs_identifiers = False
 
@@ -101,13 +104,14 @@ class CollectAch(Command, frozen=True, kw_only=True):
     ach_id: UUID
 
 
-class ReturnAch(Command, frozen=True, kw_only=True):
+class ReceiveAchReturn(Command, frozen=True, kw_only=True):
     """An entry that we sent comes back. Looks at it. `trace` is the return's own number.
 
     `direction` is that of the entry as the return's transaction code says it.
     """
 
-    rule = return_ach
+    rule = receive_return
+    former_names = ("ReturnAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     needs_identifiers = False
 
@@ -119,10 +123,11 @@ class ReturnAch(Command, frozen=True, kw_only=True):
     arrived_at: datetime
 
 
-class NoteAchChange(Command, frozen=True, kw_only=True):
+class RecordNoc(Command, frozen=True, kw_only=True):
     """The receiving bank says what to put right in entries to come. Looks at the entry."""
 
     rule = record_noc
+    former_names = ("NoteAchChange",)
     reference_kinds = (Reference.ACH_ENTRY,)
     needs_identifiers = False
 
@@ -145,10 +150,11 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
     entry: IncomingEntry
 
 
-class GiveBackAch(Command, frozen=True, kw_only=True):
+class ReturnAchEntry(Command, frozen=True, kw_only=True):
     """Return an entry that was taken, as its receiver asks. Looks at it."""
 
     rule = return_entry
+    former_names = ("GiveBackAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "given_back", fields=("code",))
     fingerprints = (PendingReturn,)
@@ -169,10 +175,11 @@ class ReverseAch(Command, frozen=True, kw_only=True):
     ach_id: UUID
 
 
-class RetryAch(Command, frozen=True, kw_only=True):
+class ReinitiateAch(Command, frozen=True, kw_only=True):
     """Send a debit once more that came back for want of funds. Looks at it."""
 
-    rule = retry_ach
+    rule = reinitiate_ach
+    former_names = ("RetryAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "sent_again")
     fingerprints = (AchEntry,)

@@ -28,6 +28,7 @@ Direction = Literal["CREDIT", "DEBIT"] | None
 @post(
     "/api/v1/service-accounts/{account_id}/ach-originating/",
     status=200,
+    tag="ach",
     moves_money=True,
     refuses=(
         "sec-code-not-enabled",
@@ -64,7 +65,7 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
     return render_origination(await ach_entries.get_origination(bank.pool, owner, ach_id))
 
 
-@get("/api/v1/service-accounts/{account_id}/ach-originating/")
+@get("/api/v1/service-accounts/{account_id}/ach-originating/", tag="ach")
 async def list_account_ach_originations(
     caller: Caller,
     bank: Bank,
@@ -78,7 +79,7 @@ async def list_account_ach_originations(
     return await _page(bank, owner, pocket_id, wanted, statuses, direction)
 
 
-@get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/")
+@get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/", tag="ach")
 async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> AchOrigination:
     """Read an ACH origination and what became of it."""
     owner, pocket_id = await caller.pocket(bank, account_id)
@@ -88,7 +89,7 @@ async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, tran
     return render_origination(entry)
 
 
-@get("/api/v1/customers/{customer_id}/ach-originating/")
+@get("/api/v1/customers/{customer_id}/ach-originating/", tag="ach")
 async def list_customer_ach_originations(
     caller: Caller,
     bank: Bank,

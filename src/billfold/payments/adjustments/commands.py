@@ -6,13 +6,14 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
-from billfold.payments.adjustments.rules import adjust_pocket, correct_booking, give_credit
+from billfold.payments.adjustments.rules import adjust_pocket, post_goodwill_credit, reverse_transaction
 
 
-class GiveCredit(Command, frozen=True, kw_only=True):
+class PostGoodwillCredit(Command, frozen=True, kw_only=True):
     """Give a pocket `amount` cents: cash back, a promotion, or an adjustment in its favour."""
 
-    rule = give_credit
+    rule = post_goodwill_credit
+    former_names = ("GiveCredit",)
     audit = AuditedAction("pocket", "credited", fields=("amount", "credit_type", "description"))
     needs_identifiers = False
 
@@ -35,10 +36,11 @@ class AdjustPocket(Command, frozen=True, kw_only=True):
     description: str
 
 
-class CorrectBooking(Command, frozen=True, kw_only=True):
+class ReverseTransaction(Command, frozen=True, kw_only=True):
     """Take back one credit, adjustment or fee, whole and once. Looks at the activity."""
 
-    rule = correct_booking
+    rule = reverse_transaction
+    former_names = ("CorrectBooking",)
     reference_kinds = (Reference.TRANSACTION,)
     audit = AuditedAction("activity", "corrected", fields=("description",))
     needs_identifiers = False

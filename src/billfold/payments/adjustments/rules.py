@@ -26,7 +26,7 @@ from billfold.treasury.rules.liquidate import liquidation_value
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account, PocketBook
-    from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+    from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 
 
 ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
@@ -35,7 +35,7 @@ _OWN_JOURNALS = frozenset({JournalKind.FEE, _JOURNAL})
 """Journals in which nothing else is that somebody may want to take back."""
 
 
-def give_credit(books: Books, cmd: GiveCredit, ctx: Context) -> Outcome:
+def post_goodwill_credit(books: Books, cmd: PostGoodwillCredit, ctx: Context) -> Outcome:
     """Book it from `promotions`. Refuses: pocket-not-open."""
     book = book_of(books, cmd.customers[0])
     pocket = _require_receivable(pocket_of(book, cmd.pocket_id), cmd.amount)
@@ -83,7 +83,7 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
     )
 
 
-def correct_booking(books: Books, cmd: CorrectBooking, ctx: Context) -> Outcome:
+def reverse_transaction(books: Books, cmd: ReverseTransaction, ctx: Context) -> Outcome:
     """Book the contrary, in a journal that reverses the other's. Refuses: already-corrected."""
     book = book_of(books, cmd.customers[0])
     wrong = book.referenced.get(cmd.activity_id)

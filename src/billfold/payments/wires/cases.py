@@ -11,9 +11,9 @@ import msgspec
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
-from billfold.payments.wires.commands import PayBackWire
+from billfold.payments.wires.commands import ReturnWire
+from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
 from billfold.payments.wires.outbound_messages import message_sent, queue_about
-from billfold.payments.wires.ports import CreditTransfer, ReturnRequest
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
@@ -89,7 +89,7 @@ async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:
     """
     wire = await _wire(bank, wire_id)
     answer = await bank.engine.submit(
-        PayBackWire(
+        ReturnWire(
             caller=OPERATOR,
             key=await _attempt(bank, wire),
             customers=(wire.customer_id,),

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.payments.wires.rules.receive_return import receive_wire_return
-from billfold.payments.wires.rules.return_wire import pay_back_wire
+from billfold.payments.wires.rules.return_wire import return_wire
 from billfold.payments.wires.rules.send import send_wire
 from billfold.payments.wires.rules.status import complete_wire, reject_wire, submit_wire
 from billfold.payments.wires.types import QueuedMessage, WireRow
@@ -71,10 +71,11 @@ class RejectWire(Command, frozen=True, kw_only=True):
     code: str | None
 
 
-class PayBackWire(Command, frozen=True, kw_only=True):
+class ReturnWire(Command, frozen=True, kw_only=True):
     """Return the wire `original_id`, which `references` names, for a reason of ISO."""
 
-    rule = pay_back_wire
+    rule = return_wire
+    former_names = ("PayBackWire",)
     reference_kinds = (Reference.WIRE,)
     audit = AuditedAction("wire", "returned", fields=("original_id", "code"))
     fingerprints = (WireRow, QueuedMessage)
@@ -85,7 +86,7 @@ class PayBackWire(Command, frozen=True, kw_only=True):
     information: str | None = None
 
 
-class TakeBackWire(Command, frozen=True, kw_only=True):
+class ReceiveWireReturn(Command, frozen=True, kw_only=True):
     """A return has arrived for the wire `original_id`, which `references` names.
 
     `wire_id` is the return's own. `amount` is what came: banks on the way may have kept charges.
@@ -93,6 +94,7 @@ class TakeBackWire(Command, frozen=True, kw_only=True):
     """
 
     rule = receive_wire_return
+    former_names = ("TakeBackWire",)
     reference_kinds = (Reference.WIRE,)
     fingerprints = (WireRow,)
     needs_identifiers = False

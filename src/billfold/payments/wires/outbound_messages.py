@@ -20,7 +20,7 @@ from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.payments.wires.ports import Message
+    from billfold.payments.wires.iso20022.types import Message
     from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
     from billfold.platform.database.pool import Connection
     from billfold.platform.settings.settings import Settings

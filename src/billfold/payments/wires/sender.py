@@ -17,8 +17,9 @@ import structlog
 from billfold.payments.files import store as files_store
 from billfold.payments.files.store import RailFile
 from billfold.payments.wires.commands import SubmitWire
+from billfold.payments.wires.iso20022.envelope import write_messages
+from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header, Message
 from billfold.payments.wires.outbound_messages import environment_of, fedwire_day, message_of
-from billfold.payments.wires.ports import FEDWIRE_ROUTING_NUMBER, FedwireFormat, FedwireMessage, Header, Message
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.errors import BillfoldError
@@ -42,8 +43,7 @@ OnTransmitted = Callable[["Bank", UUID], Awaitable[None]]
 class FedwireSender:
     """Keeps the appointments of messages that wait."""
 
-    def __init__(self, files: FedwireFormat, on_transmitted: OnTransmitted | None = None) -> None:
-        self._files = files
+    def __init__(self, on_transmitted: OnTransmitted | None = None) -> None:
         self._on_transmitted = on_transmitted
         self._lock = asyncio.Lock()
 
@@ -72,7 +72,7 @@ class FedwireSender:
             if not pending:
                 return None
             numbered_messages = await _number(conn, bank, pending, now)
-            content = self._files.write([_wire(bank, *each, now) for each in numbered_messages], "outgoing")
+            content = write_messages([_wire(bank, *each, now) for each in numbered_messages], "outgoing")
             first = numbered_messages[0][1]
             file_id = derive(bank.seed, command_id("wire-file", first), 0)
             await queue.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now)

@@ -111,7 +111,7 @@ async def test_a_key_is_refused_when_it_is_none_or_there_already(
     assert (answer.status_code, "The key cannot be used" in answer.text) == (422, True)
     answer = await browser.post(where, {**form, "key": KEYS["ES256"].pem})
     assert (answer.status_code, "is registered already" in answer.text) == (409, True)
-    monkeypatch.setattr(one_program, "KEYS_MAX", 1)
+    monkeypatch.setattr(one_program, "CLIENT_KEYS_MAX", 1)
     answer = await browser.post(where, {**form, "key": KEYS["PS256"].pem})
     assert (answer.status_code, "Retire one first" in answer.text) == (409, True)
     assert len(await keys_of(bank, registered, pages_clock)) == 1

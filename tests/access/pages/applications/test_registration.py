@@ -110,7 +110,7 @@ async def test_what_was_typed_is_shown_as_text(anna, inside):
 
 
 async def test_there_is_an_end_to_programs(anna, inside, bank, monkeypatch):
-    monkeypatch.setattr(page, "PROGRAMS_MAX", 1)
+    monkeypatch.setattr(page, "CLIENTS_MAX", 1)
     await register(anna, inside)
     assert await register(anna, inside) is None
     assert "programs are in use" in inside.text

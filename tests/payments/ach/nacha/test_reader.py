@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from tests.payments.ach.nacha.files import BACKWARD, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
 from billfold.payments.ach.nacha.reader import read_file, read_lines
+from billfold.payments.ach.nacha.types import AchFile, AchFileMistake, EntryLine, InvalidAchFile, PaymentAddenda
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import AchFile, AchFileMistake, EntryLine, InvalidAchFile, PaymentAddenda
 
 PAYROLL = a_file(
     a_batch(an_entry(1), an_entry(2, addenda=(PaymentAddenda("THANKS"),))),
-    a_batch(an_entry(3, code="27", amount=99), number=2, purpose="DUES"),
+    a_batch(an_entry(3, transaction_code="27", amount=99), batch_number=2, company_entry_description="DUES"),
 )
 LINES = write_file(PAYROLL).decode().splitlines()
 
@@ -26,8 +26,12 @@ def test_what_was_written_is_read_again(file: AchFile) -> None:
 
 def test_returns_and_changes_are_read() -> None:
     file = a_file(
-        a_batch(an_entry(code="21", addenda=(a_return(),))),
-        a_batch(an_entry(code="21", amount=0, addenda=(a_change(),)), number=2, entry_class="COR"),
+        a_batch(an_entry(transaction_code="21", addenda=(a_return(),))),
+        a_batch(
+            an_entry(transaction_code="21", amount=0, addenda=(a_change(),)),
+            batch_number=2,
+            standard_entry_class_code="COR",
+        ),
     )
 
     returned, changed = read_file(write_file(file)).batches
@@ -51,7 +55,7 @@ def test_what_is_wrong_is_known_only_when_all_has_been_read() -> None:
     with pytest.raises(InvalidAchFile):
         seen.extend(read_lines("\n".join(lines).encode()))
 
-    assert [(each.number, each.entry.amount, each.batch.purpose) for each in seen] == [
+    assert [(each.number, each.entry.amount, each.batch.company_entry_description) for each in seen] == [
         (3, 151_000, "PAYROLL"),
         (4, 151_000, "PAYROLL"),
         (8, 99, "DUES"),

@@ -11,9 +11,9 @@ from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPerio
 from billfold.payments.files import store as files_store
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires import cases as wire_cases
-from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
+from billfold.payments.wires.iso20022.envelope import write_messages
+from billfold.payments.wires.iso20022.types import ReturnRequest
 from billfold.payments.wires.outbound_messages import message_sent
-from billfold.payments.wires.ports import ReturnRequest
 from billfold.payments.wires.store import message_queue as queue
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
@@ -78,7 +78,7 @@ async def test_a_second_return_is_refused_in_the_same_file_and_in_a_later_one(fe
     await fedwire.drop("one.xml", back)
     mistake = await the_only_mistake(fedwire, "later.xml", second)
     assert mistake == (3, "OrgnlUETR", "the payment has come back already")
-    again = FedwireXmlFormat().write([back], "incoming").replace(b"\n<", b"\n\n<", 1)
+    again = write_messages([back], "incoming").replace(b"\n<", b"\n\n<", 1)
     legs = await fedwire.legs()
     await fedwire.drop("other-name-and-layout.xml", again)
     reasons = {reason for _, _, reason in fedwire.refused("other-name-and-layout.xml")}
@@ -130,7 +130,7 @@ async def test_a_return_less_charges_brings_what_came_and_every_rail_is_explaine
 async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(fedwire, holder):
     account = await fedwire.account_of(holder)
     good = [await fedwire.payment(str(nth), account, 100_00 + nth) for nth in range(3)]
-    raw = FedwireXmlFormat().write(good, "incoming")
+    raw = write_messages(good, "incoming")
     spoiled = {
         "euros": raw.replace(b'Ccy="USD">100.01', b'Ccy="EUR">100.01'),
         "cents": raw.replace(b">100.01<", b">100.011<"),
@@ -138,9 +138,9 @@ async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(f
         "no amount": raw.replace(b">100.01<", b">much<"),
         "entity": raw.replace(b"<Fedwire", b'<!DOCTYPE x [<!ENTITY e "x">]><Fedwire', 1),
         "nothing": b"",
-        "an empty file": FedwireXmlFormat().write([], "incoming"),
+        "an empty file": write_messages([], "incoming"),
         "half": raw[: len(raw) // 2],
-        "outgoing": FedwireXmlFormat().write(good, "outgoing"),
+        "outgoing": write_messages(good, "outgoing"),
     }
     legs = await fedwire.legs()
     for name, content in spoiled.items():

@@ -22,14 +22,14 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
 from billfold.payments.ach import types as ach_types
-from billfold.payments.ach.commands import NoteAchChange, ReceiveAch, ReturnAch
+from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc
 from billfold.payments.ach.inbound.counterparties import apply_corrections, fail_verification
 from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
-from billfold.payments.ach.ports import AchFile, EntryLine, ReturnAddenda
+from billfold.payments.ach.nacha.types import AchFile, EntryLine, ReturnAddenda
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
-from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY
+from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.store import files
 from billfold.payments.ach.types import AchEntry, AchWay, IncomingEntry, ReturnEntry
@@ -83,7 +83,7 @@ class AchFileReport(msgspec.Struct):
     def name(self, line: EntryLine, outcome: str, code: str | None = None) -> None:
         """Name an entry with what became of it."""
         if len(self.lines) < REPORTED_LINES_MAX:
-            self.lines.append({"line": line.number, "trace": line.entry.trace, "outcome": outcome, "code": code})
+            self.lines.append({"line": line.number, "trace": line.entry.trace_number, "outcome": outcome, "code": code})
 
 
 class _LineRefused(Refused):
@@ -138,12 +138,12 @@ class AchFileBooking:
         if len(self.told.stuck) == STUCK_LINES_MAX:
             raise error
         refused = self._refused.get(line.number, 0) + isinstance(error, _LineRefused)
-        stuck = StuckLine(line.number, line.entry.trace, error_summary(error), refused)
+        stuck = StuckLine(line.number, line.entry.trace_number, error_summary(error), refused)
         self.told.stuck = [*self.told.stuck, stuck]
 
     async def _book_all(self, chunk: Sequence[EntryLine]) -> None:
         self._count(chunk)
-        await self._receive([each for each in chunk if each.entry.code[1] not in "16"])
+        await self._receive([each for each in chunk if each.entry.transaction_code[1] not in "16"])
         await self._book_returns([each for each in chunk if each.returned is not None])
         await self._book_nocs([each for each in chunk if each.changed is not None])
         await self._flush_chunk()
@@ -165,7 +165,7 @@ class AchFileBooking:
     # -- for our portals ---------------------------------------------------------------
 
     async def _receive(self, chunk: Sequence[EntryLine]) -> None:
-        accounts = [f"{each.entry.routing_number}:{each.entry.account_number}" for each in chunk]
+        accounts = [f"{each.entry.routing_number}:{each.entry.dfi_account_number}" for each in chunk]
         rows = await self._bank.pool.fetch(_PORTALS, list(set(accounts))) if chunk else []
         portals = {row["value"]: row for row in rows}
         found_lines, commands = [], list[ReceiveAch]()
@@ -214,25 +214,25 @@ class AchFileBooking:
         if not chunk:
             return
         originals = await self._originals(chunk)
-        found_lines, commands = [], list[ReturnAch]()
+        found_lines, commands = [], list[ReceiveAchReturn]()
         for line in chunk:
             return_addenda = line.returned
             assert return_addenda is not None
-            entry = originals.get(return_addenda.original_trace)
-            if entry is None or return_addenda.reason in DISHONORED_RETURN_CODES:
+            entry = originals.get(return_addenda.original_entry_trace_number)
+            if entry is None or return_addenda.return_reason_code in DISHONORED_RETURN_CODES:
                 self._dishonor(line, return_addenda, UNKNOWN_ENTRY)
                 continue
             found_lines.append(line)
             commands.append(
-                ReturnAch(
+                ReceiveAchReturn(
                     caller="ach-file",
                     key=self._key(line),
                     customers=(entry.customer_id,),
                     ach_id=entry.ach_id,
-                    code=return_addenda.reason,
+                    code=return_addenda.return_reason_code,
                     direction=_direction(line),
                     amount=line.entry.amount,
-                    trace=line.entry.trace,
+                    trace=line.entry.trace_number,
                     arrived_at=self._arrived_at,
                     references=(entry.ach_id,),
                 )
@@ -247,20 +247,20 @@ class AchFileBooking:
             self._dishonor(line, return_addenda, outcome["code"])
             return
         self.told.returns += 1
-        self.told.name(line, "RETURNED", return_addenda.reason)
-        entry = originals[return_addenda.original_trace]
+        self.told.name(line, "RETURNED", return_addenda.return_reason_code)
+        entry = originals[return_addenda.original_entry_trace_number]
         if outcome["status"] == "NO_POCKET":
             why = "The pocket it was paid from is closed."
             self._hold(line, why, CLOSED_POCKET_REASON)
         if entry.pocket_id is None:
-            await fail_verification(self._bank, entry, return_addenda.reason)
+            await fail_verification(self._bank, entry, return_addenda.return_reason_code)
 
     def _dishonor(self, line: EntryLine, return_addenda: ReturnAddenda, code: str) -> None:
         """Hold the money of a return that does not hold, and send it back with a reason."""
-        why = f"A return under {return_addenda.reason} that fits no payment ({code})."
-        if return_addenda.reason in DISHONORED_RETURN_CODES:
-            why = f"Our return was refused under {return_addenda.reason}."
-            self._hold(line, why, RETURN_REFUSED_REASON, return_addenda.reason)
+        why = f"A return under {return_addenda.return_reason_code} that fits no payment ({code})."
+        if return_addenda.return_reason_code in DISHONORED_RETURN_CODES:
+            why = f"Our return was refused under {return_addenda.return_reason_code}."
+            self._hold(line, why, RETURN_REFUSED_REASON, return_addenda.return_reason_code)
         else:
             self._hold(line, why, _dishonored_return(line, return_addenda, code), code)
 
@@ -270,26 +270,26 @@ class AchFileBooking:
         if not chunk:
             return
         originals = await self._originals(chunk)
-        found_lines, commands = [], list[NoteAchChange]()
+        found_lines, commands = [], list[RecordNoc]()
         corrected = []
         for line in chunk:
             noc_addenda = line.changed
             assert noc_addenda is not None
-            entry = originals.get(noc_addenda.original_trace)
+            entry = originals.get(noc_addenda.original_entry_trace_number)
             if entry is None:
-                self.told.name(line, "FITS_NO_ENTRY", noc_addenda.code)
+                self.told.name(line, "FITS_NO_ENTRY", noc_addenda.change_code)
                 continue
             found_lines.append(line)
-            correction = notifications_of_change.correction_of(noc_addenda.code, noc_addenda.corrected)
+            correction = notifications_of_change.correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
             corrected.append((self._key(line), entry, correction))
             commands.append(
-                NoteAchChange(
+                RecordNoc(
                     caller="ach-file",
                     key=self._key(line),
                     customers=(entry.customer_id,),
                     ach_id=entry.ach_id,
-                    code=noc_addenda.code,
-                    corrected=noc_addenda.corrected,
+                    code=noc_addenda.change_code,
+                    corrected=noc_addenda.corrected_data,
                     references=(entry.ach_id,),
                 )
             )
@@ -297,7 +297,7 @@ class AchFileBooking:
             noc_addenda = line.changed
             assert noc_addenda is not None
             self.told.changes += 1
-            self.told.name(line, "NOTED", noc_addenda.code)
+            self.told.name(line, "NOTED", noc_addenda.change_code)
         await apply_corrections(self._bank, corrected)
 
     # -- alike ---------------------------------------------------------------------------
@@ -317,7 +317,9 @@ class AchFileBooking:
         return command_id(key_name, self._file_id)
 
     async def _originals(self, chunk: Sequence[EntryLine]) -> dict[str, AchEntry]:
-        traces = [told.original_trace for each in chunk if (told := each.returned or each.changed) is not None]
+        traces = [
+            told.original_entry_trace_number for each in chunk if (told := each.returned or each.changed) is not None
+        ]
         return await ach_entries.find_by_traces(self._bank.pool, traces)
 
     async def _submit(
@@ -381,20 +383,21 @@ async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
 
 def _dishonored_return(line: EntryLine, return_addenda: ReturnAddenda, code: str) -> ReturnEntry:
     """Return the entry that refuses a return: it repeats the return's number, date and reason."""
-    entry, day = line.entry, line.batch.settlement_day or 0
+    entry, day = line.entry, line.batch.settlement_date or 0
     return ReturnEntry(
         reason=code,
-        code=entry.code,
-        routing_number=line.batch.bank + ach_types.check_digit(line.batch.bank),
-        account_number=entry.account_number,
+        code=entry.transaction_code,
+        routing_number=line.batch.originating_dfi_identification
+        + ach_types.check_digit(line.batch.originating_dfi_identification),
+        account_number=entry.dfi_account_number,
         amount=entry.amount,
-        name=entry.name,
-        identification=entry.identification,
-        original_trace=return_addenda.original_trace,
-        original_bank=return_addenda.original_bank,
-        entry_class=line.batch.entry_class,
-        company=line.batch.company,
-        company_id=line.batch.company_id,
-        purpose=line.batch.purpose,
-        information=f"{entry.trace}{day:03}{return_addenda.reason[1:]}",
+        name=entry.individual_name,
+        identification=entry.individual_identification_number,
+        original_trace=return_addenda.original_entry_trace_number,
+        original_bank=return_addenda.original_receiving_dfi_identification,
+        entry_class=line.batch.standard_entry_class_code,
+        company=line.batch.company_name,
+        company_id=line.batch.company_identification,
+        purpose=line.batch.company_entry_description,
+        information=f"{entry.trace_number}{day:03}{return_addenda.return_reason_code[1:]}",
     )

@@ -18,7 +18,8 @@ import structlog
 
 from billfold.payments.ach.inbound.booking import AchFileBooking
 from billfold.payments.ach.inbound.validation import check_file
-from billfold.payments.ach.ports import AchFile, AchFileMistake, AchFormat, InvalidAchFile
+from billfold.payments.ach.nacha.reader import normalize, read_lines
+from billfold.payments.ach.nacha.types import AchFile, AchFileMistake, InvalidAchFile
 from billfold.payments.files import exceptions
 from billfold.payments.files import store as files_store
 from billfold.payments.files.retries import DATABASE_UNAVAILABLE, error_summary, postpone_file
@@ -43,9 +44,6 @@ _WAIT = timedelta(seconds=30)
 
 class AchFileProcessor:
     """Takes the files that have arrived for one bank after the other."""
-
-    def __init__(self, ach_format: AchFormat) -> None:
-        self._format = ach_format
 
     async def keep(self, bank: Bank, at: ScheduledJob) -> None:
         """Take what has arrived by this appointment."""
@@ -75,7 +73,7 @@ class AchFileProcessor:
         raw = await bank.rails.ach.read(name)
         if raw is None:
             return None
-        content = self._format.normalize(raw)
+        content = normalize(raw)
         file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
         try:
             file = await files_store.save_inbound(bank.pool, file_id, "ACH", name, content, now=await bank.now())
@@ -97,7 +95,7 @@ class AchFileProcessor:
     async def check_file(self, bank: Bank, content: bytes) -> AchFile:
         """Return what a file says of itself. Raises FileRefused unless all of it holds."""
         own_number = bank.settings.bank_routing_number
-        return await asyncio.to_thread(check_file, self._format, content, own_number)
+        return await asyncio.to_thread(check_file, content, own_number)
 
     async def _process(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
         """Check and book a file, one process at a time; False when another is at it."""
@@ -123,7 +121,7 @@ class AchFileProcessor:
             report = await _reject(bank, file.name, refused.mistakes)
             await self._finish(bank, file, "REFUSED", report)
             return
-        file_report = await AchFileBooking(bank, file, head).book(self._format.lines(content))
+        file_report = await AchFileBooking(bank, file, head).book(read_lines(content))
         fields = msgspec.to_builtins(file_report)
         if file_report.stuck:
             partial_report = await postpone_file(bank, file, **fields)
@@ -138,7 +136,7 @@ class AchFileProcessor:
         """Put a file away; one that has waited may have a later one of its name in its place."""
         if exceptions.retry_state_of(file) is not None:
             current = await bank.rails.ach.read(file.name)
-            if current and sha256(self._format.normalize(current)).hexdigest() != file.sha256:
+            if current and sha256(normalize(current)).hexdigest() != file.sha256:
                 return
         await bank.rails.ach.put_away(file.name, report=report)
 

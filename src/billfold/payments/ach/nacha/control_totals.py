@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from billfold.payments.ach.ports import Entry
+from billfold.payments.ach.nacha.types import Entry
 
 HASH_DIGITS = 10_000_000_000
 """An entry hash keeps its rightmost ten digits."""

@@ -14,7 +14,7 @@ from stdnum.us import rtn
 from billfold.payments.ach.nacha import layout
 from billfold.payments.ach.nacha.control_totals import TotalsCounter
 from billfold.payments.ach.nacha.layout import InvalidField, Record
-from billfold.payments.ach.ports import (
+from billfold.payments.ach.nacha.types import (
     MISTAKES_MAX,
     AchFile,
     AchFileMistake,
@@ -57,7 +57,21 @@ _CLASSES = frozenset(
 )
 """Standard entry classes whose entries stand as an entry's table says; those of IAT do not."""
 _ASCII_MAX = 0x7F
-_ADDENDA = {"05": layout.PAYMENT, "98": layout.CHANGE, "99": layout.RETURN}
+_ADDENDA: Mapping[str, tuple[Record, type[Addenda]]] = {
+    "05": (layout.PAYMENT, PaymentAddenda),
+    "98": (layout.CHANGE, NocAddenda),
+    "99": (layout.RETURN, ReturnAddenda),
+}
+
+
+def _shared(struct: type[msgspec.Struct], record: Record) -> tuple[str, ...]:
+    """Return the fields that a struct has in common with its record."""
+    return tuple(each.name for each in record.fields if each.name in struct.__struct_fields__)
+
+
+_ENTRY_FIELDS = _shared(Entry, layout.ENTRY)
+_BATCH_FIELDS = _shared(Batch, layout.BATCH_HEADER)
+_FILE_HEADER_FIELDS = _shared(AchFile, layout.FILE_HEADER)
 
 
 def read_file(raw: bytes) -> AchFile:
@@ -199,8 +213,8 @@ class _Reader:
         if self._batch is not None:
             self._add_mistake("is a batch header, and the batch before it has no control")
         self._batch, self._entry = self._read(layout.BATCH_HEADER, line) or {}, None
-        self._batch_header = _batch_of(self._batch) if self._batch else None
-        if self._batch and self._batch["entry_class"] not in _CLASSES:
+        self._batch_header = Batch(**{name: self._batch[name] for name in _BATCH_FIELDS}) if self._batch else None
+        if self._batch and self._batch["standard_entry_class_code"] not in _CLASSES:
             self._add_mistake(f"{self._batch['entry_class']} is no class of entries we take", (51, 53))
         self._batch_totals, self._last_trace = TotalsCounter(), ""
 
@@ -219,14 +233,14 @@ class _Reader:
             if not self.mistakes:
                 self._add_mistake("is an addenda without an entry")
             return
-        record = _ADDENDA.get(line[1:3])
-        if record is None:
+        record, struct = _ADDENDA.get(line[1:3], (None, None))
+        if record is None or struct is None:
             self._add_mistake(f"addenda type {line[1:3]!r} is not one of 05, 98, 99", (2, 3))
             return
         values = self._read(record, line)
         if values is not None:
             self._check_addenda(values)
-            self._addenda.append(_addenda_of(values))
+            self._addenda.append(struct(**{name: values[name] for name in _shared(struct, record)}))
 
     def _read_batch_control(self, line: str) -> None:
         if self._batch is None:
@@ -253,7 +267,7 @@ class _Reader:
         values, self._entry = self._entry, None
         if values is None:
             return
-        if (values["addenda_indicator"] == "1") != bool(self._addenda):
+        if (values["addenda_record_indicator"] == "1") != bool(self._addenda):
             self._add_mistake("the entry before says otherwise whether addenda follow")
         self._last_trace = values["trace_number"]
         if not self.mistakes and self._batch_header is not None:
@@ -266,32 +280,32 @@ class _Reader:
             self._add_mistake(f"{values['transaction_code']} is no transaction code", (2, 3))
         if not _is_routing_number(values["routing_number"]):
             self._add_mistake(f"{values['routing_number']} fails its check digit", (4, 12))
-        if not values["account_number"]:
-            self._add_mistake("account number is missing", (13, 29))
+        if not values["dfi_account_number"]:
+            self._add_mistake("dfi account number is missing", (13, 29))
         if values["trace_number"] <= self._last_trace:
             self._add_mistake("trace number does not ascend within the batch", (80, 94))
 
     def _check_addenda(self, values: Mapping[str, Any]) -> None:
         entry = self._entry or {}
-        is_single = (self._batch or {}).get("entry_class") in _SINGLE_ADDENDA_CLASSES
+        is_single = (self._batch or {}).get("standard_entry_class_code") in _SINGLE_ADDENDA_CLASSES
         if self._addenda and is_single:
             self._add_mistake("is a second addenda, and this class has one at most")
-        if values["addenda_type"] != "05":
+        if values["addenda_type_code"] != "05":
             return
-        if values["addenda_sequence"] != len(self._addenda) + 1:
+        if values["addenda_sequence_number"] != len(self._addenda) + 1:
             self._add_mistake("addenda sequence does not count from 1", (84, 87))
-        if values["entry_sequence"] != entry["trace_number"][8:]:
+        if values["entry_detail_sequence_number"] != entry["trace_number"][8:]:
             self._add_mistake("addenda belongs to another entry by its number", (88, 94))
 
     def _check_batch(self, header: Mapping[str, Any], control: Mapping[str, Any]) -> None:
         if not self._last_trace:
             self._add_mistake("is the control of a batch without entries")
-        for name in ("service_class", "company_identification", "originating_bank", "batch_number"):
+        for name in ("service_class_code", "company_identification", "originating_dfi_identification", "batch_number"):
             if control[name] != header[name]:
                 self._add_mistake(
                     f"batch control: {name.replace('_', ' ')} {control[name]} is {header[name]} in its header"
                 )
-        if header["service_class"] not in {"200", self._batch_totals.service_class}:
+        if header["service_class_code"] not in {"200", self._batch_totals.service_class}:
             self._add_mistake(f"service class {header['service_class']} does not fit its entries")
         if header["batch_number"] <= self._batch_number:
             self._add_mistake(f"batch number {header['batch_number']} does not ascend within the file")
@@ -322,62 +336,12 @@ def _is_routing_number(number: str) -> bool:
     return bool(rtn.is_valid(number))
 
 
-def _addenda_of(values: Mapping[str, Any]) -> Addenda:
-    if values["addenda_type"] == "05":
-        return PaymentAddenda(values["payment_information"])
-    if values["addenda_type"] == "98":
-        return NocAddenda(
-            code=values["change_code"],
-            original_trace=values["original_trace"],
-            original_bank=values["original_bank"],
-            corrected=values["corrected_data"],
-        )
-    return ReturnAddenda(
-        reason=values["return_reason"],
-        original_trace=values["original_trace"],
-        original_bank=values["original_bank"],
-        date_of_death=values["date_of_death"],
-        information=values["information"],
-    )
-
-
 def _entry_of(values: Mapping[str, Any], addenda: tuple[Addenda, ...]) -> Entry:
-    return Entry(
-        code=values["transaction_code"],
-        routing_number=values["routing_number"],
-        account_number=values["account_number"],
-        amount=values["amount"],
-        identification=values["identification"],
-        name=values["name"],
-        discretionary_data=values["discretionary_data"],
-        trace=values["trace_number"],
-        addenda=addenda,
-    )
+    return Entry(addenda=addenda, **{name: values[name] for name in _ENTRY_FIELDS})
 
 
 def _file_of(header: Mapping[str, Any]) -> AchFile:
     midnight = datetime.combine(header["file_creation_date"], time())
     return AchFile(
-        destination=header["immediate_destination"],
-        origin=header["immediate_origin"],
-        created_at=midnight + header["file_creation_time"],
-        modifier=header["file_id_modifier"],
-        destination_name=header["destination_name"],
-        origin_name=header["origin_name"],
-        reference=header["reference_code"],
-    )
-
-
-def _batch_of(values: Mapping[str, Any]) -> Batch:
-    return Batch(
-        number=values["batch_number"],
-        company=values["company_name"],
-        company_id=values["company_identification"],
-        entry_class=values["entry_class"],
-        purpose=values["entry_description"],
-        effective_on=values["effective_entry_date"],
-        bank=values["originating_bank"],
-        discretionary_data=values["discretionary_data"],
-        descriptive_date=values["descriptive_date"],
-        settlement_day=values["settlement_date"],
+        created_at=midnight + header["file_creation_time"], **{name: header[name] for name in _FILE_HEADER_FIELDS}
     )

@@ -19,7 +19,7 @@ from billfold.ledger.engine.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import CollectAch, CountAchSettled, PostponeAch, SendAch
+from billfold.payments.ach.commands import CollectAch, MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.outbound.compose import AchFileComposer
 from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.windows import next_deadline
@@ -32,7 +32,6 @@ from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.payments.ach.ports import AchFormat
 
 log = structlog.get_logger(__name__)
 
@@ -47,8 +46,7 @@ ENTRIES_PER_COMMAND = 500
 class AchWindows:
     """Keeps the appointments of windows and of the files that went out in them."""
 
-    def __init__(self, ach_format: AchFormat, on_handed: OnHanded | None = None) -> None:
-        self._format = ach_format
+    def __init__(self, on_handed: OnHanded | None = None) -> None:
         self._on_handed = on_handed
 
     async def open_window(self, bank: Bank, at: ScheduledJob) -> None:
@@ -86,7 +84,7 @@ class AchWindows:
         """Tell everybody whose entries are in a file that it has gone."""
         entries_by_customer = await files.entries_by_customer(bank.pool, file.file_id)
         commands = (
-            SendAch(
+            MarkAchTransmitted(
                 caller="ach-file",
                 key=command_id(f"sent:{file.name}:{nth}", customer_id),
                 customers=(customer_id,),
@@ -106,7 +104,7 @@ class AchWindows:
         await files.mark_confirmed(bank.pool, file.file_id, now)
 
     async def _write(self, bank: Bank, file: NumberedFile) -> bytes:
-        composer = AchFileComposer(bank, self._format, file)
+        composer = AchFileComposer(bank, file)
         async with bank.pool.acquire() as conn, conn.transaction():
             async for entries in files.read_entries(conn, file.file_id):
                 await asyncio.to_thread(composer.add, entries)
@@ -119,7 +117,7 @@ async def postpone(bank: Bank) -> None:
     """Let entries whose window was missed take the next one: what is sent has its days to come."""
     now = await bank.now()
     commands = (
-        PostponeAch(
+        RescheduleAch(
             caller="ach-window",
             key=command_id(f"late:{now.isoformat()}:{nth}", customer_id),
             customers=(customer_id,),
@@ -159,7 +157,7 @@ async def count_settled(bank: Bank, at: ScheduledJob) -> None:
     """Count the entries of a file as settled."""
     entries_by_customer = await files.entries_by_customer(bank.pool, at.object_id)
     commands = (
-        CountAchSettled(
+        SettleAch(
             caller="ach-file",
             key=command_id(f"count:{at.object_id}:{nth}", customer_id),
             customers=(customer_id,),

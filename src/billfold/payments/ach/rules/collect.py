@@ -8,7 +8,7 @@ from billfold.accounts.pockets.types import Hold
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
 from billfold.payments.ach.rules.originate import record_ach_transaction
-from billfold.payments.ach.rules.settlement import update_entry
+from billfold.payments.ach.rules.settle import update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
-from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import IDENTIFICATION_WIDTH, add_entry, approve_entry
+from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
     book = book_of(books, cmd.customers[0])
     ach_ids = []
     for amount in cmd.amounts:
-        times = ach.schedule(ctx.now, amount, ctx.calendars, is_credit=True)
+        times = schedule(ctx.now, amount, ctx.calendars, is_credit=True)
         journal_no = book.begin(JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date)
         book.post(book.house_account(AccountKind.PROMOTIONS), book.house_account(AccountKind.RAIL_ACH), amount)
         book.close()

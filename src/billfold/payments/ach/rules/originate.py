@@ -17,7 +17,8 @@ from billfold.accounts.counterparties.types import Payee
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, PocketStatus, Rail, TransactionType
-from billfold.payments.ach import rules as ach
+from billfold.payments.ach.rules.risk import review_reason
+from billfold.payments.ach.rules.windows import held_until, schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import roll_business_day
@@ -47,12 +48,12 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
         raise NotFound
     _must_be_usable(pocket, payee, cmd.direction)
     times = _times(cmd, ctx)
-    review_reason = ach.review_reason(cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents)
+    held_for_review = review_reason(cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents)
     entry = _entry_of(book, pocket, payee, cmd, ctx)
     if cmd.direction == Direction.CREDIT:
         entry = pay_out(book, pocket, ctx, entry, settles_at=times.settled_at)
-    if review_reason is not None:
-        entry = msgspec.structs.replace(entry, reason=review_reason)
+    if held_for_review is not None:
+        entry = msgspec.structs.replace(entry, reason=held_for_review)
     else:
         entry = approve_entry(book, entry, times, ctx)
     add_entry(book, entry)
@@ -72,7 +73,7 @@ def approve_entry(book: Book, entry: AchEntry, times: Schedule, ctx: Context) ->
         effective_on=times.effective_on,
         settles_at=times.settles_at,
         settled_at=times.settled_at,
-        held_until=ach.held_until(times.effective_on, entry.sec_code, ctx.calendars) if held else None,
+        held_until=held_until(times.effective_on, entry.sec_code, ctx.calendars) if held else None,
         updated_at=ctx.now,
     )
 
@@ -164,7 +165,7 @@ _TITLES = {
 
 
 def _times(cmd: OriginateAch, ctx: Context) -> Schedule:
-    return ach.schedule(ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT)
+    return schedule(ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT)
 
 
 def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> None:

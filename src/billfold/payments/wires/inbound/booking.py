@@ -9,19 +9,19 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.deposits.inbound import receive
-from billfold.payments.deposits.ports import IncomingWire
-from billfold.payments.wires.commands import CompleteWire, RejectWire, TakeBackWire
+from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
+from billfold.payments.deposits.types import IncomingWire
+from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire
 from billfold.payments.wires.inbound.suspense import (
     FEDWIRE_CALLER,
-    SuspenseCorrespondent,
     hold_refused_return,
     hold_rejected,
     hold_returned,
     return_id,
+    return_unclaimed,
 )
 from billfold.payments.wires.inbound.validation import REJECTED, SETTLED, NumberedMessages
-from billfold.payments.wires.ports import (
+from billfold.payments.wires.iso20022.types import (
     CreditTransfer,
     FedwireMessage,
     PaymentReturn,
@@ -146,7 +146,9 @@ async def _payments(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     async def book_payment(line: int, wire: FedwireMessage) -> BookedMessage:
         async with semaphore:
             payment = incoming(bank, wire)
-            received = await receive(bank, SuspenseCorrespondent(bank), payment)
+            received = await receive(bank, payment)
+            if received.reason == NO_ACCOUNT:
+                await return_unclaimed(bank, payment)
         outcome = received.status if received.reason is None else received.reason
         return _booked(line, wire, outcome, payment.wire_id)
 
@@ -212,8 +214,8 @@ async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
 
 def _return_command(
     bank: Bank, wire: FedwireMessage, message: PaymentReturn, original: arrivals.MatchedWire
-) -> TakeBackWire:
-    return TakeBackWire(
+) -> ReceiveWireReturn:
+    return ReceiveWireReturn(
         caller=f"{FEDWIRE_CALLER}:returned",
         key=original.wire_id,
         customers=(original.customer_id,),

@@ -25,9 +25,8 @@ from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.inbound.booking import BookedMessage, book
 from billfold.payments.wires.inbound.suspense import return_id
 from billfold.payments.wires.inbound.validation import CheckContext, NumberedMessages, mistakes_in, numbers_of
-from billfold.payments.wires.outbound_messages import environment_of
-from billfold.payments.wires.ports import (
-    FedwireFormat,
+from billfold.payments.wires.iso20022.envelope import read_messages
+from billfold.payments.wires.iso20022.types import (
     FedwireMistake,
     InvalidFedwireFile,
     PaymentReturn,
@@ -35,6 +34,7 @@ from billfold.payments.wires.ports import (
     ReturnRequest,
     ReturnRequestResponse,
 )
+from billfold.payments.wires.outbound_messages import environment_of
 from billfold.payments.wires.store import arrivals, cases
 from billfold.payments.wires.store import message_queue as queue
 from billfold.platform.clock import wall_now
@@ -56,8 +56,7 @@ _WAIT = timedelta(seconds=30)
 class FedwireFileProcessor:
     """Takes the files that have arrived from Fedwire."""
 
-    def __init__(self, files: FedwireFormat) -> None:
-        self._files = files
+    def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
     async def __call__(self, bank: Bank) -> int:
@@ -105,7 +104,7 @@ class FedwireFileProcessor:
     async def _process_file(self, bank: Bank, file: RailFile) -> None:
         content = await files_store.read_content(bank.pool, file.file_id)
         try:
-            lines = self._files.read(content, "incoming")
+            lines = read_messages(content, "incoming")
             await _check(bank, file, lines)
         except InvalidFedwireFile as invalid:
             await _reject(bank, file, invalid.mistakes)

@@ -11,12 +11,12 @@ import structlog
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.deposits.inbound import NO_ACCOUNT
-from billfold.payments.deposits.ports import IncomingPayment, IncomingWire
+from billfold.payments.deposits.types import IncomingWire
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE
+from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage
 from billfold.payments.wires.outbound_messages import queue_about
-from billfold.payments.wires.ports import CreditTransfer, FedwireMessage
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.status import wire_details
 from billfold.payments.wires.store.wires import find_wire
@@ -27,7 +27,7 @@ from billfold.platform.ids import command_id, derive
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.jobs.types import ScheduledJob
-    from billfold.payments.wires.commands import TakeBackWire
+    from billfold.payments.wires.commands import ReceiveWireReturn
     from billfold.payments.wires.store.message_queue import SentMessage
     from billfold.payments.wires.types import WireRow
 
@@ -43,18 +43,12 @@ _NOT_RETURNABLE_REASON = (
 )
 
 
-class SuspenseCorrespondent:
-    """Takes what reached nobody: the house holds it and gives it back the same day."""
-
-    def __init__(self, bank: Bank) -> None:
-        self._bank = bank
-
-    async def return_payment(self, payment: IncomingPayment, reason: str) -> None:
-        """Hold a wire for no account and return it; a rejected one has queued its own return."""
-        if isinstance(payment, IncomingWire) and payment.message and reason == NO_ACCOUNT:
-            item_details = _payment_details(payment.message, payment.description, payment.omad)
-            await _hold(self._bank, payment.wire_id, payment.amount, reason, item_details)
-            await _return_item(self._bank, payment.wire_id, reason)
+async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
+    """Hold a wire to an unknown account in suspense and return it the same day."""
+    assert payment.message is not None
+    item_details = _payment_details(payment.message, payment.description, payment.omad)
+    await _hold(bank, payment.wire_id, payment.amount, NO_ACCOUNT, item_details)
+    await _return_item(bank, payment.wire_id, NO_ACCOUNT)
 
 
 def return_id(bank: Bank, original_wire_id: UUID) -> UUID:
@@ -62,7 +56,7 @@ def return_id(bank: Bank, original_wire_id: UUID) -> UUID:
     return derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", original_wire_id), 0)
 
 
-async def hold_returned(bank: Bank, wire: FedwireMessage, command: TakeBackWire, reason: str) -> None:
+async def hold_returned(bank: Bank, wire: FedwireMessage, command: ReceiveWireReturn, reason: str) -> None:
     """Hold a wire of ours that came back to a Pocket which takes nothing any more."""
     message = wire.message
     item_details = {

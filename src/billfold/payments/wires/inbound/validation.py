@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from billfold.payments.wires.ports import (
+from billfold.payments.wires.iso20022.types import (
     CreditTransfer,
     FedwireMessage,
     FedwireMistake,

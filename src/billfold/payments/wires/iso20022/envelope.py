@@ -10,6 +10,14 @@ import msgspec
 from lxml import etree
 
 from billfold.payments.wires.iso20022.messages import HEADER, LAYOUTS
+from billfold.payments.wires.iso20022.types import (
+    MISTAKES_MAX,
+    FedwireMessage,
+    FedwireMistake,
+    FileDirection,
+    Header,
+    InvalidFedwireFile,
+)
 from billfold.payments.wires.iso20022.xml_fields import (
     Element,
     ElementCodec,
@@ -18,14 +26,6 @@ from billfold.payments.wires.iso20022.xml_fields import (
     read_rows,
     repeated_in,
     write_rows,
-)
-from billfold.payments.wires.ports import (
-    MISTAKES_MAX,
-    FedwireMessage,
-    FedwireMistake,
-    FileDirection,
-    Header,
-    InvalidFedwireFile,
 )
 
 _StructT = TypeVar("_StructT", bound=msgspec.Struct)
@@ -37,19 +37,7 @@ _HEADER_NAME = "head.001.001.03"
 _TYPES_BY_ENVELOPE = {layout.envelope: message_type for message_type, layout in LAYOUTS.items()}
 
 
-class FedwireXmlFormat:
-    """The files of the port `FedwireFiles`, in XML."""
-
-    def write(self, wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
-        """Return the file of these messages. Raises ValueError when one cannot be sent."""
-        return write_wires(wires, way)
-
-    def read(self, raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
-        """Return the messages with the lines on which they begin. Raises FedwireRefused."""
-        return read_with_lines(raw, way)
-
-
-def write_wires(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
+def write_messages(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
     """Return the file of these messages.
 
     Raises ValueError when a value does not keep to its pattern or length (`ports/fedwire`).
@@ -71,12 +59,7 @@ def write_wires(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
 
 
-def read_wires(raw: bytes, way: FileDirection) -> list[FedwireMessage]:
-    """Return the messages of a file, in order. Raises FedwireRefused."""
-    return [wire for _, wire in read_with_lines(raw, way)]
-
-
-def read_with_lines(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
+def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
     """Return the messages of a file in order, with the lines on which they begin.
 
     Raises FedwireRefused when anything is wrong with any of them: XML that is broken or cut, an

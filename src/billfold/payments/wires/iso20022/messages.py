@@ -5,6 +5,15 @@ Sources: ISO 20022 message definitions and the Fedwire Funds Service's release o
 
 from typing import NamedTuple
 
+from billfold.payments.wires.iso20022.types import (
+    FEDWIRE_ROUTING_NUMBER,
+    CreditTransfer,
+    Message,
+    PaymentReturn,
+    PaymentStatus,
+    ReturnRequest,
+    ReturnRequestResponse,
+)
 from billfold.payments.wires.iso20022.xml_fields import (
     DAY,
     INSTANT,
@@ -13,15 +22,6 @@ from billfold.payments.wires.iso20022.xml_fields import (
     TEXT,
     ElementMapping,
     constant,
-)
-from billfold.payments.wires.ports import (
-    FEDWIRE_ROUTING_NUMBER,
-    CreditTransfer,
-    Message,
-    PaymentReturn,
-    PaymentStatus,
-    ReturnRequest,
-    ReturnRequestResponse,
 )
 
 Table = tuple[ElementMapping, ...]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from billfold.payments.wires.ports import FedwireMistake
+from billfold.payments.wires.iso20022.types import FedwireMistake
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
 _CENTS = Decimal(100)

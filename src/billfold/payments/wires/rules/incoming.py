@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.wires.ports import CreditTransfer
+from billfold.payments.wires.iso20022.types import CreditTransfer
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.send import add_wire, queue_message
 from billfold.payments.wires.types import IncomingWireFields, WireDirection, WireRow, WireStatus, WireType

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.wires.ports import CreditTransfer, PaymentReturn
+from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
 from billfold.payments.wires.types import IncomingWireFields, WireType
 
 

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from billfold.payments.wires.ports import CreditTransfer, Message, PaymentReturn, ReturnRequest, ReturnRequestResponse
+from billfold.payments.wires.iso20022.types import (
+    CreditTransfer,
+    Message,
+    PaymentReturn,
+    ReturnRequest,
+    ReturnRequestResponse,
+)
 from billfold.payments.wires.rules.cut_offs import code_of
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError

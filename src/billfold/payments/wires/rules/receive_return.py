@@ -19,12 +19,12 @@ from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
-    from billfold.payments.wires.commands import TakeBackWire
+    from billfold.payments.wires.commands import ReceiveWireReturn
 
 _TAKES = NOT_CLOSED
 
 
-def receive_wire_return(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
+def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> Outcome:
     """Book the money of the wire again, once.
 
     Refuses: wire-already-returned when it has come back before, wire-not-completed when it never
@@ -65,14 +65,14 @@ def receive_wire_return(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcom
     return {"wire_id": str(cmd.wire_id), "status": WireStatus.COMPLETED, "transaction_id": str(group)}
 
 
-def _description(original: WireRow, cmd: TakeBackWire) -> str:
+def _description(original: WireRow, cmd: ReceiveWireReturn) -> str:
     """Why it came back, and what the banks on its way kept."""
     why = cmd.information or cmd.code
     kept = original.amount - cmd.amount
     return f"{why}, less {format_usd(kept)} in charges" if kept else why
 
 
-def _wire(original: WireRow, cmd: TakeBackWire, ctx: Context, group: UUID, journal_no: int) -> WireRow:
+def _wire(original: WireRow, cmd: ReceiveWireReturn, ctx: Context, group: UUID, journal_no: int) -> WireRow:
     return WireRow(
         customer_id=original.customer_id,
         wire_id=cmd.wire_id,

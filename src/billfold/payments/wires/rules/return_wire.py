@@ -21,10 +21,10 @@ from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
-    from billfold.payments.wires.commands import PayBackWire
+    from billfold.payments.wires.commands import ReturnWire
 
 
-def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
+def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
     """Book the return and queue its message.
 
     Refuses: wire-not-completed for what did not arrive as a payment, wire-already-returned,
@@ -80,7 +80,7 @@ def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
     return {"wire_id": str(wire.wire_id), "status": WireStatus.PENDING, "reason": None}
 
 
-def _wire(original: WireRow, cmd: PayBackWire, ctx: Context, *, wire_id: UUID, group: UUID, journal: int) -> WireRow:
+def _wire(original: WireRow, cmd: ReturnWire, ctx: Context, *, wire_id: UUID, group: UUID, journal: int) -> WireRow:
     return WireRow(
         customer_id=original.customer_id,
         wire_id=wire_id,

@@ -14,10 +14,10 @@ from billfold.payments.ach.types import AchEntry, AchStatus
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.ach.commands import CountAchSettled, SendAch
+    from billfold.payments.ach.commands import MarkAchTransmitted, SettleAch
 
 
-def send_ach(books: Books, cmd: SendAch, ctx: Context) -> Outcome:
+def mark_transmitted(books: Books, cmd: MarkAchTransmitted, ctx: Context) -> Outcome:
     """Move APPROVED entries to IN_TRANSIT."""
     book = book_of(books, cmd.customers[0])
     moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.APPROVED, to=AchStatus.IN_TRANSIT)
@@ -25,7 +25,7 @@ def send_ach(books: Books, cmd: SendAch, ctx: Context) -> Outcome:
     return {"moved": len(moved)}
 
 
-def settle_entries(books: Books, cmd: CountAchSettled, ctx: Context) -> Outcome:
+def settle_entries(books: Books, cmd: SettleAch, ctx: Context) -> Outcome:
     """Move entries that are IN_TRANSIT to PROCESSED."""
     book = book_of(books, cmd.customers[0])
     moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.IN_TRANSIT, to=AchStatus.PROCESSED)

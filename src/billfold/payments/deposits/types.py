@@ -1,14 +1,10 @@
-"""The bank that holds our master account: what it delivers to us, and what goes back to it.
+"""Incoming payments as the rails deliver them. Amounts are cents."""
 
-Payments arrive with the numbers of their rail. Amounts are cents.
-"""
-
-from typing import Protocol
 from uuid import UUID
 
 import msgspec
 
-from billfold.payments.wires.ports import CreditTransfer
+from billfold.payments.wires.iso20022.types import CreditTransfer
 
 
 class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,10 +38,3 @@ class IncomingAch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 IncomingPayment = IncomingWire | IncomingAch
-
-
-class CorrespondentBank(Protocol):
-    """Whoever delivers payments to us and takes back those that reach nobody."""
-
-    async def return_payment(self, payment: IncomingPayment, reason: str) -> None:
-        """Return a payment to its sender. `reason` is the word given to the sender."""

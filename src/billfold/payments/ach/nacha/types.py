@@ -5,9 +5,9 @@ account or tells of an entry that did. Amounts are cents. Texts are what the net
 printable ASCII, upper case.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 from typing_extensions import override
@@ -23,26 +23,26 @@ NOC_ENTRY_CLASS = "COR"
 class PaymentAddenda(msgspec.Struct, frozen=True, tag="05"):
     """Addenda 05: what the payment is for, at most 80 characters."""
 
-    text: str
+    payment_related_information: str
 
 
 class NocAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="98"):
     """Addenda 98: the receiving bank says what to put right in entries to come."""
 
-    code: str  # C01 to C14
-    original_trace: str
-    original_bank: str  # 8 digits, of the bank that received the entry
-    corrected: str  # at most 29 characters
+    change_code: str  # C01 to C14
+    original_entry_trace_number: str
+    original_receiving_dfi_identification: str  # 8 digits, of the bank that received the entry
+    corrected_data: str  # at most 29 characters
 
 
 class ReturnAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="99"):
     """Addenda 99: the entry comes back."""
 
-    reason: str  # R01 to R85
-    original_trace: str
-    original_bank: str  # 8 digits, of the bank that received the entry
+    return_reason_code: str  # R01 to R85
+    original_entry_trace_number: str
+    original_receiving_dfi_identification: str  # 8 digits, of the bank that received the entry
     date_of_death: date | None = None  # R14 and R15 only
-    information: str = ""  # at most 44 characters
+    addenda_information: str = ""  # at most 44 characters
 
 
 Addenda = PaymentAddenda | NocAddenda | ReturnAddenda
@@ -51,20 +51,20 @@ Addenda = PaymentAddenda | NocAddenda | ReturnAddenda
 class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One entry."""
 
-    code: str  # transaction code: 22, 27, 32, 37; x1 and x6 are returns, x3 and x8 prenotes
+    transaction_code: str  # transaction code: 22, 27, 32, 37; x1 and x6 are returns, x3 and x8 prenotes
     routing_number: str  # 9 digits, of the bank that receives
-    account_number: str  # at most 17 characters
+    dfi_account_number: str  # at most 17 characters
     amount: int  # cents; 0 in prenotes and notifications of change
-    name: str  # of the receiver, at most 22 characters
-    trace: str  # 15 digits: the bank that sends (8) and its own number (7)
-    identification: str = ""  # at most 15 characters
+    individual_name: str  # of the receiver, at most 22 characters
+    trace_number: str  # 15 digits: the bank that sends (8) and its own number (7)
+    individual_identification_number: str = ""  # at most 15 characters
     discretionary_data: str = ""  # 2 characters; of WEB the payment type, R or S
     addenda: tuple[Addenda, ...] = ()
 
     @property
     def is_debit(self) -> bool:
         """Whether money is taken from the account of the receiver."""
-        return self.code[1] >= "5"
+        return self.transaction_code[1] >= "5"
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,17 +73,17 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     Where a file is read or written entry by entry, a batch stands for its header: it has none.
     """
 
-    number: int  # in its file, from 1
-    company: str  # name, at most 16 characters
-    company_id: str  # at most 10 characters
-    entry_class: str  # CCD, PPD, WEB; COR of notifications of change
-    purpose: str  # company entry description, at most 10 characters
-    effective_on: date | None
-    bank: str  # 8 digits, of the bank that sends
+    batch_number: int  # in its file, from 1
+    company_name: str  # name, at most 16 characters
+    company_identification: str  # at most 10 characters
+    standard_entry_class_code: str  # CCD, PPD, WEB; COR of notifications of change
+    company_entry_description: str  # company entry description, at most 10 characters
+    effective_entry_date: date | None
+    originating_dfi_identification: str  # 8 digits, of the bank that sends
     entries: tuple[Entry, ...] = ()
-    discretionary_data: str = ""  # at most 20 characters
-    descriptive_date: str = ""  # 6 characters; SD1300 and the like ask for same-day windows
-    settlement_day: int | None = None  # day of the year, written by the operator
+    company_discretionary_data: str = ""  # at most 20 characters
+    company_descriptive_date: str = ""  # 6 characters; SD1300 and the like ask for same-day windows
+    settlement_date: int | None = None  # day of the year, written by the operator
 
     @property
     def debits(self) -> int:
@@ -99,13 +99,13 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 class AchFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file, as one bank or operator hands it to another."""
 
-    destination: str  # 9 digits
-    origin: str  # at most 10 characters
+    immediate_destination: str  # 9 digits
+    immediate_origin: str  # at most 10 characters
     created_at: datetime  # minutes, Eastern time as the network reads clocks; no offset
-    modifier: str  # A to Z, 0 to 9: the file of the day
-    destination_name: str = ""  # at most 23 characters
-    origin_name: str = ""  # at most 23 characters
-    reference: str = ""  # at most 8 characters
+    file_id_modifier: str  # A to Z, 0 to 9: the file of the day
+    immediate_destination_name: str = ""  # at most 23 characters
+    immediate_origin_name: str = ""  # at most 23 characters
+    reference_code: str = ""  # at most 8 characters
     batches: tuple[Batch, ...] = ()
 
 
@@ -152,42 +152,3 @@ class EntryLine(NamedTuple):
     def changed(self) -> NocAddenda | None:
         """The change it tells of, if it does."""
         return next((each for each in self.entry.addenda if isinstance(each, NocAddenda)), None)
-
-
-class AchWriter(Protocol):
-    """A file that is being written: a batch is begun, its entries follow.
-
-    All raise ValueError for what cannot be written as it is.
-    """
-
-    def begin(self, batch: Batch) -> None:
-        """Begin a batch; the one before it ends."""
-
-    def add(self, entry: Entry) -> None:
-        """Write an entry of the batch."""
-
-    def end(self) -> bytes:
-        """Return the file, its sums filled in."""
-
-
-class AchFormat(Protocol):
-    """How a file is spelled. Files are long: nothing here holds more of one than an entry."""
-
-    def head(self, raw: bytes) -> AchFile:
-        """Return what a file says of itself, without its batches. Raises FileRefused."""
-
-    def lines(self, raw: bytes) -> Iterator[EntryLine]:
-        """Yield every entry of a file.
-
-        Raises FileRefused at the end when anything was wrong: until then nothing is to be
-        believed.
-        """
-
-    def normalize(self, raw: bytes) -> bytes:
-        """Return the file as it is known again: carriers change the ends of lines."""
-
-    def writer(self, head: AchFile) -> AchWriter:
-        """Begin a file; `head` has no batches."""
-
-    def text(self, text: str, width: int) -> str:
-        """Return a name or description as the network carries it, cut to `width`."""

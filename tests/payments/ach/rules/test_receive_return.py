@@ -8,7 +8,7 @@ from tests.architecture.movements_of_ach import ACH_ID, collected, come_back, se
 
 from billfold.accounts.pockets.types import Hold
 from billfold.ledger.book.rows import EventEntry, JournalEntry, Posting, Update
-from billfold.payments.ach.commands import NoteAchChange, SendAch
+from billfold.payments.ach.commands import MarkAchTransmitted, RecordNoc
 from billfold.payments.ach.types import AchWay
 
 
@@ -72,7 +72,7 @@ def test_a_return_of_what_was_never_sent_is_not_accepted():
 def test_what_is_in_a_file_can_come_back_before_its_customer_is_told_that_it_has_gone():
     world, anna, _ = sent("CREDIT", "APPROVED")
     assert come_back(world, anna, "R03")["status"] == "FAILED"
-    assert world.do(SendAch, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
+    assert world.do(MarkAchTransmitted, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
 
 
 def test_a_collection_that_comes_back_is_paid_out_though_it_is_held():
@@ -102,7 +102,7 @@ def test_a_collection_that_was_spent_is_owed_when_it_comes_back():
 
 def test_a_change_is_kept_with_its_entry():
     world, anna, _ = sent("CREDIT")
-    told = world.do(NoteAchChange, anna, ach_id=ACH_ID, code="C01", corrected="998877")
+    told = world.do(RecordNoc, anna, ach_id=ACH_ID, code="C01", corrected="998877")
     entry = world.books[anna].referenced[ACH_ID]
     assert (entry.change_code, entry.corrected) == ("C01", "998877")
     assert told["counterparty_id"] == str(entry.counterparty_id)

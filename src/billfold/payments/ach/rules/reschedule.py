@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import approve_entry
-from billfold.payments.ach.rules.settlement import update_entry
+from billfold.payments.ach.rules.settle import update_entry
+from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus
 
 if TYPE_CHECKING:
-    from billfold.payments.ach.commands import PostponeAch
+    from billfold.payments.ach.commands import RescheduleAch
 
 _TIMES = ("due_at", "effective_on", "settles_at", "settled_at", "held_until")
 
 
-def reschedule_entries(books: Books, cmd: PostponeAch, ctx: Context) -> Outcome:
+def reschedule_entries(books: Books, cmd: RescheduleAch, ctx: Context) -> Outcome:
     """Give each late entry the next window; its activity is read with the day that it has then."""
     book = book_of(books, cmd.customers[0])
     entries = [book.referenced.get(ach_id) for ach_id in cmd.ach_ids]
     late = [each for each in entries if isinstance(each, AchEntry) and _is_late(each, ctx)]
     for entry in late:
         # What pays for a credit was sold when it was accepted, and has settled since.
-        times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
+        times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
         anew = msgspec.structs.asdict(approve_entry(book, entry, times, ctx))
         changed = update_entry(book, entry, ctx, **{name: anew[name] for name in _TIMES})
         book.keep_fingerprint(AchEntry, entry.ach_id, changed.proof)

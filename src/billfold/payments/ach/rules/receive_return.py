@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
-from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.collect import release_hold
 from billfold.payments.ach.rules.originate import record_ach_transaction
-from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
+from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
+from billfold.payments.ach.rules.settle import raise_ach_event, update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.dates import et_date
@@ -20,14 +20,14 @@ from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.ach.commands import NoteAchChange, ReturnAch
+    from billfold.payments.ach.commands import ReceiveAchReturn, RecordNoc
 
 UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
 """Why we do not accept a return: it fits no entry, there has been one, its time was over."""
 _LIVE = frozenset({AchStatus.IN_TRANSIT, AchStatus.PROCESSED})
 
 
-def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
+def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome:
     """Take back what the entry moved, and say so.
 
     Answers FAILED; NOT_ACCEPTED with the code under which the return is sent back itself; or
@@ -43,9 +43,7 @@ def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
     where: str = AchStatus.FAILED
     if entry.journal_no is not None:
         where = _reverse_money(book, entry, ctx, cmd.trace)
-    update_entry(
-        book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=ach.RETURN_REASONS[cmd.code].words
-    )
+    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
     raise_ach_event(book, ctx, entry, kinds.ACH_OUT_REJECTED)
     return {
         "ach_id": str(cmd.ach_id),
@@ -56,7 +54,7 @@ def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
     }
 
 
-def record_noc(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
+def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
     """Keep what is to be put right with the entry it is about."""
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)
@@ -67,7 +65,7 @@ def record_noc(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
     return {"counterparty_id": told, "ach_id": str(cmd.ach_id), "code": cmd.code, "corrected": cmd.corrected}
 
 
-def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
+def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | None:
     """Return the code of a return that is not accepted, None for one that is."""
     if entry.status == AchStatus.FAILED:
         return DUPLICATE_RETURN
@@ -76,7 +74,7 @@ def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
         return UNKNOWN_ENTRY
     if entry.settles_at is None:
         return None
-    until = ach.returnable_until(cmd.code, et_date(entry.settles_at), ctx.calendars)
+    until = returnable_until(cmd.code, et_date(entry.settles_at), ctx.calendars)
     return UNTIMELY_RETURN if until is not None and cmd.arrived_at > until else None
 
 

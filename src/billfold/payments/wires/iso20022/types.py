@@ -6,7 +6,7 @@ message that does not keep them cannot be sent.
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -221,13 +221,3 @@ class InvalidFedwireFile(ValueError):
     def __init__(self, mistakes: Sequence[FedwireMistake]) -> None:
         self.mistakes = tuple(mistakes[:MISTAKES_MAX])
         super().__init__("; ".join(map(str, self.mistakes[:3])))
-
-
-class FedwireFormat(Protocol):
-    """Writes and reads files of messages."""
-
-    def write(self, wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
-        """Return the file of these messages. Raises ValueError when one cannot be sent."""
-
-    def read(self, raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
-        """Return the messages with the lines on which they begin. Raises FedwireRefused."""
