@@ -106,11 +106,6 @@ async def consume_proof(conn: Connection | Pool, jkt: str, jti: str, until: date
     return await conn.fetchval(_CONSUME, jkt, jti_hash, until) is True
 
 
-def thumbprint_of(proof_jwt: str | None) -> str:
-    """Return the thumbprint of the key in a proof that was not checked; only to say whose it is."""
-    return _verify_signature(proof_jwt)[0].thumbprint
-
-
 def _verify_signature(proof_jwt: str | None) -> tuple[PublicKeyInfo, Mapping[str, Any]]:
     """Return the key a proof is signed with and its claims."""
     if proof_jwt is None:

@@ -13,9 +13,8 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-from billfold.access.oauth.access_tokens import issue_access_token
+from billfold.access.oauth.access_tokens import delete_tokens, issue_access_token
 from billfold.access.oauth.consent_validity import is_member
 from billfold.access.oauth.errors import invalid_grant
 from billfold.access.oauth.rules.scopes import parse_scopes, sort_scopes
@@ -77,7 +76,7 @@ async def redeem_code(
             _check_code(row, redirect_uri=redirect_uri, verifier=verifier, jkt=jkt, now=now)
             if await conn.fetchval(_USE_CODE, row["code_hash"], now):
                 return await _issue_first_tokens(conn, client, row, jkt, now)
-        await _revoke_family(conn, row["family_id"])
+        await delete_tokens(conn, family_id=row["family_id"])
     raise invalid_grant("The code was used before; what came of it is revoked.")
 
 
@@ -107,7 +106,7 @@ async def refresh(
             refresh_token_value = await _issue_refresh_token(conn, row, jkt, now, row["expires_at"])
             access = await issue_access_token(conn, holder, now)
             return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value)
-        await _revoke_family(conn, row["family_id"])
+        await delete_tokens(conn, family_id=row["family_id"])
     raise invalid_grant("The refresh token was used before; what came of it is revoked.")
 
 
@@ -184,11 +183,6 @@ async def _issue_refresh_token(
         expires_at,
     )
     return token
-
-
-async def _revoke_family(conn: Connection, family_id: UUID) -> None:
-    await conn.execute("DELETE FROM access_token WHERE family_id = $1", family_id)
-    await conn.execute("DELETE FROM refresh_token WHERE family_id = $1", family_id)
 
 
 def _subject(row: Any, jkt: str | None) -> TokenSubject:  # noqa: ANN401 - as above

@@ -59,10 +59,10 @@ class PageContext:
         return hash_token(self.cookie)
 
     @property
-    def person(self) -> User:
+    def user(self) -> User:
         """Who is signed in, be it by half. The entrance has seen to it that somebody is."""
         assert self.session is not None
-        return self.session.person
+        return self.session.user
 
     @property
     def is_signed_in(self) -> bool:

@@ -32,7 +32,7 @@ async def complete_login(server: PageServer, context: PageContext, *, auth_metho
     async with server.bank.pool.acquire() as conn, conn.transaction():
         cookie = await sessions.complete_session(conn, context.cookie_hash, auth_methods=auth_methods, now=context.now)
         if cookie is not None:
-            await record_for_teams(conn, server, context, context.person, LOGIN, {"proved": ["pwd", auth_methods]})
+            await record_for_teams(conn, server, context, context.user, LOGIN, {"proved": ["pwd", auth_methods]})
     return cookie
 
 

@@ -90,7 +90,7 @@ async def _change(
 
 
 async def _set_role(conn: Connection, by: Administrator, member: Member, role: Role) -> None:
-    if member.is_program:
+    if member.is_service_user:
         raise InvalidInput.at("role", msg="of a service user is SERVICE for good")
     rules.check_grantable(by.scopes, PERMISSIONS[role])
     if member.invite_expires_at is not None:

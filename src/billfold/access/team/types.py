@@ -39,7 +39,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     invite_expires_at: datetime | None
 
     @property
-    def is_program(self) -> bool:
+    def is_service_user(self) -> bool:
         """Tell whether it is a program."""
         return self.client_id is not None
 

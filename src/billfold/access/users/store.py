@@ -22,7 +22,7 @@ _BY_ID = f"SELECT {_PERSON} FROM person p WHERE user_id = $1 AND status = 'ACTIV
 _BY_EMAIL = f"SELECT {_PERSON} FROM person p WHERE email = $1 AND status = 'ACTIVE'"
 _ALL = f"SELECT {_PERSON} FROM person p WHERE status = 'ACTIVE' ORDER BY email"
 _SESSION = f"""
-SELECT {_PERSON}, s.session_id, s.proved, s.complete, s.proved_at, s.started_at, s.seen_at,
+SELECT {_PERSON}, s.session_id, s.proved, s.complete, s.proved_at, s.started_at, s.seen_at AS last_seen_at,
        s.ends_at, s.address, s.device
   FROM session s JOIN person p USING (user_id)
  WHERE p.status = 'ACTIVE' AND s.ends_at > $2 AND s.seen_at > $3 AND
@@ -75,7 +75,7 @@ async def find_session(conn: Connection | Pool, session_hash: bytes, now: dateti
 async def find_session_user(conn: Connection | Pool, session_hash: bytes, now: datetime) -> User | None:
     """Return who is signed in with both factors under that cookie, or None."""
     session = await find_session(conn, session_hash, now)
-    return session.person if session is not None and session.complete else None
+    return session.user if session is not None and session.complete else None
 
 
 async def list_sessions(conn: Connection | Pool, user_id: UUID, now: datetime) -> list[Session]:
@@ -112,7 +112,7 @@ async def find_passkey(conn: Connection | Pool, credential_id: bytes) -> Passkey
 
 
 def _session(row: Any) -> Session:  # noqa: ANN401 - a record of asyncpg
-    return _read({**row, "person": _read(row, User)}, Session)
+    return _read({**row, "user": _read(row, User)}, Session)
 
 
 def _read(row: Any, kind: type[_T]) -> _T:  # noqa: ANN401 - as above

@@ -64,7 +64,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     session_id: UUID
-    person: User
+    user: User
     proved: tuple[AuthMethod, ...]
     complete: bool
     proved_at: datetime
