@@ -1,4 +1,4 @@
-"""Files that people send: looked into, kept, and written down as documents, alike for both APIs."""
+"""Uploads: inspected, stored and recorded as documents, the same for both APIs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILE_ERRORS: Final = ("not-found", "already-approved", "document-in-review")
 async def store_new_document(
     call: Call, bank: Bank, owner: UUID, document_type: str, request: RawRequest
 ) -> UploadedDocument:
-    """Make a document of a type out of the file that is the body."""
+    """Create a document of a type out of the file that is the body."""
     if document_type not in TYPES:
         raise InvalidInput.at("path", "document_type", msg=f"must be one of {', '.join(sorted(TYPES))}")
     kind, name = await _inspect(bank, document_type, request)

@@ -1,4 +1,4 @@
-"""Registering programs and their public keys, and taking them out of use."""
+"""Registering clients and their public keys, and taking them out of use."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _LOCK = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
 
 
 async def register_client(conn: Connection, new: NewClient, *, now: datetime, client_id: str | None = None) -> Client:
-    """Register a program; one that acts for a customer is a member of its team at once.
+    """Register a client; one that acts for a customer is a member of its team at once.
 
     Raises InvalidInput with every mistake, Refused `duplicate-id`.
     """
@@ -194,7 +194,7 @@ async def rotate_client_key(
 async def revoke_client_key(conn: Connection, client_id: str, key_id: str, *, now: datetime) -> None:
     """Take a key out of use at once, with every token of its client. Raises NotFound.
 
-    Nobody can tell which token came of a key that somebody else may have had.
+    It is unknown which tokens were issued for a key that may have leaked.
     """
     async with conn.transaction():
         if not await conn.fetchval(_REVOKE_KEY, client_id, key_id, now):

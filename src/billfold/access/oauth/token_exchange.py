@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=90)
-"""From the person's answer on; using a refresh token does not make it last longer."""
+"""From consent on; using a refresh token does not extend it."""
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _CODE = "SELECT * FROM authorization_code WHERE code_hash = $1"
 _USE_CODE = """
@@ -45,7 +45,7 @@ _LOCK_GRANT = "SELECT revoked_at FROM oauth_grant WHERE grant_id = $1 FOR NO KEY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedTokens:
-    """What came of a code or a refresh token. `nonce` is what the ID token has to echo."""
+    """The tokens issued for a code or a refresh token. The ID token repeats `nonce`."""
 
     holder: TokenSubject
     access: IssuedToken
@@ -65,7 +65,7 @@ async def redeem_code(
 ) -> IssuedTokens:
     """Exchange a code. Raises OAuthError `invalid_grant`, having changed nothing.
 
-    Unless the code was used before: then all tokens that came of it are gone for good.
+    Unless the code was used before: then all tokens that were issued from it are revoked.
     """
     async with conn.transaction():
         row = await conn.fetchrow(_CODE, crypto.hash_token(code))

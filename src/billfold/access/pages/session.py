@@ -66,12 +66,12 @@ class PageContext:
 
     @property
     def is_signed_in(self) -> bool:
-        """Tell whether somebody is signed in with both factors."""
+        """Return whether somebody is signed in with both factors."""
         return self.session is not None and self.session.complete
 
     @property
     def is_fresh(self) -> bool:
-        """Tell whether he proved who he is within the last minutes."""
+        """Return whether the user authenticated within the last minutes."""
         session = self.session
         return session is not None and session.complete and self.now - session.proved_at <= RECENT_AUTHENTICATION_WINDOW
 

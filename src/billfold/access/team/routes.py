@@ -72,11 +72,11 @@ async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -
 async def update_team_member(
     member: CustomerCaller, bank: Bank, member_id: UUID, data: EditTeamMember
 ) -> TeamMember | HttpResponse:
-    """Give a member another role, deactivate him, or activate him again.
+    """Change a member's role, or deactivate or reactivate them.
 
-    A new role holds from the next request on. With deactivation his sessions, tokens and what he
+    A new role holds from the next request on. With deactivation their sessions, tokens and what they
     granted to applications end at once, and do not come back. What gives a member more may wait
-    for a second person, where a rule of the team says so.
+    for a second user, where a rule of the team requires it.
     """
     if data.role is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
@@ -97,7 +97,7 @@ async def update_team_member(
     "/api/v1/team/{member_id}/", WRITES, status=200, refuses=("last-administrator", "member-not-active"), tag="team"
 )
 async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
-    """Deactivate a member, a person or a service user; nothing of his works any longer."""
+    """Deactivate a member, a user or a service user: sessions, tokens and keys end."""
     by = await calling_administrator(member, bank)
     return render_member(await team_members.deactivate_member(by, member_id))
 
@@ -106,7 +106,7 @@ async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: 
 async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMember) -> TeamMember | HttpResponse:
     """Invite somebody by mail. The link works once, for seven days.
 
-    The invitation may wait for a second person, where a rule of the team says so.
+    The invitation may wait for a second user, where a rule of the team requires it.
     """
     invitation = NewInvitation(
         first_name=data.first_name,
@@ -136,12 +136,12 @@ async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> 
 
 @delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
 async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
-    """Take an invitation back. The answer is who was invited; afterwards he is not found."""
+    """Take an invitation back. The answer is who was invited; afterwards they are not found."""
     by = await calling_administrator(member, bank)
     return render_member(await team_invitations.cancel_invitation(by, member_id))
 
 
 def _may_see_private(member: CustomerCaller, other: team_types.Member) -> bool:
-    """Tell whether the caller is shown what is private of a member."""
+    """Return whether the caller may see the private fields of a member."""
     own = member.access.member_id == other.member_id
     return own or team_rules.can_change_team(member.access.role)

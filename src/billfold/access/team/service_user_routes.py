@@ -1,4 +1,4 @@
-"""Service users: programs that are members of the team and act by themselves."""
+"""Operations on service users: members of the team that act without a user."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PublicKey = Annotated[
 
 
 class CreateProgram(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A program with the scopes it has for good. `profile` says whether its tokens need DPoP.
+    """A service user and its scopes, which cannot be changed. `profile` says whether its tokens need DPoP.
 
     `fapi2` clients prove a key with every request; for `documented` ones bearer tokens will do.
     """
@@ -48,7 +48,7 @@ class AddKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @post("/api/v1/team/service-users/", WRITES, name="create_service_user", tag="team")
 async def create_service_user(member: CustomerCaller, bank: Bank, data: CreateProgram) -> TeamProgram:
-    """Make a program a member. It gets tokens with client credentials, proven by its key."""
+    """Create a service user. It gets tokens with client credentials, authenticated by its key."""
     by = await calling_administrator(member, bank)
     with in_body():
         service_user = await programs.create_service_user(

@@ -1,4 +1,4 @@
-"""Programs that are members themselves: made with a name, scopes and a public key.
+"""Service users: created with a name, scopes and a public key.
 
 They prove themselves with `private_key_jwt`, never with a secret. A key is added beside others,
 put in their place, or taken out of use at once.
@@ -37,7 +37,7 @@ SELECT m.user_id FROM keeper JOIN membership m USING (member_id)
 
 
 class ServiceUser(NamedTuple):
-    """A program as a member, as a client, and the newest of its keys."""
+    """A service user as a member and as an OAuth client, with its keys in use."""
 
     member: Member
     client: Client
@@ -47,7 +47,7 @@ class ServiceUser(NamedTuple):
 async def create_service_user(
     by: Administrator, *, name: str, description: str, scopes: tuple[str, ...], public_key: str, profile: str = "fapi2"
 ) -> ServiceUser:
-    """Make a service user that can get a token at once.
+    """Create a service user that can get a token at once.
 
     Raises InvalidInput with the fields' names, Refused `forbidden`.
     """
@@ -89,9 +89,9 @@ async def get_service_user(
 
 
 async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
-    """Return the users who ever gave a program a key, themselves or through a program of theirs.
+    """Return the users who ever registered a key of a client, themselves or through a service user.
 
-    Each of them can act as the program; what it asks for none of them decides.
+    Each of them can act as the client, so none of them may approve its requests.
     """
     return frozenset(row["user_id"] for row in await conn.fetch(_KEY_OWNERS, client_id))
 

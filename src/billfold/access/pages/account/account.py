@@ -1,4 +1,4 @@
-"""What a person has here: factors, browsers he is signed in with, his password."""
+"""The account page: factors, sessions and password of a user."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def end_other_sessions(server: PageServer, context: PageContext) -> Respon
 
 @post("/account/authenticator/remove", opt=RECENT_AUTHENTICATION)
 async def remove_authenticator(server: PageServer, context: PageContext) -> Response[Any]:
-    """Forget the authenticator app, unless nothing would be left."""
+    """Delete the authenticator app, unless nothing would be left."""
     user, pool = context.user, server.bank.pool
     factors = await user_store.get_factors(pool, user.user_id)
     if not factors.passkeys:
@@ -66,7 +66,7 @@ async def remove_authenticator(server: PageServer, context: PageContext) -> Resp
 
 @post("/account/passkeys/{passkey_id:str}/remove", opt=RECENT_AUTHENTICATION)
 async def remove_passkey(passkey_id: str, server: PageServer, context: PageContext) -> Response[Any]:
-    """Forget a passkey, unless nothing would be left."""
+    """Delete a passkey, unless nothing would be left."""
     user, pool = context.user, server.bank.pool
     factors = await user_store.get_factors(pool, user.user_id)
     if factors.passkeys == 1 and factors.authenticator_since is None:

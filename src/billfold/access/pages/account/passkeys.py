@@ -39,7 +39,7 @@ class HttpResponse(msgspec.Struct, frozen=True):
 
 @post("/passkeys/sign-in/options", opt=PUBLIC)
 async def ask_for_passkey(server: PageServer, context: PageContext) -> Response[Any]:
-    """Say what the browser is to be asked for; of somebody known, his passkeys only."""
+    """Return the options for the browser; for a known user with their passkeys only."""
     known: list[Passkey] = []
     if context.session is not None:
         known = await user_store.list_passkeys(server.bank.pool, context.user.user_id)

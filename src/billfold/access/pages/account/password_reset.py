@@ -27,7 +27,7 @@ _LINK_CHARS_MAX = 100
 
 @get("/password", opt=PUBLIC)
 async def show_new_password(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
-    """Ask for a password. Looking at the page does not use the link up: mail programs do that."""
+    """Show the form for a new password. Loading it does not use the link up: mail clients do that."""
     link = parse_query(request.scope).get("link", "")[:_LINK_CHARS_MAX]
     user = await links.find_link_user(server.bank.pool, link, context.now)
     if user is None:

@@ -58,7 +58,7 @@ async def confirm_app(server: PageServer, context: PageContext) -> Response[Any]
 async def redirect_from_set_up(server: PageServer, context: PageContext, next_path: str) -> Response[bytes] | None:
     """Return where to go instead of adding a factor, or None.
 
-    Who has a second factor proves himself with it first; only who has none begins with a password.
+    A user with a second factor must present it first; only one without any begins with a password.
     """
     if context.is_fresh:
         return None

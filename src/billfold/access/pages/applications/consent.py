@@ -101,7 +101,7 @@ async def _pending(server: PageServer, context: PageContext, request_id: str) ->
 
 
 async def _memberships(server: PageServer, context: PageContext, owner_id: UUID | None) -> list[Membership]:
-    """Return for whom a client may be let do something: its owner's members for him alone."""
+    """Return the memberships for which the client may be granted access; a company's client only its own."""
     found = await memberships(server, context)
     return [each for each in found if owner_id in {None, each.customer_id}]
 
@@ -120,7 +120,7 @@ async def _show(server: PageServer, context: PageContext, wanted: PendingRequest
 
 
 def _must_reauthenticate(wanted: PendingRequest, context: PageContext) -> bool:
-    """Tell whether the application asks for a person who proved himself later than this one."""
+    """Return whether the request demands a later authentication than the session's."""
     session = context.session
     assert session is not None
     if session.proved_at >= wanted.created_at:

@@ -116,7 +116,7 @@ async def show_member(customer_id: str, member_id: str, server: PageServer, cont
 
 @post("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
 async def change_member(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
-    """Give a member another role, deactivate him, or activate him again."""
+    """Change a member's role, or deactivate or reactivate them."""
     by = await page_administrator(server, context, customer_id)
     member_uuid, role = path_id(member_id), _role(context.form.get("role", ""))
     try:
