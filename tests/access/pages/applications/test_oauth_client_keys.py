@@ -10,7 +10,7 @@ from tests.support.page_clients import client_of, programs, register
 from tests.support.relying_party import AUTHORIZE, ISSUER, PAR, Relying, refused
 
 from billfold.access.oauth import clients, grants
-from billfold.access.pages.applications import application as one_program
+from billfold.access.pages.applications import oauth_clients as page
 from billfold.access.users import members as user_members
 from billfold.audit import store as audit_store
 from billfold.audit.types import EntryFilter
@@ -111,7 +111,7 @@ async def test_a_key_is_refused_when_it_is_none_or_there_already(
     assert (answer.status_code, "The key cannot be used" in answer.text) == (422, True)
     answer = await browser.post(where, {**form, "key": KEYS["ES256"].pem})
     assert (answer.status_code, "is registered already" in answer.text) == (409, True)
-    monkeypatch.setattr(one_program, "CLIENT_KEYS_MAX", 1)
+    monkeypatch.setattr(page, "CLIENT_KEYS_MAX", 1)
     answer = await browser.post(where, {**form, "key": KEYS["PS256"].pem})
     assert (answer.status_code, "Retire one first" in answer.text) == (409, True)
     assert len(await keys_of(bank, registered, pages_clock)) == 1
@@ -129,9 +129,9 @@ async def test_everything_ends_at_once_when_it_is_taken_out_of_use(anna, browser
     assert (await registered.browse(**registered.asked())).status_code == 400
     assert await grants.list_grants(bank.pool, anna.user_id) == []
     await browser.follow()
-    assert "Out of use" in browser.text
+    assert "Revoked" in browser.text
     await browser.go(path)
-    assert "Out of use since" in browser.text
+    assert "Revoked since" in browser.text
     assert "<form" not in browser.page.text.partition("<main>")[2]
     form = {"csrf": browser.csrf, "key": KEYS["PS256"].pem}
     for audited in ("keys", "revoke"):

@@ -10,7 +10,7 @@ from tests.support.page_clients import client_of, programs, register
 
 from billfold.access.oauth import clients
 from billfold.access.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN
-from billfold.access.pages.applications import registration as page
+from billfold.access.pages.applications import oauth_clients as page
 from billfold.access.users import members as user_members
 
 
@@ -37,7 +37,7 @@ async def test_an_administrator_registers_a_client_and_gets_an_email(anna, insid
     assert made.scopes == ("openid", "pockets.read")
     assert made.grant_types == (AUTHORIZATION_CODE, REFRESH_TOKEN)
     assert (made.dpop_bound, made.requires_nonce, made.requires_signature) == (True, True, False)
-    [key] = await clients.list_client_keys(bank.pool, made.client_id, anna.clock.now)
+    [key] = await clients.list_client_keys(bank.pool, made.client_id, anna.pages_clock.now)
     assert key.key_id == KEYS["ES256"].thumbprint
     await inside.follow()
     for told in (made.client_id, key.key_id, "https://auth.localhost:8443", REDIRECT):
@@ -113,7 +113,7 @@ async def test_there_is_an_end_to_programs(anna, inside, bank, monkeypatch):
     monkeypatch.setattr(page, "CLIENTS_MAX", 1)
     await register(anna, inside)
     assert await register(anna, inside) is None
-    assert "programs are in use" in inside.text
+    assert "clients are in use" in inside.text
     assert await count(bank) == 1
 
 
@@ -122,7 +122,7 @@ async def test_only_administrators_come_in(anna, inside, bank):
     await inside.follow()
     csrf = {"csrf": inside.csrf}
     for role in ("MANAGER", "APPROVER", "INITIATOR", "VIEWER"):
-        await user_members.add_member(bank.pool, anna.customer_id, anna.user_id, role=role, now=anna.clock.now)
+        await user_members.add_member(bank.pool, anna.customer_id, anna.user_id, role=role, now=anna.pages_clock.now)
         await inside.go("/account")
         assert programs(anna) not in inside.page.text
         for where in (programs(anna), f"{programs(anna)}/new", path):
@@ -161,11 +161,11 @@ async def test_another_companys_programs_are_not_there(anna, inside, bank):
         answer = await inside.post(where, {**csrf, "key": KEYS["PS256"].pem})
         assert answer.status_code == 404, where
     assert await clients.find_client(bank.pool, "theirs") == theirs
-    assert len(await clients.list_client_keys(bank.pool, "theirs", anna.clock.now)) == 1
+    assert len(await clients.list_client_keys(bank.pool, "theirs", anna.pages_clock.now)) == 1
 
 
 async def test_somebody_who_left_the_company_manages_nothing(anna, inside, bank):
-    await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.clock.now)
+    await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.pages_clock.now)
     assert (await inside.go(programs(anna))).status_code == 404
 
 
@@ -173,7 +173,7 @@ async def test_a_proof_is_asked_for_again_before_anything_is_changed(anna, insid
     path = await register(anna, inside)
     await inside.go(path)
     csrf = {"csrf": inside.csrf}
-    anna.clock.forward(minutes=6)
+    anna.pages_clock.forward(minutes=6)
     assert (await inside.go(path)).status_code == 200
     page = await inside.go(f"{programs(anna)}/new")
     assert page.headers["location"].startswith("/confirm?next=%2Fcompanies")
@@ -183,4 +183,4 @@ async def test_a_proof_is_asked_for_again_before_anything_is_changed(anna, insid
     made = await clients.find_client(bank.pool, client_of(path))
     assert made is not None
     assert made.revoked_at is None
-    assert len(await clients.list_client_keys(bank.pool, made.client_id, anna.clock.now)) == 1
+    assert len(await clients.list_client_keys(bank.pool, made.client_id, anna.pages_clock.now)) == 1
