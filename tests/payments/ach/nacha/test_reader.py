@@ -92,7 +92,7 @@ WRONG: dict[str, tuple[Change, int, str]] = {
     "a wrong hash": (_put(6, 20, "9"), 6, "entry hash says 4200009, is 4200004"),
     "a wrong credit total": (_put(6, 44, "1"), 6, "credit total says 302001, is 302000"),
     "another company in the control": (_put(6, 45, "X"), 6, "company identification"),
-    "another bank in the control": (_put(6, 87, "9"), 6, "originating bank"),
+    "another bank in the control": (_put(6, 87, "9"), 6, "originating dfi identification"),
     "a class that does not fit": (_put(7, 2, "220"), 9, "service class 220"),
     "a batch number twice": (_put(7, 94, "1"), 9, "batch number"),
     "a class we do not take": (_put(2, 51, "IAT"), 2, "no class of entries"),

@@ -215,7 +215,7 @@ class _Reader:
         self._batch, self._entry = self._read(layout.BATCH_HEADER, line) or {}, None
         self._batch_header = Batch(**{name: self._batch[name] for name in _BATCH_FIELDS}) if self._batch else None
         if self._batch and self._batch["standard_entry_class_code"] not in _CLASSES:
-            self._add_mistake(f"{self._batch['entry_class']} is no class of entries we take", (51, 53))
+            self._add_mistake(f"{self._batch['standard_entry_class_code']} is no class of entries we take", (51, 53))
         self._batch_totals, self._last_trace = TotalsCounter(), ""
 
     def _read_entry(self, line: str) -> None:
@@ -306,7 +306,7 @@ class _Reader:
                     f"batch control: {name.replace('_', ' ')} {control[name]} is {header[name]} in its header"
                 )
         if header["service_class_code"] not in {"200", self._batch_totals.service_class}:
-            self._add_mistake(f"service class {header['service_class']} does not fit its entries")
+            self._add_mistake(f"service class {header['service_class_code']} does not fit its entries")
         if header["batch_number"] <= self._batch_number:
             self._add_mistake(f"batch number {header['batch_number']} does not ascend within the file")
         self._check_control("batch control", self._batch_totals.sums._asdict(), control)
