@@ -215,7 +215,7 @@ class Options(TypedDict, total=False):
     name: str
     """Its operationId; as a rule that is the name of the function."""
     tag: str
-    """What it is grouped with; as a rule its module."""
+    """What it is grouped with; as a rule the folder of its module, in a folder `routes` the module."""
     status: int
     refuses: tuple[str, ...]
     moves_money: bool
@@ -235,13 +235,18 @@ def operation(method: Method, path: str, *access: Access, **options: Unpack[Opti
     def declare(handler: Handler) -> Operation:
         usual: Options = {
             "name": handler.__name__,
-            "tag": handler.__module__.rpartition(".")[2].replace("_", "-"),
+            "tag": _folder(handler).replace("_", "-"),
             "status": _USUAL_STATUS.get(method, 200),
         }
         given = usual | options
         return Operation(method=method, path=path, handler=handler, access=access or (SIGNED,), **given)
 
     return declare
+
+
+def _folder(handler: Handler) -> str:
+    *_, folder, module = handler.__module__.split(".")
+    return module if folder == "routes" else folder
 
 
 def get(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
