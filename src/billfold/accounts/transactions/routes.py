@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import Annotated
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets import store as pocket_store
-from billfold.accounts.pockets.partner_v1_routes import V1_READS
+from billfold.accounts.pockets.requests import resolve_pockets
+from billfold.accounts.pockets.v1_routes import V1_READS
 from billfold.accounts.transactions import store as transaction_store
 from billfold.accounts.transactions.pages import (
     SweepQuery,
     TransactionQuery,
     customer_transaction_page,
+    fetch_customer_transactions,
     transaction_page,
 )
 from billfold.accounts.transactions.schemas import (
@@ -26,13 +28,36 @@ from billfold.accounts.transactions.schemas import (
     render_v1_transaction,
 )
 from billfold.accounts.transactions.store import TransactionFilters, TransactionRow
-from billfold.http.caller import Caller
+from billfold.http.caller import Call, Caller
+from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
+from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.customer_api.openapi import CSV_ANSWER
+from billfold.http.limits.rate_groups import TRANSACTIONS
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
-from billfold.http.operations import get
+from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
+from billfold.http.responses import StreamedResponse
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import Page, SortKey
+
+READS = with_scope("pockets.read", TRANSACTIONS)
+_COLUMNS = (
+    "id",
+    "transaction_id",
+    "pocket_id",
+    "type",
+    "direction",
+    "status",
+    "amount",
+    "currency",
+    "description",
+    "title",
+    "time_booked",
+    "time_settled",
+)
+_PATHS = {"type": "__struct_config__.tag", "amount": "amount.value", "currency": "amount.currency"}
+_cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 
 
 @get("/api/v2/transactions/")
@@ -42,6 +67,15 @@ async def list_transactions(
     """List the transactions of all customers."""
     page = await _partner_page(caller, bank, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+
+
+@get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",))
+async def list_own_transactions(
+    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: TransactionQuery
+) -> CursorList[Transaction]:
+    """List the transactions of all Pockets, or of those named."""
+    page = await _customer_page(member, bank, member.customer_id, wanted, asked)
+    return page_of(page, [render_transaction(row, member.now) for row in page.items])
 
 
 @get("/api/v2/customers/{customer_id}/transactions/")
@@ -64,10 +98,21 @@ async def list_pocket_transactions(
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
+@get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
+async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: TransactionQuery) -> StreamedResponse:
+    """Read the same transactions as one CSV file, newest first; amounts in cents."""
+    own = await resolve_pockets(member, bank, member.customer_id, asked.pockets)
+    rows = partial(_rows, member, bank, own, asked)
+    return csv_stream("transactions.csv", _COLUMNS, rows, lambda row: _cells(render_transaction(row, member.now)))
+
+
 @get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/")
-async def get_transaction(caller: Caller, bank: Bank, pocket_id: UUID, transaction_id: UUID) -> Transaction:
+@get("/api/v2/transactions/{transaction_id}/", READS)
+async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, transaction_id: UUID) -> Transaction:
     """Read one transaction by its `id` or its `transaction_id`."""
-    key = await caller.pocket(bank, pocket_id)
+    key: tuple[UUID, UUID | None] = (
+        (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
+    )
     return render_transaction(await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now)
 
 
@@ -145,13 +190,9 @@ async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, asked: Tr
 
 
 async def _customer_page(
-    caller: Caller, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
+    caller: Call, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
 ) -> Page[TransactionRow]:
-    if asked.pockets is None:
-        own = await pocket_store.list_ids(bank.pool, owner)
-    else:
-        named = dict.fromkeys(asked.pockets)
-        own = [await caller.pocket_of(bank, owner, each) for each in named]
+    own = await resolve_pockets(caller, bank, owner, asked.pockets)
     scope = f"transactions:customer:{owner}"
     return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (owner, own))
 
@@ -185,4 +226,20 @@ async def _fetch_partner_rows(
         after = (datetime.fromisoformat(str(key[0])), asked)
     return await transaction_store.list_partner_rows(
         bank.pool, partner_id, own, wanted, after=after, descending=descending, limit=limit
+    )
+
+
+async def _rows(
+    member: CustomerCaller, bank: Bank, own: list[UUID], asked: TransactionQuery, last: TransactionRow | None
+) -> list[TransactionRow]:
+    place = None if last is None else (last.journal_no, last.leg_no)
+    return await fetch_customer_transactions(
+        bank,
+        member.customer_id,
+        own,
+        asked.wanted(member.now),
+        place,
+        including=False,
+        descending=True,
+        limit=ROWS_PER_PAGE,
     )

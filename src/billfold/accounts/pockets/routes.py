@@ -20,32 +20,44 @@ from billfold.accounts.pockets.requests import (
 )
 from billfold.accounts.pockets.schemas import Pocket, render_pocket
 from billfold.accounts.pockets.types import PocketRow
-from billfold.http.caller import Caller
-from billfold.http.list_params import ListQuery, Part, page_of
-from billfold.http.operations import get, patch, post
+from billfold.http.caller import Call, Caller
+from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.limits.rate_groups import POCKETS
+from billfold.http.list_params import Limit, ListQuery, Offset, Part, page_of
+from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas.pages import CursorList, OffsetList
 from billfold.ledger.bank import Bank
+from billfold.platform.paging import LIMIT_DEFAULT, parse_limit
+
+READS, WRITES = with_scope("pockets.read", POCKETS), with_scope("pockets.write", POCKETS)
+_UPDATE_REFUSES = ("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked")
 
 
-class CreatePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A new Pocket. One of the strategy fields is needed; the first two set both strategies."""
+class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A new Pocket. `trading_strategy_id` sets both strategies."""
 
     pocket_name: PocketName
-    pocket_configuration_id: str | None = None
-    trading_strategy_id: str | None = None
     deposit_strategy_id: str | None = None
     reinvestment_strategy_id: str | UnsetType | None = UNSET
+    trading_strategy_id: str | None = None
 
 
-@post("/api/v2/customers/{customer_id}/pockets/", refuses=("customer-not-open",))
-async def create_pocket(caller: Caller, bank: Bank, customer_id: UUID, data: CreatePocket) -> Pocket:
+class CreatePocket(NewPocket, kw_only=True):
+    """A new Pocket. `pocket_configuration_id` and `trading_strategy_id` each set both strategies."""
+
+    pocket_configuration_id: str | None = None
+
+
+@post("/api/v2/customers/{customer_id}/pockets/", takes=CreatePocket, refuses=("customer-not-open",))
+@post("/api/v2/pockets/", WRITES, refuses=("customer-not-open",))
+async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data: NewPocket) -> Pocket:
     """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     deposit, reinvestment = resolve_strategies(
         data.deposit_strategy_id,
         data.reinvestment_strategy_id,
-        pocket_configuration_id=data.pocket_configuration_id,
+        pocket_configuration_id=data.pocket_configuration_id if isinstance(data, CreatePocket) else None,
         trading_strategy_id=data.trading_strategy_id,
     )
     answer = await bank.engine.submit(
@@ -88,39 +100,43 @@ async def list_pockets(
     return await _list(caller, bank, wanted, owners, status, asked.parse_omit)
 
 
-@get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/")
-async def get_customer_pocket(
-    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, asked: OmitQuery
-) -> Pocket:
-    """Read one Pocket of a customer with its portfolio."""
-    owner, own_id = await _find_pocket(caller, bank, customer_id, pocket_id)
-    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, omit=asked.parse_omit)
+@get("/api/v2/pockets/", READS, name="list_pockets")
+async def list_own_pockets(
+    *,
+    member: CustomerCaller,
+    bank: Bank,
+    offset: Offset = 0,
+    limit: Limit = LIMIT_DEFAULT,
+    asked: OmitQuery,
+    status: Statuses = None,
+) -> OffsetList[Pocket]:
+    """List the Pockets, newest first; `count` is of all of them."""
+    omitted_parts, rows_max = asked.parse_omit, parse_limit(limit)
+    count, rows = await pocket_store.list_page_by_offset(
+        bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
+    )
+    items = [render_pocket(row, bank, member.now, omit=omitted_parts) for row in rows]
+    return OffsetList(offset=offset, count=count, items=items)
 
 
-@get("/api/v2/pockets/{pocket_id}/")
-async def get_pocket(caller: Caller, bank: Bank, pocket_id: UUID, asked: OmitQuery) -> Pocket:
+@get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket")
+@get("/api/v2/pockets/{pocket_id}/", SIGNED, READS)
+async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, asked: OmitQuery) -> Pocket:
     """Read one Pocket with its portfolio."""
-    owner, own_id = await caller.pocket(bank, pocket_id)
-    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, omit=asked.parse_omit)
+    key = await caller.pocket(bank, pocket_id, customer_id)
+    return render_pocket(await pocket_store.get_pocket(bank.pool, *key), bank, caller.now, omit=asked.parse_omit)
 
 
-@patch(
-    "/api/v2/customers/{customer_id}/pockets/{pocket_id}/",
-    refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
-)
-async def update_pocket(caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, data: ChangePocket) -> Pocket:
-    """Rename a Pocket, change its strategies, or close it when it is empty."""
-    owner, own_id = await _find_pocket(caller, bank, customer_id, pocket_id)
+@patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)
+@patch("/api/v2/pockets/{pocket_id}/", WRITES, refuses=_UPDATE_REFUSES)
+async def update_pocket(
+    caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, data: ChangePocket
+) -> Pocket:
+    """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
+    owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
     await bank.engine.submit(update_pocket_command(caller, owner, own_id, data))
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     return render_pocket(row, bank, caller.now, with_customer_id=False)
-
-
-async def _find_pocket(caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID) -> tuple[UUID, UUID]:
-    owner = await caller.customer_id(bank, customer_id)
-    return owner, await caller.pocket_of(bank, owner, pocket_id)
 
 
 async def _list(

@@ -1,4 +1,4 @@
-"""Accounts, v1: Pockets in their older coat. Deprecated reads."""
+"""Accounts, v1: Pockets in their older form. Deprecated reads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Accounts(msgspec.Struct, kw_only=True):
     object_type: Literal["List"] = "List"
 
 
-@get("/api/v1/customers/{customer_id}/service-accounts/", deprecated=V1_READS)
+@get("/api/v1/customers/{customer_id}/service-accounts/", tag="accounts", deprecated=V1_READS)
 async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accounts:
     """List the accounts of a customer. Use the Pockets of v2 instead."""
     owner = await caller.customer_id(bank, customer_id)
@@ -35,7 +35,7 @@ async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accoun
     return Accounts(count=len(items), items=items)
 
 
-@get("/api/v1/service-accounts/{account_id}/", deprecated=V1_READS)
+@get("/api/v1/service-accounts/{account_id}/", tag="accounts", deprecated=V1_READS)
 async def get_account(caller: Caller, bank: Bank, account_id: UUID) -> Account:
     """Read one account. Use the Pocket of v2 instead."""
     owner, own_id = await caller.pocket(bank, account_id)

@@ -1,7 +1,12 @@
 """Pockets over HTTP: opened, read in every way, listed, changed and closed."""
 
+from uuid import UUID
+
 import pytest
 from tests.support.partner_desk import UNKNOWN
+
+from billfold.accounts.commands import CloseCustomer
+from billfold.platform import ids
 
 NAME = {"pocket_name": "Reserve"}
 
@@ -323,3 +328,74 @@ async def test_one_pocket_is_opened_when_the_request_is_sent_again_under_its_key
     assert again.content == first.content
     assert again.headers["idempotent-replayed"] == "true"
     assert len((await partner_desk.get(path))["items"]) == 1
+
+
+POCKETS = "/api/v2/pockets/"
+
+
+async def test_a_pocket_is_opened_listed_and_read_as_partners_read_it(customer_desk, customer_world):
+    opened = await customer_desk.pocket(weeks=13)
+    await customer_world.wire(opened, 250_000_00)
+    shown = await customer_desk.get(opened.path)
+    assert shown == await customer_world.get(opened.path)
+    assert shown["portfolio"]["total_value"]["value"] > 249_000_00
+    assert (shown["status"], shown["customer_id"]) == ("OPEN", customer_desk.team.customer)
+    assert shown["deposit_strategy_id"] == shown["reinvestment_strategy_id"] == "UST-13W"
+    listed = await customer_desk.get(POCKETS)
+    assert listed == {"offset": 0, "count": 1, "items": [shown], "object_type": "List"}
+
+
+async def test_a_pocket_configuration_is_unknown_to_the_customer_api(customer_desk):
+    body = {"pocket_name": "x", "pocket_configuration_id": "UST-4W"}
+    await customer_desk.invalid("POST", POCKETS, body, loc="body.pocket_configuration_id")
+    assert (await customer_desk.get(POCKETS))["count"] == 0
+
+
+async def test_the_list_is_cut_by_offset_newest_first(customer_desk):
+    opened = []
+    for n in range(4):
+        opened.append((await customer_desk.pocket(name=f"p{n}")).id)
+        await customer_desk.later(seconds=1)
+    page = await customer_desk.get(POCKETS, {"offset": 1, "limit": 2})
+    assert (page["offset"], page["count"]) == (1, 4)
+    assert [each["id"] for each in page["items"]] == [opened[2], opened[1]]
+    assert (await customer_desk.get(POCKETS, {"offset": 9}))["items"] == []
+    lean = await customer_desk.get(POCKETS, {"omit[]": "PORTFOLIO"})
+    assert [each["portfolio"] for each in lean["items"]] == [None] * 4
+    assert (await customer_desk.get(POCKETS, {"filter[status]": "CLOSED"}))["count"] == 0
+    for filters in (
+        {"offset": -1},
+        {"offset": "x"},
+        {"offset": 10**30},
+        {"limit": 0},
+        {"limit": 101},
+        {"omit": "X"},
+        {"filter[status]": "X"},
+        {"cursor": "x"},
+    ):
+        await customer_desk.ask("GET", POCKETS, status=422, filters=filters)
+
+
+async def test_a_customer_renames_its_pocket(customer_desk):
+    opened = await customer_desk.pocket()
+    assert (await customer_desk.patch(opened.path, {"name": "Taxes"}))["pocket_name"] == "Taxes"
+
+
+async def test_pockets_of_another_customer_are_not_there(customer_desk, other_customer):
+    theirs = await other_customer.pocket()
+    for method, path, body in (
+        ("GET", theirs.path, b""),
+        ("PATCH", theirs.path, {"name": "mine"}),
+        ("GET", f"{POCKETS}{UNKNOWN}/", b""),
+    ):
+        await customer_desk.refused(method, path, body, status=404, code="not-found")
+    assert (await customer_desk.get(POCKETS))["count"] == 0
+    assert (await other_customer.get(theirs.path))["pocket_name"] == "Reserve"
+
+
+async def test_nothing_opens_for_a_customer_who_has_left(customer_desk):
+    customer = UUID(customer_desk.team.customer)
+    leaves = CloseCustomer(caller="test", key=ids.new(), customers=(customer,), reason="moved")
+    await customer_desk.bank.engine.submit(leaves)
+    body = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
+    await customer_desk.refused("POST", POCKETS, body, status=409, code="customer-not-open")

@@ -21,9 +21,10 @@ from billfold.accounts.customers.schemas import (
     render_customer,
     to_e164,
 )
-from billfold.http.caller import Caller
+from billfold.http.caller import Call, Caller
+from billfold.http.limits.rate_groups import CUSTOMER
 from billfold.http.list_params import ListQuery, page_of
-from billfold.http.operations import get, patch
+from billfold.http.operations import MaybeInPath, get, patch, with_scope
 from billfold.http.parameters import Query
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
@@ -80,8 +81,9 @@ async def list_customers(
 
 
 @get("/api/v1/customers/{customer_id}/")
-async def get_customer(caller: Caller, bank: Bank, customer_id: UUID) -> Customer:
-    """Read one customer."""
+@get("/api/v1/customer/", with_scope("customer.read", CUSTOMER), tag="customer")
+async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Customer:
+    """Read one customer: of the path, or of the token."""
     return render_customer(await caller.customer(bank, customer_id))
 
 

@@ -1,4 +1,4 @@
-"""Transactions through the Customer API: pages, every filter, one, and the file."""
+"""Pages of transactions as the Customer API offers them: every filter, one, and the file."""
 
 import csv
 import io
@@ -98,8 +98,8 @@ async def test_one_transaction_is_read_by_either_id(customer_desk, lived):
 
 
 async def test_the_file_has_all_pages_and_no_formulas(customer_desk, customer_world, monkeypatch):
-    monkeypatch.setattr("billfold.accounts.transactions.customer_routes.ROWS_A_PAGE", 2)
-    monkeypatch.setattr("billfold.http.csv_export.ROWS_A_PAGE", 2)
+    monkeypatch.setattr("billfold.accounts.transactions.routes.ROWS_PER_PAGE", 2)
+    monkeypatch.setattr("billfold.http.csv_export.ROWS_PER_PAGE", 2)
     pocket = await customer_desk.pocket()
     for name in ('=HYPERLINK("x")', "-1+1", 'Smith, "Co"', "@sum"):
         await customer_world.wire(pocket, 1_000_00, sender=name)
