@@ -215,7 +215,7 @@ class Options(TypedDict, total=False):
     name: str
     """Its operationId; as a rule that is the name of the function."""
     tag: str
-    """What it is grouped with; as a rule the folder of its module, in a folder `routes` the module."""
+    """What it is grouped with; as a rule its module, or the folder of a module `routes`."""
     status: int
     refuses: tuple[str, ...]
     moves_money: bool
@@ -235,7 +235,7 @@ def operation(method: Method, path: str, *access: Access, **options: Unpack[Opti
     def declare(handler: Handler) -> Operation:
         usual: Options = {
             "name": handler.__name__,
-            "tag": _folder(handler).replace("_", "-"),
+            "tag": _tag_of(handler.__module__),
             "status": _USUAL_STATUS.get(method, 200),
         }
         given = usual | options
@@ -244,9 +244,11 @@ def operation(method: Method, path: str, *access: Access, **options: Unpack[Opti
     return declare
 
 
-def _folder(handler: Handler) -> str:
-    *_, folder, module = handler.__module__.split(".")
-    return module if folder == "routes" else folder
+def _tag_of(module: str) -> str:
+    """Return the name of a module, or of its folder when it is the `routes` of one part."""
+    *_, folder, name = module.split(".")
+    is_whole = name in {"routes", "v1_routes", "partner_routes", "customer_routes"}
+    return (folder if is_whole else name.removesuffix("_routes")).replace("_", "-")
 
 
 def get(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
