@@ -36,11 +36,9 @@ from billfold.platform.settings.settings import Settings, variable_name
 from billfold.sandbox.credentials_file import require_sandbox_file
 from billfold.sandbox.routes.routes import sandbox_operations
 from billfold.sandbox.sandbox_client import SandboxClient, open_sandbox_client, partner_http
-from billfold.wiring.providers import SEALS, archive_of
-from billfold.wiring.providers import email_transport_of
 from billfold.wiring.open_bank import initialize_database, open_bank, vault_of
+from billfold.wiring.providers import SEALS, archive_of, email_transport_of, webhook_client_of
 from billfold.wiring.scheduled_jobs import file_receivers
-from billfold.wiring.providers import webhook_client_of
 from billfold.wiring.worker import Worker
 
 if TYPE_CHECKING:
