@@ -18,7 +18,7 @@ _HEADS = LOCK_HEADS.replace("FOR UPDATE", "")
 
 
 async def dry_run(conn: Connection, bank: Bank, command: Command) -> Outcome:
-    """Return the outcome the command would have now. Raises Refused and NotFound as its flow.
+    """Return the outcome the command would have now. Raises Refused and NotFound as its rule does.
 
     The command must name every customer it touches. Its outcome may differ when it
     is submitted: other commands move money meanwhile.
