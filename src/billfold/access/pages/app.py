@@ -101,7 +101,7 @@ def the_context(request: Request[Any, Any, Any]) -> PageContext:
 
 
 def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    """Say on a page what went wrong. What nobody foresaw is logged with its trace."""
+    """Return the error page. Unexpected errors are logged with their trace."""
     arrival = raw_request_of(request.scope)
     answer = response_to(error, arrival)
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}

@@ -56,7 +56,7 @@ def record_failed_login(
 ) -> Response[Any]:
     """Return the answer; when it is out, a failed sign-in is recorded.
 
-    After it, so that nobody can tell by the time it takes whether the address is somebody's.
+    After it, so that response time does not reveal whether the address is known.
     """
     if user is not None:
         answer.background = BackgroundTask(_record_failure, server, context, user, factor)

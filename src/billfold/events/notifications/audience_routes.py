@@ -40,7 +40,9 @@ async def list_notification_audiences(member: CustomerCaller, bank: Bank) -> Not
 
 @get("/api/v1/notification-audiences/{notification_type}/", READS, tag="notifications")
 async def get_notification_audience(member: CustomerCaller, bank: Bank, notification_type: str) -> NotificationAudience:
-    """Read who hears of a type: whom the team has chosen, or the platform's default."""
+    """Get a notification audience.
+
+    It is the one the team has chosen, or the default."""
     return render_audience(await audiences.get_audience(bank.pool, member.customer_id, notification_type))
 
 
@@ -53,7 +55,9 @@ async def get_notification_audience(member: CustomerCaller, bank: Bank, notifica
 async def set_notification_audience(
     member: CustomerCaller, bank: Bank, notification_type: str, data: SetCustomerNotificationAudienceRequest
 ) -> NotificationAudience:
-    """Choose who hears of a type, in place of whom was chosen before. Needs the role ADMIN."""
+    """Set a notification audience.
+
+    It replaces the one chosen before. Needs the role ADMIN."""
     audiences.get_notification_type(notification_type)
     roles, user_ids = data.roles or [], data.user_ids or []
     if data.roles is UNSET and data.user_ids is UNSET:
@@ -82,7 +86,9 @@ async def set_notification_audience(
     refuses=("notification-type-not-configurable",),
 )
 async def clear_notification_audience(member: CustomerCaller, bank: Bank, notification_type: str) -> None:
-    """Go back to the platform's default, which is another thing than nobody. Needs ADMIN."""
+    """Reset a notification audience.
+
+    The default applies again, which is not the same as an empty audience. Needs the role ADMIN."""
     audiences.get_notification_type(notification_type)
     async with audit_record.audited(
         bank.pool,

@@ -1,4 +1,4 @@
-"""Notifications: what a member was told, and whether they have read it."""
+"""Operations on the notifications of a member."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class UpdateCustomerNotificationStatus(msgspec.Struct, forbid_unknown_fields=Tru
 async def list_notifications(
     member: CustomerCaller, bank: Bank, wanted: ListQuery, status: ReadStatus | None = None
 ) -> CursorList[CustomerNotification]:
-    """List what the member was told, newest first. Times are of the wall clock."""
+    """List notifications.
+
+    They are the member's, newest first. Times are of the wall clock."""
     reader = _reader(member)
     await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall)
     scope = f"notifications:{reader.customer_id}:{reader.user_id}"
@@ -67,7 +69,7 @@ async def update_notification(
     reader = _reader(member)
     await notification_store.get_notification(bank.pool, reader, notification_id)
     if reader.user_id is None:
-        raise Refused("forbidden", "The client acts by itself: nobody reads what it is told.")
+        raise Refused("forbidden", "A service user cannot mark notifications as read.")
     async with audit_record.audited(
         bank.pool,
         bank.vault,
