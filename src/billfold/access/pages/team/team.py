@@ -73,7 +73,7 @@ async def invite(customer_id: str, server: PageServer, context: PageContext) -> 
     given = {name: context.form.get(name, "") for name in (*_FIELDS, "role")}
     role = _role(given["role"])
     if role is None:
-        return _invite_page(server, context, by, given, wrong="Choose what this person may do.")
+        return _invite_page(server, context, by, given, wrong="Choose a role.")
     invitation = NewInvitation(
         first_name=given["first_name"],
         last_name=given["last_name"],
