@@ -27,9 +27,9 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import OriginateAch
 from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.ach.nacha import NachaFormat
+from billfold.payments.ach.nacha.types import CHECKING_CREDIT, AchFile, Batch, Entry
+from billfold.payments.ach.nacha.writer import NachaWriter
 from billfold.payments.ach.outbound.windows import AchWindows
-from billfold.payments.ach.ports import CHECKING_CREDIT, AchFile, Batch, Entry
 from billfold.payments.ach.store import files
 from billfold.payments.files import store as files_store
 from billfold.payments.files.folder_exchange import ExchangeFolders
@@ -58,7 +58,7 @@ class Clearing:
     def __init__(self, opened: OpenBank) -> None:
         self._opened = opened
         self._bank = opened.bank
-        self._windows, self._gate = AchWindows(NachaFormat()), AchFileProcessor(NachaFormat())
+        self._windows, self._gate = AchWindows(), AchFileProcessor()
         self._half = ""
 
     async def prepare(self, task: str) -> None:
@@ -146,29 +146,29 @@ async def await_clearing(bank: Bank, customers: int, entries: int) -> None:
 async def _file(bank: Bank, accounts: list[str], entries: int) -> bytes:
     now = (await bank.now()).astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
     ours = bank.settings.bank_routing_number
-    head = AchFile(destination=ours, origin="061000146", created_at=now, modifier="A")
-    writer = NachaFormat().writer(head)
+    head = AchFile(immediate_destination=ours, immediate_origin="061000146", created_at=now, file_id_modifier="A")
+    writer = NachaWriter(head)
     writer.begin(
         Batch(
-            number=1,
-            company="CONTOSO",
-            company_id="9000000001",
-            entry_class="PPD",
-            purpose="PAYROLL",
-            effective_on=now.date(),
-            bank=_SENDER,
+            batch_number=1,
+            company_name="CONTOSO",
+            company_identification="9000000001",
+            standard_entry_class_code="PPD",
+            company_entry_description="PAYROLL",
+            effective_entry_date=now.date(),
+            originating_dfi_identification=_SENDER,
         )
     )
     for nth in range(entries):
         writer.add(
             Entry(
-                code=CHECKING_CREDIT,
+                transaction_code=CHECKING_CREDIT,
                 routing_number=ours,
-                account_number=accounts[nth % len(accounts)],
+                dfi_account_number=accounts[nth % len(accounts)],
                 amount=1_00 + nth,
-                name="ADA WORKER",
-                trace=f"{_SENDER}{nth + 1:07}",
-                identification=str(nth),
+                individual_name="ADA WORKER",
+                trace_number=f"{_SENDER}{nth + 1:07}",
+                individual_identification_number=str(nth),
             )
         )
     return writer.end()

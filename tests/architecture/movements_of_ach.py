@@ -10,18 +10,18 @@ from billfold.accounts.commands import EnrolCustomer, UpdatePortal
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
 from billfold.payments.ach.commands import (
     CollectAch,
-    CountAchSettled,
-    GiveBackAch,
-    NoteAchChange,
+    MarkAchTransmitted,
     OriginateAch,
-    PostponeAch,
     ReceiveAch,
-    RetryAch,
-    ReturnAch,
+    ReceiveAchReturn,
+    RecordNoc,
+    ReinitiateAch,
+    RescheduleAch,
+    ReturnAchEntry,
     ReverseAch,
     ReviewAch,
-    SendAch,
     SendMicroDeposits,
+    SettleAch,
 )
 from billfold.payments.ach.types import AchEntry, IncomingEntry
 from billfold.platform.ids import command_id, derive
@@ -122,13 +122,13 @@ def a_customer_collects_by_ach():
 
 def ach_entries_leave():
     world, anna, _ = sent("CREDIT", "APPROVED")
-    assert world.do(SendAch, anna, ach_ids=(ACH_ID,))["moved"] == 1
+    assert world.do(MarkAchTransmitted, anna, ach_ids=(ACH_ID,))["moved"] == 1
     return world.moved()
 
 
 def ach_entries_count_as_settled():
     world, anna, _ = sent("CREDIT")
-    assert world.do(CountAchSettled, anna, ach_ids=(ACH_ID,))["moved"] == 1
+    assert world.do(SettleAch, anna, ach_ids=(ACH_ID,))["moved"] == 1
     return world.moved()
 
 
@@ -140,7 +140,7 @@ def a_collection_settles():
 def come_back(world, anna, code, cents=70_000_00, *, direction=None):
     sent_as = world.books[anna].referenced[ACH_ID].direction
     return world.do(
-        ReturnAch,
+        ReceiveAchReturn,
         anna,
         ach_id=ACH_ID,
         code=code,
@@ -167,7 +167,7 @@ def a_collection_comes_back():
 
 def a_bank_corrects_an_entry():
     world, anna, _ = sent("CREDIT")
-    world.do(NoteAchChange, anna, ach_id=ACH_ID, code="C01", corrected="998877")
+    world.do(RecordNoc, anna, ach_id=ACH_ID, code="C01", corrected="998877")
     return world.moved()
 
 
@@ -189,7 +189,7 @@ def ach_entries_miss_their_window():
     world, anna, pocket = rich()
     originate(world, anna, pocket, "CREDIT")
     see(world, anna, settles_at=world.now)
-    assert world.do(PostponeAch, anna, ach_ids=(ACH_ID,)) == {"postponed": 1}
+    assert world.do(RescheduleAch, anna, ach_ids=(ACH_ID,)) == {"postponed": 1}
     return world.moved()
 
 
@@ -209,7 +209,7 @@ def a_collection_is_sent_again():
     world, anna, pocket = rich()
     originate(world, anna, pocket, "DEBIT")
     see(world, anna, status="FAILED", return_code="R01")
-    world.do(RetryAch, anna, ach_id=ACH_ID)
+    world.do(ReinitiateAch, anna, ach_id=ACH_ID)
     return world.moved()
 
 
@@ -267,7 +267,7 @@ def _given_back(why, **changes):
     world, anna, pocket = rich()
     receive(world, anna, pocket, **changes)
     see(world, anna)
-    world.do(GiveBackAch, anna, ach_id=ACH_ID, code=why)
+    world.do(ReturnAchEntry, anna, ach_id=ACH_ID, code=why)
     return world.moved()
 
 

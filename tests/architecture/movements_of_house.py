@@ -8,12 +8,12 @@ from tests.architecture.world import SEED, World
 from billfold.accounts.commands import EnrolCustomer
 from billfold.accounts.transactions.types import BankBooking
 from billfold.ledger.book.rows import JournalEntry, TransactionEntry
-from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.settlement.commands import CloseHouseDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.ids import command_id, derive
-from billfold.treasury.commands import CloseHouseDay
 
 
 def _house():
@@ -106,7 +106,7 @@ def _given(hour=10):
     world.at(date(2025, 5, 29), hour)
     world.forget()
     given = world.do(
-        GiveCredit, anna, pocket_id=pocket[0], amount=300_00, credit_type="PROMOTION", description="welcome"
+        PostGoodwillCredit, anna, pocket_id=pocket[0], amount=300_00, credit_type="PROMOTION", description="welcome"
     )
     return world, anna, pocket, UUID(given["activity_id"])
 
@@ -137,7 +137,7 @@ def _taken_back(spend, hour=10):
         None,
         is_corrected=False,
     )
-    world.do(CorrectBooking, anna, activity_id=activity_id, description="a mistake")
+    world.do(ReverseTransaction, anna, activity_id=activity_id, description="a mistake")
     return world, anna, pocket
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tests.architecture.world import ARRIVED, World
 
-from billfold.payments.wires.commands import CompleteWire, PayBackWire, RejectWire, SubmitWire, TakeBackWire
+from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire, ReturnWire, SubmitWire
 
 
 def _one():
@@ -57,7 +57,7 @@ def a_wire_comes_back():
     world, anna = _a_wire()
     original = world.see_wire(anna, "COMPLETED")
     world.do(
-        TakeBackWire,
+        ReceiveWireReturn,
         anna,
         original_id=original,
         wire_id=UUID(int=4),
@@ -86,7 +86,7 @@ def a_wire_by_message_arrives():
 def a_wire_is_paid_back():
     world, anna = _that_arrived()
     original = world.see_wire(anna, "COMPLETED")
-    world.do(PayBackWire, anna, original_id=original, code="DUPL")
+    world.do(ReturnWire, anna, original_id=original, code="DUPL")
     return world.moved()
 
 

@@ -8,8 +8,8 @@ import pytest
 from tests.support.payees import ach as an_account
 
 from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.types import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import ReturnAddenda
 from billfold.payments.clearing.cli import clearing_report
 from billfold.payments.clearing.types import RAILS
 from billfold.platform.clock import ClockState, wall_now, write_clock
@@ -208,7 +208,7 @@ async def test_a_collection_settles_is_held_and_comes_back(town, books):
     assert await books.titles() == ["ACH collection returned", "ACH collection"]
     await town.advance(business_days=2)
     reasons = [
-        entry.addenda[0].reason
+        entry.addenda[0].return_reason_code
         for file in books.files()
         for batch in file.batches
         for entry in batch.entries

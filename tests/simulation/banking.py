@@ -10,16 +10,16 @@ from uuid import UUID
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.payments.ach.commands import (
     CollectAch,
-    CountAchSettled,
-    GiveBackAch,
+    MarkAchTransmitted,
     OriginateAch,
     ReceiveAch,
-    ReturnAch,
+    ReceiveAchReturn,
+    ReturnAchEntry,
     ReviewAch,
-    SendAch,
+    SettleAch,
 )
 from billfold.payments.ach.types import IncomingEntry
-from billfold.payments.wires.commands import CompleteWire, RejectWire, SendWire, SubmitWire, TakeBackWire
+from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire, SendWire, SubmitWire
 from billfold.platform.ids import command_id, derive
 
 CALLER = "life"
@@ -92,12 +92,12 @@ def wire_goes_on(life):
     if not life.wires:
         return None
     customer, wire_id = life.random.choice(life.wires)
-    kind = life.random.choice((SubmitWire, CompleteWire, CompleteWire, RejectWire, TakeBackWire))
+    kind = life.random.choice((SubmitWire, CompleteWire, CompleteWire, RejectWire, ReceiveWireReturn))
     told = {
         SubmitWire: {"wire_id": wire_id, "imad": IMAD},
         CompleteWire: {"wire_id": wire_id},
         RejectWire: {"wire_id": wire_id, "code": "AC04"},
-        TakeBackWire: {
+        ReceiveWireReturn: {
             "wire_id": _new(life),
             "original_id": wire_id,
             "code": "AC04",
@@ -138,26 +138,26 @@ def entry_goes_on(life):
     customer, ach_id = life.random.choice(life.entries)
     entry = life.bank.seen.of(customer)[ach_id]
     kind = ReviewAch if not life.files else life.random.choice(tuple(_MOVES))
-    told = {"ach_ids": (ach_id,)} if kind in {SendAch, CountAchSettled} else {"ach_id": ach_id}
-    if kind is ReturnAch:
+    told = {"ach_ids": (ach_id,)} if kind in {MarkAchTransmitted, SettleAch} else {"ach_id": ach_id}
+    if kind is ReceiveAchReturn:
         told |= {
             "direction": entry.direction,
             "amount": entry.amount,
             "trace": "061199990000001",
             "arrived_at": life.bank.now + timedelta(seconds=1),
         }
-    if kind in {CollectAch, CountAchSettled, SendAch} and entry.way == "RECEIVING":
+    if kind in {CollectAch, SettleAch, MarkAchTransmitted} and entry.way == "RECEIVING":
         return None
     return life._make(kind, (customer,), references=(ach_id,), **told, **_MOVES[kind])
 
 
 _MOVES: dict[type, dict[str, Any]] = {
     ReviewAch: {"decision": "CANCELLED", "reason": None},
-    SendAch: {},
+    MarkAchTransmitted: {},
     CollectAch: {},
-    CountAchSettled: {},
-    ReturnAch: {"code": "R03"},
-    GiveBackAch: {"code": "R10"},
+    SettleAch: {},
+    ReceiveAchReturn: {"code": "R03"},
+    ReturnAchEntry: {"code": "R10"},
 }
 
 

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.ids import command_id, derive
@@ -17,7 +17,7 @@ def learn(life, step, outcome):
         life.leaving.append((step.customers[0], step.transfer_id))
     elif isinstance(step, HoldInSuspense):
         life.held.append(step.item_id)
-    elif isinstance(step, GiveCredit | AdjustPocket):
+    elif isinstance(step, PostGoodwillCredit | AdjustPocket):
         life.given.append(((step.customers[0], step.pocket_id), UUID(outcome["activity_id"])))
 
 
@@ -73,7 +73,12 @@ def give(life):
             description="an adjustment",
         )
     return life._make(
-        GiveCredit, place[:1], pocket_id=place[1], amount=life._cents(), credit_type=kind, description="a credit"
+        PostGoodwillCredit,
+        place[:1],
+        pocket_id=place[1],
+        amount=life._cents(),
+        credit_type=kind,
+        description="a credit",
     )
 
 
@@ -87,7 +92,7 @@ def correct(life):
             return life._transfer(life.doomed[-1][0], life._pocket(), amount=lambda _: None)
     place, activity_id = life.doomed.pop()
     return life._make(
-        CorrectBooking, place[:1], activity_id=activity_id, description="a mistake", references=(activity_id,)
+        ReverseTransaction, place[:1], activity_id=activity_id, description="a mistake", references=(activity_id,)
     )
 
 

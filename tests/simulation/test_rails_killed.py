@@ -21,12 +21,12 @@ from tests.support.small_rails import OURS, THEIRS, Customer
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import AchFile, Batch, Entry
 from billfold.payments.settlement.worker import close_bank_days
-from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
+from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
+from billfold.payments.wires.iso20022.types import CreditTransfer
 from billfold.payments.wires.outbound_messages import fedwire_day
-from billfold.payments.wires.ports import CreditTransfer
 from billfold.platform.clock import read_clock, wall_now, write_clock
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
@@ -104,7 +104,7 @@ class Street:
             for n, account in enumerate([self.anna.account] * (IN_A_FILE - 1) + ["999999999999"])
         ]
         self.paid_in += [each.message.uetr for each in file if isinstance(each.message, CreditTransfer)]
-        content = FedwireXmlFormat().write(file, "incoming")
+        content = write_messages(file, "incoming")
         await self.bank.rails.wire.network_side().transmit(f"in-{self.nth}.xml", content)
 
     async def _entries_arrive(self):
@@ -113,27 +113,31 @@ class Street:
         amounts = (50_00, 9_000_000_00, 20_00, 30_00)
         entries = tuple(
             Entry(
-                code=code,
+                transaction_code=code,
                 routing_number=OURS,
-                account_number=account,
+                dfi_account_number=account,
                 amount=cents,
-                name="SOMEBODY",
-                trace=f"{THEIRS}{self.nth * 10 + n:07}",
+                individual_name="SOMEBODY",
+                trace_number=f"{THEIRS}{self.nth * 10 + n:07}",
             )
             for n, (code, account, cents) in enumerate(zip(codes, accounts, amounts, strict=True))
         )
         batch = Batch(
-            number=1,
-            company="ACME",
-            company_id="9000000001",
-            entry_class="PPD",
-            purpose="PAYMENT",
-            effective_on=FRIDAY,
-            bank=THEIRS,
+            batch_number=1,
+            company_name="ACME",
+            company_identification="9000000001",
+            standard_entry_class_code="PPD",
+            company_entry_description="PAYMENT",
+            effective_entry_date=FRIDAY,
+            originating_dfi_identification=THEIRS,
             entries=entries,
         )
         file = AchFile(
-            destination=OURS, origin="061000146", modifier="A", batches=(batch,), created_at=datetime(2025, 6, 2, 9)
+            immediate_destination=OURS,
+            immediate_origin="061000146",
+            file_id_modifier="A",
+            batches=(batch,),
+            created_at=datetime(2025, 6, 2, 9),
         )
         await self.bank.rails.ach.network_side().transmit(f"in-{self.nth}.ach", write_file(file))
 
@@ -154,14 +158,14 @@ class Street:
     def messages(self):
         """How often each wire was told to Fedwire, by its UETR and kind."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".xml")]
-        sent = [wire.message for raw in files for _, wire in FedwireXmlFormat().read(raw, "outgoing")]
+        sent = [wire.message for raw in files for _, wire in read_messages(raw, "outgoing")]
         return Counter(each.uetr if isinstance(each, CreditTransfer) else each.original.uetr for each in sent)
 
     def traces(self):
         """How often each number is in the files we handed over."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".ach")]
         batches = [batch for raw in files for batch in read_file(raw).batches]
-        return Counter(entry.trace for batch in batches for entry in batch.entries)
+        return Counter(entry.trace_number for batch in batches for entry in batch.entries)
 
 
 async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(market_dsn, tmp_path):

@@ -13,7 +13,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import SuspenseStatus
-from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
+from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.outbound_messages import fedwire_day, message_sent
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import get_wire, list_wires
@@ -45,7 +45,7 @@ class Fedwire:
 
     async def drop(self, name, *wires):
         """Put a file into the inbox, raw or of these messages, and let it be taken."""
-        raw = wires[0] if isinstance(wires[0], bytes) else FedwireXmlFormat().write(wires, "incoming")
+        raw = wires[0] if isinstance(wires[0], bytes) else write_messages(wires, "incoming")
         inbox = self.folder / "inbox"
         inbox.mkdir(parents=True, exist_ok=True)
         (inbox / name).write_bytes(raw)
@@ -201,4 +201,4 @@ def file_of_a_payment(named, account_number, cents=5_00):
         sender_account_number=None,
         sender_routing_number=None,
     )
-    return FedwireXmlFormat().write([wire], "incoming")
+    return write_messages([wire], "incoming")

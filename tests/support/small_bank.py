@@ -18,7 +18,7 @@ from billfold.accounts.commands import (
 )
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
@@ -204,11 +204,13 @@ async def _operate(town, bert, berts, carl, carls):
     )
     purse = await town.pocket(bert)
     given = await town.do(
-        GiveCredit, (bert,), pocket_id=purse[0], amount=300_00, credit_type="PROMOTION", description="welcome"
+        PostGoodwillCredit, (bert,), pocket_id=purse[0], amount=300_00, credit_type="PROMOTION", description="welcome"
     )
     await town.transfer(bert, purse, bert, berts, 200_00)
     activity_id = UUID(given["activity_id"])
-    await town.do(CorrectBooking, (bert,), activity_id=activity_id, description="a mistake", references=(activity_id,))
+    await town.do(
+        ReverseTransaction, (bert,), activity_id=activity_id, description="a mistake", references=(activity_id,)
+    )
     await town.deposit(bert, purse, 50_00)
     await town.do(
         AdjustPocket, (carl,), pocket_id=carls[0], direction="DEBIT", amount=10_00, description="an adjustment"

@@ -7,11 +7,10 @@ from tests.support.whole_bank import PARTNER, close_bank, open_bank
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.payments.ach.commands import GiveBackAch, OriginateAch, RetryAch, ReverseAch, ReviewAch
+from billfold.payments.ach.commands import OriginateAch, ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.ach.nacha import NachaFormat
+from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import AchFile, Batch, Entry
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.commands import SendWire
@@ -160,13 +159,13 @@ async def _originate(anna, bert):
 async def _receive(bank, anna, bert):
     entries = [
         Entry(
-            code=code,
+            transaction_code=code,
             routing_number=OURS,
-            account_number=account,
+            dfi_account_number=account,
             amount=cents,
-            name="SOMEBODY",
-            trace=f"{THEIRS}{number:07}",
-            identification="7",
+            individual_name="SOMEBODY",
+            trace_number=f"{THEIRS}{number:07}",
+            individual_identification_number="7",
         )
         for number, (code, account, cents) in enumerate(
             (
@@ -180,28 +179,32 @@ async def _receive(bank, anna, bert):
         )
     ]
     batch = Batch(
-        number=1,
-        company="ACME",
-        company_id="9000000001",
-        entry_class="PPD",
-        purpose="PAYMENT",
-        effective_on=date(2025, 6, 2),
-        bank=THEIRS,
+        batch_number=1,
+        company_name="ACME",
+        company_identification="9000000001",
+        standard_entry_class_code="PPD",
+        company_entry_description="PAYMENT",
+        effective_entry_date=date(2025, 6, 2),
+        originating_dfi_identification=THEIRS,
         entries=tuple(entries),
     )
     file = AchFile(
-        destination=OURS, origin="061000146", modifier="A", batches=(batch,), created_at=datetime(2025, 6, 2, 9)
+        immediate_destination=OURS,
+        immediate_origin="061000146",
+        file_id_modifier="A",
+        batches=(batch,),
+        created_at=datetime(2025, 6, 2, 9),
     )
     await bank.rails.ach.network_side().transmit("ENTRIES.ach", write_file(file))
-    await AchFileProcessor(NachaFormat()).take(bank)
+    await AchFileProcessor().take(bank)
     for customer, cents in ((bert, 65_00), (anna, 50_00)):
         ach_id = await bank.pool.fetchval("SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents)
         if customer is bert:
-            await bert.move(GiveBackAch, ach_id, code="R23")
+            await bert.move(ReturnAchEntry, ach_id, code="R23")
 
 
 async def _bounce(bank, anna, wires, entries):
-    room, world = FedwireService(), SimulatedAchNetwork(AchFileProcessor(NachaFormat()))
+    room, world = FedwireService(), SimulatedAchNetwork(AchFileProcessor())
     await room.simulation.give_back(bank, anna.id, wires["paid"], "AC04", "Account closed")
     await wire_cases.recall(bank, wires["lost"], "DUPL")
     bert_wrote = command_id(CALLER, "change")
@@ -209,4 +212,4 @@ async def _bounce(bank, anna, wires, entries):
     await ClockStepper(bank).advance(timedelta(hours=3))
     broke = Customer(bank, "Bert")
     broke.count = 100
-    await broke.move(RetryAch, entries["broke"])
+    await broke.move(ReinitiateAch, entries["broke"])

@@ -1,7 +1,6 @@
 """The wire room: what sends messages, what takes them, and in a sandbox the other side."""
 
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
-from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
 from billfold.payments.wires.sender import FedwireSender
 from billfold.sandbox.wires.fedwire import SimulatedFedwire, schedule_answer
 
@@ -10,7 +9,6 @@ class FedwireService:
     """The parts of one process; other processes do the same beside it."""
 
     def __init__(self) -> None:
-        files = FedwireXmlFormat()
-        self.sender = FedwireSender(files, schedule_answer)
-        self.gate = FedwireFileProcessor(files)
-        self.simulation = SimulatedFedwire(files, self.sender, self.gate)
+        self.sender = FedwireSender(schedule_answer)
+        self.gate = FedwireFileProcessor()
+        self.simulation = SimulatedFedwire(self.sender, self.gate)

@@ -12,7 +12,6 @@ from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, EXPIRE_TRANSFER_R
 from billfold.ledger.bank import JobRunners
 from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
-from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.originate import ACH_WINDOW
@@ -30,8 +29,8 @@ from billfold.wiring.worker import PeriodicTask
 
 def job_runners() -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
-    wires, nacha = FedwireService(), NachaFormat()
-    gate = AchFileProcessor(nacha)
+    wires = FedwireService()
+    gate = AchFileProcessor()
     return MappingProxyType(
         {
             WIRE_SEND: wires.sender.keep,
@@ -44,7 +43,7 @@ def job_runners() -> JobRunners:
             SUSPENSE_RETURN_JOB: queue_suspense_return,
             UNCLAIMED_RETURN_JOB: return_unclaimed,
             DEPOSITS_DUE: send_micro_deposits,
-            ACH_WINDOW: ach_windows.AchWindows(nacha, on_handed).open_window,
+            ACH_WINDOW: ach_windows.AchWindows(on_handed).open_window,
             VERIFICATION_EXPIRY: expire_verification,
             APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
@@ -57,4 +56,4 @@ def job_runners() -> JobRunners:
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return what takes the files that arrived, per rail; each returns how many it looked at."""
-    return (FedwireService().gate, AchFileProcessor(NachaFormat()).take)
+    return (FedwireService().gate, AchFileProcessor().take)

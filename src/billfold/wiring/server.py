@@ -19,7 +19,6 @@ from billfold.http.edge.lazy_app import LazyApp
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
 from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.deposits.inbound import receive
 from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.logs import configure_logging
@@ -116,7 +115,7 @@ class SandboxSimulation:
     def __init__(self, correspondent: SimulatedBank) -> None:
         self.correspondent = correspondent
         self.wires = FedwireService().simulation
-        self._ach = SimulatedAchNetwork(AchFileProcessor(NachaFormat()))
+        self._ach = SimulatedAchNetwork(AchFileProcessor())
 
     async def send_ach_entry(self, bank: Bank, key: UUID, order: AchEntryOrder) -> None:
         """Let an ACH file with one entry arrive. The same key arrives once."""
@@ -145,4 +144,4 @@ class SandboxSimulation:
             amount=amount,
             company_name=company_name,
         )
-        return (await receive(bank, self.correspondent, ach)).status == "COMPLETED"
+        return (await receive(bank, ach)).status == "COMPLETED"

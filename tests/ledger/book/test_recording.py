@@ -18,7 +18,7 @@ from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.events.kinds import KINDS
 from billfold.ledger.book.rows import EventEntry, TradeEntry, TransactionEntry
 from billfold.ledger.types import Rail
-from billfold.payments.ach.commands import CountAchSettled, OriginateAch, ReturnAch, SendAch
+from billfold.payments.ach.commands import MarkAchTransmitted, OriginateAch, ReceiveAchReturn, SettleAch
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
@@ -71,7 +71,7 @@ class Witness(Teller):
             self.do(SubmitWire, wire_id=seen(self), imad=IMAD)
             self.do(kind, wire_id=seen(self, status="PROCESSING"), **fields)
 
-    def send_ach(self, pocket):
+    def mark_transmitted(self, pocket):
         """Send two ACH credits; one settles, one comes back."""
         payee = self.do(
             AddCounterparty,
@@ -93,10 +93,10 @@ class Witness(Teller):
                 description="PAYROLL",
                 references=(UUID(payee),),
             )
-        self.do(SendAch, ach_ids=both, references=both)
-        self.do(CountAchSettled, ach_ids=both[:1], references=both)
+        self.do(MarkAchTransmitted, ach_ids=both, references=both)
+        self.do(SettleAch, ach_ids=both[:1], references=both)
         self.do(
-            ReturnAch,
+            ReceiveAchReturn,
             ach_id=both[1],
             code="R03",
             direction="CREDIT",
@@ -231,7 +231,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
     for accepted in (False, True):
         teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=accepted)
     teller.send_wires(pocket)
-    teller.send_ach(pocket)
+    teller.mark_transmitted(pocket)
     teller.bank.advance(teller.bank.calendars.matures_at(other.lots[0].maturity))
     told = teller.told()
     unraised = set(tomllib.loads(text_of("docs/unraised.toml"))["events"])

@@ -12,7 +12,7 @@ from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.cli.resources import run_with_bank
 from billfold.ledger.jobs.types import ScheduledJob
-from billfold.payments.ach.commands import OriginateAch, ReceiveAch, ReturnAch
+from billfold.payments.ach.commands import OriginateAch, ReceiveAch, ReceiveAchReturn
 from billfold.payments.ach.rules.originate import ACH_WINDOW
 from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.deposits.commands import ReceiveMoney
@@ -107,7 +107,7 @@ async def live(bank):
     await anna.send()
     await anna.ask(WAITS, "DEBIT", 20_00)
     await anna.do(
-        ReturnAch,
+        ReceiveAchReturn,
         ach_id=DEBIT,
         code="R01",
         direction="DEBIT",
@@ -214,12 +214,12 @@ def test_what_was_taken_is_returned_as_its_receiver_asks(billfold, sent):
         ("suspense", "return", "4711"),
         ("suspense", "assign", str(ENTRY)),
         ("suspense", "list", "--some"),
-        ("credit", "give", str(ENTRY), "0", "--description", "x"),
-        ("credit", "give", str(ENTRY), "25.00", "--description", "x"),
-        ("credit", "give", str(ENTRY), "2500"),
-        ("credit", "give", str(ENTRY), "2500", "--description", "x", "--type", "GIFT"),
-        ("credit", "adjust", str(ENTRY), "2500", "--description", "x"),
-        ("credit", "correct", str(ENTRY), "--description", "x"),
+        ("adjustment", "create", str(ENTRY), "0", "--description", "x"),
+        ("adjustment", "create", str(ENTRY), "25.00", "--description", "x"),
+        ("adjustment", "create", str(ENTRY), "2500"),
+        ("adjustment", "create", str(ENTRY), "2500", "--description", "x", "--type", "GIFT"),
+        ("adjustment", "post", str(ENTRY), "2500", "--description", "x"),
+        ("adjustment", "reverse", str(ENTRY), "--description", "x"),
     ],
     ids=" ".join,
 )

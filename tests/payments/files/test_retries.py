@@ -57,7 +57,7 @@ async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_ca
     assert await room.booked() == (3, 1)
     file, trouble = await waiting(bank)
     assert (file.name, file.state, trouble.tries) == ("daily.ach", "ARRIVED", 1)
-    assert [(each.line, each.trace) for each in trouble.stuck] == [(5, odd.trace)]
+    assert [(each.line, each.trace) for each in trouble.stuck] == [(5, odd.trace_number)]
     assert trouble.words().startswith("line 5: CheckViolationError")
     assert room.report("daily.ach")["taken"] == 2
     assert await room.gate.take(bank) == 0  # its time has not come
@@ -83,7 +83,7 @@ async def test_a_file_waits_as_a_whole_when_more_lines_fail_than_can_be_their_ow
     bank, new_holder, room, owner, monkeypatch
 ):
     account = await account_of(bank, await new_holder())
-    monkeypatch.setattr(ach_booking, "STUCK_MAX", 1)
+    monkeypatch.setattr(ach_booking, "STUCK_LINES_MAX", 1)
     await owner.execute(_BREAK)
     lines = [entry(n, account, amount=ODD) for n in (1, 2)]
     await room.put("odd.ach", file_of(*lines, entry(3, account)))
@@ -137,4 +137,4 @@ def test_an_error_is_summarized_in_one_line_without_row_data():
         "CheckViolationError: it is odd"
     )
     assert error_summary(ValueError("x" * 900)) == repr(ValueError("x" * 900))[:300]
-    assert error_summary(InvariantError("")) == "Broken"
+    assert error_summary(InvariantError("")) == "InvariantError"

@@ -3,7 +3,7 @@
 import msgspec
 from tests.payments.on_us.test_routes import PATH, account, asked, payee
 
-from billfold.payments.on_us.routes import CreateTransfer
+from billfold.payments.on_us.schemas import CreateTransfer
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform import ids
 

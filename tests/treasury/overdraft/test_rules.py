@@ -7,7 +7,7 @@ from tests.fixtures.teller import Teller
 
 from billfold.accounts.commands import UpdatePocket
 from billfold.ledger.book.rows import TransactionEntry
-from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.errors import Refused
 from billfold.treasury.overdraft.rules import overdraft_of
@@ -31,13 +31,13 @@ def spent(teller):
 
 def give(teller, pocket, cents):
     return teller.do(
-        GiveCredit, pocket_id=pocket.pocket_id, amount=cents, credit_type="PROMOTION", description="welcome"
+        PostGoodwillCredit, pocket_id=pocket.pocket_id, amount=cents, credit_type="PROMOTION", description="welcome"
     )
 
 
 def take_back(teller, given):
     activity_id = UUID(given["activity_id"])
-    return teller.do(CorrectBooking, activity_id=activity_id, description="a mistake", references=(activity_id,))
+    return teller.do(ReverseTransaction, activity_id=activity_id, description="a mistake", references=(activity_id,))
 
 
 def told(teller, pocket):
@@ -97,7 +97,7 @@ def test_a_credit_is_taken_back_once(teller):
     pocket = teller.pocket()
     given = give(teller, pocket, 500_00)
     take_back(teller, given)
-    with pytest.raises(Refused, match="taken back already"):
+    with pytest.raises(Refused, match="already reversed"):
         take_back(teller, given)
 
 

@@ -16,7 +16,7 @@ from billfold.access.team import types as team_types
 from billfold.access.team.administrator import calling_administrator
 from billfold.access.team.schemas import Role, Team, TeamMember, render_member, render_team
 from billfold.access.team.types import NewInvitation
-from billfold.approvals.routes.pending_authorization import MAY_NEED_APPROVAL, request_approval
+from billfold.http.customer_api.approvals import MAY_NEED_APPROVAL, RequestApproval
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.json_body import in_body
 from billfold.http.limits.rate_groups import TEAM
@@ -70,7 +70,7 @@ async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -
     tag="team",
 )
 async def update_team_member(
-    member: CustomerCaller, bank: Bank, member_id: UUID, data: EditTeamMember
+    member: CustomerCaller, bank: Bank, member_id: UUID, data: EditTeamMember, request_approval: RequestApproval
 ) -> TeamMember | HttpResponse:
     """Change a member's role, or deactivate or reactivate them.
 
@@ -103,7 +103,9 @@ async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: 
 
 
 @post("/api/v1/team/invite/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("member-already-invited",), tag="team")
-async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMember) -> TeamMember | HttpResponse:
+async def invite_team_member(
+    member: CustomerCaller, bank: Bank, data: InviteMember, request_approval: RequestApproval
+) -> TeamMember | HttpResponse:
     """Invite a team member.
 
     The link in the e-mail works once, for seven days.

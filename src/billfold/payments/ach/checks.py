@@ -9,29 +9,44 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.checks import run_checks
+from billfold.payments.ach.commands import (
+    OriginateAch,
+    ReceiveAch,
+    ReceiveAchReturn,
+    RecordNoc,
+    ReinitiateAch,
+    ReturnAchEntry,
+    ReverseAch,
+    ReviewAch,
+)
 from billfold.payments.ach.store.files import TRACE_NUMBERS
-from billfold.verify.query_check import Check
+from billfold.verify.query_check import Check, names_in_sql, run_checks
 from billfold.verify.report import MISSING, SUSPECT
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
     from billfold.verify.report import Findings
 
+_RETURN_RECEIVED = names_in_sql(ReceiveAchReturn)
+_RETURNS_EITHER_WAY = names_in_sql(ReceiveAchReturn, ReturnAchEntry)
+_WITH_RETURN_CODE = names_in_sql(ReceiveAch, ReceiveAchReturn, ReturnAchEntry)
+_WITH_STATUS = names_in_sql(
+    OriginateAch, ReverseAch, ReinitiateAch, ReviewAch, ReceiveAch, ReceiveAchReturn, ReturnAchEntry
+)
 # How often what was said of an entry counts for: it came back, it settled, it left, it waits.
-_EXPECTED_STATUS = """
+_EXPECTED_STATUS = f"""
   SELECT customer_id, id, status, how, rank() OVER (PARTITION BY customer_id, id
                                                     ORDER BY how DESC, at DESC) AS place
     FROM (SELECT customer_id, outcome->>'ach_id' AS id, version AS at,
-                 CASE kind WHEN 'ReceiveAch' THEN
+                 CASE WHEN kind IN ({names_in_sql(ReceiveAch)}) THEN
                         CASE outcome->>'status' WHEN 'COMPLETED' THEN 'PROCESSED'
                              ELSE 'REJECTED' END
-                      WHEN 'ReturnAch' THEN 'FAILED' ELSE outcome->>'status' END AS status,
-                 CASE WHEN kind IN ('ReturnAch', 'GiveBackAch') THEN 4 ELSE 1 END AS how
+                      WHEN kind IN ({_RETURN_RECEIVED}) THEN 'FAILED'
+                      ELSE outcome->>'status' END AS status,
+                 CASE WHEN kind IN ({_RETURNS_EITHER_WAY}) THEN 4 ELSE 1 END AS how
             FROM command
            WHERE accepted AND outcome->>'ach_id' IS NOT NULL
-             AND kind IN ('OriginateAch', 'ReverseAch', 'RetryAch', 'ReviewAch', 'ReceiveAch',
-                          'ReturnAch', 'GiveBackAch')
+             AND kind IN ({_WITH_STATUS})
           UNION ALL
           SELECT customer_id, payload->>'ach_id', event_no,
                  CASE kind WHEN 'transfers.ach.out.sent' THEN 'IN_TRANSIT' ELSE 'PROCESSED' END,
@@ -56,12 +71,12 @@ _ENTRIES = (
         "ach",
         "ach_entry",
         "the reason for which it came back is another",
-        """SELECT e.customer_id, e.ach_id FROM ach_entry e
+        f"""SELECT e.customer_id, e.ach_id FROM ach_entry e
              LEFT JOIN (SELECT customer_id, outcome->>'ach_id' AS id, outcome->>'code' AS code
                           FROM command
                          WHERE accepted AND outcome->>'ach_id' IS NOT NULL
                            AND outcome->>'code' IS NOT NULL
-                           AND kind IN ('ReceiveAch', 'ReturnAch', 'GiveBackAch')) c
+                           AND kind IN ({_WITH_RETURN_CODE})) c
                ON c.customer_id = e.customer_id AND c.id = e.ach_id::text
             WHERE e.return_code IS DISTINCT FROM c.code ORDER BY 1, 2 LIMIT 100""",
     ),
@@ -141,10 +156,10 @@ _ENTRIES = (
         "ach",
         "ach_entry",
         "what its bank says is to be put right was never noted",
-        """SELECT e.customer_id, e.ach_id FROM ach_entry e
+        f"""SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE (e.change_code IS NOT NULL OR e.corrected IS NOT NULL) AND NOT EXISTS (
               SELECT 1 FROM command c WHERE c.customer_id = e.customer_id AND c.accepted
-                 AND c.kind = 'NoteAchChange' AND c.outcome->>'ach_id' = e.ach_id::text
+                 AND c.kind IN ({names_in_sql(RecordNoc)}) AND c.outcome->>'ach_id' = e.ach_id::text
                  AND c.outcome->>'code' = e.change_code
                  AND c.outcome->>'corrected' = e.corrected)
             ORDER BY 1, 2 LIMIT 100""",

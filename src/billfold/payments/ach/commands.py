@@ -1,4 +1,4 @@
-"""What may be asked of ACH entries."""
+"""Commands on ACH entries. `references` names the entries a rule needs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from billfold.ledger.types import Direction
 from billfold.payments.ach.rules.collect import collect_ach
 from billfold.payments.ach.rules.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.originate import originate_ach
-from billfold.payments.ach.rules.postpone import reschedule_entries
 from billfold.payments.ach.rules.receive import receive_ach, return_entry
-from billfold.payments.ach.rules.returns import record_noc, return_ach
-from billfold.payments.ach.rules.reversal import retry_ach, reverse_ach
+from billfold.payments.ach.rules.receive_return import receive_return, record_noc
+from billfold.payments.ach.rules.reschedule import reschedule_entries
+from billfold.payments.ach.rules.reversal import reinitiate_ach, reverse_ach
 from billfold.payments.ach.rules.review import review_ach
 from billfold.payments.ach.rules.risk import OriginationHistory
-from billfold.payments.ach.rules.settlement import send_ach, settle_entries
+from billfold.payments.ach.rules.settle import mark_transmitted, settle_entries
 from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, PendingReturn
 
 
 class OriginateAch(Command, frozen=True, kw_only=True):
-    """Send `amount` cents to an `ach` counterparty (CREDIT), or take them from it (DEBIT).
+    """Originate an entry of `amount` cents: a payment to a counterparty (CREDIT) or a collection (DEBIT).
 
-    `references` holds the counterparty; `history` is what the review weighs.
+    `references` holds the counterparty; `history` is the input of the review.
     """
 
     rule = originate_ach
@@ -44,7 +44,7 @@ class OriginateAch(Command, frozen=True, kw_only=True):
 
 
 class ReviewAch(Command, frozen=True, kw_only=True):
-    """Decide APPROVED, REJECTED or CANCELLED. Looks at the entry."""
+    """Approve, reject or cancel an entry."""
 
     rule = review_ach
     reference_kinds = (Reference.ACH_ENTRY,)
@@ -57,13 +57,11 @@ class ReviewAch(Command, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class PostponeAch(Command, frozen=True, kw_only=True):
-    """Entries of one customer that no file holds, though they were to have settled by now.
-
-    Looks at them.
-    """
+class RescheduleAch(Command, frozen=True, kw_only=True):
+    """Move entries of one customer that missed their window to the next one."""
 
     rule = reschedule_entries
+    former_names = ("PostponeAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     fingerprints = (AchEntry,)
     needs_identifiers = False
@@ -71,20 +69,22 @@ class PostponeAch(Command, frozen=True, kw_only=True):
     ach_ids: tuple[UUID, ...]
 
 
-class SendAch(Command, frozen=True, kw_only=True):
-    """A file with these entries of one customer has been handed over. Looks at them."""
+class MarkAchTransmitted(Command, frozen=True, kw_only=True):
+    """Record that the file with these entries of one customer was transmitted."""
 
-    rule = send_ach
+    rule = mark_transmitted
+    former_names = ("SendAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     needs_identifiers = False
 
     ach_ids: tuple[UUID, ...]
 
 
-class CountAchSettled(Command, frozen=True, kw_only=True):
-    """The time in which most returns come is over for these entries. Looks at them."""
+class SettleAch(Command, frozen=True, kw_only=True):
+    """Count these entries of one customer as settled: most returns have arrived by now."""
 
     rule = settle_entries
+    former_names = ("CountAchSettled",)
     reference_kinds = (Reference.ACH_ENTRY,)
     needs_identifiers = False
 
@@ -92,7 +92,7 @@ class CountAchSettled(Command, frozen=True, kw_only=True):
 
 
 class CollectAch(Command, frozen=True, kw_only=True):
-    """The debit has settled with the rail. Looks at it."""
+    """Book the money of a debit that has settled with the rail."""
 
     rule = collect_ach
     reference_kinds = (Reference.ACH_ENTRY,)
@@ -101,13 +101,14 @@ class CollectAch(Command, frozen=True, kw_only=True):
     ach_id: UUID
 
 
-class ReturnAch(Command, frozen=True, kw_only=True):
-    """An entry that we sent comes back. Looks at it. `trace` is the return's own number.
+class ReceiveAchReturn(Command, frozen=True, kw_only=True):
+    """Receive the return of an entry that we originated. `trace` is the trace number of the return.
 
-    `direction` is that of the entry as the return's transaction code says it.
+    `direction` is that of the original entry, derived from the return's transaction code.
     """
 
-    rule = return_ach
+    rule = receive_return
+    former_names = ("ReturnAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     needs_identifiers = False
 
@@ -119,10 +120,11 @@ class ReturnAch(Command, frozen=True, kw_only=True):
     arrived_at: datetime
 
 
-class NoteAchChange(Command, frozen=True, kw_only=True):
-    """The receiving bank says what to put right in entries to come. Looks at the entry."""
+class RecordNoc(Command, frozen=True, kw_only=True):
+    """Record a notification of change (NOC) from the receiving bank."""
 
     rule = record_noc
+    former_names = ("NoteAchChange",)
     reference_kinds = (Reference.ACH_ENTRY,)
     needs_identifiers = False
 
@@ -132,7 +134,7 @@ class NoteAchChange(Command, frozen=True, kw_only=True):
 
 
 class ReceiveAch(Command, frozen=True, kw_only=True):
-    """An entry of a file, for a portal of the customer. Looks at what came under its id before."""
+    """Receive an entry for a portal. `references` holds its id, to find an earlier copy."""
 
     rule = receive_ach
     reference_kinds = (Reference.ACH_ENTRY,)
@@ -145,10 +147,11 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
     entry: IncomingEntry
 
 
-class GiveBackAch(Command, frozen=True, kw_only=True):
-    """Return an entry that was taken, as its receiver asks. Looks at it."""
+class ReturnAchEntry(Command, frozen=True, kw_only=True):
+    """Return a received entry at the request of its receiver."""
 
     rule = return_entry
+    former_names = ("GiveBackAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "given_back", fields=("code",))
     fingerprints = (PendingReturn,)
@@ -158,7 +161,7 @@ class GiveBackAch(Command, frozen=True, kw_only=True):
 
 
 class ReverseAch(Command, frozen=True, kw_only=True):
-    """Undo an entry that was sent in error. Looks at it."""
+    """Originate the reversal of an entry that was sent in error."""
 
     rule = reverse_ach
     reference_kinds = (Reference.ACH_ENTRY,)
@@ -169,10 +172,11 @@ class ReverseAch(Command, frozen=True, kw_only=True):
     ach_id: UUID
 
 
-class RetryAch(Command, frozen=True, kw_only=True):
-    """Send a debit once more that came back for want of funds. Looks at it."""
+class ReinitiateAch(Command, frozen=True, kw_only=True):
+    """Reinitiate a debit that was returned for insufficient funds."""
 
-    rule = retry_ach
+    rule = reinitiate_ach
+    former_names = ("RetryAch",)
     reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "sent_again")
     fingerprints = (AchEntry,)
@@ -182,7 +186,7 @@ class RetryAch(Command, frozen=True, kw_only=True):
 
 
 class SendMicroDeposits(Command, frozen=True, kw_only=True):
-    """Send these amounts (cents) to a counterparty's account. The customer is the house."""
+    """Send these amounts (cents) to a counterparty's account, on behalf of the bank."""
 
     rule = send_micro_deposits
     fingerprints = (AchEntry,)

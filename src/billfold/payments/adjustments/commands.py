@@ -1,4 +1,4 @@
-"""What the operator may credit, adjust and correct."""
+"""Commands of the operator: goodwill credits, adjustments and reversals."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
-from billfold.payments.adjustments.rules import adjust_pocket, correct_booking, give_credit
+from billfold.payments.adjustments.rules import adjust_pocket, post_goodwill_credit, reverse_transaction
 
 
-class GiveCredit(Command, frozen=True, kw_only=True):
-    """Give a pocket `amount` cents: cash back, a promotion, or an adjustment in its favour."""
+class PostGoodwillCredit(Command, frozen=True, kw_only=True):
+    """Credit a pocket with `amount` cents: cash back, a promotion or an adjustment."""
 
-    rule = give_credit
+    rule = post_goodwill_credit
+    former_names = ("GiveCredit",)
     audit = AuditedAction("pocket", "credited", fields=("amount", "credit_type", "description"))
     needs_identifiers = False
 
@@ -23,7 +24,7 @@ class GiveCredit(Command, frozen=True, kw_only=True):
 
 
 class AdjustPocket(Command, frozen=True, kw_only=True):
-    """Set a pocket right by `amount` cents. A DEBIT must be covered."""
+    """Adjust a pocket by `amount` cents. The pocket must cover a DEBIT."""
 
     rule = adjust_pocket
     audit = AuditedAction("pocket", "adjusted", fields=("direction", "amount", "description"))
@@ -35,10 +36,11 @@ class AdjustPocket(Command, frozen=True, kw_only=True):
     description: str
 
 
-class CorrectBooking(Command, frozen=True, kw_only=True):
-    """Take back one credit, adjustment or fee, whole and once. Looks at the activity."""
+class ReverseTransaction(Command, frozen=True, kw_only=True):
+    """Reverse one credit, adjustment or fee in full. `references` holds the transaction."""
 
-    rule = correct_booking
+    rule = reverse_transaction
+    former_names = ("CorrectBooking",)
     reference_kinds = (Reference.TRANSACTION,)
     audit = AuditedAction("activity", "corrected", fields=("description",))
     needs_identifiers = False

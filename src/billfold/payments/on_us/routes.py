@@ -1,22 +1,27 @@
-"""On-us transfers: the four ways money moves between Pockets of this bank."""
+"""On-us transfers of the Partner API: money or bills between Pockets of this bank."""
 
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.http import path_ids as ids_in
 from billfold.http.caller import Caller
 from billfold.http.operations import get, post
-from billfold.http.parameters import PathId
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.payee_lookup import Peer, PeerLookup
-from billfold.payments.on_us.schemas import OnUsTransfer, render_ordered, render_transfer
+from billfold.payments.on_us.schemas import (
+    AccountRef,
+    CreateTransfer,
+    FullWithdrawal,
+    OnUsTransfer,
+    RequestedAmount,
+    render_ordered,
+    render_transfer,
+)
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.on_us.worker import execute_if_pending
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -26,52 +31,11 @@ _DIRECTION_RULES = {
     "PARTNER_CUSTOMER_DEFUNDING": "leads from a pocket of a customer to one of your own",
     "INTERNAL_REALLOCATION": "leads from a pocket to another one of the same customer",
 }
-MOST_CENTS = 999_999_999_999
-"""No single transfer is larger than a Fedwire payment: $9,999,999,999.99."""
-
-Cents = Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
-Endpoint = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-
-
-class AccountRef(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A Pocket, by its id."""
-
-    id: UUID
-    type: Literal["SERVICE_ACCOUNT"] = "SERVICE_ACCOUNT"
-
-
-class RequestedAmount(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="REQUESTED_AMOUNT"
-):
-    """So many cents."""
-
-    amount_usdc: Cents
-
-
-class FullWithdrawal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="FULL_WITHDRAWAL"):
-    """Everything, net of fees."""
-
-
-class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A transfer. Exactly one of `amount` and the older `amount_usdc`."""
-
-    type: Literal["PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING", "INTERNAL_REALLOCATION", "PEER_TO_PEER"]
-    from_account: AccountRef
-    to_account: AccountRef | None = None
-    counterparty_id: UUID | None = None
-    amount: RequestedAmount | FullWithdrawal | None = None
-    amount_usdc: Cents | None = None
-    transfer_id: UUID | None = None
-    description: Annotated[str, msgspec.Meta(max_length=100)] | None = None
-    end_to_end_identification: Annotated[str, msgspec.Meta(max_length=35)] | None = None
-    source: Endpoint | None = None
-    target: Endpoint | None = None
-    transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
-    async_mode: bool = False
 
 
 @post(
     "/api/v1/transfers/on-us/",
+    tag="transfers",
     moves_money=True,
     refuses=(
         "not-found",
@@ -84,7 +48,11 @@ class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ),
 )
 async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer) -> OnUsTransfer:
-    """Move money or bills. What the bank cannot do is REJECTED with a reason, and nothing moved."""
+    """Create on-us transfer
+
+    Moves money or bills. A transfer that the bank cannot make is REJECTED with a reason and moves
+    nothing.
+    """
     check_fields(data)
     order = _order(data)
     if data.transfer_id is not None:
@@ -101,10 +69,13 @@ async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, d
     return render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
 
 
-@get("/api/v1/transfers/on-us/{transfer_id}/")
-async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: PathId) -> OnUsTransfer:
-    """Read a transfer and what became of it."""
-    owner, own_id = await caller.transfer(bank, ids_in.path_uuid("transfer_id", transfer_id))
+@get("/api/v1/transfers/on-us/{transfer_id}/", tag="transfers")
+async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> OnUsTransfer:
+    """Get on-us transfer
+
+    A transfer with its status.
+    """
+    owner, own_id = await caller.transfer(bank, transfer_id)
     return render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
 
 

@@ -1,9 +1,9 @@
-"""An on-us transfer as it is answered: what was asked for, and what became of it."""
+"""On-us transfers as the Partner API takes and shows them: the request and its status."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -12,9 +12,52 @@ from billfold.accounts.pockets.schemas import Fee
 from billfold.http.schemas.amounts import Amount, usd
 from billfold.payments.on_us.types import TransferOrder, TransferRow
 
+MOST_CENTS = 999_999_999_999
+"""The maximum of one transfer is that of a Fedwire payment: $9,999,999,999.99."""
+
+Cents = Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
+Endpoint = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class AccountRef(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A Pocket by its id."""
+
+    id: UUID
+    type: Literal["SERVICE_ACCOUNT"] = "SERVICE_ACCOUNT"
+
+
+class RequestedAmount(
+    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="REQUESTED_AMOUNT"
+):
+    """A number of cents."""
+
+    amount_usdc: Cents
+
+
+class FullWithdrawal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="FULL_WITHDRAWAL"):
+    """The whole balance, net of fees."""
+
+
+class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A transfer to make. Give exactly one of `amount` and the older `amount_usdc`."""
+
+    type: Literal["PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING", "INTERNAL_REALLOCATION", "PEER_TO_PEER"]
+    from_account: AccountRef
+    to_account: AccountRef | None = None
+    counterparty_id: UUID | None = None
+    amount: RequestedAmount | FullWithdrawal | None = None
+    amount_usdc: Cents | None = None
+    transfer_id: UUID | None = None
+    description: Annotated[str, msgspec.Meta(max_length=100)] | None = None
+    end_to_end_identification: Annotated[str, msgspec.Meta(max_length=35)] | None = None
+    source: Endpoint | None = None
+    target: Endpoint | None = None
+    transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
+    async_mode: bool = False
+
 
 class AskedTransfer(msgspec.Struct, kw_only=True):
-    """The request as it was taken, its amount as an Amount; null while it is not known."""
+    """The request; its amount is an Amount, null while unknown."""
 
     type: str
     description: str | None = None
@@ -41,7 +84,7 @@ class OnUsTransfer(msgspec.Struct, kw_only=True):
 
 
 def render_transfer(row: TransferRow) -> OnUsTransfer:
-    """A transfer as stored."""
+    """Return a transfer from its row."""
     outcome = {"status": row.status, "reason": row.reason, "amount": row.amount}
     pockets = (row.from_pocket_id, row.to_pocket_id)
     return render_ordered(row.order, outcome, transfer_id=row.transfer_id, kind=row.type, pockets=pockets)
@@ -50,7 +93,7 @@ def render_transfer(row: TransferRow) -> OnUsTransfer:
 def render_ordered(
     order: TransferOrder, outcome: Mapping[str, Any], *, transfer_id: UUID, kind: str, pockets: tuple[UUID, UUID | None]
 ) -> OnUsTransfer:
-    """A transfer from what was ordered and what the command came to."""
+    """Return a transfer from its order and the outcome of its command."""
     origin, destination = pockets
     to = None if order.counterparty_id else destination
     within = kind == "INTERNAL_REALLOCATION"

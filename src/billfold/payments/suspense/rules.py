@@ -17,12 +17,12 @@ from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import Fingerprint
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail
-from billfold.payments.adjustments.commands import GiveCredit
-from billfold.payments.adjustments.rules import give_credit
+from billfold.payments.adjustments.commands import PostGoodwillCredit
+from billfold.payments.adjustments.rules import post_goodwill_credit
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE, SuspenseItem, SuspenseStatus
-from billfold.payments.wires.ports import CreditTransfer, PaymentReturn
+from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
 from billfold.payments.wires.rules import incoming_details
 from billfold.platform.errors import NotFound, Refused
 
@@ -118,9 +118,9 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
 
 
 def _return_fee(owner: Book, cmd: AssignFromSuspense, ctx: Context, fee: int) -> None:
-    give_credit(
+    post_goodwill_credit(
         {owner.customer_id: owner},
-        GiveCredit(
+        PostGoodwillCredit(
             caller=cmd.caller,
             key=cmd.item_id,
             customers=(owner.customer_id,),

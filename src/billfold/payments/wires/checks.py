@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.wires.commands import CompleteWire, PayBackWire, RejectWire, SendWire, SubmitWire, TakeBackWire
+from billfold.payments.wires.commands import (
+    CompleteWire,
+    ReceiveWireReturn,
+    RejectWire,
+    ReturnWire,
+    SendWire,
+    SubmitWire,
+)
 from billfold.verify.query_check import Check, names_in_sql
 from billfold.verify.report import MISSING
 
-WIRE_COMMANDS = (SendWire, SubmitWire, CompleteWire, RejectWire, ReceiveMoney, TakeBackWire, PayBackWire)
+WIRE_COMMANDS = (SendWire, SubmitWire, CompleteWire, RejectWire, ReceiveMoney, ReceiveWireReturn, ReturnWire)
 """Commands whose outcome says what a wire is from then on."""
 
 WIRE_OUTCOMES = """

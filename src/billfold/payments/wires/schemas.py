@@ -1,26 +1,51 @@
-"""A wire as both APIs show it."""
+"""Wires as both APIs take and show them."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 
+from billfold.http.parameters import Query
 from billfold.http.schemas.amounts import Amount, usd
+from billfold.payments.on_us.schemas import Cents, FullWithdrawal, RequestedAmount
 from billfold.payments.wires.types import WireRow
+
+Note = Annotated[str, msgspec.Meta(max_length=140)]
+
+
+class CreateWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A wire to send. Give exactly one of `amount` and `amount_usdc`."""
+
+    counterparty_id: UUID
+    amount_usdc: Cents | None = None
+    amount: RequestedAmount | FullWithdrawal | None = None
+    description: Annotated[str, msgspec.Meta(max_length=100)] | None = None
+    wire_instructions: Note | None = None
+    end_to_end_identification: Annotated[str, msgspec.Meta(max_length=35)] | None = None
+    created_by: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    wire_id: UUID | None = None
+
+
+class WireFilters(msgspec.Struct, frozen=True, kw_only=True):
+    """Which wires to list. A filter that is None is not applied."""
+
+    pocket_id: Annotated[UUID | None, Query()] = None
+    customer_id: Annotated[UUID | None, Query()] = None
+    direction: Annotated[Literal["INCOMING", "OUTGOING"] | None, Query()] = None
 
 
 class WireFee(msgspec.Struct, kw_only=True):
-    """What sending the wire costs."""
+    """The fee for sending the wire."""
 
     type: Literal["WIRE_FEE"] = "WIRE_FEE"
     amount: Amount
 
 
 class Wire(msgspec.Struct, kw_only=True):
-    """A wire. `original_wire_id` is there for a RETURN only, `reason` for what was REJECTED."""
+    """A wire. `original_wire_id` is set for a RETURN only, `reason` for a REJECTED wire."""
 
     id: UUID
     pocket_id: UUID
@@ -51,7 +76,7 @@ class Wire(msgspec.Struct, kw_only=True):
 
 
 def render_wire(row: WireRow) -> Wire:
-    """A wire from its row."""
+    """Return a wire from its row."""
     return msgspec.convert(
         {
             "id": row.wire_id,

@@ -14,7 +14,7 @@ from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob
-from billfold.payments.ach.commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
+from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.rules.originate import ACH_WINDOW
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.types import AMOUNT_MAX_CENTS, AchStatus
@@ -121,9 +121,9 @@ async def move(caller: Caller, bank: Bank, transfer_id: UUID, simulation: Simula
     elif data.move == "reverse":
         await bank.engine.submit(ReverseAch(**fields))
     elif data.move == "retry":
-        await bank.engine.submit(RetryAch(**fields))
+        await bank.engine.submit(ReinitiateAch(**fields))
     elif data.move == "give-back":
-        await bank.engine.submit(GiveBackAch(**fields, code=_return_code(data)))
+        await bank.engine.submit(ReturnAchEntry(**fields, code=_return_code(data)))
     else:
         await bank.engine.submit(ReviewAch(**fields, decision=_DECISIONS[data.move]))
 

@@ -13,9 +13,10 @@ from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
 from billfold.payments.files import store as files_store
 from billfold.payments.wires.inbound.booking import incoming
+from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
+from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn, ReturnRequest
 from billfold.payments.wires.outbound_messages import fedwire_day as _day
 from billfold.payments.wires.outbound_messages import message_sent
-from billfold.payments.wires.ports import CreditTransfer, PaymentReturn, ReturnRequest
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.jobs.types import ScheduledJob
     from billfold.payments.wires.inbound.files import FedwireFileProcessor
-    from billfold.payments.wires.ports import FedwireFormat, FedwireMessage
+    from billfold.payments.wires.iso20022.types import FedwireMessage
     from billfold.payments.wires.sender import FedwireSender
     from billfold.payments.wires.types import WireRow
     from billfold.sandbox.simulation import DestinationAccount, Sender
@@ -45,8 +46,7 @@ _OPEN_STATUSES = frozenset({"PENDING", "PROCESSING"})
 class SimulatedFedwire:
     """What the other side of Fedwire does, at its own instants or because somebody asks for it."""
 
-    def __init__(self, files: FedwireFormat, sender: FedwireSender, processor: FedwireFileProcessor) -> None:
-        self._files = files
+    def __init__(self, sender: FedwireSender, processor: FedwireFileProcessor) -> None:
         self._sender = sender
         self._processor = processor
 
@@ -55,7 +55,7 @@ class SimulatedFedwire:
     async def answer(self, bank: Bank, appointment: ScheduledJob) -> None:
         """Answer a file of ours: every message of it that nobody has answered yet."""
         content = await files_store.read_content(bank.pool, appointment.object_id)
-        sent = [wire for _, wire in self._files.read(content, "outgoing")]
+        sent = [wire for _, wire in read_messages(content, "outgoing")]
         unanswered = [wire for wire in sent if await _is_unanswered(bank, wire)]
         fed = SimulatedFed(bank.settings.bank_routing_number)
         answers = fed.answers(unanswered, appointment.at, _day(bank, appointment.at))
@@ -133,7 +133,7 @@ class SimulatedFedwire:
     async def _deliver(self, bank: Bank, name: str, answers: Sequence[FedwireMessage]) -> None:
         """Put a file into the inbox and let it be taken at once."""
         if answers:
-            content = self._files.write(answers, "incoming")
+            content = write_messages(answers, "incoming")
             await fedwire_folders(bank.settings).network_side().transmit(name, content)
             await self._processor.take(bank)
 

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from hashlib import blake2b
 from uuid import UUID
 
-from billfold.payments.wires.ports import (
+from billfold.payments.wires.iso20022.types import (
     FEDWIRE_ROUTING_NUMBER,
     Account,
     Agent,

@@ -9,7 +9,7 @@ from tests.payments.ach.rules.test_originate import entry_of
 
 from billfold.accounts.commands import SetPocketState, UpdatePortal
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
-from billfold.payments.ach.commands import GiveBackAch
+from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.payments.ach.types import PendingReturn, ReturnEntry
 from billfold.platform.errors import Refused
 
@@ -75,7 +75,7 @@ def test_a_prenote_moves_nothing():
 
 
 def give_back(world, anna, code):
-    return world.do(GiveBackAch, anna, ach_id=ACH_ID, code=code)
+    return world.do(ReturnAchEntry, anna, ach_id=ACH_ID, code=code)
 
 
 def test_a_debit_nobody_authorised_is_given_back_within_sixty_days():

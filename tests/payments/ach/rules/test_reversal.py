@@ -6,7 +6,7 @@ import pytest
 from tests.architecture.movements_of_ach import ACH_ID, collected, originate, rich, see, sent
 from tests.payments.ach.rules.test_originate import entry_of
 
-from billfold.payments.ach.commands import RetryAch, ReverseAch
+from billfold.payments.ach.commands import ReinitiateAch, ReverseAch
 from billfold.platform.errors import Refused
 
 
@@ -40,17 +40,17 @@ def test_a_debit_without_funds_is_sent_again_twice_at_most():
     world, anna, pocket = rich()
     originate(world, anna, pocket, "DEBIT")
     see(world, anna, status="FAILED", return_code="R01")
-    world.do(RetryAch, anna, ach_id=ACH_ID)
+    world.do(ReinitiateAch, anna, ach_id=ACH_ID)
     again = entry_of(world, anna)
     assert (again.description, again.times) == ("RETRY PYMT", 1)
     with pytest.raises(Refused, match="ach-origination-not-returned"):
-        world.do(RetryAch, anna, ach_id=ACH_ID)
+        world.do(ReinitiateAch, anna, ach_id=ACH_ID)
     third = see(world, anna, status="FAILED", return_code="R09", times=2)
     with pytest.raises(Refused, match="ach-origination-not-returned"):
-        world.do(RetryAch, anna, ach_id=third)
+        world.do(ReinitiateAch, anna, ach_id=third)
 
 
 def test_what_came_back_for_another_reason_is_not_sent_again():
     world, anna, _ = sent("DEBIT", "FAILED")
     with pytest.raises(Refused, match="ach-origination-not-returned"):
-        world.do(RetryAch, anna, ach_id=ACH_ID)
+        world.do(ReinitiateAch, anna, ach_id=ACH_ID)

@@ -11,7 +11,7 @@ from xsdata.formats.dataclass.parsers import XmlParser
 from xsdata.formats.dataclass.parsers.config import ParserConfig
 from xsdata.formats.dataclass.serializers import XmlSerializer
 
-from billfold.payments.wires.iso20022.envelope import write_wires
+from billfold.payments.wires.iso20022.envelope import write_messages
 
 SCHEMAS = Path(__file__).parent / "schemas"
 """ISO 20022's own, as published."""
@@ -20,7 +20,7 @@ STRICT = ParserConfig(fail_on_unknown_properties=True, fail_on_unknown_attribute
 
 def _parts(name: str) -> tuple[etree._Element, etree._Element]:
     """The header and the document of one message, each a document of its own."""
-    root = etree.fromstring(write_wires([a_wire(MESSAGES[name])], "outgoing"))
+    root = etree.fromstring(write_messages([a_wire(MESSAGES[name])], "outgoing"))
     header, document = root[0][0]
     return etree.fromstring(etree.tostring(header)), etree.fromstring(etree.tostring(document))
 

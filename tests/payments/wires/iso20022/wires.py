@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from billfold.payments.wires.ports import (
+from billfold.payments.wires.iso20022.types import (
     Account,
     Agent,
     CreditTransfer,

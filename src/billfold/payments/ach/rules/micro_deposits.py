@@ -1,4 +1,4 @@
-"""Two small credits by which the owner of an account shows that it is his. The house pays them."""
+"""Micro-deposits: two small credits of the bank that verify an account."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
-from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import IDENTIFICATION_WIDTH, add_entry, approve_entry
+from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 
 if TYPE_CHECKING:
     from billfold.payments.ach.commands import SendMicroDeposits
 
 PURPOSE = "ACCTVERIFY"
-"""What the network wants micro-deposits to be called."""
+"""The entry description that Nacha requires for micro-deposits."""
 
 
 def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> Outcome:
-    """Pay out of `promotions` and let the entries wait for their window."""
+    """Pay from `promotions` and schedule the entries for their window."""
     book = book_of(books, cmd.customers[0])
     ach_ids = []
     for amount in cmd.amounts:
-        times = ach.schedule(ctx.now, amount, ctx.calendars, is_credit=True)
+        times = schedule(ctx.now, amount, ctx.calendars, is_credit=True)
         journal_no = book.begin(JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date)
         book.post(book.house_account(AccountKind.PROMOTIONS), book.house_account(AccountKind.RAIL_ACH), amount)
         book.close()

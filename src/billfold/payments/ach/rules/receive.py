@@ -1,7 +1,7 @@
-"""An ACH entry reaches a portal: a credit is a deposit, a debit a payment out when it is covered.
+"""Receipt of an entry for a portal: a credit is a deposit, a debit is paid if the pocket covers it.
 
-What is not taken goes back to its bank with a return code; so does, later, what was taken and
-should not have been.
+An entry that is not accepted is returned to its bank with a return code; an accepted entry can be
+returned later.
 """
 
 from __future__ import annotations
@@ -16,10 +16,19 @@ from billfold.events import kinds
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
-from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import ACH_WINDOW, add_entry, record_ach_transaction, window_at
-from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
-from billfold.payments.ach.types import AchEntry, AchStatus, AchWay, IncomingEntry, PendingReturn
+from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
+from billfold.payments.ach.rules.settle import raise_ach_event, update_entry
+from billfold.payments.ach.rules.windows import next_deadline
+from billfold.payments.ach.types import (
+    AchEntry,
+    AchStatus,
+    AchWay,
+    IncomingEntry,
+    PendingReturn,
+    check_digit,
+    return_of,
+)
 from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, hold_ach_credit, sweep_and_invest
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound, Refused
@@ -31,13 +40,13 @@ if TYPE_CHECKING:
     from billfold.accounts.portals.types import PortalRow
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.ach.commands import GiveBackAch, ReceiveAch
+    from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
 
 NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R03", "R16", "R20", "R24")
 
 
 def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
-    """Book the entry, or let a return wait for the next window. A prenote is only answered."""
+    """Book the entry, or queue a return for the next window. A prenote books nothing."""
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
     code = _return_code(book, pocket, cmd)
@@ -52,7 +61,7 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if code is not None:
         queue_return(book, ctx, cmd.entry, code)
         entry = msgspec.structs.replace(
-            entry, status=AchStatus.REJECTED, return_code=code, reason=ach.RETURN_REASONS[code].words
+            entry, status=AchStatus.REJECTED, return_code=code, reason=RETURN_REASONS[code].words
         )
     kept = not cmd.entry.is_prenote and code != TWICE
     if kept:
@@ -63,8 +72,8 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
 
-def return_entry(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
-    """Take the booking back and send a return, within the code's time.
+def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
+    """Reverse the booking and send a return, within the time frame of the code.
 
     Refuses: ach-entry-not-returnable.
     """
@@ -75,7 +84,7 @@ def return_entry(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
         raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
     settled_on = entry.effective_on or et_date(entry.created_at)
-    until = ach.returnable_until(cmd.code, settled_on, ctx.calendars)
+    until = returnable_until(cmd.code, settled_on, ctx.calendars)
     if until is not None and ctx.now > until:
         raise Refused("ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}.")
     pocket = book.pockets[entry.pocket_id]
@@ -84,17 +93,15 @@ def return_entry(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     _reverse_entry(book, pocket, entry, ctx)
     incoming = msgspec.json.decode(entry.request or "{}", type=IncomingEntry)
     queue_return(book, ctx, incoming, cmd.code)
-    update_entry(
-        book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=ach.RETURN_REASONS[cmd.code].words
-    )
+    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
     raise_ach_event(book, ctx, entry, kinds.ACH_IN_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
 
 
 def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> None:
-    """Let a return wait for the next window."""
-    due_at = ach.next_deadline(ctx.now, ctx.calendars)
-    incoming = to_json(ach.return_of(entry, code, bank=ctx.terms.routing_number[:8]))
+    """Queue a return for the next window."""
+    due_at = next_deadline(ctx.now, ctx.calendars)
+    incoming = to_json(return_of(entry, code, bank=ctx.terms.routing_number[:8]))
     answer_id = ctx.ids.next()
     row = PendingReturn(
         answer_id=answer_id, customer_id=book.customer_id, due_at=due_at, told=incoming, created_at=ctx.now
@@ -105,7 +112,7 @@ def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> N
 
 
 def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | None:
-    """Return the code under which the entry goes back, None when it is taken."""
+    """Return the return code of the entry; None if it is accepted."""
     portal: PortalRow | None = book.portals.get(cmd.portal_id)
     if portal is None or pocket is None:
         return NO_ACCOUNT
@@ -119,7 +126,7 @@ def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str 
 
 
 def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchEntry:
-    """Move the money. Raises Short when a debit is not covered."""
+    """Move the money. Raises Short if the pocket does not cover a debit."""
     roll_business_day(book, pocket, ctx)
     journal_no = book.begin(
         JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH, ctx, settles_on=ctx.settles_on
@@ -175,7 +182,7 @@ def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:
         lines=incoming.lines,
         amount=incoming.amount,
         portal_id=cmd.portal_id,
-        routing_number=incoming.bank + ach.check_digit(incoming.bank),
+        routing_number=incoming.bank + check_digit(incoming.bank),
         account_number=incoming.account_number,
         account_type=incoming.account_type,
         party_name=incoming.name,

@@ -1,4 +1,4 @@
-"""A person decides about an entry that the review held back, or calls back one that waits."""
+"""An operator approves, rejects or cancels an entry."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import msgspec
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
-from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import approve_entry, record_ach_transaction
-from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
+from billfold.payments.ach.rules.settle import raise_ach_event, update_entry
+from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound, Refused
@@ -24,9 +24,9 @@ _CHANGED = ("status", "reason", "due_at", "effective_on", "settles_at", "settled
 
 
 def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
-    """Let the entry go, or give back what it took. Refuses: ach-origination-not-pending.
+    """Approve the entry, or refund its debit. Refuses: ach-origination-not-pending.
 
-    CANCELLED is also for an approved entry that no file holds yet.
+    An approved entry can be CANCELLED until it is in a file.
     """
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)
@@ -38,7 +38,7 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
     if entry.status != AchStatus.PENDING and not approval_response:
         raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
     if cmd.decision == AchStatus.APPROVED:
-        times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == Direction.CREDIT)
+        times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == Direction.CREDIT)
         passed = msgspec.structs.asdict(approve_entry(book, entry, times, ctx))
         entry = update_entry(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
         book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
@@ -50,7 +50,7 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
 
 
 def _refund(books: Books, entry: AchEntry, ctx: Context) -> None:
-    """What was taken for a credit is a deposit again."""
+    """Book the debit of a credit entry back as a deposit."""
     if entry.journal_no is None or entry.pocket_id is None:
         return
     book = book_of(books, entry.customer_id)

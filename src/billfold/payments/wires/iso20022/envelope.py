@@ -10,6 +10,14 @@ import msgspec
 from lxml import etree
 
 from billfold.payments.wires.iso20022.messages import HEADER, LAYOUTS
+from billfold.payments.wires.iso20022.types import (
+    MISTAKES_MAX,
+    FedwireMessage,
+    FedwireMistake,
+    FileDirection,
+    Header,
+    InvalidFedwireFile,
+)
 from billfold.payments.wires.iso20022.xml_fields import (
     Element,
     ElementCodec,
@@ -18,14 +26,6 @@ from billfold.payments.wires.iso20022.xml_fields import (
     read_rows,
     repeated_in,
     write_rows,
-)
-from billfold.payments.wires.ports import (
-    MISTAKES_MAX,
-    FedwireMessage,
-    FedwireMistake,
-    FileDirection,
-    Header,
-    InvalidFedwireFile,
 )
 
 _StructT = TypeVar("_StructT", bound=msgspec.Struct)
@@ -37,22 +37,10 @@ _HEADER_NAME = "head.001.001.03"
 _TYPES_BY_ENVELOPE = {layout.envelope: message_type for message_type, layout in LAYOUTS.items()}
 
 
-class FedwireXmlFormat:
-    """The files of the port `FedwireFiles`, in XML."""
-
-    def write(self, wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
-        """Return the file of these messages. Raises ValueError when one cannot be sent."""
-        return write_wires(wires, way)
-
-    def read(self, raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
-        """Return the messages with the lines on which they begin. Raises FedwireRefused."""
-        return read_with_lines(raw, way)
-
-
-def write_wires(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
+def write_messages(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
     """Return the file of these messages.
 
-    Raises ValueError when a value does not keep to its pattern or length (`ports/fedwire`).
+    Raises ValueError if a value does not keep its pattern or length (`iso20022.types`).
     """
     namespace = f"urn:fedwirefunds:{way}:v001"
     name = f"FedwireFunds{way.capitalize()}"
@@ -71,16 +59,11 @@ def write_wires(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
 
 
-def read_wires(raw: bytes, way: FileDirection) -> list[FedwireMessage]:
-    """Return the messages of a file, in order. Raises FedwireRefused."""
-    return [wire for _, wire in read_with_lines(raw, way)]
-
-
-def read_with_lines(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
+def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
     """Return the messages of a file in order, with the lines on which they begin.
 
-    Raises FedwireRefused when anything is wrong with any of them: XML that is broken or cut, an
-    unknown message, a value that does not keep to its pattern, another currency.
+    Raises InvalidFedwireFile if any message is wrong: malformed or truncated XML, an unknown
+    message, a value that does not keep its pattern, another currency.
     """
     root = _parse(raw)
     namespace = f"urn:fedwirefunds:{way}:v001"
@@ -102,7 +85,7 @@ def read_with_lines(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMe
 
 
 def _parse(raw: bytes) -> Element:
-    """Parse without entities, without the network, without anything a message has no use for."""
+    """Parse without entities, network access, comments or processing instructions."""
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
     )
@@ -153,7 +136,7 @@ def _read_struct(element: Element, rows: Sequence[ElementMapping], message_type:
 
 
 def _to_mistake(element: Element, rows: Sequence[ElementMapping], error_text: str) -> FedwireMistake:
-    """Say at its element what does not keep to its pattern, its length or its limits."""
+    """Return the mistake of an invalid value, at its element."""
     missing, error_path = _MISSING.search(error_text), _ERROR_PATH.search(error_text)
     fields = error_path.group(1).split(".") if error_path else []
     names = _names_of(rows, [*fields, missing.group(1)] if missing else fields)
@@ -166,7 +149,7 @@ def _to_mistake(element: Element, rows: Sequence[ElementMapping], error_text: st
 
 
 def _names_of(rows: Sequence[ElementMapping], fields: Sequence[str]) -> list[str]:
-    """The elements that hold a field of a field, from the outside in."""
+    """Return the elements that hold a nested field, outermost first."""
     names: list[str] = []
     for field in fields:
         row = next((each for each in rows if each.field == field), None)
@@ -178,7 +161,7 @@ def _names_of(rows: Sequence[ElementMapping], fields: Sequence[str]) -> list[str
 
 
 def _descend(element: Element, names: Sequence[str]) -> Element:
-    """Go down by these names as far as they lead."""
+    """Return the innermost element along these names."""
     for name in names:
         child = element.find(f"{{{etree.QName(element).namespace}}}{name}")
         if child is None:

@@ -1,4 +1,4 @@
-"""A wire that arrives leaves a row, taken or not; one that is not taken goes back by a message."""
+"""Incoming wires: each is recorded; a wire that is not accepted queues its return."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.wires.ports import CreditTransfer
+from billfold.payments.wires.iso20022.types import CreditTransfer
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.send import add_wire, queue_message
 from billfold.payments.wires.types import IncomingWireFields, WireDirection, WireRow, WireStatus, WireType
@@ -34,7 +34,7 @@ def record_incoming_wire(
     group: UUID | None,
     counterparty_id: UUID | None,
 ) -> None:
-    """Write down a wire that arrived; `group` is its transaction, None when it is not taken."""
+    """Record an incoming wire; `group` is its transaction, None if it is rejected."""
     taken = group is not None
     add_wire(
         book,

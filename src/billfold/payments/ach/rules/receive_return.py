@@ -1,0 +1,116 @@
+"""Returns and notifications of change for entries that we originated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.events import kinds
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
+from billfold.payments.ach.rules.collect import release_hold
+from billfold.payments.ach.rules.originate import record_ach_transaction
+from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
+from billfold.payments.ach.rules.settle import raise_ach_event, update_entry
+from billfold.payments.ach.types import AchEntry, AchStatus
+from billfold.payments.deposits.rules import sweep_and_invest
+from billfold.platform.dates import et_date
+from billfold.platform.errors import NotFound
+from billfold.treasury.overdraft.rules import claw_back
+from billfold.treasury.rules.day_end import roll_business_day
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.payments.ach.commands import ReceiveAchReturn, RecordNoc
+
+UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
+"""Why a return is not accepted: no matching entry, a duplicate return, or the time frame is over."""
+_LIVE = frozenset({AchStatus.IN_TRANSIT, AchStatus.PROCESSED})
+
+
+def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome:
+    """Reverse what the entry moved.
+
+    The outcome is FAILED; NOT_ACCEPTED with the code that dishonors the return; or NO_POCKET if
+    the pocket of a credit is closed and the money has to be held in suspense.
+    """
+    book = book_of(books, cmd.customers[0])
+    entry = book.referenced.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry):
+        raise NotFound
+    objection = _objection(entry, cmd, ctx)
+    if objection is not None:
+        return {"status": "NOT_ACCEPTED", "code": objection}
+    where: str = AchStatus.FAILED
+    if entry.journal_no is not None:
+        where = _reverse_money(book, entry, ctx, cmd.trace)
+    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
+    raise_ach_event(book, ctx, entry, kinds.ACH_OUT_REJECTED)
+    return {
+        "ach_id": str(cmd.ach_id),
+        "status": where,
+        "code": cmd.code,
+        "amount": entry.amount,
+        "direction": entry.direction,
+    }
+
+
+def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
+    """Record the correction with its entry."""
+    book = book_of(books, cmd.customers[0])
+    entry = book.referenced.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry):
+        raise NotFound
+    update_entry(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
+    told = None if entry.counterparty_id is None else str(entry.counterparty_id)
+    return {"counterparty_id": told, "ach_id": str(cmd.ach_id), "code": cmd.code, "corrected": cmd.corrected}
+
+
+def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | None:
+    """Return the code that dishonors a return; None if it is accepted."""
+    if entry.status == AchStatus.FAILED:
+        return DUPLICATE_RETURN
+    told = (cmd.direction, cmd.amount)
+    if not _was_transmitted(entry) or (entry.direction, entry.amount) != told:
+        return UNKNOWN_ENTRY
+    if entry.settles_at is None:
+        return None
+    until = returnable_until(cmd.code, et_date(entry.settles_at), ctx.calendars)
+    return UNTIMELY_RETURN if until is not None and cmd.arrived_at > until else None
+
+
+def _was_transmitted(entry: AchEntry) -> bool:
+    """Whether the entry is in a file, even if its transmission is not confirmed yet."""
+    return entry.status in _LIVE or (entry.status == AchStatus.APPROVED and entry.file_id is not None)
+
+
+def _reverse_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str:
+    if entry.pocket_id is None:
+        _reverse_micro_deposit(book, entry, ctx)
+        return AchStatus.FAILED
+    pocket = book.pockets[entry.pocket_id]
+    if pocket.status == PocketStatus.CLOSED and entry.direction == Direction.CREDIT:
+        return "NO_POCKET"
+    roll_business_day(book, pocket, ctx)
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
+    rail = book.house_account(AccountKind.RAIL_ACH)
+    if entry.direction == Direction.CREDIT:
+        leg_no = book.post(rail, pocket.bank, entry.amount)
+        sweep_and_invest(book, pocket, ctx, entry.amount)
+        shown, title = Direction.CREDIT, "ACH payment returned"
+    else:
+        release_hold(book, pocket, entry)
+        leg_no = claw_back(book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on)
+        shown, title = Direction.DEBIT, "ACH collection returned"
+    record_ach_transaction(
+        book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title, trace_number=trace
+    )
+    book.close()
+    return AchStatus.FAILED
+
+
+def _reverse_micro_deposit(book: Book, entry: AchEntry, ctx: Context) -> None:
+    """Book the return of a micro-deposit to the bank."""
+    day = book.business_date
+    book.begin(JournalKind.RETURN, ctx, settles_on=day, business_date=day)
+    book.post(book.house_account(AccountKind.RAIL_ACH), book.house_account(AccountKind.PROMOTIONS), entry.amount)
+    book.close()

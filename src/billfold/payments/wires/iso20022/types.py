@@ -1,0 +1,222 @@
+"""ISO 20022 messages of the Fedwire Funds Service, inbound and outbound.
+
+Amounts are cents of US dollars. Lengths and patterns are those of the Fedwire profile of 2025.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+from typing_extensions import override
+
+Imad = Annotated[str, Meta(pattern="^[0-9]{8}[A-Z0-9]{8}[0-9]{6}$")]
+"""The IMAD of a message: date, source and sequence."""
+Uetr = Annotated[str, Meta(pattern="^[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}$")]
+"""The UETR of a payment: a UUID of version 4."""
+RoutingNumber = Annotated[str, Meta(pattern="^[0-9]{9}$")]
+Bic = Annotated[str, Meta(pattern="^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$")]
+Iban = Annotated[str, Meta(pattern="^[A-Z]{2}[0-9]{2}[a-zA-Z0-9]{1,30}$")]
+Country = Annotated[str, Meta(pattern="^[A-Z]{2}$")]
+Cents = Annotated[int, Meta(gt=0, le=999_999_999_999)]
+"""Up to $9,999,999,999.99."""
+MessageName = Annotated[str, Meta(pattern="^[a-z]{4}[.][0-9]{3}[.]001[.][0-9]{2}$")]
+Code = Annotated[str, Meta(pattern="^[A-Z0-9]{4}$")]
+"""A reason or status of the ISO 20022 external code sets, such as AC04 or ACSC."""
+Text16 = Annotated[str, Meta(min_length=1, max_length=16)]
+Text34 = Annotated[str, Meta(min_length=1, max_length=34)]
+Text35 = Annotated[str, Meta(min_length=1, max_length=35)]
+Text70 = Annotated[str, Meta(min_length=1, max_length=70)]
+Text105 = Annotated[str, Meta(min_length=1, max_length=105)]
+Text140 = Annotated[str, Meta(min_length=1, max_length=140)]
+
+
+class PostalAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """A postal address. Fedwire no longer accepts unstructured lines without town and country."""
+
+    street: Text70 | None = None
+    building: Text16 | None = None
+    post_code: Text16 | None = None
+    town: Annotated[str, Meta(min_length=1, max_length=35)]
+    subdivision: Text35 | None = None
+    country: Country
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """A bank, by routing number or BIC, or by name and address."""
+
+    bic: Bic | None = None
+    routing_number: RoutingNumber | None = None
+    name: Text140 | None = None
+    address: PostalAddress | None = None
+
+
+class Party(msgspec.Struct, frozen=True, kw_only=True):
+    """A debtor or creditor."""
+
+    name: Text140
+    address: PostalAddress | None = None
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """An account, by IBAN or account number."""
+
+    iban: Iban | None = None
+    number: Text34 | None = None
+
+
+class OriginalMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """The original message that a message refers to."""
+
+    message_id: Text35
+    message_name: MessageName
+    created_at: datetime
+    uetr: Uetr
+    end_to_end_id: Text35 | None = None
+
+
+class CreditTransfer(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.008.001.08"):
+    """A customer credit transfer (pacs.008)."""
+
+    message_id: Imad
+    created_at: datetime
+    uetr: Uetr
+    end_to_end_id: Text35
+    instruction_id: Text35 | None = None
+    amount: Cents
+    settles_on: date
+    charges: Annotated[str, Meta(pattern="^(DEBT|CRED|SHAR|SLEV)$")] = "SLEV"
+    kind: Annotated[str, Meta(pattern="^CTR[CDS]$")] = "CTRC"
+    sender: RoutingNumber
+    receiver: RoutingNumber
+    intermediary: Agent | None = None
+    debtor: Party
+    debtor_account: Account | None = None
+    debtor_agent: Agent
+    creditor_agent: Agent
+    creditor: Party
+    creditor_account: Account | None = None
+    instructions: Text140 | None = None
+    """The instruction for the creditor agent."""
+    remittance: Text140 | None = None
+
+
+class PaymentReturn(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.004.001.10"):
+    """A payment return (pacs.004). Debtor and creditor are those of the return.
+
+    `amount` is what settles; banks may have deducted `charges` from the original amount.
+    """
+
+    message_id: Imad
+    created_at: datetime
+    return_id: Text35 | None = None
+    original: OriginalMessage
+    original_amount: Cents | None = None
+    amount: Cents
+    settles_on: date
+    charges: Cents | None = None
+    charged_by: Agent | None = None
+    sender: RoutingNumber
+    receiver: RoutingNumber
+    debtor: Party
+    creditor: Party
+    reason: Code
+    information: Text105 | None = None
+    kind: Annotated[str, Meta(pattern="^CTR[CDS]$")] = "CTRC"
+
+
+class PaymentStatus(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.002.001.10"):
+    """A payment status (pacs.002): ACSC settled, PDNG pending, RJCT rejected."""
+
+    message_id: Text35
+    created_at: datetime
+    original: OriginalMessage
+    status: Code
+    reason: Text35 | None = None
+    information: Text105 | None = None
+    receiver: RoutingNumber
+
+
+class ReturnRequest(msgspec.Struct, frozen=True, kw_only=True, tag="camt.056.001.08"):
+    """A return request of a sender (camt.056)."""
+
+    message_id: Imad
+    created_at: datetime
+    case_id: Text35
+    sender: RoutingNumber
+    receiver: RoutingNumber
+    creator: Party
+    original: OriginalMessage
+    amount: Cents
+    settled_on: date
+    reason: Code
+    information: Text105 | None = None
+
+
+class ReturnRequestResponse(msgspec.Struct, frozen=True, kw_only=True, tag="camt.029.001.09"):
+    """The answer to a return request (camt.029): CNCL returned, RJCR not returned, PDCR pending."""
+
+    message_id: Text35
+    created_at: datetime
+    case_id: Text35
+    sender: RoutingNumber
+    receiver: RoutingNumber
+    creator: Party
+    verdict: Code
+    original: OriginalMessage
+    reason: Code | None = None
+    information: Text105 | None = None
+
+
+Message = CreditTransfer | PaymentReturn | PaymentStatus | ReturnRequest | ReturnRequestResponse
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, tag="head.001.001.03"):
+    """The business application header (head.001): sender, receiver and message name.
+
+    `business_id` of an inbound message is its OMAD. Sender and receiver are routing numbers or the
+    names of connection parties.
+    """
+
+    sender: Annotated[str, Meta(pattern="^[A-Z0-9]{9}$")]
+    receiver: Annotated[str, Meta(pattern="^[A-Z0-9]{9}$")]
+    business_id: Text35
+    message_name: MessageName
+    environment: Annotated[str, Meta(pattern="^(TEST|PROD)$")]
+    created_at: datetime
+
+
+class FedwireMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message with its header."""
+
+    header: Header
+    message: Message
+
+
+FileDirection = Literal["outgoing", "incoming"]
+"""The direction of a file: to or from the service."""
+FEDWIRE_ROUTING_NUMBER = "021151080"
+"""The routing number of the service itself, which sends statuses."""
+MISTAKES_MAX = 100
+"""Maximum mistakes reported of one file."""
+
+
+class FedwireMistake(NamedTuple):
+    """One mistake: the line (from 1), the element and the reason."""
+
+    line: int
+    element: str
+    reason: str
+
+    @override
+    def __str__(self) -> str:
+        return f"line {self.line}, {self.element}: {self.reason}"
+
+
+class InvalidFedwireFile(ValueError):
+    """The file is refused as a whole. `mistakes` lists the first hundred."""
+
+    def __init__(self, mistakes: Sequence[FedwireMistake]) -> None:
+        self.mistakes = tuple(mistakes[:MISTAKES_MAX])
+        super().__init__("; ".join(map(str, self.mistakes[:3])))

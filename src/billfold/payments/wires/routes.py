@@ -1,0 +1,143 @@
+"""Wires: created by the Partner API, read by both APIs. Customers send them by transfer requests."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.caller import Caller
+from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.limits.rate_groups import WIRES
+from billfold.http.list_params import OrderedQuery, page_of
+from billfold.http.operations import SIGNED, get, post, with_scope
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+from billfold.payments.on_us.schemas import RequestedAmount
+from billfold.payments.wires.commands import SendWire
+from billfold.payments.wires.schemas import CreateWire, Wire, WireFilters, render_wire
+from billfold.payments.wires.store import wires as store
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+
+WIRES_FEATURE = "wires"
+"""The feature a partner needs to send wires."""
+UNVERIFIED_WIRES_FEATURE = "unverified_wires"
+"""The feature a partner needs to send wires to unverified counterparties."""
+
+READ = with_scope("transfers.read", WIRES)
+
+
+@post(
+    "/api/v1/service-accounts/{account_id}/wires/",
+    tag="wires",
+    moves_money=True,
+    refuses=(
+        "feature-not-enabled",
+        "customer-not-open",
+        "pocket-not-open",
+        "pocket-frozen",
+        "counterparty-type-mismatch",
+        "counterparty-not-verified",
+        "insufficient-funds",
+        "duplicate-id",
+    ),
+)
+async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: CreateWire) -> Wire:
+    """Create wire
+
+    The wire is booked at once and sent when Fedwire is next open.
+    """
+    if (data.amount is None) == (data.amount_usdc is None):
+        raise InvalidInput.at("body", "amount_usdc", msg="exactly one of amount and amount_usdc")
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    caller.require_feature(WIRES_FEATURE)
+    request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
+    if data.wire_id is not None:
+        existing = await _find_existing(caller, bank, data.wire_id, request)
+        if existing is not None:
+            return existing
+    answer = await bank.engine.submit(
+        SendWire(
+            **caller.command_fields(owner),
+            references=(data.counterparty_id,),
+            wire_id=data.wire_id,
+            pocket_id=pocket_id,
+            amount=_amount(data),
+            counterparty_id=data.counterparty_id,
+            description=data.description,
+            wire_instructions=data.wire_instructions,
+            end_to_end_identification=data.end_to_end_identification,
+            created_by=data.created_by,
+            unverified_wires=UNVERIFIED_WIRES_FEATURE in caller.features,
+            request=request,
+        )
+    )
+    return render_wire(await store.get_wire(bank.pool, owner, UUID(answer.outcome["wire_id"])))
+
+
+@get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",))
+async def list_wires(
+    caller: Caller | CustomerCaller, bank: Bank, page_query: OrderedQuery, filters: WireFilters
+) -> CursorList[Wire]:
+    """List wires
+
+    Wires in both directions, newest first.
+    """
+    if isinstance(caller, CustomerCaller):
+        owner, owner_id = "customer_id", caller.customer_id
+        if filters.customer_id not in {None, owner_id}:
+            raise NotFound("There is no such customer.")
+    else:
+        owner, owner_id = "partner_id", caller.partner_id
+        if filters.customer_id is not None:
+            await caller.customer_id(bank, filters.customer_id)
+    if filters.pocket_id is not None:
+        own_pocket = caller.own_pocket if isinstance(caller, CustomerCaller) else caller.pocket
+        await own_pocket(bank, filters.pocket_id)
+    page = await page_query.page(
+        bank.pager,
+        f"wires:{owner}:{owner_id}",
+        {"descending": page_query.descending, **msgspec.to_builtins(filters)},
+        read=lambda part: store.list_wires(
+            bank.pool,
+            owner,
+            owner_id,
+            pocket_id=filters.pocket_id,
+            customer_id=filters.customer_id,
+            direction=filters.direction,
+            after=part.dated_place,
+            descending=part.descending,
+            limit=part.limit,
+        ),
+        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.wire_id)),
+    )
+    return page_of(page, [render_wire(row) for row in page.items])
+
+
+@get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires")
+async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None) -> Wire:
+    """Get wire
+
+    A wire and its status.
+    """
+    owner = caller.customer_id if isinstance(caller, CustomerCaller) else (await caller.wire(bank, wire_id))[0]
+    if customer_id not in {None, owner}:
+        raise NotFound("There is no such wire.")
+    return render_wire(await store.get_wire(bank.pool, owner, wire_id))
+
+
+def _amount(data: CreateWire) -> int | None:
+    if isinstance(data.amount, RequestedAmount):
+        return data.amount.amount_usdc
+    return data.amount_usdc
+
+
+async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID, request: str) -> Wire | None:
+    """Return the wire with this id if the same request created it. Raises Refused `duplicate-id`."""
+    entry = await bank.directory.find("wire", wire_id)
+    if entry is None:
+        return None
+    row = await store.get_wire(bank.pool, entry.customer_id, wire_id)
+    if entry.partner_id != caller.partner_id or row.request != request:
+        raise Refused("duplicate-id", "Another wire already has this wire_id.")
+    return render_wire(row)

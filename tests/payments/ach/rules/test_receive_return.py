@@ -1,0 +1,109 @@
+"""Entries of ours come back, in time and too late, once and twice."""
+
+from datetime import date
+
+import msgspec
+import pytest
+from tests.architecture.movements_of_ach import ACH_ID, collected, come_back, sent
+
+from billfold.accounts.pockets.types import Hold
+from billfold.ledger.book.rows import EventEntry, JournalEntry, Posting, Update
+from billfold.payments.ach.commands import MarkAchTransmitted, RecordNoc
+from billfold.payments.ach.types import AchWay
+
+
+def test_a_payment_that_comes_back_is_a_deposit_again():
+    world, anna, _ = sent("CREDIT")
+    assert come_back(world, anna, "R03")["status"] == "FAILED"
+    book = world.books[anna]
+    entry = book.referenced[ACH_ID]
+    assert (entry.status, entry.return_code) == ("FAILED", "R03")
+    assert book.house["rail:ach", "USD"].balance == 0
+    assert book.draft.rows_of(JournalEntry)[-1].reverses == entry.journal_no
+    assert book.draft.rows_of(EventEntry)[-1].kind == "transfers.ach.out.rejected"
+
+
+def test_a_second_return_is_not_accepted():
+    world, anna, _ = sent("CREDIT")
+    come_back(world, anna, "R03")
+    legs = len(world.books[anna].draft.rows_of(Posting))
+    assert come_back(world, anna, "R01") == {"status": "NOT_ACCEPTED", "code": "R67"}
+    assert len(world.books[anna].draft.rows_of(Posting)) == legs
+
+
+@pytest.mark.parametrize(
+    ("code", "day", "hour", "answer"),
+    [
+        # It settles on Thursday 5 June; two banking days end on Monday at 8:30.
+        ("R03", date(2025, 6, 9), 8, "FAILED"),
+        ("R03", date(2025, 6, 9), 9, "NOT_ACCEPTED"),
+        ("R10", date(2025, 8, 5), 8, "FAILED"),
+        ("R10", date(2025, 8, 6), 9, "NOT_ACCEPTED"),
+        ("R06", date(2025, 9, 30), 9, "FAILED"),
+    ],
+)
+def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour, answer):
+    world, anna, _ = sent("CREDIT", "PROCESSED")
+    world.at(day, hour)
+    told = come_back(world, anna, code)
+    assert told["status"] == answer
+    assert told.get("code") == (code if answer == "FAILED" else "R68")
+
+
+def test_a_return_of_another_amount_is_not_accepted():
+    world, anna, _ = sent("CREDIT")
+    assert come_back(world, anna, "R03", 1)["code"] == "R69"
+
+
+def test_a_return_of_the_other_direction_is_not_accepted():
+    world, anna, _ = sent("CREDIT")
+    legs = len(world.books[anna].draft.rows_of(Posting))
+    assert come_back(world, anna, "R03", direction="DEBIT")["code"] == "R69"
+    assert len(world.books[anna].draft.rows_of(Posting)) == legs
+
+
+def test_a_return_of_what_was_never_sent_is_not_accepted():
+    world, anna, _ = sent("CREDIT", "APPROVED")
+    seen = world.books[anna].referenced
+    seen[ACH_ID] = msgspec.structs.replace(seen[ACH_ID], file_id=None)
+    assert come_back(world, anna, "R03")["code"] == "R69"
+
+
+def test_what_is_in_a_file_can_come_back_before_its_customer_is_told_that_it_has_gone():
+    world, anna, _ = sent("CREDIT", "APPROVED")
+    assert come_back(world, anna, "R03")["status"] == "FAILED"
+    assert world.do(MarkAchTransmitted, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
+
+
+def test_a_collection_that_comes_back_is_paid_out_though_it_is_held():
+    world, anna, pocket, entry = collected()
+    world.forget()
+    world.books[anna].referenced = {ACH_ID: entry}
+    come_back(world, anna, "R01")
+    book = world.books[anna]
+    assert book.pockets[pocket[0]].liens == []
+    lien = next(change for row, _, change in book.draft.rows_of(Update) if row is Hold)
+    assert lien["until"] == book.booked_at
+    assert book.house["rail:ach", "USD"].balance == 0
+
+
+def test_a_collection_that_was_spent_is_owed_when_it_comes_back():
+    world, anna, pocket, entry = collected()
+    world.forget()
+    book = world.books[anna]
+    small = msgspec.structs.replace(entry, amount=500_000_00, held_until=None)
+    book.referenced = {ACH_ID: small}
+    come_back(world, anna, "R10", 500_000_00)
+    owed = book.pockets[pocket[0]].owed
+    assert owed is not None
+    assert owed.balance < 0
+    assert entry.way == AchWay.ORIGINATION
+
+
+def test_a_change_is_kept_with_its_entry():
+    world, anna, _ = sent("CREDIT")
+    told = world.do(RecordNoc, anna, ach_id=ACH_ID, code="C01", corrected="998877")
+    entry = world.books[anna].referenced[ACH_ID]
+    assert (entry.change_code, entry.corrected) == ("C01", "998877")
+    assert told["counterparty_id"] == str(entry.counterparty_id)
+    assert told["ach_id"] == str(ACH_ID)
