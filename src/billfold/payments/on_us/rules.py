@@ -1,8 +1,8 @@
-"""On-us transfers: money, or the bills themselves, move between pockets of this bank.
+"""On-us transfers: money or bills move between pockets of the bank.
 
-Between customers the payer's journal ends in `on_us` and the payee's begins there, in one
-commit. Within one customer `BANK_TRANSFER` sells here and buys there at T+1 prices and
-`SECURITY_TRANSFER` moves lots with date and tax basis unchanged.
+Between customers the payer's journal entry credits `on_us` and the payee's debits it, in one
+commit. Within one customer `BANK_TRANSFER` sells and buys at T+1 prices, and `SECURITY_TRANSFER`
+moves lots with acquisition date and tax basis unchanged.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _KINDS = {
 
 
 class PendingTransfer(NamedTuple):
-    """A recorded transfer that waits to be carried out."""
+    """A recorded transfer that is not executed yet."""
 
     from_pocket_id: UUID
     to_pocket_id: UUID | None
 
     def touches(self, pocket_id: UUID) -> bool:
-        """Does it move money of this pocket?"""
+        """Tell whether it moves money of this pocket."""
         return pocket_id in self
 
 
@@ -67,10 +67,9 @@ class _Rejected(Exception):
 
 
 def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
-    """Carry the transfer out, or record why it was rejected. Rejected ones touch no ledger.
+    """Execute the transfer, or record why it is rejected. A rejected transfer posts nothing.
 
-    Refuses: pocket-not-open, pocket-frozen, same-pocket. NotFound for pockets that are not
-    the caller's.
+    Refuses: pocket-not-open, pocket-frozen, same-pocket. NotFound for pockets of other customers.
     """
     payer = book_of(books, cmd.customers[0])
     payee = book_of(books, cmd.customers[-1])
@@ -78,7 +77,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     if origin is None:
         raise NotFound
     if cmd.to_pocket_id == cmd.from_pocket_id:
-        raise Refused("same-pocket", "Money does not move from a pocket into itself.")
+        raise Refused("same-pocket", "A transfer needs two different pockets.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
         _require_open(origin)
@@ -97,11 +96,11 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     return _record_transfer(payer, cmd, ctx, transfer_id, TransferStatus.COMPLETED, None, amount)
 
 
-# -- may it ---------------------------------------------------------------------------
+# -- conditions -----------------------------------------------------------------------
 
 
 def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
-    """The destination, when both ends may take part. What was accepted or approved is rejected."""
+    """Return the destination if both pockets may take part; else refuse, or reject what was accepted before."""
     try:
         _require_open(origin)
         if cmd.references:
@@ -121,12 +120,12 @@ def _require_open(origin: PocketBook) -> None:
 
 
 def _require_linked(payer: Book, cmd: TransferOnUs) -> None:
-    """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
+    """Refuse a counterparty that was unlinked or changed meanwhile."""
     named = cmd.order.counterparty_id
     seen = payer.referenced.get(named) if named else None
     linked = None if seen is None or seen.status not in {"LINKED", "VERIFIED"} else seen
     if linked is None or linked.target_pocket_id != cmd.to_pocket_id:
-        raise Refused("counterparty-not-verified", "The counterparty is not linked any more.")
+        raise Refused("counterparty-not-verified", "The counterparty is no longer linked.")
 
 
 def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
@@ -228,8 +227,8 @@ def _move_bills(
 ) -> int:
     """Move whole bills worth at least the amount at the mark, shortest maturity first.
 
-    Returns the value moved. Cash stays where it is; acquisition dates and tax basis travel,
-    the earnings basis becomes the value at the transfer, so no pocket gains by it.
+    Returns the value moved in cents. Cash is not moved. Lots keep acquisition date and tax basis;
+    their earnings basis becomes the value at the transfer, so that neither pocket earns by it.
     """
     roll_business_day(book, origin, ctx)
     roll_business_day(book, destination, ctx)
@@ -294,13 +293,13 @@ def _move_lots(
         )
 
 
-# -- telling ------------------------------------------------------------------------------
+# -- records ------------------------------------------------------------------------------
 
 
 def _details(
     cmd: TransferOnUs, transfer_id: UUID, other: Book, other_pocket: PocketBook, *, paid: bool
 ) -> dict[str, Any]:
-    """What one side sees of the other; only the payer has linked somebody."""
+    """Return the transaction details of one side; only the payer has a counterparty."""
     return {
         "on_us_transfer_id": transfer_id,
         "on_us_transfer_type": cmd.type,
@@ -373,7 +372,7 @@ def _record_transfer(
     told = payloads.OnUsPayload(
         on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id, destination_account_id=cmd.to_pocket_id
     )
-    # An approved transfer was accepted, too: its customer learns of both.
+    # An approved transfer was accepted before: raise both events.
     for passed in (TransferStatus.PENDING, status) if cmd.approved else (status,):
         record.event(payer, ctx, _KINDS[passed], told)
     if cmd.accepted:

@@ -1,8 +1,8 @@
-"""Money for which no owner is found: the house holds it, and returns it or books it to its owner.
+"""Suspense: money that cannot be booked is held, then returned or assigned to its owner.
 
-It lies on the house's account `suspense`, opposite the rail that brought it. A DEBIT is money a
-rail took from the bank for an account nobody has. A fee that is given back with it lies there too,
-opposite `promotions`.
+It is posted to the bank's account `suspense` against the account of its rail. A DEBIT is money that
+a rail took from the bank for an unknown account. A refunded fee is held with it, paid from
+`promotions`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
-    """Take it in from the rail."""
+    """Post the item from its rail to suspense."""
     book = book_of(books, cmd.customers[0])
     journal_no = _begin(book, ctx, cmd.settles_on)
     rail, suspense = _accounts(book, cmd.rail)
@@ -69,9 +69,9 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
 
 
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
-    """Give it back to the rail, which makes the message.
+    """Post the item from suspense to its rail, which sends the return.
 
-    Refuses: suspense-item-settled, suspense-item-stays for what no message can send back.
+    Refuses: suspense-item-settled, suspense-item-stays if no message can return it.
     """
     book = book_of(books, cmd.customers[0])
     item = _held_item(book, cmd.item_id)
@@ -84,11 +84,11 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
 
 
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
-    """Let it arrive at its owner's portal now. Refuses: suspense-item-settled, no-open-portal."""
+    """Book the item to a portal of its owner. Refuses: suspense-item-settled, no-open-portal."""
     book, owner = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
     item = _held_item(book, cmd.item_id)
     if item.direction != Direction.CREDIT:
-        raise Refused("suspense-item-settled", "A debit is returned; it is nobody's money.")
+        raise Refused("suspense-item-settled", "A debit cannot be assigned. Return it.")
     told = _details(item)
     journal_no, fee = _post_return(book, ctx, item, None), told.get(FEE, 0)
     arrived = receive_money(
@@ -107,10 +107,10 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
         ctx,
     )
     if arrived["status"] != "COMPLETED":
-        raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
+        raise Refused("no-open-portal", "The portal is closed or does not accept this rail.")
     if fee:
         _return_fee(owner, cmd, ctx, fee)
-    # The command stands with the house, and so does what it says of the wire.
+    # The command row belongs to the bank, and so does its outcome about the wire.
     for fingerprint in owner.draft.take(Fingerprint):
         book.draft.add(fingerprint)
     ended = _close_item(book, ctx, item, SuspenseStatus.ASSIGNED, journal_no, owner_id=owner.customer_id)
@@ -137,7 +137,7 @@ _DEPOSIT_FIELDS = ("transaction_id", "wire_id")
 
 
 def _original_payment(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:
-    """What `ReceiveMoney` is told of a wire by the message that brought it, of others as it is."""
+    """Return the fields of `ReceiveMoney`; those of a wire come from its message."""
     if item.rail != Rail.WIRE or "message" not in told:
         return {"details": told.get("details", told)}
     message = msgspec.convert(told["message"], CreditTransfer | PaymentReturn)
@@ -179,7 +179,7 @@ def _post_return(book: Book, ctx: Context, item: SuspenseItem, settles_on: date 
 
 
 def _begin(book: Book, ctx: Context, settles_on: date | None) -> int:
-    """The house books on the day it has open; only the closing of that day goes on to the next."""
+    """Return the open business date of the bank: only the day end moves on to the next."""
     return book.begin(
         JournalKind.SUSPENSE, ctx, settles_on=settles_on or ctx.business_date, business_date=book.business_date
     )
