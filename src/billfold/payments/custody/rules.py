@@ -53,7 +53,9 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     today = max(book.business_date, ctx.business_date)
     acquired_on = cmd.acquired_on or today
     if not bill.first_issue <= acquired_on <= today:
-        raise Refused("bill-not-deliverable", f"The bill was not available on {acquired_on}.")
+        raise Refused(
+            "bill-not-deliverable", f"acquired_on {acquired_on} is not between issue and today."
+        )
     worth = cents_for(cmd.units, _mark(ctx, cmd.cusip))
     cost = worth if cmd.cost_cents is None else cmd.cost_cents
     roll_business_day(book, pocket, ctx)
@@ -180,7 +182,7 @@ def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID
 def _receive_lot(
     book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, cusip: str, moved: MovedLot
 ) -> MovedLot:
-    """Post a received lot; `reverses` is the journal entry of a rejected delivery."""
+    """Post a received lot; a lot with a journal entry reverses that of its rejected delivery."""
     journal_no = _begin(book, ctx, moved.journal_no or None)
     price = _mark(ctx, cusip)
     worth = cents_for(moved.units, price)

@@ -387,8 +387,7 @@ def _dishonored_return(line: EntryLine, return_addenda: ReturnAddenda, code: str
     return ReturnEntry(
         reason=code,
         code=entry.transaction_code,
-        routing_number=line.batch.originating_dfi_identification
-        + ach_types.check_digit(line.batch.originating_dfi_identification),
+        routing_number=ach_types.routing_number_of(line.batch.originating_dfi_identification),
         account_number=entry.dfi_account_number,
         amount=entry.amount,
         name=entry.individual_name,

@@ -55,7 +55,7 @@ class AchFileProcessor:
         Skips files that another process is working on and files whose retry is not due.
         """
         done = 0
-        for name in await bank.rails.ach.waiting():
+        for name in await bank.rails.ach.list_inbound():
             done += await self.admit(bank, name) is None
         for file in await exceptions.list_due(bank.pool, "ACH", wall_now()):
             done += await self._process(bank, file)
@@ -85,7 +85,7 @@ class AchFileProcessor:
             return None
         if file.state == "REFUSED":
             report = (file.report or "{}").encode()
-            await bank.rails.ach.put_away(name, report=report, refused=True)
+            await bank.rails.ach.archive(name, report=report, refused=True)
         else:
             duplicate = str(DuplicateFile(file.name, file.created_at))
             await _reject(bank, name, [AchFileMistake(0, None, duplicate)])
@@ -137,7 +137,7 @@ class AchFileProcessor:
             current = await bank.rails.ach.read(file.name)
             if current and sha256(normalize(current)).hexdigest() != file.sha256:
                 return
-        await bank.rails.ach.put_away(file.name, report=report)
+        await bank.rails.ach.archive(file.name, report=report)
 
     async def _finish(self, bank: Bank, file: RailFile, state: str, report: dict[str, Any]) -> None:
         now = await bank.now()
@@ -149,5 +149,5 @@ async def _reject(bank: Bank, name: str, mistakes: Sequence[AchFileMistake]) -> 
     """Archive a refused file with the lines and reasons."""
     fields = [{"line": m.line, "columns": m.columns, "reason": m.reason} for m in mistakes]
     report: dict[str, Any] = {"file": name, "state": "REFUSED", "mistakes": fields}
-    await bank.rails.ach.put_away(name, report=msgspec.json.encode(report), refused=True)
+    await bank.rails.ach.archive(name, report=msgspec.json.encode(report), refused=True)
     return report
