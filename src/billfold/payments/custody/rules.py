@@ -53,9 +53,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     today = max(book.business_date, ctx.business_date)
     acquired_on = cmd.acquired_on or today
     if not bill.first_issue <= acquired_on <= today:
-        raise Refused(
-            "bill-not-deliverable", f"acquired_on {acquired_on} is not between issue and today."
-        )
+        raise Refused("bill-not-deliverable", f"acquired_on {acquired_on} is not between issue and today.")
     worth = cents_for(cmd.units, _mark(ctx, cmd.cusip))
     cost = worth if cmd.cost_cents is None else cmd.cost_cents
     roll_business_day(book, pocket, ctx)

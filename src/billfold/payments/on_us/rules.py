@@ -208,10 +208,10 @@ def _move_money(
     )
     payee.close()
     if not within:
-        told = payloads.OnUsReceivedPayload(
+        payload = payloads.OnUsReceivedPayload(
             on_us_id=transfer_id, transaction_activity_id=member_of(group, 2), receiving_pocket_id=destination.pocket_id
         )
-        record.event(payee, ctx, kinds.ON_US_RECEIVED, told)
+        record.event(payee, ctx, kinds.ON_US_RECEIVED, payload)
     return amount
 
 
@@ -237,11 +237,11 @@ def _move_bills(
     def mark(cusip: str) -> int:
         return ctx.market.mark(ctx.market.bill(cusip), ctx.now)
 
-    wanted = cmd.amount
-    if wanted is None:
-        wanted = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
+    target_cents = cmd.amount
+    if target_cents is None:
+        target_cents = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
     held_back = fees.split_accrued_fee(origin.fee_accrued)[0] + origin.held_cents(ctx.now)
-    sales = lots.plan_sale(origin.lots, wanted, mark) if wanted > 0 else None
+    sales = lots.plan_sale(origin.lots, target_cents, mark) if target_cents > 0 else None
     moved = sum(sale.proceeds_cents for sale in sales or ())
     if sales is None or liquidation_value(origin, mark) - moved < held_back:
         raise _Rejected("INSUFFICIENT_FUNDS")
@@ -369,12 +369,12 @@ def _record_transfer(
     amount: int,
 ) -> Outcome:
     assert cmd.to_pocket_id is not None
-    told = payloads.OnUsPayload(
+    payload = payloads.OnUsPayload(
         on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id, destination_account_id=cmd.to_pocket_id
     )
     # An approved transfer was accepted before: raise both events.
     for passed in (TransferStatus.PENDING, status) if cmd.approved else (status,):
-        record.event(payer, ctx, _KINDS[passed], told)
+        record.event(payer, ctx, _KINDS[passed], payload)
     if cmd.accepted:
         payer.drop(payer.pending, transfer_id)
         payer.change(OnUsTransferRow, transfer_id, status=status, reason=reason, amount=amount)

@@ -89,8 +89,8 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     item = _held_item(book, cmd.item_id)
     if item.direction != Direction.CREDIT:
         raise Refused("suspense-item-settled", "A debit cannot be assigned. Return it.")
-    told = _details(item)
-    journal_no, fee = _post_return(book, ctx, item, None), told.get(FEE, 0)
+    details = _details(item)
+    journal_no, fee = _post_return(book, ctx, item, None), details.get(FEE, 0)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
@@ -101,8 +101,8 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
             portal_id=cmd.portal_id,
             pocket_id=cmd.pocket_id,
             amount=item.amount - fee,
-            description=str(told.get("description") or item.reason),
-            **_original_payment(item, told, owner.customer_id),
+            description=str(details.get("description") or item.reason),
+            **_original_payment(item, details, owner.customer_id),
         ),
         ctx,
     )
@@ -136,17 +136,17 @@ def _return_fee(owner: Book, cmd: AssignFromSuspense, ctx: Context, fee: int) ->
 _DEPOSIT_FIELDS = ("transaction_id", "wire_id")
 
 
-def _original_payment(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:
+def _original_payment(item: SuspenseItem, details: dict[str, Any], owner: UUID) -> dict[str, Any]:
     """Return the fields of `ReceiveMoney`; those of a wire come from its message."""
-    if item.rail != Rail.WIRE or "message" not in told:
-        return {"details": told.get("details", told)}
-    message = msgspec.convert(told["message"], CreditTransfer | PaymentReturn)
+    if item.rail != Rail.WIRE or "message" not in details:
+        return {"details": details.get("details", details)}
+    message = msgspec.convert(details["message"], CreditTransfer | PaymentReturn)
     if isinstance(message, PaymentReturn):
-        own = told.get("customer_id") == str(owner)
-        original = UUID(told["original_wire_id"]) if own else None
-        wire = incoming_details.returned_wire_of(message, told.get("omad"), original)
+        own = details.get("customer_id") == str(owner)
+        original = UUID(details["original_wire_id"]) if own else None
+        wire = incoming_details.returned_wire_of(message, details.get("omad"), original)
         return {"wire": wire, "details": incoming_details.details_of(wire, item.item_id)}
-    wire = incoming_details.incoming_wire_of(message, told.get("omad"))
+    wire = incoming_details.incoming_wire_of(message, details.get("omad"))
     return {
         "wire": wire,
         "details": incoming_details.details_of(wire, item.item_id),
@@ -201,5 +201,5 @@ def _close_item(
 ) -> Outcome:
     book.change(SuspenseItem, item.item_id, status=status, ended_journal_no=journal_no, ended_at=ctx.now, **columns)
     book.put(book.referenced, item.item_id, msgspec.structs.replace(item, status=status))
-    told = {name: value if value is None else str(value) for name, value in columns.items()}
-    return {"item_id": str(item.item_id), "status": status, "journal_no": journal_no, **told}
+    changed = {name: value if value is None else str(value) for name, value in columns.items()}
+    return {"item_id": str(item.item_id), "status": status, "journal_no": journal_no, **changed}

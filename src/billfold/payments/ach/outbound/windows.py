@@ -50,18 +50,18 @@ class AchWindows:
 
     async def open_window(self, bank: Bank, at: ScheduledJob) -> None:
         """Send everything that is due, and complete files of an interrupted process."""
-        await postpone(bank)
-        sent = await self.number(bank, at.at)
+        await reschedule_late(bank)
+        sent = await self.assign_numbers(bank, at.at)
         for file in await files.list_unconfirmed(bank.pool):
             size = await self.transmit(bank, file)
-            await self.tell(bank, file)
+            await self.confirm(bank, file)
             log.info("ach_file_transmitted", name=file.name, bytes=size)
         if sent:
             # Entries accepted while this window closed have no job of their own: open the next window.
             next_at = next_deadline(await bank.now(), bank.calendars)
             await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, next_at)])
 
-    async def number(self, bank: Bank, by: datetime) -> bool:
+    async def assign_numbers(self, bank: Bank, by: datetime) -> bool:
         """Assign trace numbers and a file to everything due by then. False if nothing is due."""
         now = await bank.now()
         async with bank.pool.acquire() as conn, conn.transaction():
@@ -79,7 +79,7 @@ class AchWindows:
         await bank.rails.ach.transmit(file.name, content)
         return len(content)
 
-    async def tell(self, bank: Bank, file: NumberedFile) -> None:
+    async def confirm(self, bank: Bank, file: NumberedFile) -> None:
         """Mark the entries of a file as transmitted, and complete the file."""
         entries = await files.entries_by_customer(bank.pool, file.file_id)
         await _submit_by_customer(bank, MarkAchTransmitted, entries, caller="ach-file", key=f"sent:{file.name}")
@@ -100,7 +100,7 @@ class AchWindows:
         return composer.end()
 
 
-async def postpone(bank: Bank) -> None:
+async def reschedule_late(bank: Bank) -> None:
     """Reschedule entries that missed their window."""
     now = await bank.now()
     late = await files.list_late(bank.pool, now)

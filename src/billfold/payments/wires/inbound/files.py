@@ -62,19 +62,19 @@ class FedwireFileProcessor:
         """A task of the worker: process inbound files, unless that is in progress."""
         if self._lock.locked() or not await self._has_work(bank):
             return 0
-        return await self.take(bank)
+        return await self.process_all(bank)
 
-    async def take(self, bank: Bank) -> int:
+    async def process_all(self, bank: Bank) -> int:
         """Process every inbound file, by name; return how many."""
         async with self._lock, claimed(bank.pool, _CLAIM, wait=_WAIT):
-            return await self._process_all(bank)
+            return await self._process_inbound(bank)
 
     async def _has_work(self, bank: Bank) -> bool:
         if await bank.rails.wire.list_inbound():
             return True
         return bool(await exceptions.list_due(bank.pool, "WIRE", wall_now()))
 
-    async def _process_all(self, bank: Bank) -> int:
+    async def _process_inbound(self, bank: Bank) -> int:
         processed = 0
         for file in await exceptions.list_due(bank.pool, "WIRE", wall_now()):
             await self._process(bank, file)
