@@ -55,7 +55,7 @@ def registered(state_dir: Path, client_id: str, redirect_uri: str) -> dict[str, 
     with tempfile.NamedTemporaryFile(suffix=".pem") as file:
         file.write(pem)
         file.flush()
-        words = ["client", "create", "Conformance suite", "--client-id", client_id,
+        words = ["oauth-client", "create", "Conformance suite", "--client-id", client_id,
                  "--redirect-uri", redirect_uri, "--scope", SCOPES, "--key", file.name]  # fmt: skip
         bank = Wiring({**os.environ, "BILLFOLD_STATE_DIR": str(state_dir)})
         if run(bank, arguments=words) != 0:

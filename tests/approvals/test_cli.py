@@ -45,7 +45,7 @@ def ask(dsn, customer):
 def test_the_operator_confirms_what_a_team_of_one_asked_for(founded, database_dsn):
     founded("partner", "create", "acme")
     own = str(partner_ids(SEED, "acme").sandbox_customer_id)
-    founded("people", "add", *ANNA, "--customer", own, "--role", "admin")
+    founded("users", "add", *ANNA, "--customer", own, "--role", "admin")
     ask(database_dsn, own)
     status, said = founded("approvals", "list", own)
     assert status == 0, said
@@ -56,7 +56,7 @@ def test_the_operator_confirms_what_a_team_of_one_asked_for(founded, database_ds
     assert tuple(rule) == ("All", 0)
     status, said = founded("approvals", "confirm", own, REQUEST)
     assert (status, "APPROVED" in said) == (1, True), said
-    assert founded("approvals", "step-up", own)[0] == 0
+    assert founded("approvals", "require-mfa", own)[0] == 0
     assert [row["step_up"] for row in _fetch(database_dsn, "SELECT step_up FROM dual_control")] == [True]
     log = _fetch(database_dsn, "SELECT action, actor, outcome FROM audit_entry ORDER BY entry_no")
     assert [tuple(row) for row in log][-3:] == [

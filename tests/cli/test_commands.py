@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from billfold.access.partners.rules import FEATURES
-from billfold.accounts.customers import partner_routes as customers
+from billfold.accounts.customers import routes as customers
 from billfold.cli.app import run
 from billfold.payments.ach import routes as ach
 from billfold.payments.wires import routes as wires
@@ -153,13 +153,13 @@ def test_every_feature_that_a_route_requires_can_be_enabled():
 
 def test_a_partners_limits_are_changed_one_by_one(founded):
     founded("partner", "create", "acme")
-    said = founded("partner", "limit", "acme", "--requests", "1200")[1]
+    said = founded("partner", "set-rate-limit", "acme", "--requests", "1200")[1]
     assert "1200 requests a minute, of which 60" in said
-    said = founded("partner", "limit", "acme", "--of-which-money", "7")[1]
+    said = founded("partner", "set-rate-limit", "acme", "--of-which-money", "7")[1]
     assert "1200 requests a minute, of which 7" in said
     assert "1200 │ 7" in founded("partner", "list")[1]
-    assert founded("partner", "limit", "acme")[0] == 1
-    assert founded("partner", "limit", "nobody", "--requests", "5")[0] == 1
+    assert founded("partner", "set-rate-limit", "acme")[0] == 1
+    assert founded("partner", "set-rate-limit", "nobody", "--requests", "5")[0] == 1
 
 
 def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
@@ -284,9 +284,9 @@ def test_a_customers_oauth_client_is_in_its_audit_log(founded, database_dsn, tmp
         pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         (tmp_path / name).write_bytes(pem)
     words = ("--scope", "pockets.read", "--client-id", "bot", "--key", str(tmp_path / "one"))
-    assert founded("client", "create", "Bot", *words, "--customer", customer)[0] == 0
-    assert founded("client", "rotate", "bot", str(tmp_path / "two"))[0] == 0
-    assert founded("client", "revoke", "bot")[0] == 0
+    assert founded("oauth-client", "create", "Bot", *words, "--customer", customer)[0] == 0
+    assert founded("oauth-client", "rotate-key", "bot", str(tmp_path / "two"))[0] == 0
+    assert founded("oauth-client", "revoke", "bot")[0] == 0
     log = _fetch(database_dsn, "SELECT action, customer_id FROM audit_entry ORDER BY entry_no")
     assert [(row["action"], str(row["customer_id"])) for row in log] == [
         ("service_user.created", customer),
@@ -309,9 +309,9 @@ def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_p
     assert (told["action"], told["details"]) == ("pocket.updated", {"status": "FROZEN"})
     assert founded("audit", "export", customer, "--to", "2020-01-01T00:00:00Z") == (0, "")
     assert "not sealed, since" in founded("doctor")[1]
-    assert "1 made; 1 are kept" in founded("audit", "seal")[1]
+    assert "1 seals created; 1 are archived" in founded("audit", "seal")[1]
     assert "audit log sealed" in founded("doctor")[1]
-    assert "0 made; 1 are kept" in founded("audit", "seal")[1]
+    assert "0 seals created; 1 are archived" in founded("audit", "seal")[1]
     assert "BEGIN PUBLIC KEY" in founded("audit", "keys")[1]
     assert "offset" in founded("audit", "list", customer, "--from", "2020-01-01")[1]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from billfold.cli.context import CliError
-from billfold.events.cli import check_kinds, check_secret, is_customer_api, parse_url
+from billfold.events.cli import check_kinds, check_secret, parse_url
 from billfold.events.kinds import CUSTOMER_KINDS
 
 
@@ -17,22 +17,19 @@ from billfold.events.kinds import CUSTOMER_KINDS
         ("https://127.0.0.1:4242/", "https://127.0.0.1:4242/"),
     ],
 )
-def test_an_address_is_what_a_person_means(text, url):
+def test_a_port_or_host_is_completed_to_a_url(text, url):
     assert parse_url(text) == url
 
 
 @pytest.mark.parametrize("text", ["ftp://localhost", "http://", ""])
-def test_what_is_no_address_is_refused(text):
+def test_an_invalid_url_is_rejected(text):
     with pytest.raises(CliError):
         parse_url(text)
 
 
-def test_mistakes_are_told_with_a_next_step():
+def test_mistakes_raise_an_error_with_a_next_step():
     with pytest.raises(CliError) as refused:
         check_kinds(["trades.maturty"], CUSTOMER_KINDS)
     assert "trades.maturity" in refused.value.next_step
     with pytest.raises(CliError):
-        is_customer_api("house")
-    with pytest.raises(CliError):
         check_secret("whsec_***")
-    assert [is_customer_api(name) for name in ("partner", "customer")] == [False, True]

@@ -3,10 +3,10 @@
 import pytest
 from tests.support.damage import report_of, undetected
 
-from billfold.accounts.checks import run_checks
 from billfold.payments.files.checks import check_rail_files
 from billfold.payments.wires.checks import WIRE_CHECKS
 from billfold.verify.fingerprints import check_fingerprints
+from billfold.verify.query_check import run_checks
 
 
 async def check_wires(conn, found):

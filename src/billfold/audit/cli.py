@@ -1,4 +1,4 @@
-"""`billfold audit`: the audit log as the operator reads it, and its seals."""
+"""`billfold audit`: the audit log of a customer, and its seals."""
 
 from __future__ import annotations
 
@@ -13,86 +13,64 @@ import typer
 from billfold.audit import store as audit_store
 from billfold.audit.sealing import archive_seals, seal_audit_log
 from billfold.audit.types import AuditEntry, EntryFilter
-from billfold.cli.context import cli_context
-from billfold.cli.output import example, print_success
-from billfold.cli.resources import run_with_bank, run_with_connection
+from billfold.cli.command import EXAMPLE_ID, CommandGroup
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import iso_z, require_aware
 from billfold.platform.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from billfold.cli.context import CliContext
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
 
-_CUSTOMER = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 _AT_ONCE = 500
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Read the audit log, and seal it. `billfold verify` proves it.",
-    epilog=example(f"billfold audit list {_CUSTOMER}"),
+group = CommandGroup(
+    "audit", "Read the audit log, and seal it. `billfold verify` checks it.", example=f"list {EXAMPLE_ID}"
 )
 
 CustomerId = Annotated[UUID, typer.Argument(help="The customer's id.")]
-Since = Annotated[str | None, typer.Option("--from", help="From this instant on (RFC 3339).")]
-Until = Annotated[str | None, typer.Option("--to", help="Until before this instant (RFC 3339).")]
+Since = Annotated[str | None, typer.Option("--from", help="From this instant, inclusive (RFC 3339).")]
+Until = Annotated[str | None, typer.Option("--to", help="Up to this instant, exclusive (RFC 3339).")]
 
 
-@app.command("list", epilog=example(f"billfold audit list {_CUSTOMER} --limit 20"))
-def list_entries(
-    ctx: typer.Context,
+@group.command(f"list {EXAMPLE_ID} --limit 20")
+async def list_entries(
+    conn: Connection,
     customer_id: CustomerId,
     *,
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 50,
 ) -> None:
-    """Show what was done, newest first."""
-    filters = _filters(customer_id, since, until)
-
-    async def work(conn: Connection) -> list[AuditEntry]:
-        return await audit_store.list_entries(conn, filters, limit=limit)
-
-    for row in run_with_connection(cli_context(ctx), work):
+    """List entries, newest first."""
+    for row in await audit_store.list_entries(conn, _filters(customer_id, since, until), limit=limit):
         typer.echo(_line(row))
 
 
-@app.command(epilog=example(f"billfold audit export {_CUSTOMER} > log.jsonl"))
-def export(ctx: typer.Context, customer_id: CustomerId, *, since: Since = None, until: Until = None) -> None:
+@group.command(f"export {EXAMPLE_ID} > log.jsonl")
+async def export(conn: Connection, customer_id: CustomerId, *, since: Since = None, until: Until = None) -> None:
     """Print the log as lines of JSON, oldest first, each with its hash."""
-    filters = _filters(customer_id, since, until)
-
-    async def work(conn: Connection) -> None:
-        last: AuditEntry | None = None
-        while True:
-            cursor = None if last is None else (last.recorded_at, last.entry_no)
-            rows = await audit_store.list_entries(conn, filters, cursor, descending=False, limit=_AT_ONCE)
-            for row in rows:
-                sys.stdout.buffer.write(msgspec.json.encode(_exported(row)) + b"\n")
-            if len(rows) < _AT_ONCE:
-                return
-            last = rows[-1]
-
-    run_with_connection(cli_context(ctx), work)
+    filters, cursor = _filters(customer_id, since, until), None
+    while True:
+        rows = await audit_store.list_entries(conn, filters, cursor, descending=False, limit=_AT_ONCE)
+        for row in rows:
+            sys.stdout.buffer.write(msgspec.json.encode(_exported(row)) + b"\n")
+        if len(rows) < _AT_ONCE:
+            return
+        cursor = rows[-1].recorded_at, rows[-1].entry_no
 
 
-@app.command(epilog=example("billfold audit seal"))
-def seal(ctx: typer.Context) -> None:
-    """Seal the ends of the log now and carry the seals out, without waiting for the hour."""
-    ground = cli_context(ctx)
-    archive = ground.archive(ground.settings())
-
-    async def work(bank: Bank) -> tuple[int, int]:
-        return await seal_audit_log(bank, wall_now()), await archive_seals(bank, archive)
-
-    sealed, archived = run_with_bank(ground, work)
-    print_success(f"{sealed} made; {archived} are kept out of the bank.")
+@group.command("seal")
+async def seal(bank: Bank, context: CliContext) -> str:
+    """Seal the ends of the log now and archive the seals, without waiting for the hour."""
+    sealed, archived = await seal_audit_log(bank, wall_now()), await archive_seals(bank, context.archive(bank.settings))
+    return f"{sealed} seals created; {archived} are archived."
 
 
-@app.command(epilog=example("billfold audit keys"))
-def keys(ctx: typer.Context) -> None:
-    """Print the public keys (Ed25519) by which anybody can check the seals; needs no database."""
-    ground = cli_context(ctx)
-    for key_id, pem in ground.vault(ground.settings()).public_keys().items():
+@group.command("keys")
+def keys(context: CliContext) -> None:
+    """Print the public keys (Ed25519) that verify the seals; needs no database."""
+    for key_id, pem in context.vault(context.settings()).public_keys().items():
         typer.echo(f"{key_id}\n{pem}")
 
 
@@ -104,7 +82,7 @@ def _instant(name: str, text: str | None) -> datetime | None:
     try:
         return None if text is None else require_aware(datetime.fromisoformat(text))
     except ValueError:
-        raise InvalidInput.at(name, msg="must be an instant with its offset") from None
+        raise InvalidInput.at(name, msg="must be a timestamp with an offset") from None
 
 
 def _line(row: AuditEntry) -> str:

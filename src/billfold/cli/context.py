@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
-
-import typer
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import asyncio
@@ -52,13 +50,13 @@ class SandboxApi(Protocol):
     """The APIs of a running sandbox, called from outside like any program calls them."""
 
     def stream(self, after: int | None, kinds: Sequence[str]) -> Iterator[StreamMessage]:
-        """Follow the stream of events; it is opened again where it was cut. Raises CannotGoOn."""
+        """Follow the stream of events; it is opened again where it was cut. Raises CliError."""
 
     def bank_time(self) -> datetime:
-        """Return what the sandbox's clock shows. Raises CannotGoOn."""
+        """Return what the sandbox's clock shows. Raises CliError."""
 
     def simulate(self, event: Mapping[str, object]) -> None:
-        """Tell whoever subscribed that something happened. Raises CannotGoOn."""
+        """Tell whoever subscribed that something happened. Raises CliError."""
 
 
 class CliContext(Protocol):
@@ -68,10 +66,10 @@ class CliContext(Protocol):
         """Return the settings of the environment with some replaced. Raises SettingsError."""
 
     def database(self, settings: Settings, report: StepReporter) -> AbstractContextManager[Database]:
-        """Lend the database, started when it is the embedded one. Blocks. Raises CannotGoOn."""
+        """Lend the database, started when it is the embedded one. Blocks. Raises CliError."""
 
     def bank(self, settings: Settings, dsn: str) -> AbstractAsyncContextManager[Bank]:
-        """Open the bank in a database. Raises CannotGoOn before it is founded and migrated."""
+        """Open the bank in a database. Raises CliError before it is founded and migrated."""
 
     async def migrate_up(self, dsn: str, report: StepReporter) -> list[str]:
         """Bring the schema up to this release; return the names of the steps."""
@@ -120,18 +118,13 @@ class CliContext(Protocol):
         """Return the environment in which a child process sees these settings and changes."""
 
     def partner_http(self, settings: Settings) -> httpx.Client:
-        """Return a client that signs as the partner of the sandbox that runs. Raises CannotGoOn."""
+        """Return a client that signs as the partner of the sandbox that runs. Raises CliError."""
 
     def sandbox_api(self, settings: Settings, *, customer: bool) -> AbstractContextManager[SandboxApi]:
-        """Call the sandbox that runs: its Partner API, or its Customer API. Raises CannotGoOn."""
+        """Call the sandbox that runs: its Partner API, or its Customer API. Raises CliError."""
 
     def program(self) -> Sequence[str]:
         """Return the words that start this program, for a child process."""
 
     def delete_state(self, state_dir: Path, report: StepReporter) -> None:
-        """Stop and remove the embedded database of a state directory. Raises CannotGoOn."""
-
-
-def cli_context(ctx: typer.Context) -> CliContext:
-    """Return what the wiring lent to this run of the command line."""
-    return cast("CliContext", ctx.obj)
+        """Stop and remove the embedded database of a state directory. Raises CliError."""

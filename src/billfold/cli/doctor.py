@@ -1,4 +1,4 @@
-"""`billfold doctor`: looks at everything a bank needs, and says what to do about the first gap."""
+"""`billfold doctor`: checks everything a bank needs, and names the next step for the first failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from cryptography import x509
 from rich.markup import escape
 from rich.table import Table
 
-from billfold.cli.context import CliContext, CliError, cli_context
+from billfold.cli.command import CommandGroup
+from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, format_eastern, print_error
 from billfold.ledger.jobs.due_work import next_due
 from billfold.payments.files import exceptions
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.settings.settings import Settings
 
+top = CommandGroup()
 CERTIFICATE_WARNING = timedelta(days=14)
 BACKLOG_LIMIT = timedelta(minutes=5)
 
@@ -36,17 +38,17 @@ _BACKLOG = "SELECT count(*) FROM head WHERE due_at <= $1"
 
 
 class HealthCheck(NamedTuple):
-    """One thing that was looked at. `next_step` is empty when it is well."""
+    """The result of one check. `next_step` is empty when it passed."""
 
     what: str
     found: str
     next_step: str = ""
 
 
-def doctor(ctx: typer.Context) -> None:
-    """Check settings, database, schema, clock, certificate and due work; say what to do next."""
-    ground = cli_context(ctx)
-    checks = run_health_checks(ground)
+@top.command("doctor")
+def doctor(context: CliContext) -> None:
+    """Check settings, database, schema, clock, certificate and due work; print the next step."""
+    checks = run_health_checks(context)
     icons = [("[red]✗[/]" if check.next_step else "[green]✓[/]") for check in checks]
     shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for mark, check in zip(icons, checks, strict=True):
@@ -58,28 +60,28 @@ def doctor(ctx: typer.Context) -> None:
         raise typer.Exit(1)
 
 
-def run_health_checks(ground: CliContext) -> list[HealthCheck]:
-    """Return what was found, in the order in which things depend on each other."""
-    settings = ground.settings()  # wrong settings end here, with every mistake named
+def run_health_checks(context: CliContext) -> list[HealthCheck]:
+    """Return the results, in the order in which they depend on each other."""
+    settings = context.settings()  # invalid settings end here, with every error named
     checks = [HealthCheck("settings", f"{settings.environment}, state in {settings.state_dir}")]
     try:
-        with ground.database(settings, lambda _: None) as database:
+        with context.database(settings, lambda _: None) as database:
             kind = "embedded PostgreSQL" if database.embedded else "your PostgreSQL"
             checks.append(HealthCheck("database", f"{kind} answers"))
-            checks += asyncio.run(_check_bank(ground, settings, database.dsn))
+            checks += asyncio.run(_check_bank(context, settings, database.dsn))
     except CliError as error:
         checks.append(HealthCheck("database", str(error), error.next_step))
     checks += _check_server(settings)
     return checks
 
 
-async def _check_bank(ground: CliContext, settings: Settings, dsn: str) -> list[HealthCheck]:
-    pending = await ground.pending_migrations(dsn)
+async def _check_bank(context: CliContext, settings: Settings, dsn: str) -> list[HealthCheck]:
+    pending = await context.pending_migrations(dsn)
     if pending:
-        return [HealthCheck("schema", f"{len(pending)} steps pending", "Run `billfold migrate up`.")]
-    checks = [HealthCheck("schema", "this release's")]
+        return [HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")]
+    checks = [HealthCheck("schema", "up to date")]
     try:
-        async with ground.bank(settings, dsn) as bank:
+        async with context.bank(settings, dsn) as bank:
             checks += [await _clock(bank), await _backlog(bank), await _audit_log(bank)]
             checks.append(await _rail_files(bank))
     except CliError as error:
@@ -113,13 +115,13 @@ async def _audit_log(bank: Bank) -> HealthCheck:
 
 
 async def _rail_files(bank: Bank) -> HealthCheck:
-    """Files that have arrived and cannot be finished: the oldest is named, and what is wrong."""
+    """Files that have arrived and fail: the oldest is named, with its error."""
     waiting = await exceptions.list_failing(bank.pool)
     if not waiting:
-        return HealthCheck("rail files", "none waits")
+        return HealthCheck("rail files", "none fails")
     first, trouble = waiting[0], exceptions.retry_state_of(waiting[0])
     reason = trouble.words() if trouble else ""
-    more = f"; {len(waiting) - 1} more wait" if waiting[1:] else ""
+    more = f"; {len(waiting) - 1} more fail" if waiting[1:] else ""
     return HealthCheck("rail files", f"{first.name}, {reason}{more}", f"Run `billfold files retry {first.file_id}`.")
 
 

@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def read_text_file(path: Path) -> str:
-    """Return the text of a file that a person named. Raises CannotGoOn."""
+    """Return the text of a file that a person named. Raises CliError."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -28,23 +28,23 @@ def read_text_file(path: Path) -> str:
         raise CliError(f"{path} is not a text.", "Name another file.") from None
 
 
-def run_with_bank(ground: CliContext, work: Callable[[Bank], Awaitable[Result]]) -> Result:
+def run_with_bank(context: CliContext, work: Callable[[Bank], Awaitable[Result]]) -> Result:
     """Open the bank, do the work, close it. Starts the embedded database when nobody has."""
-    settings = ground.settings()
+    settings = context.settings()
     configure_logging("ERROR")  # a command says itself what came of it
-    with ground.database(settings, _ignore) as database:
+    with context.database(settings, _ignore) as database:
 
         async def run() -> Result:
-            async with ground.bank(settings, database.dsn) as bank:
+            async with context.bank(settings, database.dsn) as bank:
                 return await work(bank)
 
         return asyncio.run(run())
 
 
-def run_with_connection(ground: CliContext, work: Callable[[Connection], Awaitable[Result]]) -> Result:
+def run_with_connection(context: CliContext, work: Callable[[Connection], Awaitable[Result]]) -> Result:
     """Connect to the database, do the work, let go. The bank need not be founded."""
-    settings = ground.settings()
-    with ground.database(settings, _ignore) as database:
+    settings = context.settings()
+    with context.database(settings, _ignore) as database:
 
         async def run() -> Result:
             pool = await create_pool(database.dsn, max_size=2)

@@ -1,6 +1,6 @@
-"""`billfold serve` and `billfold worker`: the two kinds of process a bank is made of.
+"""`billfold serve` and `billfold worker`: the two kinds of process that run a bank.
 
-`serve` looks after two processes, one for each port, and starts them again when they die.
+`serve` supervises two processes, one for each port, and restarts them when they exit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from billfold.access.partners.store import list_partners
-from billfold.cli.context import CliContext, Database, cli_context
+from billfold.cli.command import CommandGroup
+from billfold.cli.context import CliContext, Database
 from billfold.cli.output import errors
 from billfold.cli.resources import run_with_connection
 from billfold.platform.logs import configure_logging
@@ -23,66 +24,67 @@ if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles
     from billfold.platform.settings.settings import Settings
 
-HTTPS, HTTP = "run-https", "run-plain"
+HTTPS, HTTP = "run-https", "run-http"
+top = CommandGroup()
 
 
-def serve(ctx: typer.Context) -> None:
-    """Answer the Partner API over https, and refuse plain http, until told to stop."""
-    ground = cli_context(ctx)
-    settings = ground.settings()
+@top.command("serve")
+def serve(context: CliContext) -> None:
+    """Serve the APIs over https, and reject plain http, until a signal stops it."""
+    settings = context.settings()
     configure_logging(settings.log_level)
-    with ground.database(settings, errors.print) as database:
-        asyncio.run(_serve(ground, settings, database))
+    with context.database(settings, errors.print) as database:
+        asyncio.run(_serve(context, settings, database))
 
 
+@top.command("worker")
 def worker(
-    ctx: typer.Context, *, with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False
+    context: CliContext, *, with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False
 ) -> None:
-    """Do what is due: day ends, maturities, fees, waiting transfers. Several may run."""
-    ground = cli_context(ctx)
-    settings = ground.settings()
+    """Run due work: day ends, maturities, fees, pending transfers. Several may run."""
+    settings = context.settings()
     configure_logging(settings.log_level)
     if with_parent:
         exit_with_parent()
-    with ground.database(settings, errors.print) as database:
+    with context.database(settings, errors.print) as database:
 
         async def run() -> None:
             stop = stop_on_signals()
-            async with ground.bank(settings, database.dsn) as bank:
-                await ground.work(bank, stop)
+            async with context.bank(settings, database.dsn) as bank:
+                await context.work(bank, stop)
 
         asyncio.run(run())
 
 
-def run_https(ctx: typer.Context) -> None:
+@top.command(HTTPS, hidden=True)
+def run_https(context: CliContext) -> None:
     """Serve https on behalf of `serve` or `sandbox`."""
-    ground = cli_context(ctx)
-    settings = ground.settings()
+    settings = context.settings()
     configure_logging(settings.log_level)
     exit_with_parent()
-    ground.run_https(settings, tls_files(ground, settings))
+    context.run_https(settings, tls_files(context, settings))
 
 
-def run_http(ctx: typer.Context) -> None:
-    """Refuse plain http on behalf of `serve` or `sandbox`."""
-    ground = cli_context(ctx)
-    settings = ground.settings()
+@top.command(HTTP, hidden=True)
+def run_http(context: CliContext) -> None:
+    """Reject plain http on behalf of `serve` or `sandbox`."""
+    settings = context.settings()
     exit_with_parent()
 
     async def run() -> None:
-        await ground.run_plain(settings, stop_on_signals())
+        await context.run_plain(settings, stop_on_signals())
 
     asyncio.run(run())
 
 
-def tls_files(ground: CliContext, settings: Settings) -> TlsFiles | None:
-    """Return the certificate for every partner's host. The database must be there."""
-    partners = run_with_connection(ground, list_partners)
-    return ground.certificates(settings, [partner.slug for partner in partners])
+def tls_files(context: CliContext, settings: Settings) -> TlsFiles | None:
+    """Return the certificate for every partner's host. The database must be running."""
+    partners = run_with_connection(context, list_partners)
+    return context.certificates(settings, [partner.slug for partner in partners])
 
 
 def stop_on_signals() -> asyncio.Event:
-    """Return what is set when this process is asked to end."""
+    """Return an event that is set when this process receives SIGINT or SIGTERM."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -90,17 +92,17 @@ def stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def child_command_line(ground: CliContext, *command: str) -> Sequence[str]:
-    """Return how a child process runs a command of ours."""
-    return (*ground.program(), *command)
+def child_command_line(context: CliContext, *command: str) -> Sequence[str]:
+    """Return the command line of a child process that runs one of these commands."""
+    return (*context.program(), *command)
 
 
-async def _serve(ground: CliContext, settings: Settings, database: Database) -> None:
+async def _serve(context: CliContext, settings: Settings, database: Database) -> None:
     stop = stop_on_signals()
-    environment = ground.environment(settings, database.dsn)
+    environment = context.environment(settings, database.dsn)
     supervisor = Supervisor(environment, errors.print, watch=database.restart_if_stopped)
-    await supervisor.start("https", child_command_line(ground, HTTPS))
-    await supervisor.start("plain http", child_command_line(ground, HTTP))
+    await supervisor.start("https", child_command_line(context, HTTPS))
+    await supervisor.start("plain http", child_command_line(context, HTTP))
     try:
         await stop.wait()
     finally:

@@ -1,4 +1,4 @@
-"""`billfold listen`: a sandbox's events on this screen, and at a program under development."""
+"""`billfold listen`: a sandbox's events on this screen, and forwarded to a local endpoint."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 import typer
 
-from billfold.cli.context import CliError, SandboxApi, cli_context
+from billfold.cli.command import CommandGroup
+from billfold.cli.context import CliContext, CliError, SandboxApi
 from billfold.cli.output import console, print_success
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.platform.clock import monotonic, wall_now
@@ -25,6 +26,7 @@ from billfold.sandbox.credentials_file import SandboxFile, require_sandbox_file
 if TYPE_CHECKING:
     from billfold.events.schemas import StreamMessage
 
+group = CommandGroup()
 TIMEOUT_SECONDS = 10.0
 SECRET_PURPOSE = b"billfold listen"
 _PORT = re.compile(r"^:?(\d+)(?=/|$)")
@@ -33,25 +35,26 @@ Kinds = Annotated[list[str] | None, typer.Option("--event", "-e", help="Only thi
 ForwardTo = Annotated[
     str | None, typer.Option(help="Where to send each event: `4242`, `localhost:4242/hooks`, or a whole url.")
 ]
-ApiName = Annotated[str, typer.Option("--api", help="Whose events: `partner` (all customers) or `customer`.")]
-After = Annotated[int | None, typer.Option(min=0, help="Begin after this sequence; 0 tells everything again.")]
-Secret = Annotated[str | None, typer.Option(help="Sign with this secret, not with the sandbox's own for this.")]
+Api = Annotated[Literal["partner", "customer"], typer.Option(help="Whose events: `partner` means all customers.")]
+After = Annotated[int | None, typer.Option(min=0, help="Begin after this sequence; 0 replays everything.")]
+Secret = Annotated[str | None, typer.Option(help="Sign with this secret, not with the sandbox's own.")]
 Count = Annotated[int | None, typer.Option(min=1, help="End after so many events.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print envelopes, one a line.")]
 
 
+@group.command("listen", "listen --forward-to localhost:4242/webhooks")
 def listen(
-    ctx: typer.Context,
+    context: CliContext,
     *,
     forward_to: ForwardTo = None,
     kinds: Kinds = None,
-    api: ApiName = "partner",
+    api: Api = "partner",
     after: After = None,
     secret: Secret = None,
     count: Count = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a sandbox's events as they happen, and forward them to your program.
+    """Show a sandbox's events as they happen, and forward them to your endpoint.
 
     No tunnel and no subscription is needed: this reads the stream of events
     with the credentials of the sandbox of this folder.
@@ -59,18 +62,18 @@ def listen(
     What is forwarded looks like a delivery: the same body, and the headers
     webhook-id, webhook-timestamp and webhook-signature of Standard Webhooks,
     under a secret that is printed first and stays as long as the sandbox does.
-    An event is sent once; what your program answers is shown.
+    An event is sent once; the response is shown.
 
     In another window: `billfold trigger transfers.wire.in.success`
     """
-    settings = cli_context(ctx).settings()
+    settings = context.settings()
     box = require_sandbox_file(settings.state_dir)
-    customer = is_customer_api(api)
+    customer = api == "customer"
     check_kinds(kinds or (), CUSTOMER_KINDS if customer else PARTNER_KINDS)
     forward = None
     if forward_to is not None:
         forward = Forwarder(parse_url(forward_to), check_secret(secret or listener_secret(box)))
-    with cli_context(ctx).sandbox_api(settings, customer=customer) as sandbox_api:
+    with context.sandbox_api(settings, customer=customer) as sandbox_api:
         try:
             listen_to(sandbox_api, forward, after, kinds or (), count=count, as_json=as_json)
         except KeyboardInterrupt:
@@ -78,14 +81,14 @@ def listen(
 
 
 class Forwarder:
-    """Sends events to a program on this machine, signed like deliveries."""
+    """Forwards events to a local endpoint, signed like webhook deliveries."""
 
     def __init__(self, url: str, secret: str) -> None:
         self.url, self.secret = url, secret
         self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False, verify=False)  # noqa: S501 - a program under development
 
     def send(self, event_id: str, body: bytes) -> str:
-        """Return what the program answered."""
+        """Return a line about the response."""
         at = int(wall_now().timestamp())
         headers = {
             "content-type": "application/json",
@@ -113,7 +116,7 @@ def listen_to(
     count: int | None,
     as_json: bool,
 ) -> None:
-    """Show the events of a stream, and forward them, until there were enough."""
+    """Show the events of a stream, and forward them, up to `count`."""
     stream_messages = with_banner(sandbox_api.stream(after, kinds), forward, as_json=as_json)
     for shown_count, message in enumerate(stream_messages, 1):
         event = msgspec.json.decode(message.data)
@@ -130,7 +133,7 @@ def listen_to(
 def with_banner(
     messages: Iterator[StreamMessage], forward: Forwarder | None, *, as_json: bool
 ) -> Iterator[StreamMessage]:
-    """Yield the events of a stream. Once it is open, say so, and what is signed with what."""
+    """Yield the events of a stream. Once it is open, print so, and the signing secret."""
     is_open = False
     for message in messages:
         if not is_open and not as_json:
@@ -155,42 +158,35 @@ def show(event: dict[str, object], response_text: str | None) -> None:
         console.print(f"    → {response_text}")
 
 
-def is_customer_api(name: str) -> bool:
-    """Tell whether it is the Customer API. Raises CannotGoOn for neither."""
-    if name not in {"partner", "customer"}:
-        raise CliError(f"There is no API {name!r}.", "Say --api partner or --api customer.")
-    return name == "customer"
-
-
 def check_kinds(requested: Sequence[str], known: Sequence[str]) -> None:
-    """Raise CannotGoOn for a kind that this API does not tell of."""
+    """Raise CliError for a kind that this API does not have."""
     unknown = [each for each in requested if each not in known]
     if unknown:
         suggestions = get_close_matches(unknown[0], known, 1)
         raise CliError(
-            f"There is no kind {unknown[0]!r} here.",
+            f"There is no event kind {unknown[0]!r} here.",
             (f"Is it {suggestions[0]}? " if suggestions else "") + "`billfold trigger` lists all kinds.",
         )
 
 
 def listener_secret(box: SandboxFile) -> str:
-    """Return the secret of this sandbox's listeners: nobody has to choose or keep it."""
+    """Return the secret of this sandbox's listeners, derived from its own."""
     key = hmac.digest(box.shared_secret.encode(), SECRET_PURPOSE, "sha256")
     return "whsec_" + base64.b64encode(key).decode()
 
 
 def parse_url(text: str) -> str:
-    """Return the url that a person means. Raises CannotGoOn."""
+    """Return the URL for a port, a host or a URL. Raises CliError."""
     expanded = _PORT.sub(r"localhost:\1", text)
     url = expanded if "://" in expanded else f"http://{expanded}"
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise CliError(f"{text!r} is no address.", "Write it like localhost:4242/webhooks.")
+        raise CliError(f"{text!r} is not a URL.", "Write it like localhost:4242/webhooks.")
     return url
 
 
 def check_secret(secret: str) -> str:
-    """Return a secret to sign with. Raises CannotGoOn."""
+    """Return a secret to sign with. Raises CliError."""
     try:
         webhook_key(secret)
     except ValueError:

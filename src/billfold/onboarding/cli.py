@@ -1,4 +1,4 @@
-"""`billfold review`: what waits for somebody of the bank to look at it and decide."""
+"""`billfold review`: what waits for a review by the bank."""
 
 from __future__ import annotations
 
@@ -9,49 +9,36 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.cli.context import CliError, cli_context
-from billfold.cli.output import console, example, format_eastern, print_line, print_success
-from billfold.cli.resources import run_with_bank
+from billfold.cli.command import EXAMPLE_ID, CommandGroup
+from billfold.cli.context import CliError
+from billfold.cli.output import console, format_eastern, print_line
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
-from billfold.onboarding import review_queue as reviewing
+from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.documents.types import DocumentRow
     from billfold.ledger.bank import Bank
-    from billfold.onboarding.review_queue import PendingReview
 
 MAX_ROWS = 200
+KINDS = [each.kind for each in review_queue.REVIEW_KINDS]
 
-app = typer.Typer(
-    no_args_is_help=True, help="See what waits for a review, and decide it.", epilog=example("billfold review list")
-)
+group = CommandGroup("review", "See what waits for a review, and decide it.", example="list")
 
-ObjectId = Annotated[UUID, typer.Argument(help="Its id, as the list shows it.")]
+ObjectId = Annotated[UUID, typer.Argument(help="Its id, from the list.")]
 
 
-@app.command("list", epilog=example("billfold review list", "billfold review list --kind document"))
-def list_pending(
-    ctx: typer.Context,
-    *,
-    kind: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(each.kind for each in reviewing.REVIEW_KINDS)}.")
-    ] = None,
+@group.command("list", "list --kind document")
+async def list_pending(
+    bank: Bank, *, kind: Annotated[str | None, typer.Option(help=f"One of {', '.join(KINDS)}.")] = None
 ) -> None:
-    """List what waits, the oldest first."""
-    kinds = [each.kind for each in reviewing.REVIEW_KINDS]
-    if kind is not None and kind not in kinds:
-        raise CliError(f"Nothing of kind {kind} is reviewed.", f"Use one of {', '.join(kinds)}.")
-
-    async def work(bank: Bank) -> list[PendingReview]:
-        return await reviewing.list_waiting(bank, MAX_ROWS, kind)
-
-    rows = run_with_bank(cli_context(ctx), work)
+    """List what waits, oldest first."""
+    if kind is not None and kind not in KINDS:
+        raise CliError(f"Unknown kind {kind}.", f"Use one of {', '.join(KINDS)}.")
+    rows = await review_queue.list_waiting(bank, MAX_ROWS, kind)
     if not rows:
         print_line("Nothing waits.")
-        return
     for row in rows:
         # One line each, however narrow the window: ids are there to be copied.
         context_text = f"of {row.customer_id} since {format_eastern(row.since)}"
@@ -59,50 +46,43 @@ def list_pending(
         console.print(line, soft_wrap=True)
 
 
-@app.command(epilog=example("billfold review approve 5d0c2a4e-8f00-8000-8000-0000000000e1"))
-def approve(
-    ctx: typer.Context,
+@group.command(f"approve {EXAMPLE_ID}")
+async def approve(
+    bank: Bank,
     object_id: ObjectId,
     *,
-    reason: Annotated[str | None, typer.Option(help="What was found; the customer sees it.")] = None,
-) -> None:
-    """Approve it: a counterparty with its documents, or a document by itself."""
-    _decide(ctx, object_id, ReviewDecision(approved=True, reason=reason))
+    reason: Annotated[str | None, typer.Option(help="The findings; the customer sees them.")] = None,
+) -> str:
+    """Approve it: a counterparty with its documents, or a single document."""
+    return await _decide(bank, object_id, ReviewDecision(approved=True, reason=reason))
 
 
-@app.command(epilog=example("billfold review reject 5d0c...e1 --reason 'The account number is missing.'"))
-def reject(
-    ctx: typer.Context, object_id: ObjectId, *, reason: Annotated[str, typer.Option(help="Why; the customer sees it.")]
-) -> None:
-    """Reject it: a counterparty for good, or a document, which can then be sent again."""
-    _decide(ctx, object_id, ReviewDecision(approved=False, reason=reason))
+@group.command("reject 5d0c...e1 --reason 'The account number is missing.'")
+async def reject(
+    bank: Bank, object_id: ObjectId, *, reason: Annotated[str, typer.Option(help="Why; the customer sees it.")]
+) -> str:
+    """Reject it: a counterparty for good, or a document, which can be sent again."""
+    return await _decide(bank, object_id, ReviewDecision(approved=False, reason=reason))
 
 
-@app.command(epilog=example("billfold review file 5d0c...e1 --out statement.pdf"))
-def file(
-    ctx: typer.Context, document_id: ObjectId, *, out: Annotated[Path, typer.Option(help="Where to write it.")]
-) -> None:
-    """Write a document's file to look at it. Open it where nothing can happen."""
-
-    async def work(bank: Bank) -> tuple[DocumentRow, bytes]:
-        row = await document_store.get_document(bank.pool, document_id)
-        if row.file is None:
-            raise CliError("The document has no file yet.", "Wait until it is uploaded.")
-        try:
-            return row, await bank.files.fetch(row.file)
-        except StoredFileMissing as missing:
-            raise CliError(f"The file is lost: {missing}.", "Look for it in the backup.") from None
-
-    row, content = run_with_bank(cli_context(ctx), work)
-    out.write_bytes(content)
-    print_success(f"{row.type} ({row.media_type}, {len(content):,} bytes) is in {out}.")
-
-
-def _decide(ctx: typer.Context, object_id: UUID, verdict: ReviewDecision) -> None:
-    async def work(bank: Bank) -> str:
-        return await reviewing.decide(bank, object_id, verdict)
-
+@group.command("download 5d0c...e1 --out statement.pdf")
+async def download(
+    bank: Bank, document_id: ObjectId, *, out: Annotated[Path, typer.Option(help="Where to write it.")]
+) -> str:
+    """Write a document's file. It comes from outside: open it in isolation."""
+    row = await document_store.get_document(bank.pool, document_id)
+    if row.file is None:
+        raise CliError("The document has no file yet.", "Wait until it is uploaded.")
     try:
-        print_success(run_with_bank(cli_context(ctx), work))
+        content = await bank.files.fetch(row.file)
+    except StoredFileMissing as missing:
+        raise CliError(f"The file is missing: {missing}.", "Restore it from the backup.") from None
+    out.write_bytes(content)
+    return f"{row.type} ({row.media_type}, {len(content):,} bytes) is in {out}."
+
+
+async def _decide(bank: Bank, object_id: UUID, decision: ReviewDecision) -> str:
+    try:
+        return await review_queue.decide(bank, object_id, decision)
     except NotFound:
         raise CliError(f"There is nothing to review under {object_id}.", "See the list.") from None

@@ -1,7 +1,7 @@
 """`billfold sandbox`: a whole bank on this machine, and the story of its first customer.
 
-Starts the database, migrates and founds, makes a partner and certificates, runs server and
-worker as processes of their own, plays the story once, and stays until it is told to stop.
+Starts the database, migrates it, initializes the bank, creates a partner and certificates, runs server
+and worker as processes of their own, plays the story once, and runs until a signal stops it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from billfold.cli.context import CliContext, CliError, Database, cli_context
+from billfold.cli.command import CommandGroup
+from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
 from billfold.cli.serve import HTTP, HTTPS, child_command_line, stop_on_signals
 from billfold.platform.clock import monotonic
@@ -36,10 +37,11 @@ from billfold.verify.cli import print_report, verify_with_progress
 if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings
 
+group = CommandGroup()
 UP_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _STORY_INTERRUPTED = (
-    "The story was interrupted the last time and is not told twice over.",
+    "The story was interrupted the last time and is not played again.",
     "Start over with `billfold sandbox --fresh`, or go on without it.",
 )
 
@@ -47,71 +49,71 @@ Port = Annotated[int | None, typer.Option(min=1, max=65_535)]
 
 
 class _Options(NamedTuple):
-    """What the person asked for on the command line."""
+    """The options of the command line."""
 
     exit_after_story: bool
     play_story: bool
     changes: dict[str, object]
 
 
+@group.command("sandbox --fresh --seed 7")
 def sandbox(
-    ctx: typer.Context,
+    context: CliContext,
     *,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the last time.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Ids, and so the whole story, repeat with a seed.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the previous bank.")] = False,
+    seed: Annotated[int | None, typer.Option(help="The same seed repeats all ids, and so the whole story.")] = None,
     port: Port = None,
     http_port: Port = None,
     exit_after_story: Annotated[
-        bool, typer.Option("--exit-after-story", help="End with status 0 after the story.")
+        bool, typer.Option("--exit-after-story", help="Exit with status 0 after the story.")
     ] = False,
     no_story: Annotated[bool, typer.Option("--no-story", help="Start the bank only.")] = False,
 ) -> None:
     """Run a whole bank on this machine: over https, with a partner and a customer to try."""
-    run_context = cli_context(ctx)
     overrides = {"port": port, "http_port": http_port}
     ports: dict[str, object] = {name: value for name, value in overrides.items() if value is not None}
-    settings = run_context.settings(**ports)
+    settings = context.settings(**ports)
     if seed is not None:
-        settings = run_context.settings(**ports, seed=f"sandbox {seed}".encode())
+        settings = context.settings(**ports, seed=f"sandbox {seed}".encode())
     if settings.is_production:
-        raise CliError("This is set up as a real bank.", "Unset BILLFOLD_ENVIRONMENT.")
+        raise CliError("This is configured as a production bank.", "Unset BILLFOLD_ENVIRONMENT.")
     _check_ports_are_free(settings)
     options = _Options(exit_after_story, play_story=not no_story, changes=ports)
     step = _StepTimer()
     with _sandbox_lock(settings.state_dir):
         if fresh:
-            _reset(run_context, settings)
+            _reset(context, settings)
         try:
             step("Starting the database")
-            with run_context.database(settings, step) as database:
-                asyncio.run(_run(run_context, settings, database, options, step))
+            with context.database(settings, step) as database:
+                asyncio.run(_run(context, settings, database, options, step))
         finally:
             step.end()
 
 
 async def _run(
-    run_context: CliContext, settings: Settings, database: Database, options: _Options, step: _StepTimer
+    context: CliContext, settings: Settings, database: Database, options: _Options, step: _StepTimer
 ) -> None:
-    configure_logging("ERROR")  # its parts have logs of their own
+    configure_logging("ERROR")  # its processes have logs of their own
     stop = stop_on_signals()
     step("Migrating the database")
-    await run_context.migrate_up(database.dsn, step)
-    step("Founding the bank")
-    await run_context.initialize_database(settings, database.dsn)
-    saved_sandbox = await prepare_sandbox(run_context, settings, database.dsn, step)
+    await context.migrate_up(database.dsn, step)
+    step("Initializing the bank")
+    await context.initialize_database(settings, database.dsn)
+    saved_sandbox = await prepare_sandbox(context, settings, database.dsn, step)
     logs = settings.state_dir / "logs"
-    environment = run_context.environment(settings, database.dsn, **options.changes)
+    environment = context.environment(settings, database.dsn, **options.changes)
     supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
     step("Starting the server")
     try:
-        await supervisor.start("https", child_command_line(run_context, HTTPS), logs / "https.log")
-        await supervisor.start("plain http", child_command_line(run_context, HTTP), logs / "plain.log")
-        worker = child_command_line(run_context, "worker", "--with-parent")
+        await supervisor.start("https", child_command_line(context, HTTPS), logs / "https.log")
+        await supervisor.start("plain http", child_command_line(context, HTTP), logs / "plain.log")
+        worker = child_command_line(context, "worker", "--with-parent")
         await supervisor.start("worker", worker, logs / "worker.log")
         await _wait_until_up(saved_sandbox, logs, stop)
         step.end()
         if not stop.is_set():
-            await _play_story_once(run_context, settings, database, saved_sandbox, options)
+            await _play_story_once(context, settings, database, saved_sandbox, options)
         if not (stop.is_set() or options.exit_after_story):
             _print_credentials(settings, saved_sandbox)
             await stop.wait()
@@ -120,9 +122,9 @@ async def _run(
 
 
 async def _play_story_once(
-    run_context: CliContext, settings: Settings, database: Database, saved_sandbox: SandboxFile, options: _Options
+    context: CliContext, settings: Settings, database: Database, saved_sandbox: SandboxFile, options: _Options
 ) -> None:
-    """Play the story once in the life of this bank, and prove the ledger after it."""
+    """Play the story once in the life of this bank, and verify the ledger after it."""
     if not options.play_story or saved_sandbox.story == "played":
         return
     if saved_sandbox.story == "playing":
@@ -130,17 +132,17 @@ async def _play_story_once(
         return
     began = monotonic()
     _save_stage(settings, saved_sandbox, "playing")
-    async with run_context.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
-        ending = await asyncio.to_thread(_play, run_context, settings, bank.seed)
-        console.rule("The ledger proves itself", align="left", style="cyan")
+    async with context.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
+        ending = await asyncio.to_thread(_play, context, settings, bank.seed)
+        console.rule("The ledger is verified", align="left", style="cyan")
         print_report(await verify_with_progress(conn, vault=bank.vault))
     _save_stage(settings, saved_sandbox, "played", *ending.pocket_ids)
     print_success(f"The story took {monotonic() - began:.1f} seconds.")
 
 
-def _play(run_context: CliContext, settings: Settings, seed: bytes) -> StoryResult:
+def _play(context: CliContext, settings: Settings, seed: bytes) -> StoryResult:
     transcript = settings.state_dir / "story.jsonl"
-    http = run_context.partner_http(settings)
+    http = context.partner_http(settings)
     with RecordingClient(http, seed=seed, transcript=transcript) as client:
         return Story(client, console).play()
 
@@ -150,38 +152,38 @@ def _save_stage(settings: Settings, saved_sandbox: SandboxFile, stage: StoryStag
     write_sandbox_file(settings.state_dir, updated)
 
 
-def _reset(run_context: CliContext, settings: Settings) -> None:
+def _reset(context: CliContext, settings: Settings) -> None:
     if settings.database_url is not None:
         raise CliError(
             "--fresh does not empty a database of your own.", "Drop and create it, or unset BILLFOLD_DATABASE_URL."
         )
-    run_context.delete_state(settings.state_dir, print_line)
+    context.delete_state(settings.state_dir, print_line)
 
 
 @contextmanager
 def _sandbox_lock(state_dir: Path) -> Iterator[None]:
-    """Be the one sandbox of a state directory: a second would write its own addresses over ours."""
+    """Be the only sandbox of a state directory: a second would overwrite the addresses of the first."""
     try:
         state_dir.mkdir(parents=True, exist_ok=True)
         file = (state_dir / "sandbox.lock").open("a")
     except OSError as error:
         raise CliError(
-            f"Nothing can be kept in {state_dir}: {error.strerror}.",
-            "Set BILLFOLD_STATE_DIR to a folder that is yours.",
+            f"{state_dir} is not writable: {error.strerror}.",
+            "Set BILLFOLD_STATE_DIR to a folder that you can write to.",
         ) from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CliError(
-                f"A sandbox runs in {state_dir} already.",
-                "Use it, stop it, or give this one a folder of its own by BILLFOLD_STATE_DIR.",
+                f"A sandbox already runs in {state_dir}.",
+                "Use it, stop it, or set BILLFOLD_STATE_DIR to another folder.",
             ) from None
         yield
 
 
 def _check_ports_are_free(settings: Settings) -> None:
-    """Refuse to start where something listens already."""
+    """Raise CliError if a port is in use."""
     if settings.port == settings.http_port:
         raise CliError(f"Port {settings.port} cannot serve https and plain http.", "Give another --http-port.")
     for name, port in (("port", settings.port), ("http-port", settings.http_port)):
@@ -191,13 +193,13 @@ def _check_ports_are_free(settings: Settings) -> None:
                 probe.bind((settings.host, port))
             except OSError:
                 raise CliError(
-                    f"Port {port} of {settings.host} is taken.",
-                    f"Stop what listens there (another sandbox?), or give --{name}.",
+                    f"Port {port} of {settings.host} is in use.",
+                    f"Stop the process that listens there (another sandbox?), or give --{name}.",
                 ) from None
 
 
 async def _wait_until_up(saved_sandbox: SandboxFile, logs: Path, stop: asyncio.Event) -> None:
-    """Wait until the server answers over https."""
+    """Wait until the server responds over https."""
     began = monotonic()
     context = httpx.create_ssl_context(verify=saved_sandbox.ca_file, trust_env=False)
     async with httpx.AsyncClient(verify=context, trust_env=False) as client:
@@ -209,7 +211,7 @@ async def _wait_until_up(saved_sandbox: SandboxFile, logs: Path, stop: asyncio.E
             if answer is not None and answer.is_success:
                 return
             if monotonic() - began > UP_SECONDS:
-                raise CliError("The server does not come up.", f"Look into {logs / 'https.log'}.")
+                raise CliError("The server does not start.", f"See {logs / 'https.log'}.")
             await asyncio.sleep(_POLL_SECONDS)
 
 
@@ -217,13 +219,13 @@ def _print_credentials(settings: Settings, saved_sandbox: SandboxFile) -> None:
     lines = [
         f"API          {saved_sandbox.partner_url}",
         f"Reference    {saved_sandbox.docs_url}",
-        f"Plain http   {saved_sandbox.http_url} (refused)",
+        f"Plain http   {saved_sandbox.http_url} (rejected)",
         f"Username     {saved_sandbox.username}",
         f"Password     {saved_sandbox.password}",
         f"Secret       {saved_sandbox.shared_secret}",
         f"CA           {saved_sandbox.ca_file}",
         *_sign_in_lines(settings, saved_sandbox),
-        f"For programs {settings.state_dir / 'sandbox.json'}",
+        f"Credentials  {settings.state_dir / 'sandbox.json'}",
     ]
     print_line("")
     console.print(Panel("\n".join(lines), title="The bank is open", title_align="left"))
@@ -243,7 +245,7 @@ def _sign_in_lines(settings: Settings, saved_sandbox: SandboxFile) -> list[str]:
 
 
 class _StepTimer:
-    """What is being done right now, and how long everything before it took."""
+    """The step in progress, and how long the earlier ones took."""
 
     def __init__(self) -> None:
         self._status = console.status("")
@@ -257,7 +259,7 @@ class _StepTimer:
         self._status.update(text)
 
     def end(self) -> None:
-        """Take the line away; what comes next is printed below."""
+        """Clear the line; later output is printed below."""
         self._finish()
         self._status.stop()
 

@@ -1,4 +1,4 @@
-"""The processes of a sandbox, kept alive: who dies is started again, and all end together."""
+"""The processes of a sandbox: one that exits is restarted, and all stop together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from billfold.platform.clock import monotonic
 
 STOP_SECONDS = 20.0
 RESTART_SECONDS = 1.0
-"""How long a process that died at once is left alone before it is started again."""
+"""How long a process that exited at once waits before it is restarted."""
 WATCH_SECONDS = 1.0
 
 StepReporter = Callable[[str], None]
@@ -34,7 +34,7 @@ class ChildProcess:
 
 
 class Supervisor:
-    """Starts children, starts them again when they die, and stops them in the end."""
+    """Starts children, restarts them when they exit, and stops them in the end."""
 
     def __init__(self, environment: Mapping[str, str], report: StepReporter, *, watch: Callable[[], None]) -> None:
         self._environment = environment
@@ -44,7 +44,7 @@ class Supervisor:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, name: str, words: Sequence[str], log: Path | None = None) -> ChildProcess:
-        """Start a process and keep it alive from now on; without a log it writes where we do."""
+        """Start a process and restart it from now on; without a log it writes to our output."""
         if not self._tasks:
             self._tasks.append(asyncio.create_task(self._run_watch()))
         child = ChildProcess(name, words, log)
@@ -54,14 +54,14 @@ class Supervisor:
         return child
 
     async def stop(self) -> None:
-        """Ask every child to end, and end those that do not."""
+        """Terminate every child, and kill those that do not exit."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(self._terminate(child) for child in self._children))
 
     async def _run_watch(self) -> None:
-        """Watch over what the children stand on."""
+        """Watch what the children depend on."""
         while True:
             try:
                 await asyncio.to_thread(self._watch)
@@ -74,7 +74,7 @@ class Supervisor:
             assert child.process is not None
             began = monotonic()
             status = await child.process.wait()
-            self._report(f"{child.name} ended with {status}; it is started again")
+            self._report(f"{child.name} exited with {status}; restarting")
             if monotonic() - began < RESTART_SECONDS:
                 await asyncio.sleep(RESTART_SECONDS)
             await self._spawn(child)
@@ -103,14 +103,14 @@ class Supervisor:
         try:
             await asyncio.wait_for(process.wait(), STOP_SECONDS)
         except TimeoutError:
-            self._report(f"{child.name} does not end; it is killed")
+            self._report(f"{child.name} does not exit; killing it")
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # whatever of its group is still there
         await process.wait()
 
 
 def exit_with_parent() -> None:
-    """End this process when the one that started it is gone, however that happened."""
+    """Exit this process when its parent is gone, however that happened."""
     parent = os.getppid()
 
     def watch() -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from billfold.cli.context import CliError, cli_context
+from billfold.cli.command import CommandGroup
+from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, key_value_table, print_error, print_success
 from billfold.cli.resources import run_with_connection
 from billfold.verify.report import Report
@@ -21,33 +22,33 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
+group = CommandGroup()
 MAX_SHOWN = 20
 
 
+@group.command("verify")
 def verify(
-    ctx: typer.Context,
-    seals: Annotated[Path | None, typer.Option(help="A copy of the seals of the audit log, from elsewhere.")] = None,
+    context: CliContext,
+    seals: Annotated[Path | None, typer.Option(help="An archived copy of the audit log's seals.")] = None,
 ) -> None:
-    """Prove the ledger and the audit log: sums, balances, lots, chains. Changes nothing."""
-    ground = cli_context(ctx)
-    settings = ground.settings()
-    vault = ground.vault(settings)
-    seal_archive = ground.archive(settings)
-    lines = asyncio.run(seal_archive.lines()) if seals is None else _seal_lines(seals)
-    print_report(run_with_connection(ground, partial(verify_with_progress, vault=vault, seals=lines)))
+    """Verify the ledger and the audit log: sums, balances, lots, chains. Changes nothing."""
+    settings = context.settings()
+    lines = asyncio.run(context.archive(settings).lines()) if seals is None else _seal_lines(seals)
+    check = partial(verify_with_progress, vault=context.vault(settings), seals=lines)
+    print_report(run_with_connection(context, check))
 
 
 def _seal_lines(seals: Path) -> list[str]:
     try:
         return seals.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise CliError(f"The seals cannot be read: {error}", "Name another file.") from error
+        raise CliError(f"The seals cannot be read: {error}", "Choose another file.") from error
 
 
 async def verify_with_progress(conn: Connection, *, vault: Vault | None = None, seals: Sequence[str] = ()) -> Report:
-    """Prove the bank, with a bar that says how far it is."""
+    """Verify the bank, with a progress bar."""
     columns = (
-        TextColumn("Proving"),
+        TextColumn("Verifying"),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.completed:,} of {task.total:,} commits"),
@@ -63,10 +64,10 @@ async def verify_with_progress(conn: Connection, *, vault: Vault | None = None, 
 
 
 def print_report(report: Report) -> None:
-    """Print what was checked. Raises CannotGoOn with the first bad row when there is one."""
+    """Print how many rows were checked. Raises CliError with the first bad row."""
     console.print(key_value_table((what, f"{count:,}") for what, count in report.checked.items()))
     if report.first is None:
-        print_success("The ledger and the audit log prove themselves: every row is as it was written.")
+        print_success("The ledger and the audit log are intact: every row is as it was written.")
         return
     for finding in report.findings[:MAX_SHOWN]:
         print_error(str(finding))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from billfold.accounts.checks import check_tracked_tables
 from billfold.approvals.checks import check_approvals
 from billfold.audit.checks import check_audit
 from billfold.bills.business_days.store import load_calendars
@@ -23,6 +22,7 @@ from billfold.verify.bank_totals import check_bank_totals
 from billfold.verify.customers import LedgerWalk, ProgressCallback
 from billfold.verify.fingerprints import check_fingerprints
 from billfold.verify.report import Finding, Findings, Report
+from billfold.verify.tracked_tables import check_tracked_tables
 
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market

@@ -45,7 +45,7 @@ def pem(tmp_path):
 
 def create(billfold, pem, *more):
     return billfold(
-        "client",
+        "oauth-client",
         "create",
         "Books",
         "--client-id",
@@ -65,11 +65,11 @@ def test_an_oauth_client_is_registered_listed_rotated_and_revoked(billfold, pem)
     assert status == 0
     assert "kid (ES256)" in said
     assert "https://auth.localhost:8443" in said
-    assert "books" in billfold("client", "list")[1]
-    assert "kid = " in billfold("client", "rotate", "books", pem("next.pem"))[1]
-    assert billfold("client", "revoke", "books")[0] == 0
-    assert billfold("client", "revoke", "books")[0] == 1
-    assert billfold("client", "rotate", "nobody", pem("other.pem"))[0] == 1
+    assert "books" in billfold("oauth-client", "list")[1]
+    assert "kid = " in billfold("oauth-client", "rotate-key", "books", pem("next.pem"))[1]
+    assert billfold("oauth-client", "revoke", "books")[0] == 0
+    assert billfold("oauth-client", "revoke", "books")[0] == 1
+    assert billfold("oauth-client", "rotate-key", "nobody", pem("other.pem"))[0] == 1
 
 
 def test_a_program_that_cannot_be_is_refused_with_every_mistake(billfold, pem):
@@ -86,7 +86,7 @@ def test_a_program_that_cannot_be_is_refused_with_every_mistake(billfold, pem):
     assert status == 1
     for place in ("profile", "scopes", "post_logout_redirect_uris"):
         assert place in said
-    assert "books" not in billfold("client", "list")[1]
+    assert "books" not in billfold("oauth-client", "list")[1]
 
 
 def test_an_id_is_taken_once(billfold, pem):
@@ -95,7 +95,7 @@ def test_an_id_is_taken_once(billfold, pem):
 
 
 def test_the_keys_of_id_tokens_are_replaced(billfold):
-    assert "published" in billfold("client", "rotate-signing-keys")[1]
+    assert "published" in billfold("oauth-client", "rotate-signing-keys")[1]
 
 
 def test_the_document_of_the_authorization_server_is_printed(capsysbinary):

@@ -1,4 +1,4 @@
-"""`billfold people`: a member gets a link, never a password; whoever is shut out is out."""
+"""`billfold users`: a member gets a link, never a password; whoever is shut out is out."""
 
 import re
 
@@ -17,27 +17,27 @@ def customer(founded):
 
 
 def test_a_new_user_is_a_member_and_gets_a_password_link(founded, database_dsn):
-    status, said = founded("people", "add", *ANNA, "--customer", customer(founded), "--role", "admin", "--show-link")
+    status, said = founded("users", "add", *ANNA, "--customer", customer(founded), "--role", "admin", "--show-link")
     assert status == 0, said
     assert "as ADMIN" in said
     assert re.search(r"https://auth\.localhost:8443/password\?link=[\w-]{43}", said)
     [letter] = _fetch(database_dsn, "SELECT recipient, subject FROM letter")
     assert tuple(letter) == ("anna@acme.example", "Your access to Dummy Customer Inc.")
-    assert "anna@acme.example" in founded("people", "list")[1]
+    assert "anna@acme.example" in founded("users", "list")[1]
 
 
 def test_the_link_is_not_printed_unless_it_is_asked_for(founded):
-    said = founded("people", "add", *ANNA, "--customer", customer(founded))[1]
+    said = founded("users", "add", *ANNA, "--customer", customer(founded))[1]
     assert "link=" not in said
     assert "on its way" in said
 
 
 def test_a_deactivated_user_is_signed_out_and_not_listed(founded, database_dsn):
-    founded("people", "add", *ANNA, "--customer", customer(founded))
-    assert founded("people", "reset-factor", "anna@acme.example")[0] == 0
-    assert founded("people", "invite", "anna@acme.example")[0] == 0
-    assert founded("people", "deactivate", "anna@acme.example")[0] == 0
-    assert "anna@acme.example" not in founded("people", "list")[1]
+    founded("users", "add", *ANNA, "--customer", customer(founded))
+    assert founded("users", "reset-mfa", "anna@acme.example")[0] == 0
+    assert founded("users", "send-password-link", "anna@acme.example")[0] == 0
+    assert founded("users", "deactivate", "anna@acme.example")[0] == 0
+    assert "anna@acme.example" not in founded("users", "list")[1]
     assert _fetch(database_dsn, "SELECT 1 FROM mailed_link") == []
     log = _fetch(database_dsn, "SELECT action, actor_name FROM audit_entry ORDER BY entry_no")
     assert [tuple(row) for row in log] == [
@@ -48,22 +48,22 @@ def test_a_deactivated_user_is_signed_out_and_not_listed(founded, database_dsn):
 
 
 def test_an_unknown_user_or_role_is_rejected_with_a_next_step(founded):
-    status, said = founded("people", "invite", "nobody@acme.example")
-    assert (status, "billfold people list" in said) == (1, True)
+    status, said = founded("users", "send-password-link", "nobody@acme.example")
+    assert (status, "billfold users list" in said) == (1, True)
     own = customer(founded)
-    assert "is no role" in founded("people", "add", *ANNA, "--customer", own, "--role", "KING")[1]
+    assert "is not one of" in founded("users", "add", *ANNA, "--customer", own, "--role", "KING")[1]
     nobody = "8f3b6f60-0000-4000-8000-00000000aaaa"
-    assert "no such customer" in founded("people", "add", *ANNA, "--customer", nobody)[1]
-    assert "email" in founded("people", "add", "anna", "--customer", own)[1]
+    assert "no such customer" in founded("users", "add", *ANNA, "--customer", nobody)[1]
+    assert "email" in founded("users", "add", "anna", "--customer", own)[1]
 
 
 def test_what_the_operator_does_is_in_the_log_of_the_team(founded, database_dsn, tmp_path):
     own = customer(founded)
-    founded("people", "add", *ANNA, "--customer", own, "--role", "ADMIN")
+    founded("users", "add", *ANNA, "--customer", own, "--role", "ADMIN")
     key = tmp_path / "key.pem"
     key.write_text(new_key().pem)
     founded(
-        "client",
+        "oauth-client",
         "create",
         "Ledger",
         "--client-id",
@@ -75,8 +75,8 @@ def test_what_the_operator_does_is_in_the_log_of_the_team(founded, database_dsn,
         "--key",
         str(key),
     )
-    founded("client", "revoke", "ledger")
-    founded("people", "deactivate", "anna@acme.example")
+    founded("oauth-client", "revoke", "ledger")
+    founded("users", "deactivate", "anna@acme.example")
     rows = _fetch(
         database_dsn,
         "SELECT action FROM audit_entry WHERE actor = 'OPERATOR' AND resource_type = 'member' ORDER BY entry_no",

@@ -20,14 +20,14 @@ def inbox(founded, tmp_path):
 
 
 def test_files_are_taken_listed_and_shown_with_their_reports(billfold, inbox):
-    assert billfold("files", "take") == (0, "✓ No file has arrived.")
+    assert billfold("files", "ingest") == (0, "✓ No file has arrived.")
     raw = file_of_a_payment("one", "999999999999")
     (inbox / "good.xml").write_bytes(raw)
     (inbox / "half.xml").write_bytes(raw[: len(raw) // 2])
     (inbox / ".unfinished.xml").write_bytes(b"half")
-    assert billfold("files", "take") == (0, "✓ 2 files were looked at.")
+    assert billfold("files", "ingest") == (0, "✓ 2 files were looked at.")
     assert {path.name for path in inbox.iterdir()} == {".unfinished.xml"}
-    assert billfold("files", "take") == (0, "✓ No file has arrived.")
+    assert billfold("files", "ingest") == (0, "✓ No file has arrived.")
 
     status, said = billfold("files", "list")
     assert (status, "good.xml" in said, "half.xml" in said) == (0, True, True)
@@ -40,7 +40,7 @@ def test_files_are_taken_listed_and_shown_with_their_reports(billfold, inbox):
 def test_a_refused_file_says_line_and_reason_and_what_it_held(billfold, inbox):
     raw = file_of_a_payment("one", "999999999999").replace(b'"USD"', b'"EUR"')
     (inbox / "euros.xml").write_bytes(raw)
-    billfold("files", "take")
+    billfold("files", "ingest")
     listed = billfold("files", "list", "--state", "REFUSED")[1].split()
     (file_id,) = [word for word in listed if word.count("-") == 4]
 
@@ -58,8 +58,8 @@ def test_a_file_that_waits_is_named_with_its_line_and_tried_again(billfold, foun
     (folder / "odd.ach").write_bytes(write_file(file_of(entry(1), entry(2, amount=6_66))))
     odd = "ALTER TABLE suspense_item ADD CONSTRAINT odd CHECK (amount <> 666)"
     asyncio.run(fetch(database_dsn, odd))
-    assert billfold("files", "take")[0] == 0
-    assert billfold("files", "take") == (0, "✓ No file has arrived.")
+    assert billfold("files", "ingest")[0] == 0
+    assert billfold("files", "ingest") == (0, "✓ No file has arrived.")
     said = billfold("files", "list")[1]
     assert "ARRIVED, waits: line 4: CheckViolationError" in said
     (file_id,) = [word for word in said.split() if word.count("-") == 4]

@@ -126,16 +126,16 @@ def test_bills_come_from_another_custodian_and_go_to_one(house):
 
 def test_a_credit_is_given_and_taken_back_and_a_pocket_is_set_right(house):
     billfold, pocket, _ = house
-    status, said = billfold("credit", "give", pocket, 2500, "--description", "Welcome")
+    status, said = billfold("adjustment", "create", pocket, 2500, "--description", "Welcome")
     assert status == 0, said
     given = said.rsplit(" ", 1)[1].rstrip(".")
     why = ("--description", "a mistake")
-    assert billfold("credit", "correct", pocket, given, *why)[0] == 0
-    first = billfold("credit", "correct", pocket, given, *why)
+    assert billfold("adjustment", "reverse", pocket, given, *why)[0] == 0
+    first = billfold("adjustment", "reverse", pocket, given, *why)
     assert first[0] == 0  # asked again under the same key: the same answer
-    assert billfold("credit", "adjust", pocket, 1000, "--debit", *why)[0] == 0
-    status, said = billfold("credit", "adjust", pocket, 999_999_999, "--debit", *why)
+    assert billfold("adjustment", "post", pocket, 1000, "--debit", *why)[0] == 0
+    status, said = billfold("adjustment", "post", pocket, 999_999_999, "--debit", *why)
     assert status == 1
     assert "insufficient-funds" in said
-    assert billfold("credit", "give", ids.new(), 2500, *why)[0] == 1
+    assert billfold("adjustment", "create", ids.new(), 2500, *why)[0] == 1
     assert billfold("verify")[0] == 0

@@ -1,4 +1,4 @@
-"""`billfold partner`: who may call, and with what. Secrets are shown once, when they are made."""
+"""`billfold partner`: partners of the bank and their credentials. Secrets are shown once."""
 
 from __future__ import annotations
 
@@ -13,45 +13,41 @@ from billfold.access.partners import credentials
 from billfold.access.partners import rules as partner_rules
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.rules import FEATURES
-from billfold.cli.context import CliContext, CliError, cli_context
-from billfold.cli.output import console, example, key_value_table, print_line, print_success, table
-from billfold.cli.resources import read_text_file, run_with_bank, run_with_connection
+from billfold.cli.command import CommandGroup, Row
+from billfold.cli.context import CliError
+from billfold.cli.output import console, key_value_table, print_line, print_success
+from billfold.cli.resources import read_text_file
 from billfold.platform.clock import wall_now
 from billfold.wiring.initialize import PartnerIds, create_partner_customers, partner_ids
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from billfold.access.partners.types import PartnerRow
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Make partners and their credentials, and take them out of use.",
-    epilog=example("billfold partner create acme --name 'Acme Inc.'"),
+group = CommandGroup(
+    "partner", "Create partners and their credentials, and revoke them.", example="create acme --name 'Acme Inc.'"
 )
 
 PASSWORD_BYTES = 24
 Feature = Annotated[str, typer.Argument(help=f"One of {', '.join(sorted(FEATURES))}.")]
 Limit = Annotated[int | None, typer.Option(min=1, max=1_000_000)]
 Slug = Annotated[str, typer.Argument(help="The first label of the partner's host name.")]
-_SHOWN_ONCE = "[yellow]Write it down: it is shown this once.[/]"
+_SHOWN_ONCE = "[yellow]Write it down: it is not shown again.[/]"
 
 
-@app.command(epilog=example("billfold partner create acme --name 'Acme Inc.'"))
-def create(
-    ctx: typer.Context,
+@group.command("create acme --name 'Acme Inc.'")
+async def create(
+    bank: Bank,
     slug: Slug,
-    name: Annotated[str, typer.Option(help="The partner's name; the slug without it.")] = "",
-    username: Annotated[str, typer.Option(help="Who logs in; the slug without it.")] = "",
+    name: Annotated[str, typer.Option(help="The partner's name; the slug if omitted.")] = "",
+    username: Annotated[str, typer.Option(help="Its first user; the slug if omitted.")] = "",
 ) -> None:
-    """Make a partner: its own customer with a facilitation Pocket, a signing secret and a user."""
-
-    async def work(bank: Bank) -> NewCredentials:
-        return await make_partner(bank, slug, name or slug, username or slug)
-
-    ground = cli_context(ctx)
-    created = run_with_bank(ground, work)
-    print_success(f"Partner {slug} is made; its host is {slug}.{ground.settings().domain}.")
+    """Create a partner: its own customer with a facilitation Pocket, a signing secret and a user."""
+    created = await make_partner(bank, slug, name or slug, username or slug)
+    print_success(f"Partner {slug} is created; its host is {slug}.{bank.settings.domain}.")
     rows = [
         ("username", created.username),
         ("password", created.password),
@@ -59,107 +55,85 @@ def create(
         ("facilitation pocket", created.places.facilitation_pocket_id),
     ]
     console.print(key_value_table(rows))
-    print_line("[dim]A running server takes the host into its certificate when it is restarted.[/]")
+    print_line("[dim]A running server adds the host to its certificate when it restarts.[/]")
     print_line(_SHOWN_ONCE)
 
 
-@app.command("list", epilog=example("billfold partner list"))
-def list_all(ctx: typer.Context) -> None:
-    """List the partners with their features and limits."""
-    rows = run_with_connection(cli_context(ctx), partner_store.list_partners)
-    console.print(
-        table(
-            "",
-            ("slug", "name", "features", "requests a minute>", "of which money>"),
-            [
-                (row.slug, row.name, " ".join(sorted(row.features)) or "-", row.rate_per_minute, row.money_per_minute)
-                for row in rows
-            ],
-        )
-    )
+@group.table("list", columns=("slug", "name", "features", "requests a minute>", "of which money>"))
+async def list_all(conn: Connection) -> Iterable[Row]:
+    """List the partners with their features and rate limits."""
+    return [
+        (row.slug, row.name, " ".join(sorted(row.features)) or "-", row.rate_per_minute, row.money_per_minute)
+        for row in await partner_store.list_partners(conn)
+    ]
 
 
-@app.command("add-user", epilog=example("billfold partner add-user acme anna"))
-def add_user(ctx: typer.Context, slug: Slug, username: str) -> None:
-    """Make a user who may log in for a partner."""
+@group.command("add-user acme anna")
+async def add_user(conn: Connection, slug: Slug, username: str) -> None:
+    """Create a user who may log in for a partner."""
     password = new_password()
-
-    async def work(conn: Connection) -> None:
-        partner = await _partner(conn, slug)
-        await credentials.create_partner_user(
-            conn, partner.partner_id, username=username, password=password, now=wall_now()
-        )
-
-    run_with_connection(cli_context(ctx), work)
+    partner_id = (await _partner(conn, slug)).partner_id
+    await credentials.create_partner_user(conn, partner_id, username=username, password=password, now=wall_now())
     print_success(f"{username} may log in for {slug} with the password {password}")
     print_line(_SHOWN_ONCE)
 
 
-@app.command("add-key", epilog=example("billfold partner add-key anna key.pem --algorithm ES256"))
-def add_key(
-    ctx: typer.Context,
+@group.command("add-key anna key.pem --algorithm ES256")
+async def add_key(
+    conn: Connection,
     username: str,
     pem: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A public key, PEM.")],
     algorithm: Annotated[str, typer.Option(help="ES256, EdDSA, PS256 or RS256.")] = "ES256",
-) -> None:
+) -> str:
     """Register a public key with which a user signs assertions for /token/."""
-
-    async def work(conn: Connection) -> str:
-        user = await partner_store.find_partner_user(conn, username)
-        if user is None:
-            raise CliError(f"There is no user {username!r}.", "See `billfold partner add-user`.")
-        return await credentials.register_partner_key(
-            conn, user.user_id, algorithm=algorithm, public_pem=read_text_file(pem), now=wall_now()
-        )
-
-    key_id = run_with_connection(cli_context(ctx), work)
-    print_success(f"The key is registered. Assertions name it in their header: kid = {key_id}")
+    user = await partner_store.find_partner_user(conn, username)
+    if user is None:
+        raise CliError(f"There is no user {username!r}.", "See `billfold partner add-user`.")
+    key_id = await credentials.register_partner_key(
+        conn, user.user_id, algorithm=algorithm, public_pem=read_text_file(pem), now=wall_now()
+    )
+    return f"The key is registered. Name it in the header of assertions: kid = {key_id}"
 
 
-@app.command("rotate-secret", epilog=example("billfold partner rotate-secret acme"))
-def rotate_secret(ctx: typer.Context, slug: Slug) -> None:
-    """Give a partner a new signing secret; the former one stays in force for a day."""
-
-    async def work(bank: Bank) -> str:
-        async with bank.pool.acquire() as conn:
-            partner = await _partner(conn, slug)
-            return await credentials.rotate_secret(conn, bank.vault, partner.partner_id, now=wall_now())
-
-    secret = run_with_bank(cli_context(ctx), work)
+@group.command("rotate-secret acme")
+async def rotate_secret(bank: Bank, slug: Slug) -> None:
+    """Create a new signing secret for a partner; the previous one stays valid for a day."""
+    async with bank.pool.acquire() as conn:
+        partner = await _partner(conn, slug)
+        secret = await credentials.rotate_secret(conn, bank.vault, partner.partner_id, now=wall_now())
     print_success(f"The new signing secret of {slug} is {secret}")
     print_line(_SHOWN_ONCE)
 
 
-@app.command(epilog=example("billfold partner enable acme customer_closure"))
-def enable(ctx: typer.Context, slug: Slug, feature: Feature) -> None:
-    """Switch a feature on for a partner."""
-    _set_feature(cli_context(ctx), slug, feature, on=True)
+@group.command("enable acme customer_closure")
+async def enable(conn: Connection, slug: Slug, feature: Feature) -> str:
+    """Enable a feature for a partner."""
+    partner_id, name = await _feature(conn, slug, feature)
+    await credentials.enable_feature(conn, partner_id, name)
+    return f"{name} is on for {slug}."
 
 
-@app.command(epilog=example("billfold partner disable acme customer_closure"))
-def disable(ctx: typer.Context, slug: Slug, feature: Feature) -> None:
-    """Switch a feature off for a partner."""
-    _set_feature(cli_context(ctx), slug, feature, on=False)
+@group.command("disable acme customer_closure")
+async def disable(conn: Connection, slug: Slug, feature: Feature) -> str:
+    """Disable a feature for a partner."""
+    partner_id, name = await _feature(conn, slug, feature)
+    await credentials.disable_feature(conn, partner_id, name)
+    return f"{name} is off for {slug}."
 
 
-@app.command(epilog=example("billfold partner limit acme --requests 1200 --of-which-money 300"))
-def limit(ctx: typer.Context, slug: Slug, *, requests: Limit = None, of_which_money: Limit = None) -> None:
-    """Say how many requests a minute each token of a partner may send."""
+@group.command("set-rate-limit acme --requests 1200 --of-which-money 300")
+async def set_rate_limit(conn: Connection, slug: Slug, *, requests: Limit = None, of_which_money: Limit = None) -> str:
+    """Set how many requests a minute each token of a partner may send."""
     if requests is None and of_which_money is None:
         raise CliError("There is no limit to set.", "Give --requests or --of-which-money.")
-
-    async def work(conn: Connection) -> tuple[int, int]:
-        partner = await _partner(conn, slug)
-        limits = (requests or partner.rate_per_minute, of_which_money or partner.money_per_minute)
-        await credentials.set_limits(conn, partner.partner_id, rate_per_minute=limits[0], money_per_minute=limits[1])
-        return limits
-
-    per_minute, money_per_minute_limit = run_with_connection(cli_context(ctx), work)
-    print_success(f"{slug} may send {per_minute} requests a minute, of which {money_per_minute_limit} may move money.")
+    partner = await _partner(conn, slug)
+    total, money = requests or partner.rate_per_minute, of_which_money or partner.money_per_minute
+    await credentials.set_limits(conn, partner.partner_id, rate_per_minute=total, money_per_minute=money)
+    return f"{slug} may send {total} requests a minute, of which {money} may move money."
 
 
 class NewCredentials(NamedTuple):
-    """What a new partner is told once, and where its things are."""
+    """The credentials of a new partner, shown once, and the ids of its rows."""
 
     username: str
     password: str
@@ -168,7 +142,7 @@ class NewCredentials(NamedTuple):
 
 
 async def make_partner(bank: Bank, slug: str, name: str, username: str, features: Iterable[str] = ()) -> NewCredentials:
-    """Make a partner with one user. Raises InvalidInput, Refused `duplicate-id`."""
+    """Create a partner with one user. Raises InvalidInput, Refused `duplicate-id`."""
     partner_rules.check_slug(slug)
     places = partner_ids(bank.seed, slug)
     password = new_password()
@@ -196,22 +170,15 @@ async def make_partner(bank: Bank, slug: str, name: str, username: str, features
 
 
 def new_password() -> str:
-    """Return a password nobody can guess."""
+    """Return a random password."""
     return secrets.token_urlsafe(PASSWORD_BYTES)
 
 
-def _set_feature(ground: CliContext, slug: str, feature: str, *, on: bool) -> None:
-    feature = feature.replace("-", "_")
-    if feature not in FEATURES:
-        raise CliError(f"There is no feature {feature!r}.", f"Say one of {', '.join(sorted(FEATURES))}.")
-    change = credentials.enable_feature if on else credentials.disable_feature
-
-    async def work(conn: Connection) -> None:
-        partner = await _partner(conn, slug)
-        await change(conn, partner.partner_id, feature)
-
-    run_with_connection(ground, work)
-    print_success(f"{feature} is {'on' if on else 'off'} for {slug}.")
+async def _feature(conn: Connection, slug: str, feature: str) -> tuple[UUID, str]:
+    name = feature.replace("-", "_")
+    if name not in FEATURES:
+        raise CliError(f"There is no feature {name!r}.", f"Use one of {', '.join(sorted(FEATURES))}.")
+    return (await _partner(conn, slug)).partner_id, name
 
 
 async def _partner(conn: Connection, slug: str) -> PartnerRow:

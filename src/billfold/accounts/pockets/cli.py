@@ -2,76 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
 
 from billfold.accounts.commands import SetPocketState
-from billfold.audit.types import Origin
-from billfold.cli.context import CliContext, CliError, cli_context
-from billfold.cli.output import example, print_success
-from billfold.cli.resources import run_with_bank
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, customer_of_pocket, submit_as_operator
 from billfold.ledger.types import PocketStatus
-from billfold.platform import ids
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Freeze and unfreeze a Pocket, switch its real-time yield.",
-    epilog=example("billfold pocket freeze 5d0c...e1"),
-)
+group = CommandGroup("pocket", "Freeze and unfreeze a Pocket, switch its real-time yield.", example="freeze 5d0c...e1")
 
 PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
 
 
-@app.command(epilog=example("billfold pocket freeze 5d0c2a4e-8f00-8000-8000-0000000000e1"))
-def freeze(ctx: typer.Context, pocket_id: PocketId) -> None:
-    """Freeze a Pocket: money may come in, nothing leaves."""
-    _set(cli_context(ctx), pocket_id, status=PocketStatus.FROZEN)
-    print_success("The Pocket is frozen.")
+@group.command(f"freeze {EXAMPLE_ID}")
+async def freeze(bank: Bank, pocket_id: PocketId) -> str:
+    """Freeze a Pocket: it receives money, and no money leaves it."""
+    await _set(bank, pocket_id, status=PocketStatus.FROZEN)
+    return "The Pocket is frozen."
 
 
-@app.command(epilog=example("billfold pocket unfreeze 5d0c2a4e-8f00-8000-8000-0000000000e1"))
-def unfreeze(ctx: typer.Context, pocket_id: PocketId) -> None:
+@group.command(f"unfreeze {EXAMPLE_ID}")
+async def unfreeze(bank: Bank, pocket_id: PocketId) -> str:
     """Open a frozen Pocket again."""
-    _set(cli_context(ctx), pocket_id, status=PocketStatus.OPEN)
-    print_success("The Pocket is open.")
+    await _set(bank, pocket_id, status=PocketStatus.OPEN)
+    return "The Pocket is open."
 
 
-@app.command(
-    "real-time-yield", epilog=example("billfold pocket real-time-yield 5d0c2a4e-8f00-8000-8000-0000000000e1 --off")
-)
-def real_time_yield(
-    ctx: typer.Context,
-    pocket_id: PocketId,
-    *,
-    on: Annotated[bool, typer.Option("--on/--off", help="Show it, or stop showing it.")] = True,
-) -> None:
+@group.command(f"real-time-yield {EXAMPLE_ID} --off")
+async def real_time_yield(
+    bank: Bank, pocket_id: PocketId, *, on: Annotated[bool, typer.Option("--on/--off", help="Show it or not.")] = True
+) -> str:
     """Show a Pocket's yield by the second, or stop showing it."""
-    _set(cli_context(ctx), pocket_id, real_time_yield=on)
-    print_success(f"Real-time yield is {'on' if on else 'off'}.")
+    await _set(bank, pocket_id, real_time_yield=on)
+    return f"Real-time yield is {'on' if on else 'off'}."
 
 
-def _set(
-    ground: CliContext, pocket_id: UUID, *, status: PocketStatus | None = None, real_time_yield: bool | None = None
-) -> None:
-    async def work(bank: Bank) -> None:
-        entry = await bank.directory.find("pocket", pocket_id)
-        if entry is None:
-            raise CliError(f"There is no Pocket {pocket_id}.", "Look up its id in the API.")
-        await bank.engine.submit(
-            SetPocketState(
-                caller="operator",
-                key=ids.new(),
-                customers=(entry.customer_id,),
-                origin=Origin.operator(),
-                pocket_id=pocket_id,
-                status=status,
-                real_time_yield=real_time_yield,
-            )
-        )
-
-    run_with_bank(ground, work)
+async def _set(bank: Bank, pocket_id: UUID, **state: Any) -> None:
+    fields = {"status": None, "real_time_yield": None} | state
+    customer_id = await customer_of_pocket(bank, pocket_id)
+    await submit_as_operator(bank, SetPocketState, customer_id, pocket_id=pocket_id, **fields)

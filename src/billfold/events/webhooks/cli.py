@@ -1,4 +1,4 @@
-"""`billfold trigger`: an event that never happened, for those who develop a receiver."""
+"""`billfold trigger`: an event that never happened, to develop a receiver."""
 
 from __future__ import annotations
 
@@ -6,41 +6,43 @@ from typing import Annotated
 
 import typer
 
-from billfold.cli.context import CliError, cli_context
-from billfold.cli.output import print_success
+from billfold.cli.command import CommandGroup
+from billfold.cli.context import CliContext, CliError
 from billfold.events.cli import check_kinds
 from billfold.events.kinds import KINDS
 from billfold.events.payload_schemas import example_payload
 from billfold.platform import ids
 from billfold.sandbox.credentials_file import require_sandbox_file
 
-Kind = Annotated[str | None, typer.Argument(help="Which kind; without one all are listed.")]
+group = CommandGroup()
+Kind = Annotated[str | None, typer.Argument(help="The kind; all are listed if omitted.")]
 Fields = Annotated[
     list[str] | None, typer.Option("--set", help="A field of the payload: --set wire_id=5d4c...; may be repeated.")
 ]
-EventId = Annotated[str | None, typer.Option(help="The event's id; the same id again is not told again.")]
+EventId = Annotated[str | None, typer.Option(help="The event's id; an id is delivered once.")]
 
 
-def trigger(ctx: typer.Context, kind: Kind = None, *, fields: Fields = None, event_id: EventId = None) -> None:
-    """Pretend that something happened in a sandbox, to try a receiver.
+@group.command("trigger transfers.wire.in.success", "trigger")
+def trigger(context: CliContext, kind: Kind = None, *, fields: Fields = None, event_id: EventId = None) -> str | None:
+    """Simulate an event in a sandbox, to test a receiver.
 
     Subscriptions of that kind are called, the partner's and those of the
     sandbox's customer, and `billfold listen` shows it. Nothing happens in the
     bank: no money moves, and the event has no sequence.
 
-    Without a kind this lists all there are. For events that are true let
+    Without a kind this lists all kinds. For real events let
     things happen: `billfold clock advance` lets bills mature, and a wire comes
     by POST /api/v1/sandbox/wire/.
     """
     if kind is None:
         for each in KINDS.values():
             typer.echo(f"{each.name:<40} {each.meaning}")
-        return
+        return None
     check_kinds([kind], list(KINDS))
-    settings = cli_context(ctx).settings()
+    settings = context.settings()
     box = require_sandbox_file(settings.state_dir)
     new_id = event_id or str(ids.new())
-    with cli_context(ctx).sandbox_api(settings, customer=False) as sandbox_api:
+    with context.sandbox_api(settings, customer=False) as sandbox_api:
         sandbox_api.simulate(
             {
                 "event_id": new_id,
@@ -50,17 +52,17 @@ def trigger(ctx: typer.Context, kind: Kind = None, *, fields: Fields = None, eve
                 "payload": payload_of(kind, fields or []),
             }
         )
-    print_success(f"{kind} {new_id}")
+    return f"{kind} {new_id}"
 
 
 def payload_of(kind: str, fields: list[str]) -> dict[str, object]:
-    """Return the example of a kind with some fields replaced. Raises CannotGoOn."""
+    """Return the example of a kind with some fields replaced. Raises CliError."""
     payload: dict[str, object] = example_payload(kind)
     for field in fields:
         name, equals, value = field.partition("=")
         if name not in KINDS[kind].payload.__struct_fields__ or not equals:
             known = ", ".join(KINDS[kind].payload.__struct_fields__)
-            raise CliError(f"{field!r} sets no field.", f"Write NAME=VALUE; there are {known}.")
+            raise CliError(f"{field!r} does not set a field.", f"Write NAME=VALUE; there are {known}.")
         is_number = isinstance(payload.get(name), int) and value.isdigit()
         payload[name] = int(value) if is_number else value
     return payload

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.checks import run_checks
 from billfold.payments.ach.commands import (
     OriginateAch,
     ReceiveAch,
@@ -21,7 +20,7 @@ from billfold.payments.ach.commands import (
     ReviewAch,
 )
 from billfold.payments.ach.store.files import TRACE_NUMBERS
-from billfold.verify.query_check import Check, names_in_sql
+from billfold.verify.query_check import Check, names_in_sql, run_checks
 from billfold.verify.report import MISSING, SUSPECT
 
 if TYPE_CHECKING:

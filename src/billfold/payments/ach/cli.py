@@ -1,23 +1,20 @@
-"""`billfold ach`: ACH entries, and what the operator may do with them by the network's rules."""
+"""`billfold ach`: ACH entries, and what the operator may do with them under the network's rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
 
-from billfold.audit.types import Origin
-from billfold.cli.context import cli_context
-from billfold.cli.output import console, example, format_eastern, print_success, table
-from billfold.cli.resources import run_with_bank
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
+from billfold.cli.output import console, format_eastern, table
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.store.entries import get_entry, list_entries
-from billfold.payments.ach.types import AchWay
-from billfold.platform import ids
+from billfold.payments.ach.types import AchStatus, AchWay
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
@@ -25,55 +22,39 @@ if TYPE_CHECKING:
     from billfold.ledger.commands import Command
     from billfold.payments.ach.types import AchEntry
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="List ACH entries, show one, cancel, reverse, repeat or return it.",
-    epilog=example("billfold ach list --status APPROVED"),
+group = CommandGroup(
+    "ach", "List ACH entries, show one, cancel, reverse, retry or return it.", example="list --status APPROVED"
 )
-_ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
-_CALLER = "operator"
 
+_COLUMNS = ("Entry", "Way", "Direction", "Status", "Amount>", "Customer", "Trace", "Window")
+_ANY_CASE = typer.Option(case_sensitive=False)
 AchId = Annotated[UUID, typer.Argument(help="The entry's id.")]
-_STATUSES = ("PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED")
 
 
-def _choice(*choices: str) -> dict[str, Any]:
-    """An option that is one of these words, in letters of either size."""
-
-    def parse(text: str) -> str:
-        if text.upper() not in choices:
-            raise typer.BadParameter(f"is one of {', '.join(choices)}")
-        return text.upper()
-
-    return {"parser": parse, "metavar": "WORD", "help": f"{', '.join(choices)}."}
+def _return_code(text: str) -> str:
+    if text.upper() not in RETURN_REASONS:
+        raise typer.BadParameter(f"is one of {', '.join(sorted(RETURN_REASONS))}")
+    return text.upper()
 
 
-@app.command("list", epilog=example("billfold ach list --status APPROVED", "billfold ach list --way RECEIVING"))
-def list_(
-    ctx: typer.Context,
-    status: Annotated[str | None, typer.Option(**_choice(*_STATUSES))] = None,
-    way: Annotated[str | None, typer.Option(**_choice(*AchWay))] = None,
-    direction: Annotated[str | None, typer.Option(**_choice(*Direction))] = None,
+@group.table("list --status APPROVED", "list --way RECEIVING", columns=_COLUMNS, empty="There are no such entries.")
+async def list_all(
+    bank: Bank,
+    status: Annotated[AchStatus | None, _ANY_CASE] = None,
+    way: Annotated[AchWay | None, _ANY_CASE] = None,
+    direction: Annotated[Direction | None, _ANY_CASE] = None,
     customer: Annotated[UUID | None, typer.Option(help="Only this customer's.")] = None,
-    trace: Annotated[str | None, typer.Option(help="Those of this trace number.")] = None,
-) -> None:
+    trace: Annotated[str | None, typer.Option(help="Only those of this trace number.")] = None,
+) -> Iterable[Row]:
     """List the last hundred entries, newest first.
 
-    ORIGINATION we sent, RECEIVING reached us. A CREDIT gives money to its receiver, a DEBIT takes
-    it. The window is the deadline at which the file of an entry of ours goes.
+    ORIGINATION entries were sent, RECEIVING entries arrived. A CREDIT pays its receiver, a DEBIT charges
+    it. The window is the deadline of the file in which an originated entry goes.
     """
-
-    async def work(bank: Bank) -> list[AchEntry]:
-        return await list_entries(
-            bank.pool, customer_id=customer, trace=trace, way=way, direction=direction, status=status
-        )
-
-    entries = run_with_bank(cli_context(ctx), work)
-    if not entries:
-        print_success("There are no such entries.")
-        return
-    columns = ("Entry", "Way", "Direction", "Status", "Amount>", "Customer", "Trace", "Window")
-    rows = [
+    entries = await list_entries(
+        bank.pool, customer_id=customer, trace=trace, way=way, direction=direction, status=status
+    )
+    return [
         (
             e.ach_id,
             e.way,
@@ -81,22 +62,17 @@ def list_(
             _status_text(e),
             format_usd(e.amount),
             e.customer_id,
-            e.trace_number or "-",
-            format_eastern(e.due_at) if e.due_at else "-",
+            e.trace_number,
+            e.due_at,
         )
         for e in entries
     ]
-    console.print(table("", columns, rows))
 
 
-@app.command(epilog=example(f"billfold ach show {_ID}"))
-def show(ctx: typer.Context, ach_id: AchId) -> None:
-    """Show one entry: whose it is, how far it has come, and its trace number."""
-
-    async def work(bank: Bank) -> AchEntry:
-        return await get_entry(bank.pool, ach_id)
-
-    entry = run_with_bank(cli_context(ctx), work)
+@group.command(f"show {EXAMPLE_ID}")
+async def show(bank: Bank, ach_id: AchId) -> None:
+    """Show one entry: its customer, its status and its trace number."""
+    entry = await get_entry(bank.pool, ach_id)
     rows = [
         ("way", f"{entry.way} {entry.direction}"),
         ("status", _status_text(entry, entry.reason)),
@@ -104,65 +80,49 @@ def show(ctx: typer.Context, ach_id: AchId) -> None:
         ("class, purpose", f"{entry.sec_code} {entry.description}"),
         ("other side", f"{entry.party_name} at {entry.routing_number}"),
         ("customer", str(entry.customer_id)),
-        ("Pocket", str(entry.pocket_id or "the house's own")),
+        ("Pocket", str(entry.pocket_id or "the bank's own")),
         ("trace number", entry.trace_number or "not sent yet"),
         ("settles", format_eastern(entry.settles_at) if entry.settles_at else "-"),
     ]
-    console.print(table("", ("of the entry", "is"), rows))
+    console.print(table("", ("field", "value"), rows))
 
 
 def _status_text(entry: AchEntry, reason: str | None = None) -> str:
     return " ".join(filter(None, (entry.status, reason, entry.return_code)))
 
 
-@app.command(epilog=example(f"billfold ach cancel {_ID}"))
-def cancel(ctx: typer.Context, ach_id: AchId) -> None:
+@group.command(f"cancel {EXAMPLE_ID}")
+async def cancel(bank: Bank, ach_id: AchId) -> str:
     """Cancel an entry that waits for its review."""
-    _submit(ctx, ach_id, ReviewAch, decision="CANCELLED")
-    print_success("The entry is cancelled.")
+    await _submit(bank, ReviewAch, ach_id, decision="CANCELLED")
+    return "The entry is cancelled."
 
 
-@app.command(epilog=example(f"billfold ach reverse {_ID}"))
-def reverse(ctx: typer.Context, ach_id: AchId) -> None:
-    """Undo an entry that was sent in error, by its opposite, within five banking days."""
-    _submit(ctx, ach_id, ReverseAch)
-    print_success("The reversal goes with the next window.")
+@group.command(f"reverse {EXAMPLE_ID}")
+async def reverse(bank: Bank, ach_id: AchId) -> str:
+    """Reverse an entry that was sent in error, within five banking days."""
+    await _submit(bank, ReverseAch, ach_id)
+    return "The reversal goes with the next window."
 
 
-@app.command(epilog=example(f"billfold ach retry {_ID}"))
-def retry(ctx: typer.Context, ach_id: AchId) -> None:
-    """Send a debit once more that came back for want of funds (R01, R09)."""
-    _submit(ctx, ach_id, ReinitiateAch)
-    print_success("The entry goes with the next window.")
+@group.command(f"retry {EXAMPLE_ID}")
+async def retry(bank: Bank, ach_id: AchId) -> str:
+    """Send a debit again that was returned for insufficient funds (R01, R09)."""
+    await _submit(bank, ReinitiateAch, ach_id)
+    return "The entry goes with the next window."
 
 
-@app.command("return", epilog=example(f"billfold ach return {_ID} --code R10"))
-def return_entry(
-    ctx: typer.Context,
+@group.command(f"return {EXAMPLE_ID} --code R10")
+async def return_entry(
+    bank: Bank,
     ach_id: AchId,
-    code: Annotated[str, typer.Option(help="Why: a return code, like R10 for not authorised.")],
-) -> None:
-    """Return an entry that was taken, as its receiver asks, while its time lasts."""
-    if code.upper() not in RETURN_REASONS:
-        choices = ", ".join(sorted(RETURN_REASONS))
-        raise typer.BadParameter(f"is one of {choices}", param_hint="--code")
-    _submit(ctx, ach_id, ReturnAchEntry, code=code.upper())
-    print_success("The return goes with the next window.")
+    code: Annotated[str, typer.Option(help="A return code, such as R10 (not authorized).", parser=_return_code)],
+) -> str:
+    """Return a received entry at its receiver's request, while the return window is open."""
+    await _submit(bank, ReturnAchEntry, ach_id, code=code)
+    return "The return goes with the next window."
 
 
-def _submit(ctx: typer.Context, ach_id: UUID, command: Callable[..., Command], **fields: Any) -> None:
-    async def work(bank: Bank) -> None:
-        entry = await get_entry(bank.pool, ach_id)
-        await bank.engine.submit(
-            command(
-                caller=_CALLER,
-                key=ids.new(),
-                customers=(entry.customer_id,),
-                origin=Origin.operator(),
-                ach_id=ach_id,
-                references=(ach_id,),
-                **fields,
-            )
-        )
-
-    run_with_bank(cli_context(ctx), work)
+async def _submit(bank: Bank, command: Callable[..., Command], ach_id: UUID, **fields: Any) -> None:
+    customer_id = (await get_entry(bank.pool, ach_id)).customer_id
+    await submit_as_operator(bank, command, customer_id, ach_id=ach_id, references=(ach_id,), **fields)

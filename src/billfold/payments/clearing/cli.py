@@ -1,4 +1,4 @@
-"""`billfold clearing`: what lies on each rail, and the payments that explain it to the cent."""
+"""`billfold clearing`: the balance of each rail, and the payments that explain it to the cent."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from billfold.cli.context import CliError, cli_context
-from billfold.cli.output import console, format_eastern, key_value_table, print_success, table
-from billfold.cli.resources import run_with_bank
+from billfold.cli.command import CommandGroup
+from billfold.cli.context import CliError
+from billfold.cli.output import console, format_eastern, key_value_table, table
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, balances, list_cleared, list_open
 from billfold.payments.clearing.types import RAILS, ClearingTotals, OpenPayment
@@ -21,32 +21,34 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 
+group = CommandGroup()
 _ONE_MICROSECOND, _ONE_DAY = timedelta(microseconds=1), timedelta(days=1)
 
 
 class ClearingReport(NamedTuple):
-    """The clearing accounts, the dates on which they are open, and the payments under way."""
+    """The clearing accounts, the settlement dates that are open, and the payments in transit."""
 
     held: dict[str, int]
     dates: list[ClearingTotals]
     payments: list[OpenPayment]
 
     def explained(self, rail: str) -> int:
-        """Cents that the payments under way leave on this rail."""
+        """Cents that payments in transit leave on this rail."""
         return sum(d.unsettled_out - d.unsettled_in for d in self.dates if d.rail == rail)
 
     def unexplained(self, rail: str) -> int:
-        """Cents on the accounts of this rail that no payment under way explains."""
+        """Cents on the accounts of this rail that no payment in transit explains."""
         return self.held.get(f"rail:{rail.lower()}", 0) - self.explained(rail)
 
 
-def clearing(
-    ctx: typer.Context,
+@group.command("clearing --payments")
+async def clearing(
+    bank: Bank,
     *,
-    payments: Annotated[bool, typer.Option("--payments", help="Show each payment that is under way.")] = False,
-) -> None:
-    """Explain the clearing accounts: what each rail holds, and what settles when."""
-    shown = run_with_bank(cli_context(ctx), clearing_report)
+    payments: Annotated[bool, typer.Option("--payments", help="List each payment in transit.")] = False,
+) -> str:
+    """Reconcile the clearing accounts: what each rail holds, and what settles when."""
+    shown = await clearing_report(bank)
     _print_report(shown)
     if payments:
         _print_payments(shown.payments)
@@ -56,14 +58,14 @@ def clearing(
             f"Not explained: {', '.join(f'{r} {format_usd(shown.unexplained(r))}' for r in unexplained_rails)}",
             "Run `billfold verify`: it names the first bad row.",
         )
-    print_success("Every clearing account is explained to zero.")
+    return "Every clearing account is explained to zero."
 
 
 _OPEN_DAY = "SELECT business_date FROM head WHERE customer_id = $1"
 
 
 async def clearing_report(bank: Bank) -> ClearingReport:
-    """Return what lies on the rails and what explains it, at one moment."""
+    """Return the balances of the rails and the payments that explain them, at one moment."""
     house = bank_customer_id(bank.seed)
     all_dates = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0))
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
@@ -74,7 +76,7 @@ async def clearing_report(bank: Bank) -> ClearingReport:
 
 
 def _closed_until(bank: Bank, open_day: date) -> datetime:
-    """The moment after the close of the day before the one that the house has open."""
+    """The moment after the close of the business day before the open one."""
     day = open_day - _ONE_DAY
     while not bank.calendars.is_settlement_day(day):
         day -= _ONE_DAY
@@ -88,7 +90,7 @@ def _print_report(shown: ClearingReport) -> None:
     ]
     if rows:
         columns = ("Rail", "Settles on", "Payments>", "To come in>", "To go out>")
-        console.print(table("Under way", columns, rows))
+        console.print(table("In transit", columns, rows))
     summary: list[tuple[str, object]] = []
     for rail in RAILS:
         summary += [
@@ -101,7 +103,7 @@ def _print_report(shown: ClearingReport) -> None:
 
 def _print_payments(payments: Sequence[OpenPayment]) -> None:
     rows = [
-        (p.rail, format_eastern(p.settles_at), p.direction, format_usd(p.amount), p.activity_id or "the house")
+        (p.rail, format_eastern(p.settles_at), p.direction, format_usd(p.amount), p.activity_id or "the bank")
         for p in payments
     ]
     console.print(table("Payments", ("Rail", "Settles at", "Direction", "Amount>", "Activity"), rows))

@@ -1,17 +1,15 @@
-"""`billfold custody`: bills that come from another custodian, or go to one."""
+"""`billfold custody`: bills transferred from another custodian, or to one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
 
-from billfold.audit.types import Origin
-from billfold.cli.context import CliError, cli_context
-from billfold.cli.output import console, example, print_success, table
-from billfold.cli.resources import run_with_bank
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, customer_of_pocket, submit_as_operator
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.custody.store import list_transfers
 from billfold.platform import ids
@@ -20,31 +18,22 @@ from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.payments.custody.types import SecurityTransfer
+    from billfold.ledger.commands import Command
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Take in bills from another custodian, and deliver bills to one.",
-    epilog=example("billfold custody list"),
-)
-_CALLER = "operator"
-_POCKET = "5d0c2a4e-8f00-8000-8000-0000000000e1"
+group = CommandGroup("custody", "Receive bills from another custodian, and deliver bills to one.", example="list")
 
 PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
 Cusip = Annotated[str, typer.Argument(help="The bill.")]
 Units = Annotated[int, typer.Argument(help="Bills of $100 face.", min=1)]
-Account = Annotated[str, typer.Option(help="The account there.")]
-Key = Annotated[UUID | None, typer.Option(help="Asked again under the same key, nothing is moved a second time.")]
+Account = Annotated[str, typer.Option(help="The account at the other custodian.")]
+Key = Annotated[UUID | None, typer.Option(help="Idempotency key: the same key moves bills once.")]
+_COLUMNS = ("Booked on", "Direction", "Bill", "Units>", "Value>", "Other side", "Status")
 
 
-@app.command("list", epilog=example("billfold custody list"))
-def list_newest(ctx: typer.Context) -> None:
-    """Show the newest transfers."""
-
-    async def work(bank: Bank) -> list[SecurityTransfer]:
-        return await list_transfers(bank.pool)
-
-    rows = [
+@group.table("list", columns=_COLUMNS, title="Bills from and to other custodians")
+async def list_newest(bank: Bank) -> Iterable[Row]:
+    """List the newest transfers."""
+    return [
         (
             et_date(each.created_at),
             each.direction,
@@ -54,78 +43,53 @@ def list_newest(ctx: typer.Context) -> None:
             each.counterparty_name,
             each.reason or each.status,
         )
-        for each in run_with_bank(cli_context(ctx), work)
+        for each in await list_transfers(bank.pool)
     ]
-    columns = ("Booked on", "Way", "Bill", "Units>", "Value>", "Other side", "Status")
-    console.print(table("Bills from and to other custodians", columns, rows))
 
 
-@app.command(epilog=example(f"billfold custody receive {_POCKET} 912797PT8 100 --from Harbor --account 1"))
-def receive(
-    ctx: typer.Context,
+@group.command(f"receive {EXAMPLE_ID} 912797PT8 100 --from Harbor --account 1")
+async def receive(
+    bank: Bank,
     pocket_id: PocketId,
     cusip: Cusip,
     units: Units,
-    sender: Annotated[str, typer.Option("--from", help="Who had them.")],
+    sender: Annotated[str, typer.Option("--from", help="Who delivered them.")],
     account: Account,
     *,
-    acquired_on: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Since when.")] = None,
-    cost: Annotated[int | None, typer.Option(help="What they cost, in cents.", min=0)] = None,
+    acquired_on: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="When they were bought.")] = None,
+    cost: Annotated[int | None, typer.Option(help="Their cost in cents.", min=0)] = None,
     key: Key = None,
-) -> None:
-    """Take in one lot of bills that has arrived."""
-    fields: dict[str, Any] = {"acquired_on": None if acquired_on is None else acquired_on.date(), "cost_cents": cost}
-    fields |= {"counterparty_name": sender, "counterparty_account": account}
-    cents_value = _submit(ctx, ReceiveBills, pocket_id, cusip, units, key, fields)
-    print_success(f"{units} bills worth {format_usd(cents_value)} are in the Pocket.")
+) -> str:
+    """Receive one lot of bills."""
+    fields: dict[str, Any] = {"cusip": cusip, "units": units, "cost_cents": cost}
+    fields |= {"acquired_on": acquired_on and acquired_on.date(), "counterparty_name": sender}
+    value = await _transfer(bank, ReceiveBills, pocket_id, key=key, counterparty_account=account, **fields)
+    return f"{units} bills worth {value} are in the Pocket."
 
 
-@app.command(epilog=example(f"billfold custody deliver {_POCKET} 912797PT8 100 --to Harbor --account 1"))
-def deliver(
-    ctx: typer.Context,
+@group.command(f"deliver {EXAMPLE_ID} 912797PT8 100 --to Harbor --account 1")
+async def deliver(
+    bank: Bank,
     pocket_id: PocketId,
     cusip: Cusip,
     units: Units,
-    receiver: Annotated[str, typer.Option("--to", help="Who gets them.")],
+    receiver: Annotated[str, typer.Option("--to", help="Who receives them.")],
     account: Account,
     *,
     key: Key = None,
-) -> None:
-    """Deliver bills, the oldest lots first. The custodian is told by a worker, at once."""
-    fields = {"counterparty_name": receiver, "counterparty_account": account}
-    cents_value = _submit(ctx, DeliverBills, pocket_id, cusip, units, key, fields)
-    print_success(f"{units} bills worth {format_usd(cents_value)} have left the Pocket.")
+) -> str:
+    """Deliver bills, oldest lots first. A worker instructs the custodian at once."""
+    fields: dict[str, Any] = {"cusip": cusip, "units": units, "counterparty_name": receiver}
+    value = await _transfer(bank, DeliverBills, pocket_id, key=key, counterparty_account=account, **fields)
+    return f"{units} bills worth {value} have left the Pocket."
 
 
-def _submit(
-    ctx: typer.Context,
-    kind: type[ReceiveBills | DeliverBills],
-    pocket_id: UUID,
-    cusip: str,
-    units: int,
-    key: UUID | None,
-    fields: dict[str, Any],
-) -> int:
-    """Submit the command; return what the bills are worth in cents."""
-    command_key = key or ids.new()
-
-    async def work(bank: Bank) -> int:
-        entry = await bank.directory.find("pocket", pocket_id)
-        if entry is None:
-            raise CliError(f"There is no Pocket {pocket_id}.", "Look up its id in the API.")
-        answer = await bank.engine.submit(
-            kind(
-                caller=_CALLER,
-                key=command_key,
-                customers=(entry.customer_id,),
-                origin=Origin.operator(),
-                transfer_id=command_key,
-                pocket_id=pocket_id,
-                cusip=cusip,
-                units=units,
-                **fields,
-            )
-        )
-        return int(answer.outcome["market_value"])
-
-    return run_with_bank(cli_context(ctx), work)
+async def _transfer(
+    bank: Bank, command: Callable[..., Command], pocket_id: UUID, *, key: UUID | None, **fields: Any
+) -> str:
+    """Submit the command; return the bills' market value."""
+    key = key or ids.new()
+    customer_id = await customer_of_pocket(bank, pocket_id)
+    fields |= {"transfer_id": key, "pocket_id": pocket_id}
+    outcome = await submit_as_operator(bank, command, customer_id, key=key, **fields)
+    return format_usd(int(outcome["market_value"]))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.checks import run_checks
-from billfold.verify.query_check import Check
+from billfold.verify.query_check import Check, run_checks
 from billfold.verify.report import CHANGED, MISSING, SUSPECT
 
 if TYPE_CHECKING:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.checks import run_checks
 from billfold.ledger.book.book import USD
 from billfold.payments.custody.checks import SECURITY_TRANSFER_CHECKS
 from billfold.payments.custody.checks import TABLE as CUSTODY_TABLE
-from billfold.verify.query_check import Check
+from billfold.verify.query_check import Check, run_checks
 from billfold.verify.report import MISSING, SUSPECT, Findings
 from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, time
+from datetime import datetime
 from enum import StrEnum
 from operator import attrgetter
 from typing import NamedTuple
@@ -37,14 +37,6 @@ class WireStatus(StrEnum):
     PROCESSING = "PROCESSING"
     COMPLETED = "COMPLETED"
     REJECTED = "REJECTED"
-
-
-class WireHours(NamedTuple):
-    """The hours in which wires are sent on a Federal Reserve business day, Eastern time."""
-
-    opens: time = time(8)
-    domestic_cutoff: time = time(16)
-    international_cutoff: time = time(15)
 
 
 class WireRow(Row, frozen=True, kw_only=True):

@@ -75,7 +75,7 @@ class Settings:
         int,
         Setting(
             kinds.integer(1, 1_000_000),
-            "Requests each token of a new partner may send; `billfold partner limit` changes it.",
+            "Requests each token of a new partner may send; `billfold partner set-rate-limit` changes it.",
         ),
     ] = 300
     money_rate_limit_per_minute: Annotated[

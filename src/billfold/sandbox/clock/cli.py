@@ -2,86 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from billfold.cli.context import CliContext, CliError, cli_context
-from billfold.cli.output import console, example, format_eastern, key_value_table
-from billfold.cli.resources import run_with_bank
+from billfold.cli.command import CommandGroup
+from billfold.cli.context import CliError
+from billfold.cli.output import console, format_eastern, key_value_table
 from billfold.platform.dates import ET
 from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Show the bank's clock, and in a sandbox move it: what was due on the way is done.",
-    epilog=example("billfold clock advance --business-days 1"),
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+group = CommandGroup(
+    "clock",
+    "Show the bank's clock; in a sandbox, move it: due work on the way is done.",
+    example="advance --business-days 1",
 )
 
-ClockOperation = Callable[[ClockStepper], Awaitable[ClockStatus]]
+
+@group.command("show")
+async def show(bank: Bank) -> None:
+    """Show the bank's time, its business date and when the next work is due."""
+    print_clock(await ClockStepper(bank).show())
 
 
-@app.command(epilog=example("billfold clock show"))
-def show(ctx: typer.Context) -> None:
-    """Show the bank's time, its business date and when anything is due next."""
-    _run(cli_context(ctx), ClockStepper.show)
-
-
-@app.command("set", epilog=example("billfold clock set 2025-06-24T09:00"))
-def set_clock(
-    ctx: typer.Context, to: Annotated[str, typer.Argument(help="An instant; without an offset it is New York's.")]
+@group.command("set 2025-06-24T09:00")
+async def set_clock(
+    bank: Bank, to: Annotated[str, typer.Argument(help="A timestamp; without an offset in New York time.")]
 ) -> None:
-    """Move the clock to an instant that has not been yet."""
-    at = _instant(to)
-    _run(cli_context(ctx), lambda stepping: stepping.set_to(at))
+    """Move the clock forward to an instant."""
+    print_clock(await ClockStepper(bank).set_to(_instant(to)))
 
 
-@app.command(epilog=example("billfold clock advance --business-days 3", "billfold clock advance --hours 2"))
-def advance(
-    ctx: typer.Context,
+@group.command("advance --business-days 3", "advance --hours 2")
+async def advance(
+    bank: Bank,
     business_days: Annotated[int, typer.Option(min=0, help="Settlement days.")] = 0,
     days: Annotated[int, typer.Option(min=0, help="Days of 24 hours.")] = 0,
     hours: Annotated[int, typer.Option(min=0)] = 0,
     seconds: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
-    """Move the clock forward."""
-    by = timedelta(days=days, hours=hours, seconds=seconds)
+    """Move the clock forward by a duration."""
+    by, stepper = timedelta(days=days, hours=hours, seconds=seconds), ClockStepper(bank)
     if bool(business_days) == bool(by):
         raise CliError(
-            "It is not clear how far to go.", "Give --business-days, or one or more of --days, --hours and --seconds."
+            "The duration is ambiguous.", "Give --business-days, or one or more of --days, --hours and --seconds."
         )
-    if business_days:
-        _run(cli_context(ctx), lambda stepping: stepping.advance_business_days(business_days))
-    else:
-        _run(cli_context(ctx), lambda stepping: stepping.advance(by))
+    print_clock(await (stepper.advance_business_days(business_days) if business_days else stepper.advance(by)))
 
 
-@app.command("next", epilog=example("billfold clock next"))
-def next_event(ctx: typer.Context) -> None:
-    """Move the clock to the next instant at which anything is due."""
-    _run(cli_context(ctx), ClockStepper.advance_to_next_event)
+@group.command("next")
+async def next_event(bank: Bank) -> None:
+    """Move the clock to the next instant at which work is due."""
+    print_clock(await ClockStepper(bank).advance_to_next_event())
 
 
-@app.command(epilog=example("billfold clock freeze"))
-def freeze(ctx: typer.Context) -> None:
-    """Let the clock stand still."""
-    _run(cli_context(ctx), ClockStepper.freeze)
+@group.command("freeze")
+async def freeze(bank: Bank) -> None:
+    """Stop the clock."""
+    print_clock(await ClockStepper(bank).freeze())
 
 
-@app.command(epilog=example("billfold clock resume"))
-def resume(ctx: typer.Context) -> None:
-    """Let the clock run on, a second per second."""
-    _run(cli_context(ctx), ClockStepper.resume)
-
-
-def _run(ground: CliContext, operation: ClockOperation) -> None:
-    print_clock(run_with_bank(ground, lambda bank: operation(ClockStepper(bank))))
+@group.command("resume")
+async def resume(bank: Bank) -> None:
+    """Let the clock run, a second per second."""
+    print_clock(await ClockStepper(bank).resume())
 
 
 def print_clock(clock_face: ClockStatus) -> None:
-    """Print what the clock shows."""
+    """Print the clock, and what was done on the way."""
     runs = "frozen" if clock_face.frozen else "running"
     rows: list[tuple[str, object]] = [
         ("Clock", f"{format_eastern(clock_face.now)} ({runs if clock_face.settable else 'real time'})"),
@@ -96,5 +88,5 @@ def _instant(text: str) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise CliError(f"{text!r} is not an instant.", "Write it like 2025-06-24T09:00 or with an offset.") from None
+        raise CliError(f"{text!r} is not a timestamp.", "Write it like 2025-06-24T09:00 or with an offset.") from None
     return at if at.tzinfo else at.replace(tzinfo=ET)

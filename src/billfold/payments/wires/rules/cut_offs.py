@@ -9,8 +9,7 @@ import re
 from datetime import datetime
 from uuid import UUID
 
-from billfold.payments.wires.types import WireHours
-from billfold.platform.calendars import Calendars
+from billfold.platform.calendars import Calendars, WireHours
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.ids import as_version_4, derive, digits
 

@@ -1,0 +1,128 @@
+"""Operator commands are declared: what a command needs, how it is called, what it prints.
+
+    group = CommandGroup("wires", "Recall a wire, or return one.", example="cases")
+
+    @group.command(f"recall {EXAMPLE_ID} --reason DUPL")
+    async def recall(bank: Bank, wire_id: WireId) -> str: ...
+
+The first word of the usage is the command's name. Parameters named `bank`, `conn` and `context` are
+supplied by the runner; the others are the command's arguments and options.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
+
+import click
+import typer
+
+from billfold.audit.types import Origin
+from billfold.cli.context import CliContext, CliError
+from billfold.cli.output import console, example, format_eastern, print_success, table
+from billfold.cli.resources import run_with_bank, run_with_connection
+from billfold.platform import ids
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.commands import Command
+
+EXAMPLE_ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
+OPERATOR = "operator"
+Row = Sequence[object]
+Work = TypeVar("Work", bound=Callable[..., Any])
+_SUPPLIED = frozenset({"bank", "conn", "context"})
+
+
+class CommandGroup:
+    """The commands of one part of the bank; without a name they stand at the top."""
+
+    def __init__(self, name: str | None = None, about: str | None = None, *, example: str = "") -> None:
+        self.name = name
+        self.app = typer.Typer(no_args_is_help=True, help=about, epilog=self._usage(example))
+
+    def command(self, *usages: str, **options: Any) -> Callable[[Work], Work]:
+        """Declare a command by how it is called; a string that it returns is printed as its success."""
+        return partial(self._declare, usages, options, _print_result)
+
+    def table(self, *usages: str, columns: Sequence[str], empty: str = "", title: str = "") -> Callable[[Work], Work]:
+        """Declare a command that returns the rows of a table; `empty` is printed when there are none."""
+
+        def show(rows: Iterable[Row]) -> None:
+            cells = [[_cell(each) for each in row] for row in rows]
+            if empty and not cells:
+                print_success(empty)
+            else:
+                console.print(table(title, columns, cells))
+
+        return partial(self._declare, usages, {}, show)
+
+    def _declare(self, usages: Sequence[str], options: dict[str, Any], show: Callable[[Any], None], work: Work) -> Work:
+        declare = self.app.command(usages[0].split()[0], epilog=self._usage(*usages), **options)
+        declare(_runnable(work, show))
+        return work
+
+    def _usage(self, *usages: str) -> str:
+        prefix = f"billfold {self.name}" if self.name else "billfold"
+        return example(*(f"{prefix} {usage}" for usage in usages))
+
+
+def _runnable(work: Callable[..., Any], show: Callable[[Any], None]) -> Callable[..., None]:
+    """Return what Typer calls: it has the command's own parameters, resolved, and supplies the others."""
+
+    def run(**values: Any) -> None:
+        context = cast("CliContext", click.get_current_context().obj)
+        if "context" in supplied:
+            values["context"] = context
+        if "bank" in supplied:
+            show(run_with_bank(context, lambda bank: work(bank=bank, **values)))
+        elif "conn" in supplied:
+            show(run_with_connection(context, lambda conn: work(conn=conn, **values)))
+        else:
+            show(work(**values))
+
+    parameters = inspect.signature(work).parameters
+    supplied = _SUPPLIED & parameters.keys()
+    own = {name: each for name, each in parameters.items() if name not in _SUPPLIED}
+    # Types of what is supplied are imported for the type checker alone: only the others are resolved.
+    annotations = SimpleNamespace(__annotations__={name: each.annotation for name, each in own.items()})
+    hints = get_type_hints(annotations, work.__globals__, include_extras=True)
+    run.__doc__, run.__name__, run.__annotations__ = work.__doc__, work.__name__, hints
+    signature = inspect.Signature([each.replace(annotation=hints[name]) for name, each in own.items()])
+    run.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` reads first
+    return run
+
+
+def _print_result(result: object) -> None:
+    if isinstance(result, str):
+        print_success(result)
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return "-"
+    return format_eastern(value) if isinstance(value, datetime) else value
+
+
+async def customer_of_pocket(bank: Bank, pocket_id: UUID) -> UUID:
+    """Return the customer who has this Pocket. Raises CliError."""
+    entry = await bank.directory.find("pocket", pocket_id)
+    if entry is None:
+        raise CliError(f"There is no Pocket {pocket_id}.", "Find its id in the API.")
+    return entry.customer_id
+
+
+async def submit_as_operator(
+    bank: Bank, command: Callable[..., Command], *customers: UUID, key: UUID | None = None, **fields: Any
+) -> dict[str, Any]:
+    """Submit a command on behalf of the operator; return its outcome. A new key is drawn without one."""
+    answer = await bank.engine.submit(
+        command(caller=OPERATOR, key=key or ids.new(), customers=customers, origin=Origin.operator(), **fields)
+    )
+    return answer.outcome
