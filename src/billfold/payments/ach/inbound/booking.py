@@ -162,8 +162,6 @@ class AchFileBooking:
             else:
                 self.report.credits += each.entry.amount
 
-    # -- received entries --------------------------------------------------------------
-
     async def _receive(self, chunk: Sequence[EntryLine]) -> None:
         accounts = [f"{each.entry.routing_number}:{each.entry.dfi_account_number}" for each in chunk]
         rows = await self._bank.pool.fetch(_PORTALS, list(set(accounts))) if chunk else []
@@ -207,8 +205,6 @@ class AchFileBooking:
             self.report.name(line, "SENT_BACK", NO_ACCOUNT)
             return
         self._hold(line, "No account has this number.", return_entry, NO_ACCOUNT)
-
-    # -- returns -------------------------------------------------------------------------
 
     async def _book_returns(self, chunk: Sequence[EntryLine]) -> None:
         if not chunk:
@@ -264,8 +260,6 @@ class AchFileBooking:
         else:
             self._hold(line, why, _dishonored_return(line, return_addenda, code), code)
 
-    # -- notifications of change ---------------------------------------------------------
-
     async def _book_nocs(self, chunk: Sequence[EntryLine]) -> None:
         if not chunk:
             return
@@ -299,8 +293,6 @@ class AchFileBooking:
             self.report.changes += 1
             self.report.name(line, "NOTED", noc_addenda.change_code)
         await apply_corrections(self._bank, corrected)
-
-    # -- shared --------------------------------------------------------------------------
 
     @property
     def _own_routing_prefix(self) -> str:
