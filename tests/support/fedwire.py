@@ -49,7 +49,7 @@ class Fedwire:
         inbox = self.folder / "inbox"
         inbox.mkdir(parents=True, exist_ok=True)
         (inbox / name).write_bytes(raw)
-        await self.room.gate.take(self.bank)
+        await self.room.gate.process_all(self.bank)
         return raw
 
     def taken(self, name):

@@ -135,7 +135,7 @@ class SimulatedFedwire:
         if answers:
             content = write_messages(answers, "incoming")
             await fedwire_folders(bank.settings).network_side().transmit(name, content)
-            await self._processor.take(bank)
+            await self._processor.process_all(bank)
 
 
 async def schedule_answer(bank: Bank, file_id: UUID) -> None:
