@@ -7,8 +7,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.accounts.customers.enroll import enrol_customer
-from billfold.accounts.customers.rules import close_customer, update_customer
+from billfold.accounts.customers.rules import close_customer, enrol_customer, update_customer
 from billfold.accounts.pockets.rules import open_pocket, set_pocket_state, update_pocket
 from billfold.accounts.portals.rules import open_portal, update_portal
 from billfold.ledger.commands import AuditedAction, Command, Reference

@@ -200,6 +200,20 @@ class Counterparty(msgspec.Struct, kw_only=True):
     object_type: Literal["Counterparty"] = "Counterparty"
 
 
+_DETAILS = (
+    "institution_name",
+    "routing_number",
+    "account_type",
+    "identifier_type",
+    "identifier_code",
+    "address",
+    "wire_instructions",
+    "chain",
+    "wallet_address",
+    "asset",
+)
+
+
 def identifier_error(text: str) -> str | None:
     """Check a number that may be an IBAN: what is written like one must be one."""
     if identifiers.has_iban_form(text):
@@ -239,7 +253,8 @@ def render_counterparty(
 ) -> Counterparty:
     """A counterparty from its row; `documents` are those of its verification, as they stand."""
     details = msgspec.json.decode(row.details)
-    on_us = row.type == "on_us"
+    if row.type == "on_us":
+        details["institution_name"] = settings.bank_name
     return Counterparty(
         id=row.counterparty_id,
         time_created=row.created_at,
@@ -247,18 +262,9 @@ def render_counterparty(
         verification=_render_verification(msgspec.json.decode(row.verification), row.status, list(documents)),
         type=row.type,
         counterparty_name=format_name(msgspec.json.decode(row.counterparty_name)),
-        institution_name=settings.bank_name if on_us else details.get("institution_name"),
-        routing_number=details.get("routing_number"),
         account_number=row.account_number,
-        account_type=details.get("account_type"),
-        identifier_type=details.get("identifier_type"),
-        identifier_code=details.get("identifier_code"),
-        address=details.get("address"),
-        wire_instructions=details.get("wire_instructions"),
-        chain=details.get("chain"),
-        wallet_address=details.get("wallet_address"),
-        asset=details.get("asset"),
         display_name=row.display_name,
+        **{name: details.get(name) for name in _DETAILS},
     )
 
 

@@ -1,4 +1,4 @@
-"""Customers as far as their Pockets need them: contact details, and the account's end."""
+"""Customers are enrolled, change their contact details, and are closed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,29 @@ from billfold.platform.errors import Refused
 from billfold.treasury.overdraft.rules import overdraft_of
 
 if TYPE_CHECKING:
-    from billfold.accounts.commands import CloseCustomer, UpdateCustomer
+    from billfold.accounts.commands import CloseCustomer, EnrolCustomer, UpdateCustomer
     from billfold.ledger.book.book import Book
+
+
+def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
+    """The account is PENDING until its first pocket opens."""
+    book = book_of(books, cmd.customers[0])
+    book.name, book.partner_id, book.account_status = (cmd.name, cmd.partner_id, CustomerStatus.PENDING)
+    book.role = cmd.role
+    book.draft.add(
+        CustomerRow(
+            customer_id=book.customer_id,
+            partner_id=cmd.partner_id,
+            role=cmd.role,
+            type=cmd.type,
+            name=cmd.name,
+            account_status=book.account_status,
+            profile=to_json(cmd.profile),
+            opened_at=ctx.now,
+        )
+    )
+    book.enter("customer", str(book.customer_id), book.customer_id)
+    return {"customer_id": str(book.customer_id)}
 
 
 def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:

@@ -14,6 +14,7 @@ from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.v1_routes import V1_READS
 from billfold.accounts.transactions import store as transaction_store
 from billfold.accounts.transactions.pages import (
+    RowRange,
     SweepQuery,
     TransactionQuery,
     customer_transaction_page,
@@ -27,7 +28,7 @@ from billfold.accounts.transactions.schemas import (
     render_transaction,
     render_v1_transaction,
 )
-from billfold.accounts.transactions.store import TransactionFilters, TransactionRow
+from billfold.accounts.transactions.store import TransactionRow
 from billfold.http.caller import Call, Caller
 from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
 from billfold.http.customer_api.member import CustomerCaller
@@ -39,7 +40,7 @@ from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
-from billfold.platform.paging import Page, SortKey
+from billfold.platform.paging import Page
 
 READS = with_scope("pockets.read", TRANSACTIONS)
 _COLUMNS = (
@@ -209,37 +210,22 @@ async def _pocket_page(
 
 
 async def _fetch_partner_rows(
-    bank: Bank,
-    partner_id: UUID,
-    own: list[UUID] | None,
-    wanted: TransactionFilters,
-    key: SortKey | None,
-    including: bool,  # noqa: FBT001 - one of many of a page
-    descending: bool,  # noqa: FBT001 - as above
-    limit: int,
+    bank: Bank, partner_id: UUID, own: list[UUID] | None, rows: RowRange
 ) -> list[TransactionRow]:
     after = None
-    if key is not None:
-        asked = UUID(str(key[1]))
-        if including:
-            asked = UUID(int=asked.int + (1 if descending else -1))
-        after = (datetime.fromisoformat(str(key[0])), asked)
+    if rows.key is not None:
+        row_id = UUID(str(rows.key[1]))
+        if rows.including:
+            row_id = UUID(int=row_id.int + (1 if rows.descending else -1))
+        after = (datetime.fromisoformat(str(rows.key[0])), row_id)
     return await transaction_store.list_partner_rows(
-        bank.pool, partner_id, own, wanted, after=after, descending=descending, limit=limit
+        bank.pool, partner_id, own, rows.filters, after=after, descending=rows.descending, limit=rows.limit
     )
 
 
 async def _rows(
     member: CustomerCaller, bank: Bank, own: list[UUID], asked: TransactionQuery, last: TransactionRow | None
 ) -> list[TransactionRow]:
-    place = None if last is None else (last.journal_no, last.leg_no)
-    return await fetch_customer_transactions(
-        bank,
-        member.customer_id,
-        own,
-        asked.wanted(member.now),
-        place,
-        including=False,
-        descending=True,
-        limit=ROWS_PER_PAGE,
-    )
+    key = None if last is None else (last.journal_no, last.leg_no)
+    rows = RowRange(asked.filters(member.now), key, including=False, descending=True, limit=ROWS_PER_PAGE)
+    return await fetch_customer_transactions(bank, member.customer_id, own, rows)

@@ -87,7 +87,7 @@ async def decide_authorization_request(
         request_id,
         data.status,
         comment=data.comment,
-        content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
+        content_hash=data.hash_read,
     )
     if decided.status == "APPROVED" and decided.applied_at is None:
         await apply_authorization_request(bank, member.customer_id, request_id)
@@ -101,13 +101,13 @@ async def render_authorization_requests(
     if not rows:
         return []
     customer_id = rows[0].customer_id
-    voices = await transfer_requests.reviews_of(
+    reviews_by_request = await transfer_requests.reviews_of(
         bank.pool, customer_id, {row.request_id: row.content_hash for row in rows}
     )
     named = {row.member_id for row in rows}
-    named |= {each.member_id for said in voices.values() for each in said}
+    named |= {each.member_id for said in reviews_by_request.values() for each in said}
     users = await transfer_requests.members_by_id(bank.pool, customer_id, named)
-    return [render_change(row, users, voices[row.request_id]) for row in rows]
+    return [render_change(row, users, reviews_by_request[row.request_id]) for row in rows]
 
 
 async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -189,7 +188,7 @@ async def decide_transfer_request(
         request_id,
         decision=data.status,
         comment=data.comment,
-        content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
+        content_hash=data.hash_read,
     )
     return await _execute_if_approved(member, bank, decided)
 
@@ -211,27 +210,19 @@ async def _page(
 ) -> CursorList[ShownTransferRequest]:
     scope = f"transfer-requests:{member.customer_id}"
     bound = {"filters": filters, "descending": wanted.descending}
-    position = wanted.position(bank.pager, scope, bound)
-    backwards = position is not None and position.direction == "prev"
-    place = None
-    if position is not None:
-        at, own_id = position.place
-        place = datetime.fromisoformat(str(at)), UUID(str(own_id))
-    rows = await transfer_requests_module.list_requests(
-        bank.pool,
-        member.customer_id,
-        filters,
-        place,
-        now=member.now,
-        descending=wanted.descending != backwards,
-        limit=wanted.limit + 1,
-    )
-    page = bank.pager.page(
+    page = await wanted.page(
+        bank.pager,
         scope,
         bound,
-        rows,
-        limit=wanted.limit,
-        start=position,
+        read=lambda part: transfer_requests_module.list_requests(
+            bank.pool,
+            member.customer_id,
+            filters,
+            part.dated_place,
+            now=member.now,
+            descending=part.descending,
+            limit=part.limit,
+        ),
         sort_key_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
     )
     details = await _load_details(bank, member.customer_id, page.items)
@@ -241,17 +232,17 @@ async def _page(
 async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> RequestDetails:
     """Read what is shown beside requests, in as many statements for a page as for one."""
     pool = bank.pool
-    voices = await transfer_requests_module.reviews_of(
+    reviews_by_request = await transfer_requests_module.reviews_of(
         pool, customer_id, {row.request_id: row.content_hash for row in rows}
     )
     named = {row.member_id for row in rows} | {each for row in rows for each in row.reviewers}
-    named |= {each.member_id for said in voices.values() for each in said}
-    people = await transfer_requests_module.members_by_id(pool, customer_id, named)
+    named |= {each.member_id for said in reviews_by_request.values() for each in said}
+    users = await transfer_requests_module.members_by_id(pool, customer_id, named)
     done = [row for row in rows if row.execution != "NOT_STARTED"]
     moved = await transfer_requests_module.transactions_of(
         pool, customer_id, ((row, each) for row in done for each in commands_of(row))
     )
-    return RequestDetails(people, voices, {row.request_id: moved.get(row.request_id, ()) for row in rows})
+    return RequestDetails(users, reviews_by_request, {row.request_id: moved.get(row.request_id, ()) for row in rows})
 
 
 async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str | None) -> UUID | None:

@@ -6,8 +6,11 @@ Such a row is written within an audited action, whose entry keeps the row's fing
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from billfold.approvals.types import Actor
+from billfold.audit.record import audited
 from billfold.platform.crypto import fingerprint
 
 if TYPE_CHECKING:
@@ -42,3 +45,17 @@ def proof_of(row: Record, columns: Iterable[str]) -> str:
     So a column that is added later changes nothing, until something is in it.
     """
     return fingerprint([(n, row[n]) for n in sorted(columns) if row[n] is not None])
+
+
+def audited_request(by: Actor, resource: str, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
+    """Return the audited transaction in which a member acts on a request."""
+    return audited(
+        by.pool,
+        by.vault,
+        by.customer_id,
+        by.origin,
+        f"{resource}.{verb}",
+        resource=(resource, request_id),
+        now=by.wall,
+        details=details,
+    )
