@@ -127,7 +127,7 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
 async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
     """Change the content of a pending request: its reviews become void.
 
-    Raises NotFound, Refused `forbidden` for everybody but who asked,
+    Raises NotFound, Refused `forbidden` for everybody but the requester,
     `transfer-request-not-pending`, and as `create`.
     """
     async with audited_request(
@@ -136,7 +136,7 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
         conn = audited_action.conn
         before = await lock_request(conn, by, content.request_id)
         if before.member_id != by.member_id:
-            raise Refused("forbidden", "Only who asked for the transfer changes it.")
+            raise Refused("forbidden", "Only the requester can change the transfer request.")
         _must_be_pending(before)
         terms, status = await _required(bank, by, content, conn=conn)
         text = rules.text_of(msgspec.to_builtins(content))
@@ -176,7 +176,7 @@ async def cancel(by: Actor, request_id: UUID) -> None:
     async with audited_request(by, _RESOURCE, "cancelled", request_id) as audited_action:
         found = await lock_request(audited_action.conn, by, request_id)
         if by.member_id != found.member_id and by.role != "ADMIN":
-            raise Refused("forbidden", "Who asked for the transfer cancels it, or an ADMIN.")
+            raise Refused("forbidden", "Only the requester or an ADMIN can cancel the transfer request.")
         _must_be_pending(found)
         await _move(audited_action, by, request_id, status="CANCELLED")
         await _schedule_next(audited_action.conn, by, request_id, status="CANCELLED", expires_at=found.expires_at)
@@ -193,7 +193,7 @@ async def decide(
 ) -> TransferRequest:
     """Approve or deny a request, as one of those who may.
 
-    `content_hash` is of the content the reviewer has seen, when he says so. Raises NotFound,
+    `content_hash` is of the content the reviewer has read, if given. Raises NotFound,
     Refused `content-changed`, and as `cast`; as `check_feasible` when it would be the
     last approval, which then does not count.
     """

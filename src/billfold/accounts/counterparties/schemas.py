@@ -88,7 +88,7 @@ class AchForm(_Form, kw_only=True, tag="ach"):
 class InternationalForm(_Form, kw_only=True, tag="international_wire"):
     """An account abroad: `routing_number` is its bank's BIC, `identifier` its number or IBAN.
 
-    It may come the other way round: the BIC in `identifier`, the number in `account_number`.
+    It may come swapped: the BIC in `identifier`, the number in `account_number`.
     """
 
     identifier: str
@@ -158,7 +158,7 @@ Form = WireForm | AchForm | InternationalForm | OnUsForm | WalletForm
 
 
 class SupportingDocument(msgspec.Struct, kw_only=True):
-    """A document that shows whose account it is."""
+    """A document that proves who holds the account."""
 
     document_id: UUID
     type: str
@@ -166,7 +166,7 @@ class SupportingDocument(msgspec.Struct, kw_only=True):
 
 
 class ShownVerification(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How it was shown, or shall be, that the account is theirs."""
+    """The verification of the account: its kind, its status and its documents."""
 
     id: UUID
     type: str
@@ -177,7 +177,7 @@ class ShownVerification(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Counterparty(msgspec.Struct, kw_only=True):
-    """Whom a customer pays."""
+    """A payee of a customer."""
 
     id: UUID
     time_created: datetime

@@ -69,14 +69,14 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
 
 
 def _require_empty(book: Book, ctx: Context) -> None:
-    """Nothing lies in the Pockets, is owed, or is on its way. Raises Refused."""
+    """Raise Refused unless the Pockets are empty, nothing is overdrawn and nothing is in transit."""
     if any(p.lots or p.cash.balance for p in book.pockets.values()):
         raise Refused("customer-has-balance", "Every pocket must be empty first.")
     if any(overdraft_of(p) for p in book.pockets.values()):
-        raise Refused("customer-has-balance", "What is owed to the bank must be paid in first.")
+        raise Refused("customer-has-balance", "An overdraft must be repaid first.")
     if any(p.settles_after(et_date(ctx.now)) for p in book.pockets.values()):
         raise Refused("customer-has-balance", "Every trade must have settled first.")
     if any(t.to_pocket_id is None for t in book.pending.values()):
-        raise Refused("customer-has-balance", "Bills are on their way to another custodian.")
+        raise Refused("customer-has-balance", "A transfer of bills to another custodian is pending.")
     if open_ach_entries(book):
-        raise Refused("customer-has-balance", "ACH entries are still under way.")
+        raise Refused("customer-has-balance", "ACH entries are still in process.")

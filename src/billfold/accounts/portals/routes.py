@@ -73,7 +73,7 @@ async def open_portal(
 
 
 def beneficiary_of(customer: CustomerRow | None) -> Beneficiary:
-    """Whom payments into a customer's portals are for."""
+    """Return the beneficiary of payments into a customer's portals."""
     if customer is None:
         return Beneficiary("", None)
     address = address_of(customer)

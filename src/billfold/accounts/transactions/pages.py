@@ -1,4 +1,4 @@
-"""Pages of transactions at every level, sweeps put in beside their activity when asked for."""
+"""Pages of transactions at every level, with the sweep beside each when requested."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _with_sweeps(rows: list[TransactionRow], asked: TransactionQuery, *, last_fi
 
 
 def _matches(row: TransactionRow, asked: TransactionQuery) -> bool:
-    """A row is read for the sake of either half: tell whether this one was meant."""
+    """Tell whether one half of a row matches: a row is read when either half does."""
     return (asked.types is None or row.type in asked.types) and (
         asked.direction is None or row.direction == asked.direction
     )

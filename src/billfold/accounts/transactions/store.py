@@ -108,7 +108,7 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def filters_settlement(self) -> bool:
-        """Whether it is asked when activity settled."""
+        """Whether the time of settlement is filtered."""
         return self.settled_from is not None or self.settled_to is not None
 
 
@@ -149,7 +149,7 @@ SELECT {_PREFIXED} FROM activity a
 
 
 def _statements(sql: str) -> dict[tuple[bool, bool], str]:
-    """By whether it goes down, and whether it is asked when activity settled, which costs more."""
+    """Statements by direction, and by whether the time of settlement is filtered, which costs more."""
     ways = {True: ("<", "DESC"), False: (">", "ASC")}
     instants = {True: _SETTLES_AT, False: "a.settles_at"}
     return {

@@ -1,4 +1,4 @@
-"""Approval rules. Whoever changes one only asks for it here: another member confirms it."""
+"""Approval rules. A change is only requested here: another member confirms it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensitive changes: asked for by one member, confirmed or refused by another."""
+"""Sensitive changes: requested by one member, confirmed or denied by another."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def decide_authorization_request(
 async def render_authorization_requests(
     bank: Bank, rows: Sequence[AuthorizationRequestRow]
 ) -> list[AuthorizationRequest]:
-    """Return changes as they are shown, with who asked and what was said."""
+    """Return changes as they are shown, with requester and reviews."""
     if not rows:
         return []
     customer_id = rows[0].customer_id

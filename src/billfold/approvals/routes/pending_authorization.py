@@ -1,4 +1,4 @@
-"""Changes that a rule of the team lets wait: the answer is what a second person decides."""
+"""Changes for which a rule requires approval: the response is the authorization request."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRe
 
 
 async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str | None) -> UUID | None:
-    """Return the id of a member in the query. Raises NotFound when he is of another team."""
+    """Return the id of a member in the query. Raises NotFound for another team's member."""
     if text is None:
         return None
     member_id = ids_in.query_uuid(name, text)

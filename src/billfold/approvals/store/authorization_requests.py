@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
 APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
-"""Kinds of appointments; the object is the request."""
+"""Kinds of scheduled jobs; the object is the request."""
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _RESOURCE, _TABLE = "authorization_request", "change_request"
 _NOT_PENDING = "authorization-request-not-pending"
@@ -174,7 +174,7 @@ async def list_changes(
     descending: bool,
     limit: int,
 ) -> list[AuthorizationRequestRow]:
-    """Return up to `limit` changes on from a place, newest first unless told otherwise."""
+    """Return up to `limit` changes on from a place, newest first if `descending`."""
     values: list[Any] = [customer_id, now, statuses, actions, limit]
     where = ""
     if place is not None:
@@ -252,7 +252,7 @@ async def _change_rule(audited_action: AuditedAction, change: AuthorizationReque
     rule = msgspec.convert(told["rule"], Rule)
     current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)
     if told["version"] != (None if current is None else current.version):
-        raise Refused("content-changed", "The rule was changed since this was asked for.")
+        raise Refused("content-changed", "The rule has changed since the request. Send a new request.")
     if change.action == "approval_rule.delete":
         await remove_rule(audited_action, change.customer_id, rule.rule_id)
     else:

@@ -1,4 +1,4 @@
-"""Fingerprints of the rows of dual control, kept in the audit log: an edited row is found.
+"""Fingerprints of the rows of dual control, stored in the audit log: an edited row is found.
 
 Such a row is written within an audited action, whose entry keeps the row's fingerprint.
 """
@@ -35,12 +35,12 @@ def record_checksums(audited_action: AuditedAction, table: str, rows: Iterable[R
 
 
 def key_of(table: str, row: Record) -> str:
-    """Return what an entry calls a row."""
+    """Return the key of a row in an audit entry."""
     return "/".join(str(row[name]) for name in KEYS[table])
 
 
 def proof_of(row: Record, columns: Iterable[str]) -> str:
-    """Return the fingerprint of all these columns: of one that is empty nothing is said.
+    """Return the fingerprint of all these columns: an empty column is left out.
 
     So a column that is added later changes nothing, until something is in it.
     """
