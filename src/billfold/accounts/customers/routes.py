@@ -58,7 +58,10 @@ async def list_customers(
     account_status: Annotated[str | None, _one_of("PENDING", "OPEN", "FROZEN", "CLOSED")] = None,
     type_: Annotated[str | None, Query(name="type"), _one_of("INDIVIDUAL", "BUSINESS")] = None,
 ) -> CursorList[Customer]:
-    """List the partner's customers, newest first."""
+    """List customers.
+
+    Customers of the partner, newest first.
+    """
     scope = f"customers:{caller.partner_id}"
     filters = {"status": account_status, "type": type_}
     page = await wanted.page(
@@ -82,13 +85,19 @@ async def list_customers(
 @get("/api/v1/customers/{customer_id}/")
 @get("/api/v1/customer/", with_scope("customer.read", CUSTOMER), tag="customer")
 async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Customer:
-    """Read one customer: of the path, or of the token."""
+    """Get customer.
+
+    The customer in the path, or the one the token is for.
+    """
     return render_customer(await caller.customer(bank, customer_id))
 
 
 @patch("/api/v1/customers/{customer_id}/", refuses=("customer-not-open", "customer-has-balance", "feature-not-enabled"))
 async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> Customer:
-    """Replace contact details, or close the customer's account when every Pocket is empty."""
+    """Update customer.
+
+    Replace contact details, or close the account when every Pocket is empty.
+    """
     row = await caller.customer(bank, customer_id)
     fields = caller.command_fields(row.customer_id)
     changes = _changes(data)

@@ -113,7 +113,10 @@ _REFUSES = ("not-found", "too-many-pockets")
 
 @get("/api/v2/pockets/{pocket_id}/earnings/", SIGNED, READS)
 async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, asked: EarningsQuery) -> Earnings:
-    """Read what one Pocket earned over a period."""
+    """Get earnings of a Pocket.
+
+    Earnings over a period.
+    """
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     (earned,) = await pocket_earnings(bank, [row], asked, caller.now)
@@ -124,7 +127,10 @@ async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, asked: 
 async def list_earnings(
     caller: Caller, bank: Bank, asked: EarningsQuery, customer_id: UUID | None = None, pocket_id: Pockets = None
 ) -> EarningsList:
-    """Read what up to 30 Pockets earned, and the exact sum. Default: all that are not closed."""
+    """List earnings.
+
+    Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
+    """
     owner = None if customer_id is None else await caller.customer_id(bank, customer_id)
     return await _list(caller, bank, asked, owner, pocket_id)
 
@@ -133,7 +139,10 @@ async def list_earnings(
 async def list_own_earnings(
     *, member: CustomerCaller, bank: Bank, asked: EarningsQuery, pocket_id: Pockets = None
 ) -> EarningsList:
-    """Read what up to 30 Pockets earned, and the exact sum. Default: all that are not closed."""
+    """List earnings.
+
+    Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
+    """
     return await _list(member, bank, asked, member.customer_id, pocket_id)
 
 

@@ -121,21 +121,21 @@ class ChangePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @get("/api/v1/service-accounts/{account_id}/portals/")
 async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> AccountPortals:
-    """List the portals of an account."""
+    """List portals of an account."""
     owner, pocket_id = await caller.pocket(bank, account_id)
     return _render_v1_list(await portal_store.list_portals(bank.pool, owner, pocket_id))
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open",))
 async def create_account_portal(caller: Caller, bank: Bank, account_id: UUID, data: NewPortal) -> AccountPortal:
-    """Open a portal of an account."""
+    """Create portal of an account."""
     pocket = await caller.pocket(bank, account_id)
     return render_account_portal(await open_portal(caller, bank, pocket, data.name, None))
 
 
 @get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/")
 async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> AccountPortal:
-    """Read a portal of an account."""
+    """Get portal of an account."""
     return render_account_portal(await _find_portal(caller, bank, account_id, portal_id))
 
 
@@ -143,21 +143,27 @@ async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, porta
 async def rename_account_portal(
     caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID, data: RenamePortal
 ) -> AccountPortal:
-    """Give a portal of an account another name."""
+    """Rename portal of an account."""
     found = await _find_portal(caller, bank, account_id, portal_id)
     return render_account_portal(await _rename(caller, bank, found, data.name))
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/{portal_id}/close/", status=204, refuses=("already-closed",))
 async def close_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> None:
-    """Close a portal for ever. A second close is 412."""
+    """Close portal of an account.
+
+    A closed portal stays closed; a second close is 412.
+    """
     found = await _find_portal(caller, bank, account_id, portal_id)
     await _update(caller, bank, found, close=True)
 
 
 @get("/api/v1/customers/{customer_id}/portals/")
 async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id: UUID) -> AccountPortals:
-    """List the portals of all accounts of a customer."""
+    """List portals (v1).
+
+    Portals of all accounts of a customer.
+    """
     owner = await caller.customer_id(bank, customer_id)
     return _render_v1_list(await portal_store.list_portals(bank.pool, owner, None))
 
@@ -166,7 +172,10 @@ async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id:
 async def list_portals(
     caller: Call, bank: Bank, pocket_id: UUID, wanted: ListQuery, types: Types = None
 ) -> CursorList[Portal]:
-    """List the portals of a Pocket, newest first."""
+    """List portals of a Pocket.
+
+    Newest first.
+    """
     owner, own_id = await caller.pocket(bank, pocket_id)
     return await portal_page(bank, wanted, owner, own_id, types)
 
@@ -176,14 +185,20 @@ async def list_portals(
 async def list_customer_portals(
     caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, types: Types = None
 ) -> CursorList[Portal]:
-    """List the portals of a customer's Pockets, newest first."""
+    """List portals.
+
+    Portals of all Pockets of a customer, newest first.
+    """
     owner = await caller.owner(bank, customer_id)
     return await portal_page(bank, wanted, owner, None, types)
 
 
 @post("/api/v2/pockets/{pocket_id}/portals/", SIGNED, WRITES, refuses=("pocket-not-open", "rail-not-available"))
 async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
-    """Open a portal: a bank virtual account with its own network address."""
+    """Create portal.
+
+    A bank virtual account with its own network address.
+    """
     check_portal_type(data)
     pocket = await caller.pocket(bank, pocket_id)
     return render_portal(await open_portal(caller, bank, pocket, data.name, data.payment_rails))
@@ -191,20 +206,23 @@ async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreateP
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
 async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> Portal:
-    """Read a portal."""
+    """Get portal."""
     return render_portal(await _find_portal(caller, bank, pocket_id, portal_id))
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", refuses=("already-closed",))
 async def rename_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal) -> Portal:
-    """Give a portal another name."""
+    """Rename portal."""
     found = await _find_portal(caller, bank, pocket_id, portal_id)
     return render_portal(await _rename(caller, bank, found, data.name))
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", WRITES, status=204, refuses=("already-closed",))
 async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID, data: ChangePortal) -> None:
-    """Rename a portal, or close it permanently."""
+    """Update portal.
+
+    Rename it, or close it permanently.
+    """
     if data.name is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
     found = await _find_portal(caller, bank, pocket_id, portal_id)
@@ -213,7 +231,10 @@ async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UU
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/", SIGNED, READS)
 async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID) -> FundingInstructions:
-    """Read how to pay into a portal by each of its rails."""
+    """Get funding instructions.
+
+    How to pay into a portal by each of its rails.
+    """
     found = await _find_portal(caller, bank, pocket_id, portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
     return render_instructions(found, beneficiary_of(customer), bank.settings)

@@ -97,7 +97,10 @@ async def list_v1_customer_trades(
     asked: TradeQuery,
     account: Accounts = None,
 ) -> CursorList[V1Trade]:
-    """List a customer's purchases, sales and maturities."""
+    """List trades (v1).
+
+    Purchases, sales and maturities of a customer.
+    """
     owner, own = await _resolve(caller, bank, customer_id, account)
     scope = f"trades:v1:{owner}:{sorted(account or [])}"
     return await _v1_page(caller, bank, scope, (owner, own), wanted, asked)
@@ -107,7 +110,10 @@ async def list_v1_customer_trades(
 async def list_v1_trades(
     caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, asked: TradeQuery
 ) -> CursorList[V1Trade]:
-    """List an account's purchases, sales and maturities."""
+    """List trades of an account.
+
+    Purchases, sales and maturities, as v1 shows them.
+    """
     owner, own_id = await caller.pocket(bank, account_id)
     return await _v1_page(caller, bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
 
@@ -116,7 +122,10 @@ async def list_v1_trades(
 async def get_trades_csv(
     member: CustomerCaller, bank: Bank, asked: TradeQuery, account: Accounts = None
 ) -> StreamedResponse:
-    """Read the same trades as one CSV file, newest first; `notional` in cents."""
+    """Download trades as CSV.
+
+    The trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
+    """
     _, own = await _resolve(member, bank, None, account)
     rows = partial(_rows, member, bank, own, _of_v1(asked))
     return csv_stream("trades.csv", _COLUMNS, rows, lambda row: _cells(render_v1_trade(row, bank, member.now)))
@@ -133,7 +142,10 @@ async def list_customer_trades(
     asked: TradeQuery,
     pocket_id: Pockets = None,
 ) -> CursorList[Trade]:
-    """List a customer's trades, transfers of bills included."""
+    """List trades.
+
+    All trades of a customer, transfers of bills included.
+    """
     owner, own = await _resolve(caller, bank, customer_id, pocket_id)
     scope = f"trades:v2:{owner}:{sorted(pocket_id or [])}"
     return await _page(caller, bank, scope, (owner, own), wanted, asked)
@@ -143,7 +155,10 @@ async def list_customer_trades(
 async def list_pocket_trades(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: TradeQuery
 ) -> CursorList[Trade]:
-    """List a Pocket's trades, transfers of bills included."""
+    """List trades of a Pocket.
+
+    Transfers of bills included.
+    """
     owner, own_id = await caller.pocket(bank, pocket_id)
     return await _page(caller, bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
 

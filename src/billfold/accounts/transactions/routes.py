@@ -65,7 +65,10 @@ _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 async def list_transactions(
     caller: Caller, bank: Bank, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
-    """List the transactions of all customers."""
+    """List transactions.
+
+    Transactions of all customers.
+    """
     page = await _partner_page(caller, bank, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
@@ -74,7 +77,10 @@ async def list_transactions(
 async def list_own_transactions(
     member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: TransactionQuery
 ) -> CursorList[Transaction]:
-    """List the transactions of all Pockets, or of those named."""
+    """List transactions.
+
+    Transactions of all Pockets, or of those named.
+    """
     page = await _customer_page(member, bank, member.customer_id, wanted, asked)
     return page_of(page, [render_transaction(row, member.now) for row in page.items])
 
@@ -83,7 +89,7 @@ async def list_own_transactions(
 async def list_customer_transactions(
     caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
-    """List the transactions of a customer's Pockets."""
+    """List transactions of a customer."""
     owner = await caller.customer_id(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
@@ -93,7 +99,7 @@ async def list_customer_transactions(
 async def list_pocket_transactions(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
-    """List the transactions of one Pocket."""
+    """List transactions of a Pocket."""
     key = await caller.pocket(bank, pocket_id)
     page = await _pocket_page(caller, bank, key, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
@@ -101,7 +107,10 @@ async def list_pocket_transactions(
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
 async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: TransactionQuery) -> StreamedResponse:
-    """Read the same transactions as one CSV file, newest first; amounts in cents."""
+    """Download transactions as CSV.
+
+    The same transactions in one file, newest first; amounts in cents.
+    """
     own = await resolve_pockets(member, bank, member.customer_id, asked.pockets)
     rows = partial(_rows, member, bank, own, asked)
     return csv_stream("transactions.csv", _COLUMNS, rows, lambda row: _cells(render_transaction(row, member.now)))
@@ -110,7 +119,10 @@ async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: Transa
 @get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/")
 @get("/api/v2/transactions/{transaction_id}/", READS)
 async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, transaction_id: UUID) -> Transaction:
-    """Read one transaction by its `id` or its `transaction_id`."""
+    """Get transaction.
+
+    By its `id` or its `transaction_id`.
+    """
     key: tuple[UUID, UUID | None] = (
         (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
     )
@@ -146,7 +158,10 @@ Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 async def list_v1_customer_transactions(
     *, caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, account: Accounts = None, filters: V1Query
 ) -> CursorList[V1Transaction]:
-    """List a customer's transactions as v1 shows them. Use v2 instead."""
+    """List transactions (v1).
+
+    A customer's transactions as v1 shows them. Use v2 instead.
+    """
     owner = await caller.customer_id(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted, filters.now(account))
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
@@ -156,7 +171,10 @@ async def list_v1_customer_transactions(
 async def list_v1_transactions(
     *, caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, filters: V1Query
 ) -> CursorList[V1Transaction]:
-    """List an account's transactions as v1 shows them. Use v2 instead."""
+    """List transactions of an account.
+
+    As v1 shows them. Use v2 instead.
+    """
     key = await caller.pocket(bank, account_id)
     page = await _pocket_page(caller, bank, key, wanted, filters.now())
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
@@ -164,7 +182,10 @@ async def list_v1_transactions(
 
 @get("/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/", tag="accounts", deprecated=V1_READS)
 async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, transaction_id: UUID) -> V1Transaction:
-    """Read one transaction as v1 shows it. Use v2 instead."""
+    """Get transaction (v1).
+
+    As v1 shows it. Use v2 instead.
+    """
     key = await caller.pocket(bank, account_id)
     return render_v1_transaction(
         await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now

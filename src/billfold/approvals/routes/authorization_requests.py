@@ -34,7 +34,10 @@ async def list_authorization_requests(
     status: Annotated[list[str] | None, texts_among("status[]", _STATUSES)] = None,
     action: Annotated[list[str] | None, Query(name="action[]")] = None,
 ) -> CursorList[AuthorizationRequest]:
-    """List sensitive changes that were asked for, newest first."""
+    """List authorization requests.
+
+    Requested sensitive changes, newest first.
+    """
     scope = f"authorization-requests:{member.customer_id}"
     filters = {"status": status, "action": action, "descending": wanted.descending}
     page = await wanted.page(
@@ -58,7 +61,10 @@ async def list_authorization_requests(
 
 @get(_ONE, READS, tag="approvals")
 async def get_authorization_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:
-    """Read a sensitive change, and what was said about it."""
+    """Get authorization request.
+
+    The sensitive change and its reviews.
+    """
     return await _read(member, bank, request_id)
 
 
@@ -79,7 +85,10 @@ async def get_authorization_request(member: CustomerCaller, bank: Bank, request_
 async def decide_authorization_request(
     member: CustomerCaller, bank: Bank, request_id: UUID, data: DecideAuthorization
 ) -> AuthorizationRequest:
-    """Confirm or refuse a change that somebody else asked for. Confirmed, it is made at once."""
+    """Decide authorization request.
+
+    Approve or deny a change that another member requested. An approved one is applied at once.
+    """
     if data.status == "APPROVED":
         await check_recent_authentication(member, bank)
     decided = await authorization_requests.record_decision(

@@ -62,9 +62,11 @@ TYPES = frozenset({"ON_US", "WIRE", "USDC"})
 async def create_transfer_request(
     member: CustomerCaller, bank: Bank, data: CreateTransferRequest
 ) -> ShownTransferRequest:
-    """Ask for a transfer. Others approve it, unless a rule asks for no approval.
+    """Create transfer request.
 
-    The same request under the same `id` is answered with what it has made.
+    Other members approve it, unless a rule requires no approval.
+
+    The same request under the same `id` returns what it has created.
     """
     access = member.access
     caller = command_id(f"client:{access.client_id}", str(access.user_id))
@@ -96,7 +98,10 @@ async def list_transfer_requests(
     time_created_from: Since = None,
     time_created_to: Until = None,
 ) -> CursorList[ShownTransferRequest]:
-    """List transfer requests, newest first. `reviewer` is a member named as such, or who was."""
+    """List transfer requests.
+
+    Newest first. `reviewer` is a member who is named as reviewer, or has reviewed.
+    """
     statuses = [*(status or []), *(status_bare or [])]
     filters = Filters(
         statuses=statuses or None,
@@ -112,7 +117,10 @@ async def list_transfer_requests(
 
 @get(f"{_ALL}reviewers/", READS)
 async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAuthUsers:
-    """List who may be named as a reviewer of the caller's requests: he himself may not."""
+    """List transfer reviewers.
+
+    Members who may be named as reviewers of the caller's requests, without the caller.
+    """
     access = member.access
     caller_member = await reviews.users_behind(bank.pool, access.user_id, access.client_id)
     able = await transfer_requests_module.possible_reviewers(bank.pool, member.customer_id, apart_from=caller_member)
@@ -121,7 +129,10 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAut
 
 @get(_ONE, READS)
 async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> ShownTransferRequest:
-    """Read a transfer request, what was said about it, and what became of it."""
+    """Get transfer request.
+
+    The request, its reviews and its execution.
+    """
     return await _read(member, bank, _id(transfer_id))
 
 
@@ -129,7 +140,10 @@ async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: 
 async def update_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: PathId, data: ChangeTransferRequest
 ) -> ShownTransferRequest:
-    """Change what was asked for, as who asked. What others have said about it is void then."""
+    """Update transfer request.
+
+    Only the requester can change it. Earlier reviews are void then.
+    """
     if data.transfer is None and data.reviewers is None:
         raise InvalidInput.at("body", msg="names nothing to change")
     found = await transfer_requests_module.get_request(bank.pool, member.customer_id, _id(transfer_id), now=member.now)
@@ -149,7 +163,10 @@ async def update_transfer_request(
 
 @delete(_ONE, WRITES, refuses=("transfer-request-not-pending",))
 async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> None:
-    """Take a request back before it is decided: who asked for it does, or an administrator."""
+    """Cancel transfer request.
+
+    Before it is decided, by the requester or an administrator.
+    """
     request_id = _id(transfer_id)
     await transfer_requests.cancel(await principal_of(member, bank), request_id)
 
@@ -174,9 +191,11 @@ async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_i
 async def decide_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: PathId, data: DecideTransferRequest
 ) -> ShownTransferRequest:
-    """Approve or deny a request of somebody else. With the last approval it is carried out.
+    """Decide transfer request.
 
-    What cannot be carried out now is refused, and the approval does not count.
+    Approve or deny another member's request. With the last approval it is executed.
+
+    If it cannot be executed now, the approval is refused and does not count.
     """
     request_id = _id(transfer_id)
     if data.status == "APPROVED":
