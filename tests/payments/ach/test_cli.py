@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.cli.test_commands import SEED
+from tests.fixtures.cli import SEED
 from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket

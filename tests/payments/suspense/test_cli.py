@@ -84,7 +84,7 @@ def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
     assert "$100.01" in said
     assert billfold("suspense", "return", ITEMS[0]) == (0, "✓ $100.00 go back by WIRE.")
     assert billfold("suspense", "assign", ITEMS[1], *numbers) == (0, "✓ $100.01 are in the Pocket.")
-    assert billfold("suspense", "list") == (0, "✓ Nothing is held.")
+    assert billfold("suspense", "list") == (0, "✓ Suspense is empty.")
     status, said = billfold("suspense", "assign", ITEMS[0], *numbers)
     assert status == 1
     assert "RETURNED already" in said

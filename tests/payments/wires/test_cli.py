@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.cli.test_commands import SEED, fetch
+from tests.fixtures.cli import SEED, fetch
 from tests.support.fedwire import Fedwire
 from tests.support.whole_bank import PARTNER, Holder
 
@@ -51,7 +51,7 @@ def test_a_wire_that_is_asked_for_is_shown_and_returned_once(billfold, wires):
     assert status == 0
     assert said.startswith("✓ The return is the wire ")
     assert billfold("wires", "return", arrived) == (0, said)
-    assert billfold("wires", "cases", "--status", "OPEN") == (0, "✓ Nobody asks for a wire.")
+    assert billfold("wires", "cases", "--status", "OPEN") == (0, "✓ No recall found.")
     status, said = billfold("wires", "refuse", arrived)
     assert (status, "No such case is open" in said) == (1, True)
     status, said = billfold("wires", "return", sent)
@@ -70,7 +70,7 @@ def test_a_wire_that_is_asked_for_is_kept(billfold, wires, database_dsn):
 def test_a_wire_of_ours_is_asked_for_once(billfold, wires):
     sent, arrived = wires
     status, said = billfold("wires", "recall", sent, "--reason", "DUPL")
-    assert (status, "under case" in said) == (0, True)
+    assert (status, "as case" in said) == (0, True)
     status, said = billfold("wires", "recall", sent)
     assert (status, "wire-already-recalled" in said, "no answer has come" in said) == (1, True, True)
     status, said = billfold("wires", "recall", arrived)
