@@ -146,29 +146,29 @@ async def await_clearing(bank: Bank, customers: int, entries: int) -> None:
 async def _file(bank: Bank, accounts: list[str], entries: int) -> bytes:
     now = (await bank.now()).astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
     ours = bank.settings.bank_routing_number
-    head = AchFile(destination=ours, origin="061000146", created_at=now, modifier="A")
+    head = AchFile(immediate_destination=ours, immediate_origin="061000146", created_at=now, file_id_modifier="A")
     writer = NachaWriter(head)
     writer.begin(
         Batch(
-            number=1,
-            company="CONTOSO",
-            company_id="9000000001",
-            entry_class="PPD",
-            purpose="PAYROLL",
-            effective_on=now.date(),
-            bank=_SENDER,
+            batch_number=1,
+            company_name="CONTOSO",
+            company_identification="9000000001",
+            standard_entry_class_code="PPD",
+            company_entry_description="PAYROLL",
+            effective_entry_date=now.date(),
+            originating_dfi_identification=_SENDER,
         )
     )
     for nth in range(entries):
         writer.add(
             Entry(
-                code=CHECKING_CREDIT,
+                transaction_code=CHECKING_CREDIT,
                 routing_number=ours,
-                account_number=accounts[nth % len(accounts)],
+                dfi_account_number=accounts[nth % len(accounts)],
                 amount=1_00 + nth,
-                name="ADA WORKER",
-                trace=f"{_SENDER}{nth + 1:07}",
-                identification=str(nth),
+                individual_name="ADA WORKER",
+                trace_number=f"{_SENDER}{nth + 1:07}",
+                individual_identification_number=str(nth),
             )
         )
     return writer.end()

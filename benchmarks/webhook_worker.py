@@ -24,9 +24,11 @@ from benchmarks.engine_transfers import Pair, transfer_of
 from benchmarks.measurements import Timing
 from benchmarks.webhook_receivers import HANGING
 from benchmarks.worker_processes import Worker
+from billfold.events import sequencer
 from billfold.events.kinds import PARTNER_KINDS
-from billfold.events.webhooks import redelivery, sequencer, subscriptions
-from billfold.events.webhooks.types import EventSimulation, SubscriptionOwner
+from billfold.events.types import Subscriber
+from billfold.events.webhooks import redelivery, subscriptions
+from billfold.events.webhooks.types import EventSimulation
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.ids import new
@@ -113,7 +115,7 @@ class WebhookWorkload:
             await subscriptions.create_subscription(
                 self._bank.pool,
                 self._bank.vault,
-                SubscriptionOwner(PARTNER),
+                Subscriber(PARTNER),
                 url=url,
                 events=kinds or PARTNER_KINDS,
                 shared_secret="a secret of the benchmark",  # noqa: S106 - nobody is to keep it
@@ -137,7 +139,7 @@ class WebhookWorkload:
     async def _simulate(self, events: int) -> None:
         for _ in range(events):
             event = EventSimulation(event_id=new(), kind=SIMULATED_KIND, raised_at=wall_now(), payload="{}")
-            await redelivery.simulate_event(self._bank.pool, SubscriptionOwner(PARTNER), event, now=wall_now())
+            await redelivery.simulate_event(self._bank.pool, Subscriber(PARTNER), event, now=wall_now())
 
     async def _begin(self, _: None) -> None:
         stop = asyncio.Event()

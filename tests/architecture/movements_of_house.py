@@ -10,10 +10,10 @@ from billfold.accounts.transactions.types import BankBooking
 from billfold.ledger.book.rows import JournalEntry, TransactionEntry
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.settlement.commands import CloseHouseDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.ids import command_id, derive
-from billfold.treasury.commands import CloseHouseDay
 
 
 def _house():

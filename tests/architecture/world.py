@@ -14,8 +14,10 @@ from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.book import Book
+from billfold.ledger.book.due import refresh_due
 from billfold.ledger.book.rows import AccountEntry, Posting, RetiredLot, Update
 from billfold.ledger.commands import BankPolicy, Context
+from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
@@ -26,8 +28,7 @@ from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_instant
 from billfold.platform.ids import command_id, derive
 from billfold.sandbox.simulated_screening import SimulatedScreening
-from billfold.treasury.commands import CatchUp
-from billfold.treasury.rules.catch_up import catch_up, refresh_due
+from billfold.treasury.rules.catch_up import catch_up
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)

@@ -5,12 +5,14 @@ from datetime import timedelta
 
 import asyncpg
 import pytest
-from tests.events.webhooks.test_sequencer import subscribe
+from tests.events.test_sequencer import subscribe
 from tests.support.raised_events import BOTH, CUSTOMERS, NOW, PARTNER, PARTNERS, add_customer, raise_event
 
+from billfold.events import sequencer
 from billfold.events.checks import CHECKS
-from billfold.events.webhooks import attempts, redelivery, sequencer
-from billfold.events.webhooks.types import Attempt, DeliveryOutcome, EventSimulation, SubscriptionOwner
+from billfold.events.types import Subscriber
+from billfold.events.webhooks import attempts, redelivery
+from billfold.events.webhooks.types import Attempt, DeliveryOutcome, EventSimulation
 from billfold.platform import ids
 from billfold.platform.checks import Findings, run_checks
 
@@ -19,14 +21,14 @@ from billfold.platform.checks import Findings, run_checks
 async def sequenced(conn):
     """A database in which some events have their sequence and some have not."""
     anna, bert = await add_customer(conn), await add_customer(conn)
-    wants = await subscribe(conn, SubscriptionOwner(PARTNER))
-    await subscribe(conn, SubscriptionOwner(PARTNER, anna))
+    wants = await subscribe(conn, Subscriber(PARTNER))
+    await subscribe(conn, Subscriber(PARTNER, anna))
     for kind in (BOTH, CUSTOMERS, PARTNERS, BOTH):
         await raise_event(conn, anna, kind)
         await raise_event(conn, bert, kind)
     await sequencer.sequence_events(conn, now=NOW)
     event = EventSimulation(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload="{}")
-    await redelivery.simulate_event(conn, SubscriptionOwner(PARTNER), event, now=NOW)
+    await redelivery.simulate_event(conn, Subscriber(PARTNER), event, now=NOW)
     rows = await conn.fetch("SELECT event_id FROM delivery WHERE subscription_id = $1 ORDER BY sequence", wants)
     await attempts.record_attempts(
         conn,

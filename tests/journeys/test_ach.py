@@ -208,7 +208,7 @@ async def test_a_collection_settles_is_held_and_comes_back(town, books):
     assert await books.titles() == ["ACH collection returned", "ACH collection"]
     await town.advance(business_days=2)
     reasons = [
-        entry.addenda[0].reason
+        entry.addenda[0].return_reason_code
         for file in books.files()
         for batch in file.batches
         for entry in batch.entries

@@ -29,14 +29,16 @@ from billfold.ledger.book.rows import (
 from billfold.ledger.commands import Context
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts, tuples_of
+from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.settlement.commands import CloseHouseDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.wires.types import ReferencedWire, WireRow
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id
-from billfold.treasury.commands import CatchUp, CloseHouseDay
+from billfold.treasury.rules.catch_up import catch_up
 
 RAILS = frozenset({"ACH", "WIRE"})
 BlockKey = tuple[date, str, int, str]
@@ -173,7 +175,15 @@ class MemoryBank:
         self._ctx = None
         no_pool: Any = None  # planning asks no database
         self._engine = Engine(
-            no_pool, market=market, calendars=calendars, terms=terms, seed=seed, references={}, test_clock=True
+            no_pool,
+            market=market,
+            calendars=calendars,
+            terms=terms,
+            seed=seed,
+            test_clock=True,
+            references={},
+            identifiers=(),
+            catch_up=catch_up,
         )
 
     # -- commands -----------------------------------------------------------------------

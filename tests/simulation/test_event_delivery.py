@@ -15,9 +15,10 @@ from tests.support.small_bank import Town
 from tests.support.webhook_receivers import LOOPBACK, SECRET, answer, receiving
 from tests.support.whole_bank import PARTNER
 
+from billfold.events import sequencer
 from billfold.events.kinds import PARTNER_KINDS
-from billfold.events.webhooks import sequencer, subscriptions
-from billfold.events.webhooks.types import SubscriptionOwner
+from billfold.events.types import Subscriber
+from billfold.events.webhooks import subscriptions
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.verify.runner import verify_bank
@@ -91,7 +92,7 @@ async def test_a_receiver_sees_everything_once_though_the_worker_is_killed(marke
         await subscriptions.create_subscription(
             bank.pool,
             bank.vault,
-            SubscriptionOwner(PARTNER),
+            Subscriber(PARTNER),
             url=receiver.url,
             events=PARTNER_KINDS,
             shared_secret=SECRET,

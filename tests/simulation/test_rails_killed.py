@@ -113,27 +113,31 @@ class Street:
         amounts = (50_00, 9_000_000_00, 20_00, 30_00)
         entries = tuple(
             Entry(
-                code=code,
+                transaction_code=code,
                 routing_number=OURS,
-                account_number=account,
+                dfi_account_number=account,
                 amount=cents,
-                name="SOMEBODY",
-                trace=f"{THEIRS}{self.nth * 10 + n:07}",
+                individual_name="SOMEBODY",
+                trace_number=f"{THEIRS}{self.nth * 10 + n:07}",
             )
             for n, (code, account, cents) in enumerate(zip(codes, accounts, amounts, strict=True))
         )
         batch = Batch(
-            number=1,
-            company="ACME",
-            company_id="9000000001",
-            entry_class="PPD",
-            purpose="PAYMENT",
-            effective_on=FRIDAY,
-            bank=THEIRS,
+            batch_number=1,
+            company_name="ACME",
+            company_identification="9000000001",
+            standard_entry_class_code="PPD",
+            company_entry_description="PAYMENT",
+            effective_entry_date=FRIDAY,
+            originating_dfi_identification=THEIRS,
             entries=entries,
         )
         file = AchFile(
-            destination=OURS, origin="061000146", modifier="A", batches=(batch,), created_at=datetime(2025, 6, 2, 9)
+            immediate_destination=OURS,
+            immediate_origin="061000146",
+            file_id_modifier="A",
+            batches=(batch,),
+            created_at=datetime(2025, 6, 2, 9),
         )
         await self.bank.rails.ach.network_side().transmit(f"in-{self.nth}.ach", write_file(file))
 
@@ -161,7 +165,7 @@ class Street:
         """How often each number is in the files we handed over."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".ach")]
         batches = [batch for raw in files for batch in read_file(raw).batches]
-        return Counter(entry.trace for batch in batches for entry in batch.entries)
+        return Counter(entry.trace_number for batch in batches for entry in batch.entries)
 
 
 async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(market_dsn, tmp_path):

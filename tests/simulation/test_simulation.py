@@ -10,14 +10,12 @@ import pytest
 from tests.simulation.invariants import check_bank, check_book, check_earnings
 from tests.simulation.life import Life, WalkTo
 from tests.simulation.memory_bank import MemoryBank
-from tests.support.whole_bank import SEED, close_bank, open_bank
+from tests.support.whole_bank import SEED, close_bank, engine_beside, open_bank
 
-from billfold.accounts.pockets.types import PocketSnapshot
 from billfold.bills.rules.market import Market
 from billfold.bills.types import BillSettlement
-from billfold.ledger.book.rows import EventEntry, JournalEntry, Posting, TradeEntry, TransactionEntry
+from billfold.ledger.book.rows import EventEntry, JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
 from billfold.ledger.commands import BankPolicy
-from billfold.ledger.engine.engine import Engine
 from billfold.payments.clearing.types import RailSettlement
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import BillfoldError
@@ -99,16 +97,7 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
     bank.engine.terms = TERMS
     bank.job_runners = {}  # who would answer from outside speaks in this life
     # Two engines on one database, each with books that the other has made stale.
-    other = Engine(
-        bank.pool,
-        market=bank.market,
-        calendars=bank.calendars,
-        terms=TERMS,
-        seed=SEED,
-        test_clock=True,
-        references=bank.engine.references,
-        lanes=1,
-    )
+    other = engine_beside(bank, lanes=1)
     await other.start()
     engines = [bank.engine, other]
     for number, (step, answer) in enumerate(lived):

@@ -159,13 +159,13 @@ async def _originate(anna, bert):
 async def _receive(bank, anna, bert):
     entries = [
         Entry(
-            code=code,
+            transaction_code=code,
             routing_number=OURS,
-            account_number=account,
+            dfi_account_number=account,
             amount=cents,
-            name="SOMEBODY",
-            trace=f"{THEIRS}{number:07}",
-            identification="7",
+            individual_name="SOMEBODY",
+            trace_number=f"{THEIRS}{number:07}",
+            individual_identification_number="7",
         )
         for number, (code, account, cents) in enumerate(
             (
@@ -179,17 +179,21 @@ async def _receive(bank, anna, bert):
         )
     ]
     batch = Batch(
-        number=1,
-        company="ACME",
-        company_id="9000000001",
-        entry_class="PPD",
-        purpose="PAYMENT",
-        effective_on=date(2025, 6, 2),
-        bank=THEIRS,
+        batch_number=1,
+        company_name="ACME",
+        company_identification="9000000001",
+        standard_entry_class_code="PPD",
+        company_entry_description="PAYMENT",
+        effective_entry_date=date(2025, 6, 2),
+        originating_dfi_identification=THEIRS,
         entries=tuple(entries),
     )
     file = AchFile(
-        destination=OURS, origin="061000146", modifier="A", batches=(batch,), created_at=datetime(2025, 6, 2, 9)
+        immediate_destination=OURS,
+        immediate_origin="061000146",
+        file_id_modifier="A",
+        batches=(batch,),
+        created_at=datetime(2025, 6, 2, 9),
     )
     await bank.rails.ach.network_side().transmit("ENTRIES.ach", write_file(file))
     await AchFileProcessor().take(bank)

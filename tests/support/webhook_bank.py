@@ -7,14 +7,15 @@ from typing import Any
 from tests.support.raised_events import BOTH, NOW, PARTNER, raise_event
 from tests.support.webhook_receivers import LOOPBACK, SECRET
 
-from billfold.events.webhooks import sequencer, subscriptions
+from billfold.events import sequencer
+from billfold.events.types import Subscriber
 from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks import subscriptions
 from billfold.events.webhooks.http_client import GuardedWebhookClient
-from billfold.events.webhooks.types import SubscriptionOwner
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform.crypto import Vault
 
-OWNER = SubscriptionOwner(PARTNER)
+OWNER = Subscriber(PARTNER)
 VAULT = Vault(bytes(range(32)))
 
 
@@ -68,7 +69,7 @@ class Town:
             await self.quiet()
 
     async def attempts(self, subscription_id):
-        rows = await webhook_store.list_attempts(self.pool, OWNER, subscription_id, limit=100)
+        rows = await webhook_store.list_attempts(self.pool, subscription_id, limit=100)
         return [(row.response_code, row.response_message) for row in reversed(rows)]
 
     async def states(self, subscription_id):

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.business_days.store import load_calendars
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
@@ -18,17 +19,18 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.wires.types import WireHours
 from billfold.platform import ids
+from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.paging import Pager
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring.file_exchange import file_store_of, linking_provider_of, rail_exchanges_of
 from billfold.wiring.initialize import create_bank_customer, initialize_bank
-from billfold.wiring.references import reference_readers
+from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
 SEED = b"a seed for tests of the engine"
@@ -63,6 +65,8 @@ async def open_bank(dsn, **changes):
         seed=SEED,
         test_clock=True,
         references=reference_readers(),
+        identifiers=identifier_loaders(),
+        catch_up=catch_up,
         vault=VAULT,
     )
     await engine.start()
@@ -80,10 +84,17 @@ async def open_bank(dsn, **changes):
         files=file_store_of(settings),
         inspection=SubprocessFileInspector(),
         job_runners=job_runners(),
+        approvals=ApprovedRequests(pool),
         linking=linking_provider_of(settings, SEED),
     )
     await create_bank_customer(bank)
     return bank
+
+
+def engine_beside(bank, **changes):
+    """Return another engine on a bank's database, as another process has it."""
+    common = ("market", "calendars", "terms", "seed", "references", "identifiers", "catch_up", "test_clock")
+    return Engine(bank.pool, **{name: getattr(bank.engine, name) for name in common} | changes)
 
 
 _COUNTS = """

@@ -12,7 +12,8 @@ import msgspec
 from billfold.events import payload_schemas
 from billfold.events.envelope import Envelope
 from billfold.events.kinds import EventKind
-from billfold.events.store import EventReader, LoggedEvent, envelope_of
+from billfold.events.store import LoggedEvent, envelope_of
+from billfold.events.types import Subscriber
 from billfold.events.webhooks.types import AttemptRow, SubscriptionRow
 
 
@@ -72,7 +73,7 @@ class RetryPolicy(msgspec.Struct, kw_only=True):
 
 
 class Subscription(msgspec.Struct, kw_only=True):
-    """Who is told of which kinds of events. The shared secret is never shown."""
+    """Who receives which kinds of events. The shared secret is never shown."""
 
     id: UUID
     url: str
@@ -119,8 +120,8 @@ def render_attempt(row: AttemptRow) -> DeliveryAttempt:
     )
 
 
-def render_event(event: LoggedEvent, reader: EventReader, attempts: Iterable[AttemptRow]) -> Event:
-    """Return an event as its reader is told of it, with its attempts."""
+def render_event(event: LoggedEvent, reader: Subscriber, attempts: Iterable[AttemptRow]) -> Event:
+    """Return an event as its reader receives it, with its attempts."""
     return Event(event=envelope_of(event, reader), delivery_attempts=[render_attempt(each) for each in attempts])
 
 

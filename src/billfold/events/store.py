@@ -1,12 +1,12 @@
-"""Reads of events as somebody is told of them: in his sequence, or in that of a subscription.
+"""Reads of events in the sequence of a subscriber, or in that of a subscription.
 
-A reader is a partner, or with `customer_id` one of his customers. What has no sequence for him is
-not for him; `webhooks.sequence` gives it to what was just committed.
+An event without a sequence at the subscriber's level is not visible to it; the sequencer numbers what
+was just committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -14,33 +14,33 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.envelope import API_VERSION, Envelope
+from billfold.events.types import Subscriber
 from billfold.platform.errors import NotFound
 from billfold.platform.paging import SortKey
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-_BY_PARTNER = {"whose": "t.partner_id", "sequence": "t.partner_sequence"}
-_BY_CUSTOMER = {"whose": "t.customer_id", "sequence": "t.customer_sequence"}
-_DOWN, _UP = {"than": "<", "way": "DESC"}, {"than": ">", "way": "ASC"}
+DIRECTIONS = {True: {"than": "<", "way": "DESC"}, False: {"than": ">", "way": "ASC"}}
+"""Parts of the statement of a list that is `descending` or not."""
 
 _LOGGED = """
-SELECT t.event_id, t.customer_id, t.kind, t.raised_at, {sequence} AS sequence,
-       {sequence} - 1 AS previous_sequence, t.event_no, e.payload
+SELECT t.event_id, t.customer_id, t.kind, t.raised_at, t.{level}_sequence AS sequence,
+       t.{level}_sequence - 1 AS previous_sequence, t.event_no, e.payload
   FROM told t JOIN event e USING (customer_id, event_no)
 """
 # Two statements: which index serves depends on whether there is a time.
 _LIST = (
     _LOGGED
     + """
- WHERE {whose} = $1 AND {sequence} IS NOT NULL AND ($2::bigint IS NULL OR {sequence} {than} $2)
- ORDER BY {sequence} {way} LIMIT $3
+ WHERE t.{level}_id = $1 AND t.{level}_sequence IS NOT NULL AND ($2::bigint IS NULL OR t.{level}_sequence {than} $2)
+ ORDER BY t.{level}_sequence {way} LIMIT $3
 """
 )
 _LIST_AFTER = _LIST.replace("ORDER BY", "AND t.raised_at > $4 ORDER BY")
-_ONE = _LOGGED + " WHERE t.event_id = $1 AND {whose} = $2 AND {sequence} IS NOT NULL"
+_ONE = _LOGGED + " WHERE t.event_id = $1 AND t.{level}_id = $2 AND t.{level}_sequence IS NOT NULL"
 _NEWEST = """
-SELECT coalesce(max({sequence}), 0) FROM told t WHERE {whose} = $1 AND {sequence} IS NOT NULL
+SELECT coalesce(max(t.{level}_sequence), 0) FROM told t WHERE t.{level}_id = $1 AND t.{level}_sequence IS NOT NULL
 """
 
 _SIMULATED = """
@@ -70,8 +70,8 @@ SELECT d.event_id, coalesce(e.customer_id, s.customer_id) AS customer_id,
 """
 _LIST_NEW = """
 SELECT w.reader, n.* FROM unnest($1::uuid[], $2::bigint[]) AS w (reader, mark)
- CROSS JOIN LATERAL ({logged} WHERE {whose} = w.reader AND {sequence} > w.mark
-                     ORDER BY {sequence} LIMIT $3) n
+ CROSS JOIN LATERAL ({logged} WHERE t.{level}_id = w.reader AND t.{level}_sequence > w.mark
+                     ORDER BY t.{level}_sequence LIMIT $3) n
  ORDER BY n.sequence
 """
 _NEW_SIMULATED = """
@@ -82,18 +82,6 @@ SELECT s.serial, s.partner_id, s.event_id, s.customer_id, s.kind, s.raised_at,
  ORDER BY s.serial LIMIT $2
 """
 _LAST_SERIAL = "SELECT coalesce(max(serial), 0) FROM simulated_event"
-
-
-class EventReader(msgspec.Struct, frozen=True):
-    """Who is told: a customer, or his partner when there is no customer."""
-
-    partner_id: UUID
-    customer_id: UUID | None = None
-
-    @property
-    def key(self) -> UUID:
-        """Return the id under which its sequence is counted."""
-        return self.customer_id or self.partner_id
 
 
 class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,21 +117,21 @@ class NewEvent(msgspec.Struct, frozen=True):
 
 async def list_events(
     conn: Connection | Pool,
-    reader: EventReader,
+    reader: Subscriber,
     *,
     limit: int,
     after: datetime | None = None,
     place: SortKey | None = None,
     descending: bool = True,
 ) -> list[LoggedEvent]:
-    """Return a reader's events in the order of his sequence, on from a place.
+    """Return a reader's events in the order of their sequence, on from a place.
 
     `after` keeps those whose timestamp is later.
     """
     sql = _LIST if after is None else _LIST_AFTER
     sequence = None if place is None else int(place[0])
     parameters = [reader.key, sequence, limit] + ([] if after is None else [after])
-    rows = await conn.fetch(sql.format(**_columns(reader), **_direction(descending)), *parameters)
+    rows = await conn.fetch(sql.format(level=reader.level, **DIRECTIONS[descending]), *parameters)
     return [_event(row) for row in rows]
 
 
@@ -156,13 +144,13 @@ async def list_subscription_events(
     place: SortKey | None = None,
     descending: bool = True,
 ) -> list[LoggedEvent]:
-    """Return what a subscription was to be told of, simulated events too, in that order.
+    """Return what a subscription was to receive, simulated events too, in that order.
 
     Whose subscription it is must be known by now.
     """
     told_at, sequence, event_id = place or (None, None, None)
     rows = await conn.fetch(
-        _LIST_OF_SUBSCRIPTION.format(**_direction(descending)),
+        _LIST_OF_SUBSCRIPTION.format(**DIRECTIONS[descending]),
         subscription_id,
         after,
         None if told_at is None else datetime.fromisoformat(str(told_at)),
@@ -173,9 +161,9 @@ async def list_subscription_events(
     return [_event(row) for row in rows]
 
 
-async def get_event(conn: Connection | Pool, reader: EventReader, event_id: UUID) -> LoggedEvent:
-    """Return one event that the reader can see, or one simulated for him. Raises NotFound."""
-    row = await conn.fetchrow(_ONE.format(**_columns(reader)), event_id, reader.key)
+async def get_event(conn: Connection | Pool, reader: Subscriber, event_id: UUID) -> LoggedEvent:
+    """Return one event that the reader can see, or one simulated for them. Raises NotFound."""
+    row = await conn.fetchrow(_ONE.format(level=reader.level), event_id, reader.key)
     if row is None:
         whose = reader.partner_id, reader.customer_id
         row = await conn.fetchrow(_ONE_SIMULATED, event_id, *whose)
@@ -184,24 +172,21 @@ async def get_event(conn: Connection | Pool, reader: EventReader, event_id: UUID
     return _event(row)
 
 
-async def newest_sequence(conn: Connection | Pool, reader: EventReader) -> int:
-    """Return the highest sequence a reader has been told of, 0 before the first."""
-    return int(await conn.fetchval(_NEWEST.format(**_columns(reader)), reader.key))
+async def newest_sequence(conn: Connection | Pool, reader: Subscriber) -> int:
+    """Return the highest sequence a reader has received, 0 before the first."""
+    return int(await conn.fetchval(_NEWEST.format(level=reader.level), reader.key))
 
 
 async def list_new_events(
-    conn: Connection | Pool, last_sequences: Mapping[EventReader, int], *, limit: int
+    conn: Connection | Pool, last_sequences: Mapping[Subscriber, int], *, limit: int
 ) -> list[NewEvent]:
-    """Return what each of these readers was told of after his mark, up to `limit` each."""
+    """Return what each of these readers received after their mark, up to `limit` each."""
     found: list[NewEvent] = []
-    for columns, group in (
-        (_BY_PARTNER, [each for each in last_sequences if each.customer_id is None]),
-        (_BY_CUSTOMER, [each for each in last_sequences if each.customer_id is not None]),
-    ):
+    for level in ("partner", "customer"):
+        group = [each for each in last_sequences if each.level == level]
         if group:
-            sql = _LIST_NEW.format(logged=_LOGGED.format(**columns), **columns)
-            keys: Sequence[Any] = [each.key for each in group]
-            rows = await conn.fetch(sql, keys, [last_sequences[each] for each in group], limit)
+            sql = _LIST_NEW.format(logged=_LOGGED.format(level=level), level=level)
+            rows = await conn.fetch(sql, [each.key for each in group], [last_sequences[each] for each in group], limit)
             found += [NewEvent(row["reader"], _event(row)) for row in rows]
     return found
 
@@ -218,8 +203,8 @@ async def list_new_simulated(conn: Connection | Pool, serial: int, *, limit: int
     return (rows[-1]["serial"] if rows else serial), news
 
 
-def envelope_of(event: LoggedEvent, reader: EventReader, previous: int | None = None) -> Envelope:
-    """Return an event as its reader is told of it; `previous` is what he was told of before."""
+def envelope_of(event: LoggedEvent, reader: Subscriber, previous: int | None = None) -> Envelope:
+    """Return an event as its reader receives it; `previous` is what they received before."""
     return Envelope(
         event_id=event.event_id,
         event_type=event.kind,
@@ -231,14 +216,6 @@ def envelope_of(event: LoggedEvent, reader: EventReader, previous: int | None = 
         customer_id=reader.customer_id or msgspec.UNSET,
         payload=msgspec.Raw(event.payload),
     )
-
-
-def _columns(reader: EventReader) -> dict[str, str]:
-    return _BY_PARTNER if reader.customer_id is None else _BY_CUSTOMER
-
-
-def _direction(descending: bool) -> dict[str, str]:  # noqa: FBT001 - which way is all there is to say
-    return _DOWN if descending else _UP
 
 
 def _event(row: Any) -> LoggedEvent:  # noqa: ANN401 - a record of asyncpg

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.ledger.directory.store import Directory
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
 
 if TYPE_CHECKING:
     from billfold.accounts.counterparties.ports import LinkingProvider
+    from billfold.approvals.store.approved_transfers import ApprovedRequests
     from billfold.bills.rules.market import Market
     from billfold.documents.ports import FileInspector, FileStore
     from billfold.ledger.commands import BankPolicy
@@ -72,6 +72,7 @@ class Bank:
         files: FileStore,
         inspection: FileInspector,
         job_runners: JobRunners,
+        approvals: ApprovedRequests,
         linking: LinkingProvider | None = None,
     ) -> None:
         self.pool = pool
@@ -89,7 +90,7 @@ class Bank:
         self.linking = linking
         self.job_runners = job_runners
         self.directory = Directory(pool)
-        self.approvals = ApprovedRequests(pool)
+        self.approvals = approvals
         self.background = BackgroundTasks()
 
     async def now(self, conn: Connection | None = None) -> datetime:

@@ -33,6 +33,14 @@ class DayOverride:
     closes: time | None = None
 
 
+class WireHours(NamedTuple):
+    """When wires leave on a day on which the Reserve is open, Eastern time."""
+
+    opens: time = time(8)
+    domestic_cutoff: time = time(16)
+    international_cutoff: time = time(15)
+
+
 class _Day(NamedTuple):
     fed: bool
     bond: bool

@@ -11,9 +11,9 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from billfold.bills.rules.fees import fee_charge_date
+from billfold.ledger.book.due import pocket_due
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date
-from billfold.treasury.rules.catch_up import pocket_due
 
 if TYPE_CHECKING:
     from billfold.ledger.book.holdings import PocketBook

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.pockets.types import PocketSnapshot
 from billfold.ledger.book.holdings import PocketColumns
 from billfold.ledger.book.rows import (
     ChainEntry,
     CommandEntry,
     EventEntry,
     JournalEntry,
+    PocketSnapshot,
     Posting,
     TradeEntry,
     TransactionEntry,

@@ -12,28 +12,30 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
+from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.business_days.store import load_calendars
 from billfold.bills.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
-from billfold.events import feed
+from billfold.events import sequencer
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
+from billfold.ledger.ports import NoScreening
 from billfold.migrations import runner
-from billfold.payments.screening.ports import NoScreening
-from billfold.payments.wires.types import WireHours
+from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.paging import Pager
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring.file_exchange import file_store_of, linking_provider_of, rail_exchanges_of
 from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank
-from billfold.wiring.references import reference_readers
+from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             files=file_store_of(settings),
             inspection=SubprocessFileInspector(),
             job_runners=job_runners(),
+            approvals=ApprovedRequests(pool),
             linking=linking_provider_of(settings, seed),
         )
         await engine.start()
@@ -92,6 +95,8 @@ def engine_of(pool: Pool, market: Market, seed: bytes, *, settings: Settings, va
         terms=policy_of(settings),
         seed=seed,
         references=reference_readers(),
+        identifiers=identifier_loaders(),
+        catch_up=catch_up,
         vault=vault,
         test_clock=not settings.is_production,
         lanes=settings.engine_concurrency,
@@ -148,7 +153,7 @@ async def _check_bank(conn: Connection) -> bytes:
     identity = await find_bank_identity(conn)
     if identity is None:
         raise CliError("There is no bank in the database yet.", _MIGRATE)
-    await feed.repair_positions(conn)
+    await sequencer.repair_positions(conn)
     return identity.seed
 
 

@@ -1,12 +1,17 @@
-"""Who reads what commands reference."""
+"""What the engine reads for a command beside the holdings of its customers."""
+
+from collections.abc import Sequence
 
 from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.portals.store import load_portals
 from billfold.accounts.transactions import booked_by_bank
 from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
 from billfold.ledger.engine.references import ReferenceReaders
+from billfold.ledger.ports import IdentifierLoader
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.custody import store as custody_store
+from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.store.wires import load_references as look_up_wires
 
@@ -23,3 +28,8 @@ def reference_readers() -> ReferenceReaders:
         Reference.TRANSACTION: booked_by_bank.find_bank_bookings,
         Reference.WIRE: look_up_wires,
     }
+
+
+def identifier_loaders() -> Sequence[IdentifierLoader]:
+    """Return what loads portals, counterparties and pending transfers."""
+    return load_portals, counterparty_store.load_payees, load_pending

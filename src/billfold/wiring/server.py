@@ -144,4 +144,4 @@ class SandboxSimulation:
             amount=amount,
             company_name=company_name,
         )
-        return (await receive(bank, self.correspondent, ach)).status == "COMPLETED"
+        return (await receive(bank, ach)).status == "COMPLETED"

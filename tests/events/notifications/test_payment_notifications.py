@@ -93,7 +93,7 @@ async def test_a_notification_names_the_event_and_the_amount(bank, both, told):
 
 
 async def test_every_event_is_notified_once_when_many_readers_run(bank, both, told, monkeypatch):
-    monkeypatch.setattr(payment_notifications, "AT_ONCE", 3)
+    monkeypatch.setattr(payment_notifications, "BATCH_SIZE", 3)
     payer, _ = both
     for _ in range(10):
         await payer.deposit(1_00)

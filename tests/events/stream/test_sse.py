@@ -16,7 +16,7 @@ PATH = "/api/v1/events/stream/"
 
 
 @pytest.fixture
-def listen(sample_app, customer_world):
+def listen(customer_app, customer_world):
     """Open streams: `listen(desk, query)`; a partner's with his own desk."""
 
     def open_stream(customer_desk, query="", *, token=0, headers=None):
@@ -25,7 +25,7 @@ def listen(sample_app, customer_world):
             return Listener(customer_world.app, "acme.localhost", sent | (headers or {}), query)
         token = customer_desk.token if token == 0 else token
         sent = customer_desk.headers("GET", PATH, token) | (headers or {})
-        return Listener(sample_app, urlsplit(customer_desk.base).netloc, sent, query)
+        return Listener(customer_app, urlsplit(customer_desk.base).netloc, sent, query)
 
     return open_stream
 
@@ -106,7 +106,7 @@ async def test_a_stream_is_opened_with_the_scope_while_there_is_room(bank, custo
     async with listen(customer_desk, token=None) as stream:
         await stream._chunks.get()
         assert stream.status == 401
-    monkeypatch.setattr(newsroom, "LISTENERS_OF_ONE_MAX", 1)
+    monkeypatch.setattr(newsroom, "LISTENERS_PER_READER_MAX", 1)
     async with listen(customer_desk) as stream:
         await stream.message()
         await customer_desk.refused("GET", PATH, status=429, code="too-many-streams")
@@ -132,8 +132,8 @@ async def test_a_simulated_event_is_streamed_without_a_sequence(customer_world, 
 
 
 async def test_whoever_is_too_slow_reads_the_log_and_misses_nothing(customer_world, customer_desk, listen, monkeypatch):
-    monkeypatch.setattr(newsroom, "KEPT", 2)
-    monkeypatch.setattr(newsroom, "PAGE", 2)
+    monkeypatch.setattr(newsroom, "CHANNEL_EVENTS_MAX", 2)
+    monkeypatch.setattr(newsroom, "PAGE_SIZE", 2)
     pocket = await customer_desk.pocket()
     async with listen(customer_desk) as stream:
         await stream.message()

@@ -2,13 +2,15 @@
 
 from datetime import timedelta
 
-from tests.events.webhooks.test_sequencer import subscribe
+from tests.events.test_sequencer import subscribe
 from tests.support.raised_events import NOW, PARTNER, add_customer, raise_event
 
+from billfold.events import sequencer
 from billfold.events.checks import CHECKS
-from billfold.events.webhooks import attempts, redelivery, sequencer
+from billfold.events.types import Subscriber
+from billfold.events.webhooks import attempts, redelivery
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.types import Attempt, DeliveryOutcome, SubscriptionOwner
+from billfold.events.webhooks.types import Attempt, DeliveryOutcome
 from billfold.platform import ids
 from billfold.platform.checks import Findings, run_checks
 
@@ -18,7 +20,7 @@ FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="deli
 
 async def queued(conn):
     """A subscription and the delivery it waits for."""
-    wants = await subscribe(conn, SubscriptionOwner(PARTNER))
+    wants = await subscribe(conn, Subscriber(PARTNER))
     event_id = await raise_event(conn, await add_customer(conn))
     await sequencer.sequence_events(conn, now=NOW)
     return wants, event_id
@@ -39,7 +41,7 @@ async def attempt(conn, wants, event_id, outcome, at):
 
 
 async def listed(conn, wants):
-    return len(await webhook_store.list_attempts(conn, SubscriptionOwner(PARTNER), wants, limit=100))
+    return len(await webhook_store.list_attempts(conn, wants, limit=100))
 
 
 async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
@@ -57,8 +59,8 @@ async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
     await run_checks(conn, found, CHECKS)
     assert not found.report().findings
     # What was delivered is told from what never was, and can be sent again.
-    assert await redelivery.replay_missing(conn, SubscriptionOwner(PARTNER), wants, NOW - 999 * DAY, now=NOW) == 0
-    await redelivery.resend(conn, SubscriptionOwner(PARTNER), wants, event_id, now=NOW + 3 * DAY)
+    assert await redelivery.replay_missing(conn, Subscriber(PARTNER), wants, NOW - 999 * DAY, now=NOW) == 0
+    await redelivery.resend(conn, Subscriber(PARTNER), wants, event_id, now=NOW + 3 * DAY)
 
 
 async def test_attempts_stay_when_another_is_to_follow(conn):
@@ -71,11 +73,11 @@ async def test_attempts_stay_when_another_is_to_follow(conn):
 
 
 async def test_a_few_at_a_time_are_forgotten_oldest_first_when_there_are_many(conn):
-    wants, customer_id = await subscribe(conn, SubscriptionOwner(PARTNER)), await add_customer(conn)
+    wants, customer_id = await subscribe(conn, Subscriber(PARTNER)), await add_customer(conn)
     for nth in range(3):
         event_id = await raise_event(conn, customer_id)
         await sequencer.sequence_events(conn, now=NOW)
         await attempt(conn, wants, event_id, FAILED, NOW + nth * DAY)
     assert await attempts.purge_attempts(conn, NOW + 9 * DAY, limit=2) == 2
-    (left,) = await webhook_store.list_attempts(conn, SubscriptionOwner(PARTNER), wants, limit=100)
+    (left,) = await webhook_store.list_attempts(conn, wants, limit=100)
     assert left.called_at == NOW + 2 * DAY

@@ -66,7 +66,7 @@ async def test_a_host_is_looked_up_again_when_its_connection_is_old(monkeypatch)
         asked.append(host)
         return ["127.0.0.1"]
 
-    monkeypatch.setattr(guarded_http, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(guarded_http, "CONNECTION_SECONDS", 0.0)
     async with receiving() as receiver:
         line = GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve).line(receiver.url)
         for _ in range(2):

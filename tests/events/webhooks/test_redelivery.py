@@ -4,15 +4,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.events.webhooks.test_sequencer import EVERYTHING, VAULT, delivered, subscribe
+from tests.events.test_sequencer import EVERYTHING, VAULT, delivered, subscribe
 from tests.support.raised_events import BOTH, CUSTOMERS, NOW, OTHER_PARTNER, PARTNER, RAISED, add_customer, raise_event
 
-from billfold.events.webhooks import redelivery, sequencer, subscriptions
-from billfold.events.webhooks.types import EventSimulation, SubscriptionChanges, SubscriptionOwner
+from billfold.events import sequencer
+from billfold.events.types import Subscriber
+from billfold.events.webhooks import redelivery, subscriptions
+from billfold.events.webhooks.types import EventSimulation, SubscriptionChanges
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 
-OWNER = SubscriptionOwner(PARTNER)
+OWNER = Subscriber(PARTNER)
 
 
 async def queue(conn, subscription_id):
@@ -65,7 +67,7 @@ async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(co
         await raise_event(conn, anna, CUSTOMERS, seconds=second)
     await sequencer.sequence_events(conn, now=NOW)
     wants = await subscribe(conn, OWNER)
-    own = await subscribe(conn, SubscriptionOwner(PARTNER, anna), [CUSTOMERS])
+    own = await subscribe(conn, Subscriber(PARTNER, anna), [CUSTOMERS])
     events.append(await raise_event(conn, anna, seconds=9))
     await sequencer.sequence_events(conn, now=NOW)
     since = RAISED + timedelta(seconds=2)
@@ -76,7 +78,7 @@ async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(co
         (events[3], 4, 3),
         (events[4], 5, 4),
     ]
-    owner = SubscriptionOwner(PARTNER, anna)
+    owner = Subscriber(PARTNER, anna)
     assert await redelivery.replay_missing(conn, owner, own, RAISED, now=NOW) == 4
     assert [row[1:] for row in await delivered(conn, own)] == [(2, 0), (4, 2), (6, 4), (8, 6)]
 
@@ -101,15 +103,15 @@ async def test_a_simulated_event_goes_to_whoever_subscribed_to_its_kind(conn):
     wants = await subscribe(conn, OWNER, [BOTH])
     others = [
         await subscribe(conn, OWNER, [CUSTOMERS]),
-        await subscribe(conn, SubscriptionOwner(PARTNER, anna)),
-        await subscribe(conn, SubscriptionOwner(OTHER_PARTNER)),
+        await subscribe(conn, Subscriber(PARTNER, anna)),
+        await subscribe(conn, Subscriber(OTHER_PARTNER)),
     ]
     event = simulated()
     assert await redelivery.simulate_event(conn, OWNER, event, now=NOW) == 1
     assert await queue(conn, wants) == [event.event_id]
     assert [await queue(conn, other) for other in others] == [[], [], []]
     annas = simulated()
-    assert await redelivery.simulate_event(conn, SubscriptionOwner(PARTNER, anna), annas, now=NOW) == 1
+    assert await redelivery.simulate_event(conn, Subscriber(PARTNER, anna), annas, now=NOW) == 1
     assert await queue(conn, others[1]) == [annas.event_id]
 
 

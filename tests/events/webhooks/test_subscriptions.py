@@ -4,18 +4,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.events.webhooks.test_sequencer import EVERYTHING, VAULT, subscribe
+from tests.events.test_sequencer import EVERYTHING, VAULT, subscribe
 from tests.support.raised_events import NOW, OTHER_PARTNER, PARTNER, add_customer, raise_event
 from tests.support.webhook_receivers import SECRET
 
-from billfold.events.webhooks import claims, redelivery, sequencer, subscriptions
+from billfold.events import sequencer
+from billfold.events.types import Subscriber
+from billfold.events.webhooks import claims, redelivery, subscriptions
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges, SubscriptionOwner
+from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound
-from billfold.platform.paging import Position
 
-OWNER = SubscriptionOwner(PARTNER)
+OWNER = Subscriber(PARTNER)
 POLICY = RetryPolicy(
     retry_on_status_codes=(502,),
     backoff_coefficient=1.5,
@@ -81,19 +82,18 @@ async def test_a_wrong_secret_or_policy_makes_nothing(conn):
 
 async def test_nobody_elses_subscription_is_there(conn):
     anna = await add_customer(conn)
-    ours, annas = (await subscribe(conn, OWNER), await subscribe(conn, SubscriptionOwner(PARTNER, anna)))
+    ours, annas = (await subscribe(conn, OWNER), await subscribe(conn, Subscriber(PARTNER, anna)))
     for owner, foreign in (
         (OWNER, annas),
-        (SubscriptionOwner(PARTNER, anna), ours),
-        (SubscriptionOwner(OTHER_PARTNER), ours),
-        (SubscriptionOwner(PARTNER, ids.new()), annas),
+        (Subscriber(PARTNER, anna), ours),
+        (Subscriber(OTHER_PARTNER), ours),
+        (Subscriber(PARTNER, ids.new()), annas),
         (OWNER, ids.new()),
     ):
         for attempt in (
             webhook_store.get_subscription(conn, owner, foreign),
             subscriptions.delete_subscription(conn, owner, foreign, now=NOW),
             subscriptions.update_subscription(conn, VAULT, owner, foreign, SubscriptionChanges(), now=NOW),
-            webhook_store.list_attempts(conn, owner, foreign, limit=30),
             redelivery.resend(conn, owner, foreign, ids.new(), now=NOW),
             redelivery.redeliver_failed(conn, owner, foreign, NOW, now=NOW),
             redelivery.replay_missing(conn, owner, foreign, NOW, now=NOW),
@@ -115,13 +115,13 @@ async def test_subscriptions_are_listed_newest_first_and_back(conn):
             now=NOW + timedelta(minutes=minute // 2),
         )
         made.append(row)
-    await subscribe(conn, SubscriptionOwner(PARTNER, await add_customer(conn)))
+    await subscribe(conn, Subscriber(PARTNER, await add_customer(conn)))
     newest = sorted(made, key=webhook_store.sort_key_of, reverse=True)
     assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == newest
-    assert await webhook_store.list_subscriptions(conn, OWNER, limit=2) == newest[:3]
-    place = webhook_store.sort_key_of(newest[2])
-    for position, expected in ((Position("next", place), newest[3:]), (Position("prev", place), newest[1::-1])):
-        found = await webhook_store.list_subscriptions(conn, OWNER, limit=2, position=position)
+    assert await webhook_store.list_subscriptions(conn, OWNER, limit=3) == newest[:3]
+    place = newest[2].created_at, newest[2].subscription_id
+    for descending, expected in ((True, newest[3:]), (False, newest[1::-1])):
+        found = await webhook_store.list_subscriptions(conn, OWNER, limit=3, place=place, descending=descending)
         assert found == expected
 
 

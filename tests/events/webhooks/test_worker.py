@@ -13,7 +13,8 @@ from tests.support.webhook_bank import OWNER, VAULT, Town
 from tests.support.webhook_receivers import LOOPBACK, SECRET, always, answer, receiving
 from typing_extensions import override
 
-from billfold.events.webhooks import claims, redelivery, sequencer, subscriptions
+from billfold.events import sequencer
+from billfold.events.webhooks import claims, redelivery, subscriptions
 from billfold.events.webhooks import http_client as guarded_http
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks.http_client import GuardedWebhookClient

@@ -6,11 +6,10 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.support.whole_bank import PARTNER, Holder
+from tests.support.whole_bank import PARTNER, Holder, engine_beside
 
 from billfold.accounts.commands import SetPocketState
 from billfold.ledger.commands import Command, book_of
-from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.types import AccountKind, JournalKind, PocketStatus, Rail
 from billfold.payments.deposits.commands import ReceiveMoney
@@ -229,15 +228,7 @@ async def test_only_the_broken_command_fails_when_a_batch_holds_one(bank, two, m
 @pytest.fixture
 async def rival(bank):
     """Another process on the same database, with a cache of its own."""
-    engine = Engine(
-        bank.pool,
-        market=bank.market,
-        calendars=bank.calendars,
-        terms=bank.terms,
-        seed=bank.seed,
-        references=bank.engine.references,
-        test_clock=True,
-    )
+    engine = engine_beside(bank)
     await engine.start()
     yield engine
     await engine.stop()
@@ -307,17 +298,7 @@ async def let_everybody_run():
 
 @pytest.mark.parametrize(("crowd", "under_way", "in_the_end"), [(1, [1, 1], [1, 1, 3]), (3, [1, 3], [1, 3, 1])])
 async def test_another_lane_than_the_first_waits_for_a_crowd(bank, monkeypatch, crowd, under_way, in_the_end):
-    engine = Engine(
-        bank.pool,
-        market=bank.market,
-        calendars=bank.calendars,
-        terms=bank.terms,
-        seed=bank.seed,
-        references=bank.engine.references,
-        test_clock=True,
-        lanes=2,
-        min_batch=crowd,
-    )
+    engine = engine_beside(bank, lanes=2, min_batch=crowd)
     taken, end = [], asyncio.Event()
 
     async def run(batch):

@@ -22,8 +22,8 @@ from billfold.platform.database.pool import uuid_array
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
-FIELDS = "b76e"
-"""Of LAYOUT 2. When this fails, raise LAYOUT: heads in databases carry what was there before."""
+FIELDS = "7a43"
+"""Of SERIALIZATION_VERSION 2. When this fails, raise it: heads in databases carry the fields from before."""
 
 
 def test_the_layout_goes_up_when_a_field_changes() -> None:
@@ -79,7 +79,7 @@ async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged) -> No
 
 async def test_the_tables_are_read_when_an_image_has_another_layout(conn, monkeypatch) -> None:
     books, _ = await _read(conn)
-    monkeypatch.setattr("billfold.ledger.engine.serialized_book.LAYOUT", SERIALIZATION_VERSION + 1)
+    monkeypatch.setattr("billfold.ledger.engine.serialized_book.SERIALIZATION_VERSION", SERIALIZATION_VERSION + 1)
     newer = serialize_book(next(iter(books.values())))
     monkeypatch.undo()
 

@@ -35,7 +35,7 @@ async def left_by(bank, command):
 async def test_a_payment_leaves_proven_rows_however_many_books_are_few(bank, new_holder, monkeypatch, few):
     payer, payee = await new_holder(), await new_holder(weeks=26)
     await payer.deposit(50_000_00)
-    monkeypatch.setattr(write, "FEW_BOOKS", few)
+    monkeypatch.setattr(write, "SINGLE_CALL_MAX_BOOKS", few)
 
     left = await left_by(bank, payment(payer, payee, 1_000_00))
 

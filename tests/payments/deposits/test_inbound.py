@@ -1,4 +1,4 @@
-"""Payments from outside: booked where their account number leads, else sent back."""
+"""Incoming payments: credited to the account they name, else returned."""
 
 import json
 
@@ -8,6 +8,7 @@ from tests.support.whole_bank import SEED
 
 from billfold.accounts.commands import UpdatePortal
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
+from billfold.payments.deposits.types import IncomingWire
 from billfold.platform import ids
 from billfold.sandbox.simulated_bank import SimulatedBank
 
@@ -15,6 +16,10 @@ from billfold.sandbox.simulated_bank import SimulatedBank
 @pytest.fixture
 def correspondent():
     return SimulatedBank(SEED)
+
+
+def a_wire(**fields):
+    return IncomingWire(wire_id=ids.new(), reference_number="W1", **fields)
 
 
 async def address(bank, holder):
@@ -29,10 +34,10 @@ async def activity(bank, holder):
     return row, json.loads(row["details"])
 
 
-async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank, new_holder, correspondent):
+async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank, new_holder):
     holder = await new_holder()
-    wire = correspondent.wire(ids.new(), **await address(bank, holder), amount=250_000_00, sender_name="Northwind LLC")
-    received = await receive(bank, correspondent, wire)
+    wire = a_wire(**await address(bank, holder), amount=250_000_00, sender_name="Northwind LLC")
+    received = await receive(bank, wire)
     assert (received.status, received.pocket_id) == ("COMPLETED", holder.pocket_id)
     row, details = await activity(bank, holder)
     assert (row["type"], row["direction"], row["amount"]) == ("WIRE", "CREDIT", 250_000_00)
@@ -53,7 +58,7 @@ async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_know
     ach = correspondent.ach_credit(
         ids.new(), **await address(bank, holder), amount=15_000_00, company_name="FakeCompany"
     )
-    assert (await receive(bank, correspondent, ach)).status == "COMPLETED"
+    assert (await receive(bank, ach)).status == "COMPLETED"
     row, details = await activity(bank, holder)
     assert (row["type"], row["amount"]) == ("ACH", 15_000_00)
     assert details["ach_direction"] == "RECEIVING"
@@ -64,35 +69,31 @@ async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_know
     assert len(ach.company_entry_description) <= 10
 
 
-async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_holder, correspondent):
+async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_holder):
     holder = await new_holder()
-    wire = correspondent.wire(ids.new(), **await address(bank, holder), amount=100_00, sender_name="A")
-    first = await receive(bank, correspondent, wire)
-    assert await receive(bank, correspondent, wire) == first
+    wire = a_wire(**await address(bank, holder), amount=100_00, sender_name="A")
+    first = await receive(bank, wire)
+    assert await receive(bank, wire) == first
     assert await bank.pool.fetchval("SELECT count(*) FROM activity") == 1
 
 
-async def test_a_payment_is_returned_when_its_account_is_unknown(bank, correspondent):
-    wire = correspondent.wire(
-        ids.new(), routing_number="061199992", account_number="812345678901", amount=1, sender_name="A"
-    )
-    received = await receive(bank, correspondent, wire)
+async def test_a_payment_is_returned_when_its_account_is_unknown(bank):
+    wire = a_wire(routing_number="061199992", account_number="812345678901", amount=1, sender_name="A")
+    received = await receive(bank, wire)
     assert (received.status, received.reason) == ("RETURNED", NO_ACCOUNT)
-    assert list(correspondent.sent_back) == [(wire, NO_ACCOUNT)]
     assert await bank.pool.fetchval("SELECT count(*) FROM journal") == 0
 
 
-async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(bank, new_holder, correspondent):
+async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(bank, new_holder):
     holder = await new_holder()
     await bank.engine.submit(
         UpdatePortal(
             caller="test", key=ids.new(), customers=(holder.customer_id,), portal_id=holder.portal_id, close=True
         )
     )
-    wire = correspondent.wire(ids.new(), **await address(bank, holder), amount=5_00, sender_name="A")
-    received = await receive(bank, correspondent, wire)
+    wire = a_wire(**await address(bank, holder), amount=5_00, sender_name="A")
+    received = await receive(bank, wire)
     assert (received.status, received.reason) == ("RETURNED", "ACCOUNT_UNAVAILABLE")
-    assert len(correspondent.sent_back) == 1
     kinds = await bank.pool.fetch("SELECT kind FROM event")
     assert [row["kind"] for row in kinds] == ["transfers.wire.in.rejected"]
 

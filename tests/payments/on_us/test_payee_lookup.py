@@ -1,4 +1,4 @@
-"""Whom peer-to-peer payments reach: many who ask at once are answered together, each his own."""
+"""Payees of peer-to-peer payments: concurrent look-ups share one query."""
 
 import asyncio
 from uuid import UUID
@@ -6,7 +6,6 @@ from uuid import UUID
 import pytest
 from tests.payments.on_us.test_routes import payee
 
-from billfold.accounts import counterparties
 from billfold.accounts.counterparties import peers as peers_module
 from billfold.payments.on_us.payee_lookup import PeerLookup
 from billfold.platform import ids
@@ -21,7 +20,7 @@ async def peers(bank):
     await made.close()
 
 
-async def test_many_who_ask_at_once_are_answered_together_and_each_his_own(partner_desk, bank, peers, monkeypatch):
+async def test_concurrent_lookups_share_a_query_and_each_gets_its_payee(partner_desk, bank, peers, monkeypatch):
     payers = [await partner_desk.pocket() for _ in range(4)]
     ends = [*payers[1:], payers[0]]
     linked = [await payee(partner_desk, *each) for each in zip(payers, ends, strict=True)]
@@ -32,7 +31,7 @@ async def test_many_who_ask_at_once_are_answered_together_and_each_his_own(partn
         asked.append([link for _, _, link in links])
         return await find_peers(pool, links)
 
-    monkeypatch.setattr(counterparties, "find_peers", counted)
+    monkeypatch.setattr(peers_module, "find_peers", counted)
     found = await asyncio.gather(
         *(
             peers.find(UUID(payer.customer), UUID(payer.id), UUID(link))

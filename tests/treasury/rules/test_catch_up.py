@@ -6,14 +6,13 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.accounts.commands import UpdatePocket
-from billfold.accounts.pockets.types import PocketSnapshot
-from billfold.ledger.book.rows import JournalEntry, Posting, TradeEntry, TransactionEntry
+from billfold.ledger.book.rows import JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
 from billfold.ledger.commands import Context
+from billfold.ledger.jobs.commands import CatchUp
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
-from billfold.treasury.commands import CatchUp
 from billfold.treasury.rules.catch_up import catch_up
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")

@@ -41,7 +41,7 @@ def test_what_is_set_aside_stays_in_cash():
     pocket = teller.pocket()
     teller.deposit(pocket, 1_000_00)
 
-    amount, _ = taken(teller, pocket, None, aside=15_00)
+    amount, _ = taken(teller, pocket, None, fee_reserve=15_00)
 
     assert pocket.cash.balance == 15_00
     assert pocket.outflow == amount

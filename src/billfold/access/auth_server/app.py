@@ -45,8 +45,8 @@ class AuthApi(Api):
 
     def open_bank(self, bank: Bank) -> None:
         """Serve a bank."""
-        self._desk = AuthServer(bank)
-        self.open(bank, None, desk=self._desk)
+        self._server = AuthServer(bank)
+        self.open(bank, None, server=self._server)
 
     @override
     async def serve(self, operation: Operation, request: RawRequest, receive: Receive, send: Send) -> None:
@@ -70,7 +70,7 @@ class AuthApi(Api):
     def error_response(self, error: Exception, request: RawRequest) -> HttpResponse:
         if not isinstance(error, OAuthError):
             return super().error_response(error, request)
-        nonce = (b"dpop-nonce", self._desk.nonces.current(wall_now()).encode())
+        nonce = (b"dpop-nonce", self._server.nonces.current(wall_now()).encode())
         headers = [nonce] if error.error == "use_dpop_nonce" else []
         return refused.as_json(error, *headers)
 

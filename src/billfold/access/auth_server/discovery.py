@@ -1,4 +1,4 @@
-"""What programs read first: the server's metadata and its public keys."""
+"""What clients read first: the server's metadata and its public keys."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _CLAIMS = (
 )
 
 
-@get("/.well-known/openid-configuration", OPEN, any_query=True)
+@get("/.well-known/openid-configuration", OPEN, tag="discovery", any_query=True)
 async def show_configuration(server: AuthServer) -> dict[str, Any]:
     """Describe the authorization server (OpenID Connect Discovery, RFC 8414)."""
     return metadata(server.issuer)
 
 
-@get("/.well-known/jwks.json", OPEN, any_query=True)
+@get("/.well-known/jwks.json", OPEN, tag="discovery", any_query=True)
 async def show_keys(server: AuthServer) -> dict[str, Any]:
     """Return the public keys of ID tokens. A key is here before it signs, and a day after."""
     return dict(signing.jwks_document(await server.signing_keys(wall_now())))

@@ -92,6 +92,6 @@ class LoginService:
 
 
 @post("/api/v1/login/", OPEN, tag="authentication", status=200, refuses=("invalid-credentials", "login-locked"))
-async def log_in(data: LoginRequest, request: RawRequest, desk: LoginService) -> Login:
+async def log_in(data: LoginRequest, request: RawRequest, login: LoginService) -> Login:
     """Log in with user name and password. The token is valid for one hour."""
-    return await desk.log_in(data, request, wall_now())
+    return await login.log_in(data, request, wall_now())

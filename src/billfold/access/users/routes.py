@@ -34,7 +34,7 @@ class User(msgspec.Struct, kw_only=True):
 
 
 class Membership(msgspec.Struct, kw_only=True):
-    """What a user is to a customer."""
+    """The membership of a user in a customer's team."""
 
     member_id: UUID
     customer_id: UUID
@@ -51,7 +51,7 @@ class Memberships(msgspec.Struct, kw_only=True):
     object_type: Literal["List"] = "List"
 
 
-@get("/api/v1/user/", with_scope("profile", USER))
+@get("/api/v1/user/", with_scope("profile", USER), tag="user")
 async def get_user(member: CustomerCaller, bank: Bank) -> User:
     """Read who the user is."""
     access = member.access
@@ -59,7 +59,7 @@ async def get_user(member: CustomerCaller, bank: Bank) -> User:
     return msgspec.convert(oidc_claims, User)
 
 
-@get("/api/v1/user/memberships/", with_scope("profile", USER))
+@get("/api/v1/user/memberships/", with_scope("profile", USER), tag="user")
 async def list_memberships(member: CustomerCaller, bank: Bank) -> Memberships:
     """List the customers whose team the user belongs to."""
     found = await user_store.list_user_memberships(bank.pool, _user_id(member))

@@ -13,10 +13,11 @@ from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from asyncpg import Record
 
+    from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = """
@@ -26,13 +27,16 @@ SELECT customer_id, counterparty_id, type, status, counterparty_name, display_na
   FROM counterparty
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
-_FIND_PAYEES = """
+_PAYEES = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
        target_customer_id, target_pocket_id
   FROM counterparty
+"""
+_FIND_PAYEES = f"""{_PAYEES}
  WHERE customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
    AND counterparty_id = ANY((SELECT $2::text::uuid[])::uuid[])
 """
+_PAYEES_OF_CUSTOMERS = f"{_PAYEES} WHERE customer_id = ANY($1::uuid[])"
 _AWAITING_REVIEW = f"""{_COLUMNS} c
  WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
    AND NOT EXISTS (SELECT 1 FROM document d
@@ -116,3 +120,9 @@ async def find_payees(
     """Return those of these ids that are counterparties of these customers, as flows see them."""
     rows = await conn.fetch(_FIND_PAYEES, uuid_array(customer_ids), uuid_array(ids))
     return [(row["customer_id"], row["counterparty_id"], payee_from_row(row)) for row in rows]
+
+
+async def load_payees(conn: Connection, books: Mapping[UUID, Book]) -> None:
+    """Load the counterparties of these books, by customer."""
+    for row in await conn.fetch(_PAYEES_OF_CUSTOMERS, list(books)):
+        books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_from_row(row)

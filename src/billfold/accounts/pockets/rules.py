@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.accounts.pockets.types import OpenEntry
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import NOT_CLOSED, PocketStatus
-from billfold.payments.ach.types import AchEntry
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.overdraft.rules import overdraft_of
@@ -98,10 +98,10 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
     return pocket
 
 
-def open_ach_entries(book: Book) -> list[AchEntry]:
+def open_ach_entries(book: Book) -> list[OpenEntry]:
     """Return the customer's ACH entries that wait to be sent or to collect, of those seen."""
     seen = book.referenced.values()
-    return [each for each in seen if isinstance(each, AchEntry) and each.is_open]
+    return [each for each in seen if isinstance(each, OpenEntry) and each.is_open]
 
 
 def _require_strategy(*terms: int | None) -> None:

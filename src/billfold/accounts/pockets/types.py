@@ -1,11 +1,25 @@
 """A Pocket as stored, with everything it holds."""
 
 from datetime import date, datetime
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 import msgspec
 
 from billfold.platform.database.rows import Row
+
+
+@runtime_checkable
+class OpenEntry(Protocol):
+    """A payment of a pocket that may still be under way, whatever its rail."""
+
+    @property
+    def pocket_id(self) -> UUID:
+        """The pocket it debits or credits."""
+
+    @property
+    def is_open(self) -> bool:
+        """Is it still to be sent or collected?"""
 
 
 class PocketRow(msgspec.Struct, frozen=True):
@@ -43,24 +57,6 @@ class PocketRow(msgspec.Struct, frozen=True):
         for cusip, units in zip(self.lot_cusips, self.lot_units, strict=True):
             units_by_cusip[cusip] = units_by_cusip.get(cusip, 0) + units
         return units_by_cusip
-
-
-class PocketSnapshot(Row, frozen=True, kw_only=True):
-    """A pocket at the end of a date on which it moved; `positions` is JSON text."""
-
-    table = "snapshot"
-
-    customer_id: UUID
-    pocket_id: UUID
-    business_date: date
-    journal_no: int
-    cash: int
-    positions: str
-    earnings_basis: int
-    inflow: int
-    outflow: int
-    fees: int
-    realised: int
 
 
 class Hold(Row, frozen=True, kw_only=True):

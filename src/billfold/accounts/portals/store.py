@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -10,6 +11,7 @@ from billfold.accounts.portals.types import PortalRow
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = """
@@ -17,6 +19,7 @@ SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, ac
        network_address, payment_rails, created_at, updated_at FROM portal
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND portal_id = $2"
+_OF_CUSTOMERS = f"{_COLUMNS} WHERE customer_id = ANY($1::uuid[])"
 FIRST_NETWORK_ADDRESS = """
 (SELECT network_address FROM portal p
   WHERE p.customer_id = {customer} AND p.pocket_id = {pocket}
@@ -58,3 +61,9 @@ async def list_portals(
     sql = _UP if backwards else _DOWN
     rows = await conn.fetch(sql, customer_id, pocket_id, types, created_at, portal_id, limit)
     return [PortalRow(*row.values()) for row in rows]
+
+
+async def load_portals(conn: Connection, books: Mapping[UUID, Book]) -> None:
+    """Load the portals of these books, by customer."""
+    for row in await conn.fetch(_OF_CUSTOMERS, list(books)):
+        books[row["customer_id"]].portals[row["portal_id"]] = PortalRow(*row.values())

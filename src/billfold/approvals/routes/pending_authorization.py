@@ -1,8 +1,7 @@
-"""Changes that a rule of the team lets wait: the answer is what a second person decides."""
+"""Changes for which a rule of the team requires approvals: the response is the authorization request."""
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from billfold.approvals.routes.authorization_requests import render_authorization_requests
@@ -13,15 +12,6 @@ from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
 
-MAY_NEED_APPROVAL: dict[str, Any] = {
-    "responses": {
-        "202": {
-            "description": "A rule of the team asks for a second person: nothing is changed before he confirms.",
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/AuthorizationRequest"}}},
-        }
-    }
-}
-
 
 async def request_approval(
     member: CustomerCaller,
@@ -29,9 +19,9 @@ async def request_approval(
     action: Action,
     action_name: str,
     resource: tuple[str, UUID | None],
-    **change: Any,
+    **change: object,
 ) -> HttpResponse | None:
-    """Ask for a change and return the answer that says so; None when no rule asks for it."""
+    """Request a change and return the response that says so; None if no rule requires it."""
     requirement = await approval_rules.requirement_for_change(bank.pool, member.customer_id, action)
     if not requirement.required:
         return None

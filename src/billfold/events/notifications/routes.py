@@ -1,4 +1,4 @@
-"""Notifications: what a member was told, and whether he has read it."""
+"""Notifications: what a member was told, and whether they have read it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class UpdateCustomerNotificationStatus(msgspec.Struct, forbid_unknown_fields=Tru
     status: Literal["READ", "UNREAD"]
 
 
-@get("/api/v1/notifications/", READS)
+@get("/api/v1/notifications/", READS, tag="notifications")
 async def list_notifications(
     member: CustomerCaller, bank: Bank, wanted: ListQuery, status: ReadStatus | None = None
 ) -> CursorList[CustomerNotification]:
@@ -53,13 +53,13 @@ async def list_notifications(
     return page_of(page, [render_notification(row) for row in page.items])
 
 
-@get("/api/v1/notifications/{notification_id}/", READS)
+@get("/api/v1/notifications/{notification_id}/", READS, tag="notifications")
 async def get_notification(member: CustomerCaller, bank: Bank, notification_id: UUID) -> CustomerNotification:
     """Read one notification. That alone does not mark it as read."""
     return render_notification(await notification_store.get_notification(bank.pool, _reader(member), notification_id))
 
 
-@patch("/api/v1/notifications/{notification_id}/", WRITES)
+@patch("/api/v1/notifications/{notification_id}/", WRITES, tag="notifications")
 async def update_notification(
     member: CustomerCaller, bank: Bank, notification_id: UUID, data: UpdateCustomerNotificationStatus
 ) -> CustomerNotification:

@@ -1,7 +1,7 @@
 """Where events are read once for all who listen in this process.
 
 One task asks the database, as long as anybody listens, what is new for those who do. Each reader
-has a channel with what came lately; whoever is too slow for it reads the log by himself, so nobody
+has a channel with what came lately; whoever is too slow for it reads the log by themselves, so nobody
 costs memory by not listening.
 """
 
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 import asyncpg
 import structlog
 
+from billfold.events import sequencer
 from billfold.events import store as event_log
-from billfold.events.store import EventReader, LoggedEvent
-from billfold.events.webhooks import sequencer
+from billfold.events.store import LoggedEvent
+from billfold.events.types import Subscriber
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 
@@ -42,7 +43,7 @@ _DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, Time
 
 
 class Channel:
-    """What one reader was told of lately. `sequence` is the newest he was told of."""
+    """What one reader received lately. `sequence` is the newest they received."""
 
     __slots__ = ("_count", "_published", "_recent", "listeners", "sequence")
 
@@ -96,7 +97,7 @@ class EventBroadcaster:
         self._pool = pool
         self._sandbox = sandbox
         self._on_open = on_open
-        self._channels: dict[EventReader, Channel] = {}
+        self._channels: dict[Subscriber, Channel] = {}
         self._task: asyncio.Task[None] | None = None
         self._serial = 0
         self._closed = False
@@ -106,19 +107,19 @@ class EventBroadcaster:
         """Return how many listen."""
         return sum(each.listeners for each in self._channels.values())
 
-    def check_capacity(self, reader: EventReader) -> None:
+    def check_capacity(self, reader: Subscriber) -> None:
         """Raise Refused `too-many-streams` unless one more may listen."""
         channel = self._channels.get(reader)
         full = channel is not None and channel.listeners >= LISTENERS_PER_READER_MAX
         if full or self.listeners >= LISTENERS_MAX:
             raise Refused("too-many-streams", f"At most {LISTENERS_PER_READER_MAX} streams may be open at once.")
 
-    async def position(self, reader: EventReader) -> int:
-        """Return the sequence of the newest event that a reader can be told of now."""
+    async def position(self, reader: Subscriber) -> int:
+        """Return the sequence of the newest event that a reader can receive now."""
         await sequencer.sequence_events(self._pool, now=wall_now())
         return await event_log.newest_sequence(self._pool, reader)
 
-    async def events_until_now(self, reader: EventReader, after: int) -> AsyncIterator[LoggedEvent]:
+    async def events_until_now(self, reader: Subscriber, after: int) -> AsyncIterator[LoggedEvent]:
         """Yield a reader's events after a sequence, up to now."""
         at: int | None = after
         while at is not None:
@@ -128,7 +129,7 @@ class EventBroadcaster:
             at = page[-1].sequence if len(page) == PAGE_SIZE else None
 
     async def follow(
-        self, reader: EventReader, after: int, wait_seconds: Callable[[], float]
+        self, reader: Subscriber, after: int, wait_seconds: Callable[[], float]
     ) -> AsyncIterator[LoggedEvent | None]:
         """Yield a reader's events after a sequence, then those to come; None after each wait.
 
@@ -173,10 +174,10 @@ class EventBroadcaster:
     def _is_stopped(self) -> bool:
         return self._closed or self._task is None or self._task.done()
 
-    async def _page(self, reader: EventReader, after: int) -> list[LoggedEvent]:
+    async def _page(self, reader: Subscriber, after: int) -> list[LoggedEvent]:
         return await event_log.list_events(self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE)
 
-    async def _join(self, reader: EventReader) -> Channel:
+    async def _join(self, reader: Subscriber) -> Channel:
         if reader not in self._channels:
             newest = await event_log.newest_sequence(self._pool, reader)
             self._channels.setdefault(reader, Channel(newest))
@@ -191,7 +192,7 @@ class EventBroadcaster:
             self._task = asyncio.create_task(self._run())
         return channel
 
-    def _leave(self, reader: EventReader, channel: Channel) -> None:
+    def _leave(self, reader: Subscriber, channel: Channel) -> None:
         channel.listeners -= 1
         if channel.listeners == 0 and self._channels.get(reader) is channel:
             del self._channels[reader]
@@ -208,7 +209,7 @@ class EventBroadcaster:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _poll(self) -> bool:
-        """Tell every channel what is new for it; return whether there may be more at once."""
+        """Notify every channel what is new for it; return whether there may be more at once."""
         await sequencer.sequence_events(self._pool, now=wall_now(), wait=False)
         channels = {reader.key: each for reader, each in self._channels.items()}
         positions = {reader: each.sequence for reader, each in self._channels.items()}
@@ -223,5 +224,5 @@ class EventBroadcaster:
 
 
 def create_event_broadcaster(bank: Bank) -> EventBroadcaster:
-    """Return a newsroom of a bank; nothing is read before somebody listens."""
+    """Return a broadcaster of a bank; nothing is read before somebody listens."""
     return EventBroadcaster(bank.pool, sandbox=not bank.settings.is_production)

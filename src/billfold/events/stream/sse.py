@@ -1,4 +1,4 @@
-"""Server-sent events: the events of a reader as they happen, as long as his token holds.
+"""Server-sent events: the events of a reader as they happen, as long as their token holds.
 
 Each message is an envelope; its id is the sequence to resume from. A `heartbeat` comes at least
 every 15 seconds and says up to which sequence everything was told. `end` says why nothing follows.
@@ -13,10 +13,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from billfold.events.pages import Subscriber
 from billfold.events.store import LoggedEvent, envelope_of
 from billfold.events.stream.broadcaster import EventBroadcaster
-from billfold.events.webhooks.requests import unknown_event_kind_error
+from billfold.events.types import Subscriber, unknown_event_type_error
 from billfold.http.operations import Options
 from billfold.http.parameters import Query
 from billfold.http.raw_request import RawRequest
@@ -34,6 +33,7 @@ TokenExpiry = Callable[[], Awaitable[datetime | None]]
 
 _json = msgspec.json.Encoder().encode
 STREAM_OPTIONS: Options = {
+    "tag": "events",
     "refuses": ("too-many-streams",),
     "documented": {
         "parameters": [
@@ -95,9 +95,9 @@ async def event_stream(
 ) -> StreamedResponse:
     """Return the stream of a subscriber's events. Raises `too-many-streams`, InvalidInput."""
     if not set(asked.kinds or ()) <= set(subscriber.kinds):
-        raise InvalidInput([unknown_event_kind_error("query", "event_type[]")])
-    newsroom.check_capacity(subscriber.reader)
-    newest = await newsroom.position(subscriber.reader)
+        raise InvalidInput([unknown_event_type_error("query", "event_type[]")])
+    newsroom.check_capacity(subscriber)
+    newest = await newsroom.position(subscriber)
     after = newest if asked.after is None else min(asked.after, newest)
     messages = _messages(newsroom, subscriber, asked, find_expiry, after)
     return StreamedResponse(MEDIA_TYPE, messages, [(b"x-accel-buffering", b"no")])
@@ -111,12 +111,12 @@ async def _messages(
     await monitor.look()
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + writer.heartbeat()
     if not asked.follow:
-        async for event in newsroom.events_until_now(subscriber.reader, after):
+        async for event in newsroom.events_until_now(subscriber, after):
             if message := writer.message(event):
                 yield message
         yield writer.end("caught-up")
         return
-    async for each in newsroom.follow(subscriber.reader, after, monitor.patience):
+    async for each in newsroom.follow(subscriber, after, monitor.patience):
         if each is not None and (message := writer.message(each)):
             yield message
         if each is None or monitor.is_due():
@@ -131,7 +131,7 @@ class _MessageWriter:
     """What a listener was told: messages, and the sequences they link to."""
 
     def __init__(self, subscriber: Subscriber, kinds: list[str] | None, after: int) -> None:
-        self._reader = subscriber.reader
+        self._reader = subscriber
         self._kinds = kinds
         self._previous = self._last_sequence = after
 
@@ -170,7 +170,7 @@ class _TokenMonitor:
         self._checked_at = monotonic()
 
     def is_due(self) -> bool:
-        """Tell whether it is time to look again."""
+        """Return whether it is time to look again."""
         return monotonic() - self._checked_at >= HEARTBEAT_SECONDS
 
     def patience(self) -> float:

@@ -9,8 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.events.types import Subscriber
+from billfold.events.webhooks.store import OWNED_BY
 from billfold.events.webhooks.subscriptions import lock_subscription
-from billfold.events.webhooks.types import EventSimulation, SubscriptionOwner, SubscriptionRow
+from billfold.events.webhooks.types import EventSimulation, SubscriptionRow
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound, Refused
 
@@ -31,23 +33,21 @@ UPDATE delivery SET state = 'pending', tries = 0, due_at = $3
 # Of its owner's feed since then, what it subscribes to and was never queued for it.
 _REPLAY = """
 WITH missing AS (
-  SELECT t.customer_id, t.event_no, t.event_id, t.{sequence} AS sequence
+  SELECT t.customer_id, t.event_no, t.event_id, t.{level}_sequence AS sequence
     FROM told t
-   WHERE t.{owner} = $2 AND t.raised_at >= $3 AND t.{sequence} IS NOT NULL AND t.kind = ANY($4)
+   WHERE t.{level}_id = $2 AND t.raised_at >= $3 AND t.{level}_sequence IS NOT NULL AND t.kind = ANY($4)
      AND NOT EXISTS (SELECT 1 FROM delivery d
                       WHERE d.subscription_id = $1 AND d.event_id = t.event_id)
-   ORDER BY t.{sequence} LIMIT $6
+   ORDER BY t.{level}_sequence LIMIT $6
 )
 INSERT INTO delivery (subscription_id, event_id, customer_id, event_no, sequence,
                       previous_sequence, state, due_at, told_at)
 SELECT $1, m.event_id, m.customer_id, m.event_no, m.sequence,
-       coalesce((SELECT max(t.{sequence}) FROM told t
-                  WHERE t.{owner} = $2 AND t.{sequence} < m.sequence AND t.kind = ANY($4)), 0),
+       coalesce((SELECT max(t.{level}_sequence) FROM told t
+                  WHERE t.{level}_id = $2 AND t.{level}_sequence < m.sequence AND t.kind = ANY($4)), 0),
        'pending', $5, $5
   FROM missing m
 """
-_REPLAY_PARTNER = _REPLAY.format(owner="partner_id", sequence="partner_sequence")
-_REPLAY_CUSTOMER = _REPLAY.format(owner="customer_id", sequence="customer_sequence")
 _WAKE_QUEUE = "UPDATE subscription_lane SET due_at = least(due_at, $2) WHERE subscription_id = ANY($1)"
 _SIMULATE = """
 INSERT INTO simulated_event (event_id, partner_id, customer_id, subscription_id, kind, payload,
@@ -62,8 +62,6 @@ _SUBSCRIBED = """
 SELECT subscription_id FROM subscription
  WHERE {owned} AND status = 'enabled' AND deleted_at IS NULL AND $2 = ANY(events)
 """
-_SUBSCRIBED_PARTNER = _SUBSCRIBED.format(owned="partner_id = $1 AND customer_id IS NULL")
-_SUBSCRIBED_CUSTOMER = _SUBSCRIBED.format(owned="customer_id = $1")
 _QUEUE_SIMULATED = """
 INSERT INTO delivery (subscription_id, event_id, simulated, state, due_at, told_at)
 SELECT wanted, $2, $3, 'pending', $4, $4 FROM unnest($1::uuid[]) wanted
@@ -72,9 +70,9 @@ ON CONFLICT DO NOTHING
 
 
 async def resend(
-    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, event_id: UUID, *, now: datetime
+    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, event_id: UUID, *, now: datetime
 ) -> None:
-    """Deliver one event once more, whatever came of it before.
+    """Deliver one event once more, whatever was issued from it before.
 
     Raises NotFound for an event that was never for this subscription, and Refused
     `subscription-disabled`.
@@ -87,7 +85,7 @@ async def resend(
 
 
 async def redeliver_failed(
-    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, since: datetime, *, now: datetime
+    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, since: datetime, *, now: datetime
 ) -> int:
     """Deliver once more what failed since a wall time; return how many events that is."""
     async with in_transaction(conn) as tx:
@@ -98,7 +96,7 @@ async def redeliver_failed(
 
 
 async def replay_missing(
-    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, since: datetime, *, now: datetime
+    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, since: datetime, *, now: datetime
 ) -> int:
     """Deliver what was raised since then (`timestamp` of events) and never queued: how many.
 
@@ -106,18 +104,14 @@ async def replay_missing(
     """
     async with in_transaction(conn) as tx:
         row = await _lock_enabled(tx, owner, subscription_id)
-        sql = _REPLAY_PARTNER if owner.customer_id is None else _REPLAY_CUSTOMER
-        owner_key = owner.customer_id or owner.partner_id
-        kinds = list(row.events)
-        done = _count(await tx.execute(sql, subscription_id, owner_key, since, kinds, now, REPLAYED_MAX))
+        sql = _REPLAY.format(level=owner.level)
+        status = await tx.execute(sql, subscription_id, owner.key, since, list(row.events), now, REPLAYED_MAX)
         await tx.execute(_WAKE_QUEUE, [subscription_id], now)
-    return done
+    return _count(status)
 
 
-async def simulate_event(
-    conn: Connection | Pool, owner: SubscriptionOwner, event: EventSimulation, *, now: datetime
-) -> int:
-    """Tell the owner's subscriptions of that kind of an event that did not happen; how many.
+async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: EventSimulation, *, now: datetime) -> int:
+    """Notify the owner's subscriptions of that kind of an event that did not happen; how many.
 
     The same event again changes nothing. Raises Refused `duplicate-id` for another under its id.
     """
@@ -125,21 +119,16 @@ async def simulate_event(
         serial = await _insert_simulated(tx, owner, event, None, now)
         if serial is None:
             return 0
-        by_customer = owner.customer_id is not None
-        rows = await tx.fetch(
-            _SUBSCRIBED_CUSTOMER if by_customer else _SUBSCRIBED_PARTNER,
-            owner.customer_id or owner.partner_id,
-            event.kind,
-        )
+        rows = await tx.fetch(_SUBSCRIBED.format(owned=OWNED_BY[owner.level]), owner.key, event.kind)
         subscription_ids = [row["subscription_id"] for row in rows]
         await _queue(tx, subscription_ids, event, serial, now)
     return len(subscription_ids)
 
 
 async def send_example(
-    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, event: EventSimulation, *, now: datetime
+    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, event: EventSimulation, *, now: datetime
 ) -> None:
-    """Tell one subscription of an event that did not happen, whatever its kinds."""
+    """Notify one subscription of an event that did not happen, whatever its kinds."""
     async with in_transaction(conn) as tx:
         await _lock_enabled(tx, owner, subscription_id)
         serial = await _insert_simulated(tx, owner, event, subscription_id, now)
@@ -147,7 +136,7 @@ async def send_example(
             await _queue(tx, [subscription_id], event, serial, now)
 
 
-async def _lock_enabled(conn: Connection, owner: SubscriptionOwner, subscription_id: UUID) -> SubscriptionRow:
+async def _lock_enabled(conn: Connection, owner: Subscriber, subscription_id: UUID) -> SubscriptionRow:
     row = await lock_subscription(conn, owner, subscription_id)
     if row.status == "disabled":
         raise Refused("subscription-disabled", "The subscription is disabled.")
@@ -155,7 +144,7 @@ async def _lock_enabled(conn: Connection, owner: SubscriptionOwner, subscription
 
 
 async def _insert_simulated(
-    conn: Connection, owner: SubscriptionOwner, event: EventSimulation, subscription_id: UUID | None, now: datetime
+    conn: Connection, owner: Subscriber, event: EventSimulation, subscription_id: UUID | None, now: datetime
 ) -> int | None:
     """Keep a simulated event and return its serial; None when it is there already."""
     owner_key = owner.partner_id, owner.customer_id

@@ -10,9 +10,11 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from billfold.events.store import newest_sequence
+from billfold.events.types import Subscriber
 from billfold.events.webhooks import rules
 from billfold.events.webhooks.store import COLUMNS, subscription_of
-from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges, SubscriptionOwner, SubscriptionRow
+from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges, SubscriptionRow
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.pool import in_transaction
@@ -26,12 +28,6 @@ INSERT INTO subscription (subscription_id, partner_id, customer_id, url, descrip
                           status, retry_policy, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, 'enabled', $7, $8, $8)
 RETURNING {COLUMNS}
-"""
-# What it is told begins after whatever its feed has come to by now.
-_LAST_SEQUENCE = """
-SELECT coalesce(CASE WHEN $2::uuid IS NULL
-         THEN (SELECT max(partner_sequence) FROM told WHERE partner_id = $1)
-         ELSE (SELECT max(customer_sequence) FROM told WHERE customer_id = $2) END, 0)
 """
 _INSERT_QUEUE = """
 INSERT INTO subscription_lane (subscription_id, sequence, told_at) VALUES ($1, $2, $3)
@@ -77,7 +73,7 @@ VALUES ($1, $2, $3, $4)
 async def create_subscription(
     conn: Connection | Pool,
     vault: Vault,
-    owner: SubscriptionOwner,
+    owner: Subscriber,
     *,
     url: str,
     events: Iterable[str],
@@ -107,7 +103,7 @@ async def create_subscription(
     async with in_transaction(conn) as tx:
         subscription = subscription_of(await tx.fetchrow(_CREATE, *row))
         await _add_secret(tx, vault, subscription.subscription_id, shared_secret, now)
-        last_sequence = await tx.fetchval(_LAST_SEQUENCE, owner.partner_id, owner.customer_id)
+        last_sequence = await newest_sequence(tx, owner)
         await tx.execute(_INSERT_QUEUE, subscription.subscription_id, last_sequence, now)
     return subscription
 
@@ -115,7 +111,7 @@ async def create_subscription(
 async def update_subscription(
     conn: Connection | Pool,
     vault: Vault,
-    owner: SubscriptionOwner,
+    owner: Subscriber,
     subscription_id: UUID,
     changes: SubscriptionChanges,
     *,
@@ -139,7 +135,7 @@ async def update_subscription(
 
 
 async def delete_subscription(
-    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, *, now: datetime
+    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, *, now: datetime
 ) -> None:
     """End a subscription: nothing is delivered to it any more. Raises NotFound."""
     async with in_transaction(conn) as tx:
@@ -149,7 +145,7 @@ async def delete_subscription(
         await tx.execute("DELETE FROM subscription_secret WHERE subscription_id = $1", subscription_id)
 
 
-async def lock_subscription(conn: Connection, owner: SubscriptionOwner, subscription_id: UUID) -> SubscriptionRow:
+async def lock_subscription(conn: Connection, owner: Subscriber, subscription_id: UUID) -> SubscriptionRow:
     """Lock a subscription until the transaction ends and return it. Raises NotFound."""
     row = await conn.fetchrow(_LOCK, subscription_id, owner.partner_id, owner.customer_id)
     if row is None:
@@ -162,12 +158,12 @@ def secret_context(subscription_id: UUID, secret_no: int) -> bytes:
     return associated_data("subscription_secret", "sealed", secret_no, subscription_id)
 
 
-async def _apply_status(conn: Connection, owner: SubscriptionOwner, updated: SubscriptionRow) -> None:
+async def _apply_status(conn: Connection, owner: Subscriber, updated: SubscriptionRow) -> None:
     if updated.status == "disabled":
         await conn.execute(_STOP, updated.subscription_id)
         return
     await conn.execute(_ENABLE, updated.subscription_id)
-    last_sequence = await conn.fetchval(_LAST_SEQUENCE, owner.partner_id, owner.customer_id)
+    last_sequence = await newest_sequence(conn, owner)
     await conn.execute(_RESUME, updated.subscription_id, last_sequence)
 
 

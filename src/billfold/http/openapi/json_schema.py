@@ -166,11 +166,11 @@ def _parameters_of(struct: type[msgspec.Struct]) -> tuple[Any, ...]:
 
 
 def _name_of(kind: Any) -> str:  # noqa: ANN401 - any type
-    """Return the name of a struct; of a union the module of its structs."""
+    """Return the name of a struct; of a union the singular of the folder with its structs."""
     if isinstance(kind, type):
         return kind.__name__
     module: str = typing.get_args(kind)[0].__module__
-    return module.rpartition(".")[2].title()
+    return module.split(".")[-2].title().removesuffix("s")
 
 
 def _references(value: object) -> Iterator[str]:

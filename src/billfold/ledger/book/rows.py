@@ -152,6 +152,24 @@ class AccountEntry(Row, frozen=True):
     acquired_on: date | None
 
 
+class PocketSnapshot(Row, frozen=True, kw_only=True):
+    """A pocket at the end of a date on which it moved; `positions` is JSON text."""
+
+    table = "snapshot"
+
+    customer_id: UUID
+    pocket_id: UUID
+    business_date: date
+    journal_no: int
+    cash: int
+    positions: str
+    earnings_basis: int
+    inflow: int
+    outflow: int
+    fees: int
+    realised: int
+
+
 class RetiredLot(NamedTuple):
     """A lot of a bill that has matured: books do not load it any more."""
 

@@ -9,7 +9,6 @@ from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_ident
 from billfold.ledger.engine.references import load_references
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
-from billfold.treasury.rules.catch_up import catch_up
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -32,12 +31,12 @@ async def dry_run(conn: Connection, bank: Bank, command: Command) -> Outcome:
     for head in heads:
         books[head["customer_id"]].due_at = head["due_at"]
     if command.needs_identifiers:
-        await load_identifiers(conn, books.values())
+        await load_identifiers(conn, bank.engine.identifiers, books.values())
     await load_references(conn, bank.engine.references, [command], books)
     ctx = Context(now=now, market=bank.market, calendars=bank.calendars, terms=bank.terms, seed=bank.seed)
     for book in books.values():
         if book.due_at is not None and book.due_at <= now:
-            catch_up(book, ctx)
+            bank.engine.catch_up(book, ctx)
         book.savepoint()
     ctx.serve(command.command_id)
     return command.decide(books, ctx)

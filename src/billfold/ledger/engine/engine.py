@@ -35,12 +35,12 @@ from billfold.ledger.engine.write_batch import reset_drafts, write_books
 from billfold.platform.clock import monotonic, read_clock, wall_now
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused, Unavailable
-from billfold.treasury.rules.catch_up import catch_up
 
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.ledger.book.book import Book
     from billfold.ledger.engine.references import ReferenceReaders
+    from billfold.ledger.ports import CatchUpRule, IdentifierLoader
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
@@ -82,6 +82,8 @@ class Engine:
         seed: bytes,
         test_clock: bool,
         references: ReferenceReaders,
+        identifiers: Sequence[IdentifierLoader],
+        catch_up: CatchUpRule,
         vault: Vault | None = None,
         lanes: int = 2,
         min_batch: int = 1,
@@ -94,6 +96,8 @@ class Engine:
         self.seed = seed
         self.test_clock = test_clock
         self.references = references
+        self.identifiers = identifiers
+        self.catch_up = catch_up
         self.vault = vault
         self.batch_limit = batch_limit
         self._lanes = lanes
@@ -285,7 +289,7 @@ class Engine:
                     await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
                 heads = await conn.fetch(LOCK_HEADS, uuid_array(customers))
                 books = await self._load_books(conn, heads)
-                await _load_identifiers(conn, batch, books)
+                await self._load_identifiers(conn, batch, books)
                 await self._load_references(conn, batch, books)
                 known = await earlier_runs(conn, batch)
                 again = [job for job in batch if not self._plan(job, books, known, ctx)]
@@ -295,6 +299,14 @@ class Engine:
                     await record_audited_actions(conn, self.vault, batch)
             reset_drafts(changed)
         return again
+
+    async def _load_identifiers(
+        self, conn: Connection, batch: Sequence[PendingCommand], books: Mapping[UUID, Book]
+    ) -> None:
+        needed = {c for job in batch if job.command.needs_identifiers for c in job.customers}
+        missing = [books[c] for c in needed if c in books and not books[c].references_loaded]
+        if missing:
+            await load_identifiers(conn, self.identifiers, missing)
 
     async def _load_references(
         self, conn: Connection, batch: Sequence[PendingCommand], books: Mapping[UUID, Book]
@@ -340,7 +352,7 @@ class Engine:
             return True
         for book in own.values():
             if book.due_at is not None and book.due_at <= ctx.now:
-                catch_up(book, ctx)
+                self.catch_up(book, ctx)
             book.savepoint()
         ctx.serve(job.command_id)
         try:
@@ -370,14 +382,6 @@ def _error_for_caller(error: Exception) -> BillfoldError:
     if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _DUPLICATE_ID:
         return Refused("duplicate-id", "Another object already has this id.")
     return InvariantError(f"{type(error).__name__}: {error}")
-
-
-async def _load_identifiers(conn: Connection, batch: Sequence[PendingCommand], books: dict[UUID, Book]) -> None:
-    """Load the names of the books whose commands look at them."""
-    wanted = {c for job in batch if job.command.needs_identifiers for c in job.customers}
-    nameless = [books[c] for c in wanted if c in books and not books[c].references_loaded]
-    if nameless:
-        await load_identifiers(conn, nameless)
 
 
 def _decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:

@@ -6,18 +6,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.accounts.counterparties.store import payee_from_row
-from billfold.accounts.portals.types import PortalRow
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.book import Book
+from billfold.ledger.book.due import pocket_due
 from billfold.ledger.book.holdings import Account, Lot, PocketBook, PocketColumns
 from billfold.ledger.engine.serialized_book import deserialize_book, restore_book
-from billfold.payments.on_us.rules import PendingTransfer
-from billfold.treasury.rules.catch_up import pocket_due
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
+    from billfold.ledger.ports import IdentifierLoader
     from billfold.platform.calendars import Calendars
     from billfold.platform.database.pool import Connection
 
@@ -43,22 +41,6 @@ SELECT customer_id, {", ".join(PocketColumns.__struct_fields__)}
 _HOLDS = """
 SELECT customer_id, l.pocket_id, l.amount, l.until FROM lien l JOIN head h USING (customer_id)
  WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
-"""
-_PORTALS = f"""
-SELECT {", ".join(PortalRow.__struct_fields__)}
-  FROM portal WHERE customer_id = ANY($1::uuid[])
-"""
-_COUNTERPARTIES = """
-SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
-       target_customer_id, target_pocket_id
-  FROM counterparty WHERE customer_id = ANY($1::uuid[])
-"""
-_PENDING_TRANSFERS = """
-SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer
- WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
-UNION ALL
-SELECT customer_id, transfer_id, pocket_id, NULL FROM security_transfer
- WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
 """
 
 
@@ -97,18 +79,11 @@ async def load_from_tables(conn: Connection, books: dict[UUID, Book], market: Ma
         pocket.liens.append((row["amount"], row["until"]))
 
 
-async def load_identifiers(conn: Connection, requested: Iterable[Book]) -> None:
-    """Portals, counterparties and waiting transfers: what only some commands look at."""
+async def load_identifiers(conn: Connection, loaders: Iterable[IdentifierLoader], requested: Iterable[Book]) -> None:
+    """Load what only some commands look at: portals, counterparties and pending transfers."""
     books = {book.customer_id: book for book in requested}
-    ids = list(books)
-    for row in await conn.fetch(_PORTALS, ids):
-        books[row["customer_id"]].portals[row["portal_id"]] = PortalRow(**row)
-    for row in await conn.fetch(_COUNTERPARTIES, ids):
-        books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_from_row(row)
-    for row in await conn.fetch(_PENDING_TRANSFERS, ids):
-        books[row["customer_id"]].pending[row["transfer_id"]] = PendingTransfer(
-            row["from_pocket_id"], row["to_pocket_id"]
-        )
+    for load in loaders:
+        await load(conn, books)
     for book in books.values():
         book.references_loaded = True
 

@@ -19,6 +19,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.book.book import Book
+from billfold.ledger.book.due import refresh_due
 from billfold.ledger.book.holdings import PocketBook, PocketColumns, PocketCounters
 from billfold.ledger.book.rows import (
     CHAINED,
@@ -34,7 +35,6 @@ from billfold.ledger.engine.serialized_book import serialize_book
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.database.rows import Row
-from billfold.treasury.rules.catch_up import refresh_due
 
 if TYPE_CHECKING:
     from billfold.platform.calendars import Calendars

@@ -15,8 +15,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.jobs.commands import CatchUp
 from billfold.platform.ids import command_id, derive
-from billfold.treasury.commands import CatchUp
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

@@ -16,6 +16,8 @@ from billfold.ledger.bank import Bank
 from billfold.onboarding.agreements.texts import current_agreement
 from billfold.platform.errors import NotFound
 
+READS = with_scope("agreements.read", AGREEMENTS)
+
 
 class AgreementDocument(msgspec.Struct, kw_only=True):
     """One text, as a file."""
@@ -35,7 +37,7 @@ class Agreement(msgspec.Struct, kw_only=True):
     object_type: Literal["Agreement"] = "Agreement"
 
 
-@get("/api/v1/agreements/", with_scope("agreements.read", AGREEMENTS))
+@get("/api/v1/agreements/", READS, tag="agreements")
 async def get_agreements(member: CustomerCaller, bank: Bank) -> Agreement:
     """Read the agreements in force."""
     del member
@@ -53,7 +55,7 @@ async def get_agreements(member: CustomerCaller, bank: Bank) -> Agreement:
     )
 
 
-@get("/agreements/{version}/{file}", OPEN, hidden=True)
+@get("/agreements/{version}/{file}", OPEN, READS, hidden=True)
 async def show_agreement(version: str, file: str) -> HttpResponse:
     """Show one text as a PDF."""
     agreement = current_agreement()

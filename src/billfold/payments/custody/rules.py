@@ -26,7 +26,7 @@ from billfold.payments.custody.types import (
     SecurityTransferDirection,
     SecurityTransferStatus,
 )
-from billfold.payments.on_us.rules import PendingTransfer
+from billfold.payments.on_us.types import PendingTransfer
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import cents_for
 from billfold.treasury.overdraft.rules import recover_overdraft_by_selling

@@ -1,4 +1,4 @@
-"""Payments from outside: who they are for is looked up, and what reaches nobody goes back."""
+"""Incoming payments: the account number selects the pocket; a payment to no account is returned."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.deposits.ports import CorrespondentBank, IncomingAch, IncomingPayment, IncomingWire
+from billfold.payments.deposits.types import IncomingAch, IncomingPayment, IncomingWire
 from billfold.payments.wires.rules import incoming_details
-from billfold.payments.wires.types import IncomingWireFields
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 NO_ACCOUNT = "NO_ACCOUNT"
-"""Why a payment to an account number that was never ours goes back."""
+"""The reason to return a payment to an account number that does not exist here."""
 
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
 
 
 class ReceiptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a payment. `reason` says why it was sent back."""
+    """The result of a payment. `reason` says why it is returned."""
 
     status: str  # COMPLETED or RETURNED
     reason: str | None = None
@@ -38,76 +37,63 @@ class ReceiptResult(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: UUID | None = None
 
 
-async def receive(bank: Bank, correspondent: CorrespondentBank, payment: IncomingPayment) -> ReceiptResult:
-    """Book a payment where its account number leads, or send it back. Safe to repeat.
+async def receive(bank: Bank, payment: IncomingPayment) -> ReceiptResult:
+    """Credit a payment to the pocket of its account number, or say why it must be returned.
 
-    Raises Unavailable when the database stays away; the payment may then be delivered again.
+    Safe to repeat. Raises Unavailable if the database is unreachable; deliver the payment again.
     """
-    account = f"{payment.routing_number}:{payment.account_number}"
-    entry = await bank.directory.find("account", account)
+    entry = await bank.directory.find("account", f"{payment.routing_number}:{payment.account_number}")
     if entry is None:
-        log.warning("payment_account_not_found", rail=_rail(payment), amount=payment.amount)
-        await correspondent.return_payment(payment, NO_ACCOUNT)
+        log.warning("payment_account_not_found", amount=payment.amount)
         return ReceiptResult(status="RETURNED", reason=NO_ACCOUNT)
-    pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
-    answer = await bank.engine.submit(_command(payment, entry.customer_id, entry.object_id, pocket_id))
+    customer_id, portal_id = entry.customer_id, entry.object_id
+    pocket_id = await bank.pool.fetchval(_POCKET, customer_id, portal_id)
+    answer = await bank.engine.submit(_command(payment, customer_id, portal_id, pocket_id))
     outcome = answer.outcome
     if outcome["status"] != "COMPLETED":
-        await correspondent.return_payment(payment, outcome["reason"])
-        return ReceiptResult(
-            status="RETURNED", reason=outcome["reason"], customer_id=entry.customer_id, pocket_id=pocket_id
-        )
+        return ReceiptResult(status="RETURNED", reason=outcome["reason"], customer_id=customer_id, pocket_id=pocket_id)
     return ReceiptResult(
         status="COMPLETED",
-        customer_id=entry.customer_id,
+        customer_id=customer_id,
         pocket_id=pocket_id,
         transaction_id=UUID(outcome["transaction_id"]),
     )
 
 
 def _command(payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocket_id: UUID) -> ReceiveMoney:
-    if isinstance(payment, IncomingWire):
-        key, description, details = payment.wire_id, payment.description, _wire_details(payment)
-    else:
-        key, description = payment.ach_id, payment.company_entry_description
-        details = _ach_details(payment)
+    fields: dict[str, Any] = {
+        "caller": "correspondent",
+        "request_hash": sha256(msgspec.json.encode(payment)).digest(),
+        "customers": (customer_id,),
+        "portal_id": portal_id,
+        "pocket_id": pocket_id,
+        "amount": payment.amount,
+    }
+    if isinstance(payment, IncomingAch):
+        return ReceiveMoney(
+            **fields,
+            key=payment.ach_id,
+            rail=Rail.ACH,
+            description=payment.company_entry_description,
+            details=_ach_details(payment),
+        )
+    message = payment.message
     return ReceiveMoney(
-        caller="correspondent",
-        key=key,
-        request_hash=sha256(msgspec.json.encode(payment)).digest(),
-        customers=(customer_id,),
-        rail=_rail(payment),
-        portal_id=portal_id,
-        pocket_id=pocket_id,
-        amount=payment.amount,
-        description=description,
-        details=details,
-        sender=_sender(payment) if isinstance(payment, IncomingWire) else None,
-        remittance=_remittance(payment),
-        wire=_incoming_message(payment),
+        **fields,
+        key=payment.wire_id,
+        rail=Rail.WIRE,
+        description=payment.description,
+        details=_wire_details(payment),
+        sender=_sender(payment),
+        remittance=None if message is None else incoming_details.remittance_of(message),
+        wire=None if message is None else incoming_details.incoming_wire_of(message, payment.omad),
     )
 
 
-def _remittance(payment: IncomingPayment) -> dict[str, Any] | None:
-    if not isinstance(payment, IncomingWire) or payment.message is None:
-        return None
-    return incoming_details.remittance_of(payment.message)
-
-
-def _incoming_message(payment: IncomingPayment) -> IncomingWireFields | None:
-    if not isinstance(payment, IncomingWire) or payment.message is None:
-        return None
-    return incoming_details.incoming_wire_of(payment.message, payment.omad)
-
-
 def _sender(wire: IncomingWire) -> Account | None:
-    """Return the account a wire came from, as far as it tells."""
+    """Return the account that sent a wire, if the wire names it."""
     bank, number = wire.sender_routing_number, wire.sender_account_number
     return Account(bank.upper(), compact(number)) if bank and number else None
-
-
-def _rail(payment: IncomingPayment) -> Rail:
-    return Rail.WIRE if isinstance(payment, IncomingWire) else Rail.ACH
 
 
 def _wire_details(wire: IncomingWire) -> dict[str, Any]:

@@ -8,7 +8,7 @@ commit. Within one customer `BANK_TRANSFER` sells here and buys there at T+1 pri
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.bills.rules import fees, lots
@@ -27,7 +27,7 @@ from billfold.ledger.types import (
     TransactionType,
 )
 from billfold.payments.deposits.rules import sweep_and_invest
-from billfold.payments.on_us.types import OnUsTransferRow, TransferStatus
+from billfold.payments.on_us.types import OnUsTransferRow, PendingTransfer, TransferStatus
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
@@ -47,17 +47,6 @@ _KINDS = {
     TransferStatus.REJECTED: kinds.ON_US_REJECTED,
     TransferStatus.COMPLETED: kinds.ON_US_SUCCESS,
 }
-
-
-class PendingTransfer(NamedTuple):
-    """A recorded transfer that waits to be carried out."""
-
-    from_pocket_id: UUID
-    to_pocket_id: UUID | None
-
-    def touches(self, pocket_id: UUID) -> bool:
-        """Does it move money of this pocket?"""
-        return pocket_id in self
 
 
 class _Rejected(Exception):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
-from billfold.payments.on_us.types import TransferOrder, TransferRow
+from billfold.payments.on_us.types import PendingTransfer, TransferOrder, TransferRow
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
+    from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = """
@@ -23,6 +25,14 @@ SELECT t.customer_id, t.transfer_id, t.partner_id, t.type, t.status, t.reason, t
 """
 _GET = f"{_COLUMNS} WHERE t.customer_id = $1 AND t.transfer_id = $2"
 _PENDING = f"{_COLUMNS} WHERE t.status = 'PENDING' ORDER BY t.created_at, t.transfer_id LIMIT $1"
+# Two tables in one query: it runs whenever the book of a payer is loaded.
+_PENDING_OF_CUSTOMERS = """
+SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer
+ WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
+UNION ALL
+SELECT customer_id, transfer_id, pocket_id, NULL FROM security_transfer
+ WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
+"""
 
 
 async def find_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> TransferRow | None:
@@ -42,6 +52,13 @@ async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: 
 async def list_pending(conn: Connection | Pool, *, limit: int = 100) -> list[TransferRow]:
     """Transfers recorded and not yet carried out, oldest first."""
     return [_read(row) for row in await conn.fetch(_PENDING, limit)]
+
+
+async def load_pending(conn: Connection, books: Mapping[UUID, Book]) -> None:
+    """Load the pending transfers of these books, by customer, custody transfers among them."""
+    for row in await conn.fetch(_PENDING_OF_CUSTOMERS, list(books)):
+        customer_id, transfer_id, *pockets = row
+        books[customer_id].pending[transfer_id] = PendingTransfer(*pockets)
 
 
 def _read(row: Record) -> TransferRow:

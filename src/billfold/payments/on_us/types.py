@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -16,6 +16,17 @@ class TransferStatus(StrEnum):
     PENDING = "PENDING"
     COMPLETED = "COMPLETED"
     REJECTED = "REJECTED"
+
+
+class PendingTransfer(NamedTuple):
+    """A recorded transfer that waits to be carried out."""
+
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+
+    def touches(self, pocket_id: UUID) -> bool:
+        """Does it move money of this pocket?"""
+        return pocket_id in self
 
 
 class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

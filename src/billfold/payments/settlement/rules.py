@@ -23,7 +23,7 @@ from billfold.platform.money import cents_for
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account
-    from billfold.treasury.commands import CloseHouseDay
+    from billfold.payments.settlement.commands import CloseHouseDay
 
 
 class SettlementBlock(msgspec.Struct, frozen=True):

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
+from billfold.payments.settlement.commands import CloseHouseDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.platform.dates import et_instant
 from billfold.platform.ids import command_id
-from billfold.treasury.commands import CloseHouseDay
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

@@ -118,7 +118,7 @@ async def _sent_entry(bank: Bank, ach_id: UUID) -> SentEntry:
     if entry.file_id is not None and entry.way == AchWay.ORIGINATION:
         sent_file = read_file(await files_store.read_content(bank.pool, entry.file_id))
         candidates = (each for each in simulated_ach.entries_of(sent_file))
-        sent = next((each for each in candidates if each.entry.trace == entry.trace_number), None)
+        sent = next((each for each in candidates if each.entry.trace_number == entry.trace_number), None)
     if sent is None:
         raise Refused("ach-origination-not-sent", f"The origination is {entry.status}: not sent.")
     return sent

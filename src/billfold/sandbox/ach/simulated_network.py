@@ -55,14 +55,14 @@ def entries_of(file: AchFile) -> Iterator[SentEntry]:
     """Yield the entries of a file that pay or take; answers are not answered."""
     for batch in file.batches:
         for entry in batch.entries:
-            if entry.code[1] not in "16":
+            if entry.transaction_code[1] not in "16":
                 yield SentEntry(batch, entry)
 
 
 def returns_for(file: AchFile, at: datetime) -> AchFile | None:
     """Return the file of returns that a file of ours calls forth, None when all is well."""
     returns = [(sent, code) for sent in entries_of(file) if (code := _code(sent)) is not None]
-    return return_file(returns, file.origin, at) if returns else None
+    return return_file(returns, file.immediate_origin, at) if returns else None
 
 
 def return_file(returns: Iterable[tuple[SentEntry, str]], to: str, at: datetime) -> AchFile:
@@ -74,7 +74,10 @@ def return_file(returns: Iterable[tuple[SentEntry, str]], to: str, at: datetime)
 def noc_file(sent: SentEntry, code: str, corrected: str, to: str, at: datetime) -> AchFile:
     """Return a file that says what to put right about an entry."""
     addendum = NocAddenda(
-        code=code, original_trace=sent.entry.trace, original_bank=sent.entry.routing_number[:8], corrected=corrected
+        change_code=code,
+        original_entry_trace_number=sent.entry.trace_number,
+        original_receiving_dfi_identification=sent.entry.routing_number[:8],
+        corrected_data=corrected,
     )
     return _file_of([(sent, addendum)], to, at)
 
@@ -82,26 +85,26 @@ def noc_file(sent: SentEntry, code: str, corrected: str, to: str, at: datetime) 
 def entry_file(order: EntryOrder, at: datetime) -> AchFile:
     """Return a file with one entry from a company of the sandbox."""
     entry = Entry(
-        code="27" if order.is_debit else "22",
+        transaction_code="27" if order.is_debit else "22",
         routing_number=order.routing_number,
-        account_number=order.account_number,
+        dfi_account_number=order.account_number,
         amount=order.amount,
-        name="ACCOUNT HOLDER",
-        identification=order.identification,
+        individual_name="ACCOUNT HOLDER",
+        individual_identification_number=order.identification,
         discretionary_data="S" if order.entry_class == "WEB" else "",
-        trace=f"{SENDER}{order.number:07}",
+        trace_number=f"{SENDER}{order.number:07}",
         addenda=tuple(map(PaymentAddenda, order.lines)),
     )
     batch = Batch(
-        number=1,
-        company=order.company,
-        company_id="9000000001",
-        entry_class=order.entry_class,
-        purpose=order.purpose,
-        effective_on=at.date(),
-        bank=SENDER,
+        batch_number=1,
+        company_name=order.company,
+        company_identification="9000000001",
+        standard_entry_class_code=order.entry_class,
+        company_entry_description=order.purpose,
+        effective_entry_date=at.date(),
+        originating_dfi_identification=SENDER,
         entries=(entry,),
-        settlement_day=at.timetuple().tm_yday,
+        settlement_date=at.timetuple().tm_yday,
     )
     return _file((batch,), order.routing_number, at)
 
@@ -115,7 +118,11 @@ def _code(sent: SentEntry) -> str | None:
 
 
 def _return(sent: SentEntry, code: str) -> ReturnAddenda:
-    return ReturnAddenda(reason=code, original_trace=sent.entry.trace, original_bank=sent.entry.routing_number[:8])
+    return ReturnAddenda(
+        return_reason_code=code,
+        original_entry_trace_number=sent.entry.trace_number,
+        original_receiving_dfi_identification=sent.entry.routing_number[:8],
+    )
 
 
 def _file_of(answers: Iterable[tuple[SentEntry, Addenda]], to: str, at: datetime) -> AchFile:
@@ -128,15 +135,15 @@ def _file_of(answers: Iterable[tuple[SentEntry, Addenda]], to: str, at: datetime
             entries.append(_answer_entry(sent.entry, addendum, to, _trace(bank, len(batches), number)))
         batches.append(
             Batch(
-                number=len(batches) + 1,
-                company=batch.company,
-                company_id=batch.company_id,
-                entry_class=NOC_ENTRY_CLASS if is_noc else batch.entry_class,
-                purpose=batch.purpose,
-                effective_on=at.date(),
-                bank=bank,
+                batch_number=len(batches) + 1,
+                company_name=batch.company_name,
+                company_identification=batch.company_identification,
+                standard_entry_class_code=NOC_ENTRY_CLASS if is_noc else batch.standard_entry_class_code,
+                company_entry_description=batch.company_entry_description,
+                effective_entry_date=at.date(),
+                originating_dfi_identification=bank,
                 entries=tuple(entries),
-                settlement_day=at.timetuple().tm_yday,
+                settlement_date=at.timetuple().tm_yday,
             )
         )
     return _file(tuple(batches), to, at)
@@ -153,18 +160,23 @@ def _trace(bank: str, batch: int, number: int) -> str:
 
 def _answer_entry(entry: Entry, addendum: Addenda, to: str, trace: str) -> Entry:
     return Entry(
-        code=entry.code[0] + ("6" if entry.is_debit else "1"),
+        transaction_code=entry.transaction_code[0] + ("6" if entry.is_debit else "1"),
         routing_number=to,
-        account_number=entry.account_number,
+        dfi_account_number=entry.dfi_account_number,
         amount=0 if isinstance(addendum, NocAddenda) else entry.amount,
-        name=entry.name,
-        identification=entry.identification,
-        trace=trace,
+        individual_name=entry.individual_name,
+        individual_identification_number=entry.individual_identification_number,
+        trace_number=trace,
         addenda=(addendum,),
     )
 
 
 def _file(batches: tuple[Batch, ...], to: str, at: datetime) -> AchFile:
     return AchFile(
-        destination=to, origin=OPERATOR, origin_name=OPERATOR_NAME, created_at=at, modifier="A", batches=batches
+        immediate_destination=to,
+        immediate_origin=OPERATOR,
+        immediate_origin_name=OPERATOR_NAME,
+        created_at=at,
+        file_id_modifier="A",
+        batches=batches,
     )

@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
+from billfold.events.types import Subscriber, unknown_event_type_error
 from billfold.events.webhooks import redelivery
-from billfold.events.webhooks.requests import unknown_event_kind_error
-from billfold.events.webhooks.types import EventSimulation, SubscriptionOwner
+from billfold.events.webhooks.types import EventSimulation
 from billfold.http.caller import Caller
 from billfold.http.json_body import instant_in_body
 from billfold.http.operations import TOKEN, post
@@ -57,10 +57,10 @@ async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> None:
         await redelivery.simulate_event(bank.pool, owner, event, now=caller.wall)
 
 
-def _owners(caller: Caller, data: SimulatedEvent) -> list[SubscriptionOwner]:
-    owners = [SubscriptionOwner(caller.partner_id)] if data.event_type in PARTNER_KINDS else []
+def _owners(caller: Caller, data: SimulatedEvent) -> list[Subscriber]:
+    owners = [Subscriber(caller.partner_id)] if data.event_type in PARTNER_KINDS else []
     if data.event_type in CUSTOMER_KINDS and data.customer_id is not None:
-        owners.append(SubscriptionOwner(caller.partner_id, data.customer_id))
+        owners.append(Subscriber(caller.partner_id, data.customer_id))
     if not owners:
         raise InvalidInput.at("body", "customer_id", msg=f"is required for {data.event_type}", kind="missing")
     return owners
@@ -69,7 +69,7 @@ def _owners(caller: Caller, data: SimulatedEvent) -> list[SubscriptionOwner]:
 def _event(data: SimulatedEvent) -> EventSimulation:
     """Return the event. Raises InvalidInput for its kind, time and payload."""
     if data.event_type not in KINDS:
-        raise InvalidInput([unknown_event_kind_error("body", "event_type")])
+        raise InvalidInput([unknown_event_type_error("body", "event_type")])
     return EventSimulation(
         event_id=data.event_id,
         kind=data.event_type,

@@ -6,14 +6,14 @@ his next command is decided, so a late worker can never make a wrong decision.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
-from billfold.ledger.commands import Books, Context, Outcome
-from billfold.ledger.types import JournalKind, PocketStatus
+from billfold.ledger.book.due import BANK_ROLE, refresh_due
+from billfold.ledger.commands import Context
+from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
 from billfold.treasury.rules.day_end import ONE_DAY, accrue, charge_fee, close_day, roll_business_day
@@ -23,54 +23,8 @@ from billfold.treasury.rules.mature import mature
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.treasury.commands import CatchUp
-
-HOUSE = "house"
-"""The role of the one customer that is the bank itself."""
 
 Step = Callable[["Book", "PocketBook", "Context"], None]
-
-
-def catch_up_only(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
-    """Catching up is done before any flow; this one says what it did, counted by kind."""
-    del ctx
-    happened: Counter[str] = Counter()
-    for customer_id in cmd.customers:
-        if customer_id in books:
-            happened.update(books[customer_id].draft.happened)
-    return {"happened": dict(happened)}
-
-
-def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
-    """The next instant at which something must happen in this pocket, if any."""
-    if pocket.status == PocketStatus.CLOSED and pocket.moved_on is None:
-        return None
-    first: datetime | None = pocket.invest_at
-    if pocket.moved_on is not None:
-        at = calendars.closes_at(pocket.moved_on)
-        first = at if first is None or at < first else first
-    if pocket.lots:
-        at = calendars.matures_at(pocket.lots[0].maturity)
-        first = at if first is None or at < first else first
-    if pocket.lots or pocket.cash.balance or pocket.fee_accrued:
-        at = calendars.opens_at(pocket.charge_on)
-        first = at if first is None or at < first else first
-    return first
-
-
-def refresh_due(book: Book, calendars: Calendars) -> datetime | None:
-    """Work out the due instants of pockets that changed, and the book's first.
-
-    The house has no pockets: its day is due to be closed when business of that day is over.
-    """
-    if book.role == HOUSE:
-        return calendars.closes_at(book.business_date)
-    for pocket_id in book.draft.touched_pockets:
-        pocket = book.pockets.get(pocket_id)
-        if pocket is not None:
-            pocket.due_at = pocket_due(pocket, calendars)
-    dues = [p.due_at for p in book.pockets.values() if p.due_at is not None]
-    return min(dues) if dues else None
 
 
 def catch_up(book: Book, ctx: Context) -> int:
@@ -81,7 +35,7 @@ def catch_up(book: Book, ctx: Context) -> int:
     since it needs to see everybody's trades.
     """
     done = 0
-    if book.role == HOUSE:
+    if book.role == BANK_ROLE:
         return done
     while True:
         due = refresh_due(book, ctx.calendars)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from billfold.accounts.pockets.types import PocketSnapshot
 from billfold.bills.rules import fees
 from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
+from billfold.ledger.book.rows import PocketSnapshot
 from billfold.ledger.types import AccountKind, Direction, TransactionType
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
 

@@ -34,8 +34,8 @@ def withdraw(
     """Pay `amount` cents (None: everything, net of fees) to `to`, in the open journal.
 
     Returns the amount and the number of the leg that pays it, which is told as activity. Accrued
-    fees and liens stay behind. `aside` cents are raised besides and stay in cash, for a fee that
-    the caller takes in the same journal. Raises Short when it does not reach.
+    fees and liens stay behind. `fee_reserve` cents are raised besides and stay in cash, for a fee that
+    the caller takes in the same journal. Raises InsufficientFunds when the pocket cannot raise it.
     """
     amount = _raise(book, pocket, ctx, amount, price_of=price_of, settles_on=settles_on, fee_reserve=fee_reserve)
     book.post(pocket.cash, pocket.bank, amount)

@@ -27,41 +27,43 @@ MONDAY = datetime(2025, 6, 2, 9)
 
 def entry(number, account="100000000001", **changes):
     told: dict[str, Any] = {
-        "code": "22",
+        "transaction_code": "22",
         "routing_number": OURS,
-        "account_number": account,
+        "dfi_account_number": account,
         "amount": 500_00,
-        "name": "ANNA",
-        "trace": f"{THEIRS}{number:07}",
-        "identification": "7",
+        "individual_name": "ANNA",
+        "trace_number": f"{THEIRS}{number:07}",
+        "individual_identification_number": "7",
     }
     return Entry(**told | changes)
 
 
 def file_of(*entries, entry_class="PPD", **changes):
     batch = Batch(
-        number=1,
-        company="ACME",
-        company_id="9000000001",
-        entry_class=entry_class,
-        purpose="PAYMENT",
-        effective_on=date(2025, 6, 2),
-        bank=THEIRS,
+        batch_number=1,
+        company_name="ACME",
+        company_identification="9000000001",
+        standard_entry_class_code=entry_class,
+        company_entry_description="PAYMENT",
+        effective_entry_date=date(2025, 6, 2),
+        originating_dfi_identification=THEIRS,
         entries=entries,
     )
     told: dict[str, Any] = {
-        "destination": OURS,
-        "origin": "061000146",
+        "immediate_destination": OURS,
+        "immediate_origin": "061000146",
         "created_at": MONDAY,
-        "modifier": "A",
+        "file_id_modifier": "A",
         "batches": (batch,),
     }
     return AchFile(**told | changes)
 
 
 def returned(number, original, code="R03", **changes):
-    told = ReturnAddenda(reason=code, original_trace=original, original_bank=THEIRS)
-    return entry(number, code="21", addenda=(told,), **changes)
+    told = ReturnAddenda(
+        return_reason_code=code, original_entry_trace_number=original, original_receiving_dfi_identification=THEIRS
+    )
+    return entry(number, transaction_code="21", addenda=(told,), **changes)
 
 
 class Room:
@@ -97,7 +99,7 @@ class Room:
         names = sorted(path.name for path in (self.folder / "sent").glob("*.ach"))
         told = [read_file((self.folder / "sent" / name).read_bytes()) for name in names]
         return [
-            (each.addenda[0].reason, each.amount, each.addenda[0].original_trace)
+            (each.addenda[0].return_reason_code, each.amount, each.addenda[0].original_entry_trace_number)
             for file in told
             for batch in file.batches
             for each in batch.entries
@@ -157,19 +159,22 @@ async def test_nothing_of_a_file_is_taken_when_anything_is_wrong_with_it(bank, n
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        (file_of(entry(1), destination="021000021"), 1, "addressed to"),
+        (file_of(entry(1), immediate_destination="021000021"), 1, "addressed to"),
         (file_of(entry(1, amount=0)), 3, "0 cents"),
-        (file_of(returned(1, "061199990000001", "R99")), 3, "R99 is no return code"),
-        (file_of(entry(1, code="21")), 3, "does not fit"),
+        (file_of(returned(1, "061199990000001", "R99")), 3, "R99 is not a return code"),
+        (file_of(entry(1, transaction_code="21")), 3, "does not fit"),
         (
             file_of(
                 entry(
                     1,
-                    code="21",
+                    transaction_code="21",
                     amount=0,
                     addenda=(
                         NocAddenda(
-                            code="C02", original_trace="061199990000001", original_bank=THEIRS, corrected="021000022"
+                            change_code="C02",
+                            original_entry_trace_number="061199990000001",
+                            original_receiving_dfi_identification=THEIRS,
+                            corrected_data="021000022",
                         ),
                     ),
                 ),
@@ -281,7 +286,7 @@ async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_ne
             caller="test", key=ids.new(), customers=(leaver.customer_id,), portal_id=leaver.portal_id, close=True
         )
     )
-    content = file_of(entry(1, account), entry(2, closed), entry(3, account, code="27", amount=900_00))
+    content = file_of(entry(1, account), entry(2, closed), entry(3, account, transaction_code="27", amount=900_00))
     await room.put("mixed.ach", content)
     told = room.report("mixed.ach")
     assert (told["taken"], told["sent_back"]) == (1, 2)
@@ -292,7 +297,7 @@ async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_ne
 
 
 async def test_money_for_unknown_accounts_is_held_a_day_and_returned(bank, room):
-    content = file_of(entry(1), entry(2, code="27"), entry(3, code="23", amount=0))
+    content = file_of(entry(1), entry(2, transaction_code="27"), entry(3, transaction_code="23", amount=0))
     await room.put("nobody.ach", content)
     told = room.report("nobody.ach")
     assert (told["held"], told["sent_back"]) == (2, 1)
@@ -319,8 +324,13 @@ async def test_a_return_of_what_was_never_sent_is_held_and_refused(bank, room):
 
 
 async def test_a_notification_of_change_that_matches_no_entry_is_only_reported(bank, room):
-    told = NocAddenda(code="C01", original_trace="061199990009999", original_bank=THEIRS, corrected="99")
-    await room.put("change.ach", file_of(entry(1, code="21", amount=0, addenda=(told,)), entry_class="COR"))
+    told = NocAddenda(
+        change_code="C01",
+        original_entry_trace_number="061199990009999",
+        original_receiving_dfi_identification=THEIRS,
+        corrected_data="99",
+    )
+    await room.put("change.ach", file_of(entry(1, transaction_code="21", amount=0, addenda=(told,)), entry_class="COR"))
     assert room.report("change.ach")["lines"][0]["outcome"] == "FITS_NO_ENTRY"
     assert msgspec.json.encode(room.report("change.ach"))
     kept = await run_scheduled_jobs(bank, await bank.now())

@@ -14,26 +14,26 @@ ROUTING_NUMBERS = ("021000021", "011000015", "121182904", "084106768", "12210515
 
 def an_entry(number: int = 1, **changes: Any) -> Entry:
     told: dict[str, Any] = {
-        "code": "22",
+        "transaction_code": "22",
         "routing_number": "021000021",
-        "account_number": "5647772655",
+        "dfi_account_number": "5647772655",
         "amount": 151_000,
-        "name": "BETA LLC",
-        "identification": "INV77",
-        "trace": f"{BANK}{number:07}",
+        "individual_name": "BETA LLC",
+        "individual_identification_number": "INV77",
+        "trace_number": f"{BANK}{number:07}",
     }
     return Entry(**told | changes)
 
 
-def a_batch(*entries: Entry, number: int = 1, **changes: Any) -> Batch:
+def a_batch(*entries: Entry, batch_number: int = 1, **changes: Any) -> Batch:
     told: dict[str, Any] = {
-        "number": number,
-        "company": "ACME INC",
-        "company_id": "1123456789",
-        "entry_class": "PPD",
-        "purpose": "PAYROLL",
-        "effective_on": date(2026, 11, 23),
-        "bank": BANK,
+        "batch_number": batch_number,
+        "company_name": "ACME INC",
+        "company_identification": "1123456789",
+        "standard_entry_class_code": "PPD",
+        "company_entry_description": "PAYROLL",
+        "effective_entry_date": date(2026, 11, 23),
+        "originating_dfi_identification": BANK,
         "entries": entries or (an_entry(),),
     }
     return Batch(**told | changes)
@@ -41,28 +41,32 @@ def a_batch(*entries: Entry, number: int = 1, **changes: Any) -> Batch:
 
 def a_file(*batches: Batch, **changes: Any) -> AchFile:
     told: dict[str, Any] = {
-        "destination": "021000021",
-        "origin": "121000248",
+        "immediate_destination": "021000021",
+        "immediate_origin": "121000248",
         "created_at": datetime(2026, 11, 20, 10, 5),
-        "modifier": "A",
-        "destination_name": "DEST BANK",
-        "origin_name": "EXAMPLE BANK",
+        "file_id_modifier": "A",
+        "immediate_destination_name": "DEST BANK",
+        "immediate_origin_name": "EXAMPLE BANK",
         "batches": batches or (a_batch(),),
     }
     return AchFile(**told | changes)
 
 
 def a_return(**changes: Any) -> ReturnAddenda:
-    told: dict[str, Any] = {"reason": "R01", "original_trace": f"{BANK}0000007", "original_bank": "02100002"}
+    told: dict[str, Any] = {
+        "return_reason_code": "R01",
+        "original_entry_trace_number": f"{BANK}0000007",
+        "original_receiving_dfi_identification": "02100002",
+    }
     return ReturnAddenda(**told | changes)
 
 
 def a_change(**changes: Any) -> NocAddenda:
     told: dict[str, Any] = {
-        "code": "C01",
-        "original_trace": f"{BANK}0000007",
-        "original_bank": "02100002",
-        "corrected": "1918171614",
+        "change_code": "C01",
+        "original_entry_trace_number": f"{BANK}0000007",
+        "original_receiving_dfi_identification": "02100002",
+        "corrected_data": "1918171614",
     }
     return NocAddenda(**told | changes)
 
@@ -84,24 +88,24 @@ _ADDENDA: st.SearchStrategy[Addenda] = st.one_of(
     st.builds(PaymentAddenda, _text(80)),
     st.builds(
         a_return,
-        reason=st.sampled_from(["R01", "R10", "R14"]),
-        original_trace=_TRACES,
+        return_reason_code=st.sampled_from(["R01", "R10", "R14"]),
+        original_entry_trace_number=_TRACES,
         date_of_death=_DAYS,
-        information=_text(44),
+        addenda_information=_text(44),
     ),
-    st.builds(a_change, original_trace=_TRACES, corrected=_text(29)),
+    st.builds(a_change, original_entry_trace_number=_TRACES, corrected_data=_text(29)),
 )
 
 
 def _entries(codes: Sequence[str]) -> st.SearchStrategy[tuple[Entry, ...]]:
     told = st.fixed_dictionaries(
         {
-            "code": st.sampled_from(codes),
+            "transaction_code": st.sampled_from(codes),
             "routing_number": st.sampled_from(ROUTING_NUMBERS),
-            "account_number": _text(17, least=1),
+            "dfi_account_number": _text(17, least=1),
             "amount": st.integers(0, 9_999_999_999),
-            "name": _text(22),
-            "identification": _text(15),
+            "individual_name": _text(22),
+            "individual_identification_number": _text(15),
             "discretionary_data": _text(2),
             "addenda": st.lists(_ADDENDA, max_size=1).map(tuple),
         }
@@ -116,14 +120,14 @@ def files(codes: Sequence[str]) -> st.SearchStrategy[AchFile]:
     told = st.fixed_dictionaries(
         {
             "entries": _entries(codes),
-            "company": _text(16),
-            "discretionary_data": _text(20),
-            "entry_class": st.sampled_from(["PPD", "CCD", "WEB", "COR"]),
-            "descriptive_date": _text(6),
-            "effective_on": _DAYS,
-            "settlement_day": st.none() | st.integers(1, 366),
+            "company_name": _text(16),
+            "company_discretionary_data": _text(20),
+            "standard_entry_class_code": st.sampled_from(["PPD", "CCD", "WEB", "COR"]),
+            "company_descriptive_date": _text(6),
+            "effective_entry_date": _DAYS,
+            "settlement_date": st.none() | st.integers(1, 366),
         }
     )
     return st.lists(told, max_size=3).map(
-        lambda some: a_file(batches=tuple(a_batch(number=at, **each) for at, each in enumerate(some, start=1)))
+        lambda some: a_file(batches=tuple(a_batch(batch_number=at, **each) for at, each in enumerate(some, start=1)))
     )

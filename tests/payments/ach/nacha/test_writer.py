@@ -13,7 +13,7 @@ from billfold.payments.ach.nacha.writer import to_ach_text, write_file
 
 def test_the_columns_are_those_of_the_rules() -> None:
     entry = an_entry(addenda=(PaymentAddenda("RMR*IV*77**1510.00\\"),))
-    lines = write_file(a_file(a_batch(entry, entry_class="CCD"))).decode().splitlines()
+    lines = write_file(a_file(a_batch(entry, standard_entry_class_code="CCD"))).decode().splitlines()
 
     assert [line[0] for line in lines] == list("1567899999")
     assert {len(line) for line in lines} == {94}
@@ -38,18 +38,18 @@ def test_an_independent_reader_finds_every_file_valid_and_reads_the_same(file: A
     verdict = achkit.validate(text)
     assert verdict["ok"], verdict["errors"]
     assert _amounts(achkit.parse(text)) == [
-        (entry.code, entry.amount) for batch in file.batches for entry in batch.entries
+        (entry.transaction_code, entry.amount) for batch in file.batches for entry in batch.entries
     ]
 
 
 def test_an_independent_reader_reads_returns_and_changes_as_we_do() -> None:
     back = (
-        an_entry(1, code="21", addenda=(a_return(),)),
-        an_entry(2, code="36", amount=77, addenda=(a_return(reason="R10"),)),
+        an_entry(1, transaction_code="21", addenda=(a_return(),)),
+        an_entry(2, transaction_code="36", amount=77, addenda=(a_return(return_reason_code="R10"),)),
     )
-    told = an_entry(1, code="21", amount=0, addenda=(a_change(),))
-    change = a_batch(told, number=2, entry_class="COR")
-    text = write_file(a_file(a_batch(*back), change, a_batch(an_entry(5), number=3))).decode()
+    told = an_entry(1, transaction_code="21", amount=0, addenda=(a_change(),))
+    change = a_batch(told, batch_number=2, standard_entry_class_code="COR")
+    text = write_file(a_file(a_batch(*back), change, a_batch(an_entry(5), batch_number=3))).decode()
 
     # It leaves the amounts of returns out of the totals, and finds nothing else.
     assert {each["code"] for each in achkit.validate(text)["errors"]} <= _ITS_OWN_TOTALS
@@ -62,7 +62,7 @@ def test_an_independent_reader_reads_returns_and_changes_as_we_do() -> None:
         for addenda in entry["addenda"]
     ]
     assert infos == [("99", f"R01{BANK}0000007"), ("99", f"R10{BANK}0000007"), ("98", f"C01{BANK}0000007")]
-    assert achkit.validate(write_file(a_file(a_batch(told, entry_class="COR"))).decode())["ok"]
+    assert achkit.validate(write_file(a_file(a_batch(told, standard_entry_class_code="COR"))).decode())["ok"]
 
 
 _ITS_OWN_TOTALS = {"BAD_BATCH_DEBIT", "BAD_BATCH_CREDIT", "BAD_FILE_DEBIT", "BAD_FILE_CREDIT"}
@@ -79,13 +79,13 @@ def _amounts(parsed: dict[str, Any]) -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ({"account_number": "1" * 18}, "entry, account number"),
+        ({"dfi_account_number": "1" * 18}, "entry, dfi account number"),
         ({"amount": 10**10}, "entry, amount"),
         ({"amount": -1}, "entry, amount"),
-        ({"name": "MÜLLER"}, "entry, name"),
+        ({"individual_name": "MÜLLER"}, "entry, individual name"),
         ({"routing_number": "02100002"}, "entry, routing number"),
-        ({"addenda": (PaymentAddenda("X" * 81),)}, "addenda 05, payment information"),
-        ({"addenda": (a_return(information="X" * 45),)}, "addenda 99, information"),
+        ({"addenda": (PaymentAddenda("X" * 81),)}, "addenda 05, payment related information"),
+        ({"addenda": (a_return(addenda_information="X" * 45),)}, "addenda 99, addenda information"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name_and_never_cut(entry: dict[str, Any], told: str) -> None:

@@ -29,9 +29,9 @@ async def test_two_small_credits_are_sent_and_one_that_comes_back_ends_it(bank, 
     await ClockStepper(bank).advance(timedelta(days=4))
     files = sorted((bank.settings.rails_dir / "ach" / "sent").glob("*.ach"))
     batch = read_file(files[0].read_bytes()).batches[0]
-    assert (batch.purpose, batch.entry_class) == ("ACCTVERIFY", "PPD")
+    assert (batch.company_entry_description, batch.standard_entry_class_code) == ("ACCTVERIFY", "PPD")
     assert sorted(entry.amount for entry in batch.entries) == [11, 22]
-    assert {entry.code for entry in batch.entries} == {"32"}
+    assert {entry.transaction_code for entry in batch.entries} == {"32"}
     now = await bank.pool.fetchval(
         "SELECT status FROM counterparty WHERE counterparty_id = $1", UUID(made.outcome["counterparty_id"])
     )

@@ -1,4 +1,4 @@
-"""What must be right about an ACH file before any of it is booked, beyond its spelling."""
+"""Validation of an inbound ACH file before it is booked, beyond its format."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.types import IncomingEntry
 
 DISHONORED_RETURN_CODES = frozenset(f"R{number}" for number in (*range(61, 78), *range(83, 86)))
-"""Returns of our own returns: held for a person to look at."""
+"""Dishonored returns of our own returns: held in suspense for an operator."""
 
 
 def incoming_of(line: EntryLine) -> IncomingEntry:
-    """Return an entry with what its batch says."""
+    """Return an entry with the fields of its batch."""
     entry, batch = line.entry, line.batch
     return IncomingEntry(
-        code=entry.code,
+        code=entry.transaction_code,
         amount=entry.amount,
-        account_number=entry.account_number,
-        name=entry.name,
-        identification=entry.identification,
-        trace=entry.trace,
-        bank=batch.bank,
-        entry_class=batch.entry_class,
-        company=batch.company,
-        company_id=batch.company_id,
-        purpose=batch.purpose,
-        effective_on=batch.effective_on,
-        lines=[each.text for each in entry.addenda if isinstance(each, PaymentAddenda)],
+        account_number=entry.dfi_account_number,
+        name=entry.individual_name,
+        identification=entry.individual_identification_number,
+        trace=entry.trace_number,
+        bank=batch.originating_dfi_identification,
+        entry_class=batch.standard_entry_class_code,
+        company=batch.company_name,
+        company_id=batch.company_identification,
+        purpose=batch.company_entry_description,
+        effective_on=batch.effective_entry_date,
+        lines=[each.payment_related_information for each in entry.addenda if isinstance(each, PaymentAddenda)],
     )
 
 
 def check_file(raw: bytes, routing_number: str) -> AchFile:
-    """Return what a file says of itself once all of it holds, read by the bank of this number.
+    """Return the header of a valid file that is addressed to this routing number.
 
-    Raises FileRefused with every line that does not, the first hundred.
+    Raises InvalidAchFile with the first hundred mistakes.
     """
     mistakes: list[AchFileMistake] = []
     for line in read_lines(raw):
@@ -54,8 +54,8 @@ def check_file(raw: bytes, routing_number: str) -> AchFile:
         if reason:
             mistakes.append(AchFileMistake(line.number, None, reason))
     head = read_header(raw)
-    if head.destination != routing_number:
-        reason = f"is addressed to {head.destination}, and this bank is {routing_number}"
+    if head.immediate_destination != routing_number:
+        reason = f"is addressed to {head.immediate_destination}, and this bank is {routing_number}"
         mistakes.insert(0, AchFileMistake(1, (4, 13), reason))
     if mistakes:
         raise InvalidAchFile(mistakes)
@@ -63,33 +63,33 @@ def check_file(raw: bytes, routing_number: str) -> AchFile:
 
 
 def _mistake(line: EntryLine) -> str | None:
-    """Return what is wrong with one entry, if anything is."""
+    """Return what is wrong with one entry, or None."""
     entry, return_addenda, noc_addenda = line.entry, line.returned, line.changed
-    is_return_or_noc = entry.code[1] in "16"
-    if (line.batch.entry_class == NOC_ENTRY_CLASS) != (noc_addenda is not None):
-        return "a notification of change and the class COR go together"
+    is_return_or_noc = entry.transaction_code[1] in "16"
+    if (line.batch.standard_entry_class_code == NOC_ENTRY_CLASS) != (noc_addenda is not None):
+        return "a notification of change needs the entry class COR, and COR a notification of change"
     if is_return_or_noc != (return_addenda is not None or noc_addenda is not None):
-        return f"transaction code {entry.code} does not fit its addenda"
+        return f"transaction code {entry.transaction_code} does not fit its addenda"
     if return_addenda is not None or noc_addenda is not None:
         return _noc_mistake(entry, noc_addenda) if noc_addenda else _return_mistake(return_addenda)
-    code_fits = (entry.amount == 0) == (entry.code[1] in "38")
-    return None if code_fits else f"an entry of {entry.amount} cents has the code {entry.code}"
+    code_fits = (entry.amount == 0) == (entry.transaction_code[1] in "38")
+    return None if code_fits else f"an entry of {entry.amount} cents has the code {entry.transaction_code}"
 
 
 def _return_mistake(return_addenda: ReturnAddenda | None) -> str | None:
-    code = return_addenda.reason if return_addenda else ""
+    code = return_addenda.return_reason_code if return_addenda else ""
     if code in RETURN_REASONS or code in DISHONORED_RETURN_CODES:
         return None
-    return f"{code} is no return code"
+    return f"{code} is not a return code"
 
 
 def _noc_mistake(entry: Entry, noc_addenda: NocAddenda) -> str | None:
     if entry.amount:
         return f"a notification of change says {entry.amount} cents instead of none"
-    if noc_addenda.code not in CHANGE_CODES:
-        return f"{noc_addenda.code} is no code of a change"
+    if noc_addenda.change_code not in CHANGE_CODES:
+        return f"{noc_addenda.change_code} is not a change code"
     try:
-        correction_of(noc_addenda.code, noc_addenda.corrected)
+        correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
     except ValueError as error:
         return str(error)
     return None

@@ -1,8 +1,7 @@
-"""Where every field of every record stands (Nacha Operating Rules, Appendix Three).
+"""Record layouts of NACHA files (Nacha Operating Rules, Appendix Three).
 
-A record is a table of fields that fill its 94 columns without a gap. Each field has a kind that
-reads it into a value and writes it from one; a kind refuses what the field cannot hold, and nothing
-is ever cut short but names.
+A record is a table of fields that fill its 94 columns. The type of a field reads and writes its
+value and raises ValueError for a value that the field cannot hold; nothing is truncated.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,12 +11,12 @@ from typing import Any, NamedTuple
 
 WIDTH = 94
 BLOCK = 10
-"""Lines of a block; the last one is filled with lines of nines."""
+"""Lines of a block; the last block is filled with lines of nines."""
 FILLER = "9" * WIDTH
 
 
 class FieldType(NamedTuple):
-    """How a value becomes columns and columns a value. Both raise ValueError with the reason."""
+    """Reads and writes the columns of a field. Both raise ValueError with the reason."""
 
     read: Callable[[str], Any]
     write: Callable[[Any, int], str]
@@ -33,7 +32,7 @@ class Field(NamedTuple):
 
 
 class Record:
-    """One kind of line."""
+    """The layout of one record type."""
 
     def __init__(self, title: str, *fields: Field) -> None:
         self.title = title
@@ -41,7 +40,7 @@ class Record:
         self._readers = tuple((each.name, slice(each.first - 1, each.last), each.kind.read) for each in fields)
 
     def read(self, line: str) -> dict[str, Any]:
-        """Return its values by name. Raises Unreadable at the first field that is wrong."""
+        """Return the values by field name. Raises InvalidField at the first invalid field."""
         values = {}
         for name, columns, read in self._readers:
             try:
@@ -51,7 +50,7 @@ class Record:
         return values
 
     def write(self, values: Mapping[str, Any]) -> str:
-        """Return the line. Raises ValueError with the name of the field that cannot be written."""
+        """Return the line. Raises ValueError with the name of an invalid field."""
         parts = []
         for name, first, last, kind in self.fields:
             try:
@@ -63,7 +62,7 @@ class Record:
 
 
 class InvalidField(ValueError):
-    """A field does not hold what it should."""
+    """A field with an invalid value."""
 
     def __init__(self, name: str, columns: slice, reason: str) -> None:
         self.columns = (columns.start + 1, columns.stop)
@@ -153,7 +152,7 @@ def _read_bank_number(text: str) -> str:
 
 
 def one_of(*texts: str) -> FieldType:
-    """A field that says one of these."""
+    """A field with one of these values."""
 
     def read(text: str) -> str:
         if text not in texts:
@@ -165,7 +164,7 @@ def one_of(*texts: str) -> FieldType:
 
 
 def constant(text: str) -> FieldType:
-    """A field that always says the same."""
+    """A field with a fixed value."""
     return FieldType(one_of(text).read, lambda *_: text)
 
 
@@ -193,24 +192,24 @@ FILE_HEADER = Record(
     Field("record_size", 35, 37, constant("094")),
     Field("blocking_factor", 38, 39, constant("10")),
     Field("format_code", 40, 40, constant("1")),
-    Field("destination_name", 41, 63, TEXT),
-    Field("origin_name", 64, 86, TEXT),
+    Field("immediate_destination_name", 41, 63, TEXT),
+    Field("immediate_origin_name", 64, 86, TEXT),
     Field("reference_code", 87, 94, TEXT),
 )
 BATCH_HEADER = Record(
     "batch header",
     Field("record_type", 1, 1, constant("5")),
-    Field("service_class", 2, 4, _SERVICE_CLASS),
+    Field("service_class_code", 2, 4, _SERVICE_CLASS),
     Field("company_name", 5, 20, TEXT),
-    Field("discretionary_data", 21, 40, TEXT),
+    Field("company_discretionary_data", 21, 40, TEXT),
     Field("company_identification", 41, 50, TEXT),
-    Field("entry_class", 51, 53, TEXT),
-    Field("entry_description", 54, 63, TEXT),
-    Field("descriptive_date", 64, 69, TEXT),
+    Field("standard_entry_class_code", 51, 53, TEXT),
+    Field("company_entry_description", 54, 63, TEXT),
+    Field("company_descriptive_date", 64, 69, TEXT),
     Field("effective_entry_date", 70, 75, DAY),
     Field("settlement_date", 76, 78, YEAR_DAY),
-    Field("originator_status", 79, 79, one_of("1", "2", "0")),
-    Field("originating_bank", 80, 87, DIGITS),
+    Field("originator_status_code", 79, 79, one_of("1", "2", "0")),
+    Field("originating_dfi_identification", 80, 87, DIGITS),
     Field("batch_number", 88, 94, NUMBER),
 )
 ENTRY = Record(
@@ -218,30 +217,30 @@ ENTRY = Record(
     Field("record_type", 1, 1, constant("6")),
     Field("transaction_code", 2, 3, DIGITS),
     Field("routing_number", 4, 12, DIGITS),
-    Field("account_number", 13, 29, TEXT),
+    Field("dfi_account_number", 13, 29, TEXT),
     Field("amount", 30, 39, NUMBER),
-    Field("identification", 40, 54, TEXT),
-    Field("name", 55, 76, TEXT),
+    Field("individual_identification_number", 40, 54, TEXT),
+    Field("individual_name", 55, 76, TEXT),
     Field("discretionary_data", 77, 78, TEXT),
-    Field("addenda_indicator", 79, 79, one_of("0", "1")),
+    Field("addenda_record_indicator", 79, 79, one_of("0", "1")),
     Field("trace_number", 80, 94, DIGITS),
 )
 PAYMENT = Record(
     "addenda 05",
     Field("record_type", 1, 1, constant("7")),
-    Field("addenda_type", 2, 3, constant("05")),
-    Field("payment_information", 4, 83, TEXT),
-    Field("addenda_sequence", 84, 87, NUMBER),
-    Field("entry_sequence", 88, 94, DIGITS),
+    Field("addenda_type_code", 2, 3, constant("05")),
+    Field("payment_related_information", 4, 83, TEXT),
+    Field("addenda_sequence_number", 84, 87, NUMBER),
+    Field("entry_detail_sequence_number", 88, 94, DIGITS),
 )
 CHANGE = Record(
     "addenda 98",
     Field("record_type", 1, 1, constant("7")),
-    Field("addenda_type", 2, 3, constant("98")),
+    Field("addenda_type_code", 2, 3, constant("98")),
     Field("change_code", 4, 6, TEXT),
-    Field("original_trace", 7, 21, DIGITS),
+    Field("original_entry_trace_number", 7, 21, DIGITS),
     Field("reserved", 22, 27, BLANK),
-    Field("original_bank", 28, 35, DIGITS),
+    Field("original_receiving_dfi_identification", 28, 35, DIGITS),
     Field("corrected_data", 36, 64, TEXT),
     Field("reserved_too", 65, 79, BLANK),
     Field("trace_number", 80, 94, DIGITS),
@@ -249,18 +248,18 @@ CHANGE = Record(
 RETURN = Record(
     "addenda 99",
     Field("record_type", 1, 1, constant("7")),
-    Field("addenda_type", 2, 3, constant("99")),
-    Field("return_reason", 4, 6, TEXT),
-    Field("original_trace", 7, 21, DIGITS),
+    Field("addenda_type_code", 2, 3, constant("99")),
+    Field("return_reason_code", 4, 6, TEXT),
+    Field("original_entry_trace_number", 7, 21, DIGITS),
     Field("date_of_death", 22, 27, DAY),
-    Field("original_bank", 28, 35, DIGITS),
-    Field("information", 36, 79, TEXT),
+    Field("original_receiving_dfi_identification", 28, 35, DIGITS),
+    Field("addenda_information", 36, 79, TEXT),
     Field("trace_number", 80, 94, DIGITS),
 )
 BATCH_CONTROL = Record(
     "batch control",
     Field("record_type", 1, 1, constant("8")),
-    Field("service_class", 2, 4, _SERVICE_CLASS),
+    Field("service_class_code", 2, 4, _SERVICE_CLASS),
     Field("entry_count", 5, 10, NUMBER),
     Field("entry_hash", 11, 20, NUMBER),
     Field("debit_total", 21, 32, NUMBER),
@@ -268,7 +267,7 @@ BATCH_CONTROL = Record(
     Field("company_identification", 45, 54, TEXT),
     Field("authentication_code", 55, 73, BLANK),
     Field("reserved", 74, 79, BLANK),
-    Field("originating_bank", 80, 87, DIGITS),
+    Field("originating_dfi_identification", 80, 87, DIGITS),
     Field("batch_number", 88, 94, NUMBER),
 )
 FILE_CONTROL = Record(

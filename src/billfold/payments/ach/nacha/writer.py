@@ -1,21 +1,29 @@
-"""Writes a file: every line from its table, every sum from the entries."""
+"""Writes NACHA files: records from their layouts, control totals from the entries."""
 
 import unicodedata
+from collections.abc import Mapping
 from datetime import timedelta
+
+import msgspec
 
 from billfold.payments.ach.nacha import layout
 from billfold.payments.ach.nacha.control_totals import TotalsCounter
-from billfold.payments.ach.nacha.types import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda
+from billfold.payments.ach.nacha.types import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda, ReturnAddenda
 
 _LINE = layout.WIDTH + 1
-"""Bytes of a line with its line feed."""
+"""Bytes of a line including its line feed."""
+_ADDENDA: Mapping[type[Addenda], layout.Record] = {
+    PaymentAddenda: layout.PAYMENT,
+    NocAddenda: layout.CHANGE,
+    ReturnAddenda: layout.RETURN,
+}
 
 
 class NachaWriter:
     """Writes line after line: 94 columns and a line feed, in whole blocks of ten.
 
-    Raises ValueError with record and field when something cannot be written as it is; nothing is
-    cut short. `as_text` fits names and descriptions first.
+    Raises ValueError with record and field if a value does not fit; nothing is truncated. Use
+    `to_ach_text` for names and descriptions first.
     """
 
     def __init__(self, file_header: AchFile) -> None:
@@ -28,26 +36,26 @@ class NachaWriter:
         self._line(_file_header(file_header))
 
     def begin(self, batch: Batch) -> None:
-        """Begin a batch; the one before it ends."""
+        """Begin a batch and end the one before."""
         self._end_batch()
         self._batch, self._batch_totals, self._last_trace = batch, TotalsCounter(), ""
         self._header_at = len(self._out)
-        # Its service class is known when its entries are.
+        # The header is written at the end of the batch: the service class depends on the entries.
         self._out += b" " * _LINE
 
     def add(self, entry: Entry) -> None:
         """Write an entry of the batch."""
-        if entry.trace <= self._last_trace:
-            reason = f"trace {entry.trace} stands after {self._last_trace}: "
+        if entry.trace_number <= self._last_trace:
+            reason = f"trace {entry.trace_number} stands after {self._last_trace}: "
             raise ValueError(reason + "traces of a batch ascend")
-        self._last_trace = entry.trace
+        self._last_trace = entry.trace_number
         self._line(_entry_line(entry))
         for number, addenda in enumerate(entry.addenda, start=1):
             self._line(_addenda_line(addenda, number, entry))
         self._batch_totals.add(entry)
 
     def end(self) -> bytes:
-        """Return the file, its sums filled in."""
+        """Return the file with its control totals."""
         self._end_batch()
         lines = len(self._out) // _LINE
         blocks = -(-(lines + 1) // layout.BLOCK)
@@ -66,25 +74,20 @@ class NachaWriter:
         if batch is None:
             return
         if not self._last_trace:
-            reason = f"batch {batch.number} has no entries"
+            reason = f"batch {batch.batch_number} has no entries"
             raise ValueError(reason)
-        common = {
-            "service_class": self._batch_totals.service_class,
-            "company_identification": batch.company_id,
-            "originating_bank": batch.bank,
-            "batch_number": batch.number,
-        }
-        header = _batch_header(batch, common).encode("ascii")
+        values = {**msgspec.structs.asdict(batch), "service_class_code": self._batch_totals.service_class}
+        header = layout.BATCH_HEADER.write({**values, "originator_status_code": "1"}).encode("ascii")
         self._out[self._header_at : self._header_at + layout.WIDTH] = header
         self._out[self._header_at + layout.WIDTH] = ord("\n")
         sums = self._batch_totals.sums
-        self._line(layout.BATCH_CONTROL.write({**common, **sums._asdict()}))
+        self._line(layout.BATCH_CONTROL.write({**values, **sums._asdict()}))
         self._file_totals.add_batch(sums)
         self._batches += 1
 
 
 def write_file(file: AchFile) -> bytes:
-    """Return a file that is at hand whole. Raises ValueError as the writer does."""
+    """Return the content of a whole file. Raises ValueError as the writer does."""
     writer = NachaWriter(file)
     for batch in file.batches:
         writer.begin(batch)
@@ -94,9 +97,9 @@ def write_file(file: AchFile) -> bytes:
 
 
 def to_ach_text(text: str, width: int) -> str:
-    """Return a name or description as the network carries it: ASCII, upper case, cut to `width`.
+    """Return a name or description in the form of the ACH network: ASCII, upper case, cut to `width`.
 
-    Letters lose their accents. What has no ASCII form becomes a space.
+    Letters lose their accents; characters without an ASCII form become spaces.
     """
     if not (text.isascii() and text.isprintable()):
         decomposed = unicodedata.normalize("NFKD", text)
@@ -107,69 +110,19 @@ def to_ach_text(text: str, width: int) -> str:
 
 def _file_header(file: AchFile) -> str:
     at = file.created_at
-    return layout.FILE_HEADER.write(
-        {
-            "immediate_destination": file.destination,
-            "immediate_origin": file.origin,
-            "file_creation_date": at.date(),
-            "file_creation_time": timedelta(hours=at.hour, minutes=at.minute),
-            "file_id_modifier": file.modifier,
-            "destination_name": file.destination_name,
-            "origin_name": file.origin_name,
-            "reference_code": file.reference,
-        }
-    )
-
-
-def _batch_header(batch: Batch, common: dict[str, object]) -> str:
-    return layout.BATCH_HEADER.write(
-        {
-            **common,
-            "company_name": batch.company,
-            "discretionary_data": batch.discretionary_data,
-            "entry_class": batch.entry_class,
-            "entry_description": batch.purpose,
-            "descriptive_date": batch.descriptive_date,
-            "effective_entry_date": batch.effective_on,
-            "settlement_date": batch.settlement_day,
-            "originator_status": "1",
-        }
-    )
+    clock = {"file_creation_date": at.date(), "file_creation_time": timedelta(hours=at.hour, minutes=at.minute)}
+    return layout.FILE_HEADER.write({**msgspec.structs.asdict(file), **clock})
 
 
 def _entry_line(entry: Entry) -> str:
-    return layout.ENTRY.write(
-        {
-            "transaction_code": entry.code,
-            "routing_number": entry.routing_number,
-            "account_number": entry.account_number,
-            "amount": entry.amount,
-            "identification": entry.identification,
-            "name": entry.name,
-            "discretionary_data": entry.discretionary_data,
-            "addenda_indicator": "1" if entry.addenda else "0",
-            "trace_number": entry.trace,
-        }
-    )
+    indicator = "1" if entry.addenda else "0"
+    return layout.ENTRY.write({**msgspec.structs.asdict(entry), "addenda_record_indicator": indicator})
 
 
 def _addenda_line(addenda: Addenda, number: int, entry: Entry) -> str:
-    if isinstance(addenda, PaymentAddenda):
-        return layout.PAYMENT.write(
-            {"payment_information": addenda.text, "addenda_sequence": number, "entry_sequence": entry.trace[8:]}
-        )
-    common = {
-        "original_trace": addenda.original_trace,
-        "original_bank": addenda.original_bank,
-        "trace_number": entry.trace,
+    numbers = {
+        "addenda_sequence_number": number,
+        "entry_detail_sequence_number": entry.trace_number[8:],
+        "trace_number": entry.trace_number,
     }
-    if isinstance(addenda, NocAddenda):
-        return layout.CHANGE.write({**common, "change_code": addenda.code, "corrected_data": addenda.corrected})
-    return layout.RETURN.write(
-        {
-            **common,
-            "return_reason": addenda.reason,
-            "date_of_death": addenda.date_of_death,
-            "information": addenda.information,
-        }
-    )
+    return _ADDENDA[type(addenda)].write({**msgspec.structs.asdict(addenda), **numbers})

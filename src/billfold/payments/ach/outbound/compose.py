@@ -1,4 +1,4 @@
-"""What the file of a window says: entries and answers as they come, in batches that go together."""
+"""Composition of an outbound ACH file: entries and returns in batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from billfold.payments.ach.types import ReturnEntry
 
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
-"""The operator our files go to."""
+"""The ACH operator that receives our files."""
 _CODES: dict[tuple[str, str], str] = {
     ("CHECKING", Direction.CREDIT): CHECKING_CREDIT,
     ("CHECKING", Direction.DEBIT): CHECKING_DEBIT,
@@ -38,26 +38,26 @@ _CODES: dict[tuple[str, str], str] = {
 
 
 class AchFileComposer:
-    """Writes one file from its rows. What follows one another and goes together is one batch."""
+    """Composes one file from its rows. Consecutive entries with the same batch fields form a batch."""
 
     def __init__(self, bank: Bank, file: NumberedFile) -> None:
         self._seed = bank.seed
         self._own_routing_prefix = bank.settings.bank_routing_number[:8]
         self._writer = NachaWriter(
             AchFile(
-                destination=OPERATOR,
-                destination_name=OPERATOR_NAME,
-                origin=bank.settings.bank_routing_number,
-                origin_name=to_ach_text(bank.settings.bank_name, 23),
+                immediate_destination=OPERATOR,
+                immediate_destination_name=OPERATOR_NAME,
+                immediate_origin=bank.settings.bank_routing_number,
+                immediate_origin_name=to_ach_text(bank.settings.bank_name, 23),
                 created_at=file.clock,
-                modifier=file.modifier,
+                file_id_modifier=file.modifier,
             )
         )
         self._batches = 0
         self._batch_key: tuple[object, ...] | None = None
 
     def add(self, entries: Iterable[OutgoingEntry]) -> None:
-        """Write entries in the order of their numbers."""
+        """Write entries in the order of their trace numbers."""
         for each in entries:
             if each.batch_key != self._batch_key:
                 self._batch_key = each.batch_key
@@ -65,7 +65,7 @@ class AchFileComposer:
             self._writer.add(self._entry(each))
 
     def add_return_entries(self, return_entries: Iterable[tuple[str, ReturnEntry]]) -> None:
-        """Write answers, each with its number, in the order of their numbers."""
+        """Write returns, each with its trace number, in order."""
         for trace, return_entry in return_entries:
             batch_key = (
                 "answer",
@@ -80,7 +80,7 @@ class AchFileComposer:
             self._writer.add(_return_entry(trace, return_entry))
 
     def end(self) -> bytes:
-        """Return the file."""
+        """Return the content of the file."""
         return self._writer.end()
 
     def _next_number(self) -> int:
@@ -89,56 +89,56 @@ class AchFileComposer:
 
     def _batch(self, first: OutgoingEntry) -> Batch:
         return Batch(
-            number=self._next_number(),
-            company=to_ach_text(first.company_name, 16),
-            company_id="9" + digits(self._seed, first.customer_id, 0, 9),
-            entry_class=first.sec_code,
-            purpose=to_ach_text(first.description, 10),
-            effective_on=first.effective_on,
-            bank=self._own_routing_prefix,
-            descriptive_date=same_day_descriptive_date(first.due_at, first.effective_on),
+            batch_number=self._next_number(),
+            company_name=to_ach_text(first.company_name, 16),
+            company_identification="9" + digits(self._seed, first.customer_id, 0, 9),
+            standard_entry_class_code=first.sec_code,
+            company_entry_description=to_ach_text(first.description, 10),
+            effective_entry_date=first.effective_on,
+            originating_dfi_identification=self._own_routing_prefix,
+            company_descriptive_date=same_day_descriptive_date(first.due_at, first.effective_on),
         )
 
     def _entry(self, entry: OutgoingEntry) -> Entry:
         return Entry(
-            code=_CODES[entry.account_type, entry.direction],
+            transaction_code=_CODES[entry.account_type, entry.direction],
             routing_number=entry.routing_number,
-            account_number=entry.account_number,
+            dfi_account_number=entry.account_number,
             amount=entry.amount,
-            name=to_ach_text(entry.party_name, 22),
-            identification=entry.identification,
+            individual_name=to_ach_text(entry.party_name, 22),
+            individual_identification_number=entry.identification,
             discretionary_data="S" if entry.sec_code == "WEB" else "",
-            trace=entry.trace_number,
+            trace_number=entry.trace_number,
             addenda=tuple(PaymentAddenda(to_ach_text(line, 80)) for line in entry.lines),
         )
 
     def _return_batch(self, first: ReturnEntry) -> Batch:
         return Batch(
-            number=self._next_number(),
-            company=first.company,
-            company_id=first.company_id,
-            entry_class=first.entry_class,
-            purpose=first.purpose,
-            effective_on=None,
-            bank=self._own_routing_prefix,
+            batch_number=self._next_number(),
+            company_name=first.company,
+            company_identification=first.company_id,
+            standard_entry_class_code=first.entry_class,
+            company_entry_description=first.purpose,
+            effective_entry_date=None,
+            originating_dfi_identification=self._own_routing_prefix,
         )
 
 
 def _return_entry(trace: str, return_entry: ReturnEntry) -> Entry:
     return Entry(
-        code=return_entry.code,
+        transaction_code=return_entry.code,
         routing_number=return_entry.routing_number,
-        account_number=return_entry.account_number,
+        dfi_account_number=return_entry.account_number,
         amount=return_entry.amount,
-        name=return_entry.name,
-        identification=return_entry.identification,
-        trace=trace,
+        individual_name=return_entry.name,
+        individual_identification_number=return_entry.identification,
+        trace_number=trace,
         addenda=(
             ReturnAddenda(
-                reason=return_entry.reason,
-                original_trace=return_entry.original_trace,
-                original_bank=return_entry.original_bank,
-                information=return_entry.information,
+                return_reason_code=return_entry.reason,
+                original_entry_trace_number=return_entry.original_trace,
+                original_receiving_dfi_identification=return_entry.original_bank,
+                addenda_information=return_entry.information,
             ),
         ),
     )

@@ -1,0 +1,137 @@
+"""Operations on events: their types, lists of them, and the stream."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.oauth import access_tokens
+from billfold.access.partners import store as partner_store
+from billfold.access.users.rules import PERMISSIONS
+from billfold.events import store as event_store
+from billfold.events.kinds import KINDS
+from billfold.events.schemas import Event, EventType, render_event, render_type
+from billfold.events.sequencer import sequence_events
+from billfold.events.store import LoggedEvent
+from billfold.events.stream.broadcaster import EventBroadcaster
+from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery, event_stream
+from billfold.events.types import Subscriber
+from billfold.events.webhooks import store as webhook_store
+from billfold.http.caller import Caller
+from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.limits.rate_groups import EVENTS
+from billfold.http.list_params import Limit, Offset, OrderedQuery, Part, Since, page_of
+from billfold.http.operations import SIGNED, get, with_scope
+from billfold.http.parameters import Query
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import StreamedResponse
+from billfold.http.schemas.pages import CursorList, OffsetList
+from billfold.ledger.bank import Bank
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import hash_token
+from billfold.platform.paging import LIMIT_MAX
+
+SCOPE = "subscriptions.read"
+READS = with_scope(SCOPE, EVENTS)
+
+
+class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events a caller asks for."""
+
+    subscription_id: Annotated[UUID | None, Query(description="Those queued for this subscription.")] = None
+    after: Annotated[Since, Query(description="Those with a later `timestamp`.")] = None
+
+
+def subscriber_of(caller: Caller | CustomerCaller) -> Subscriber:
+    """Return whose events the caller can see: its customer's, or all of the partner's."""
+    return Subscriber(caller.partner_id, None if isinstance(caller, Caller) else caller.customer_id)
+
+
+@get("/api/v1/events/types/", SIGNED, READS, tag="events")
+async def list_event_types(
+    caller: Caller | CustomerCaller, offset: Offset = 0, limit: Limit = LIMIT_MAX
+) -> OffsetList[EventType]:
+    """List event types.
+
+    Each comes with the JSON Schema of its payload.
+    """
+    kinds = subscriber_of(caller).kinds
+    items = [render_type(KINDS[name]) for name in kinds[offset : offset + limit]]
+    return OffsetList(offset=offset, count=len(kinds), items=items)
+
+
+@get("/api/v1/events/", SIGNED, READS, tag="events", refuses=("not-found",))
+async def list_events(
+    caller: Caller | CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: EventQuery
+) -> CursorList[Event]:
+    """List events.
+
+    Each comes with its delivery attempts; the newest come first. With `subscription_id` they are
+    the events queued for that subscription. A simulated event has no sequence and is listed only there.
+    """
+    subscriber, after, of = subscriber_of(caller), asked.after, asked.subscription_id
+    if of is not None:
+        await webhook_store.get_subscription(bank.pool, subscriber, of)
+    await sequence_events(bank.pool, now=caller.wall)
+
+    async def read(part: Part) -> list[LoggedEvent]:
+        if of is None:
+            return await event_store.list_events(
+                bank.pool, subscriber, after=after, place=part.place, descending=part.descending, limit=part.limit
+            )
+        return await event_store.list_subscription_events(
+            bank.pool, of, after=after, place=part.place, descending=part.descending, limit=part.limit
+        )
+
+    page = await wanted.page(
+        bank.pager,
+        f"events:{subscriber.name}",
+        {"of": str(of), "after": after, "descending": wanted.descending},
+        read=read,
+        sort_key_of=lambda row: row.place,
+    )
+    return page_of(page, await _render(bank, subscriber, page.items, of))
+
+
+@get("/api/v1/events/stream/", SIGNED, READS, **STREAM_OPTIONS)
+async def stream_events(
+    caller: Caller | CustomerCaller, bank: Bank, newsroom: EventBroadcaster, request: RawRequest, asked: StreamQuery
+) -> StreamedResponse:
+    """Stream events.
+
+    Events arrive as server-sent events. A stream begins now, or after the sequence in `Last-Event-ID`
+    or `after_sequence`. It ends when the access token does: connect again with a new token and the last id.
+    """
+    token = (request.header(b"authorization") or "").partition(" ")[2].strip()
+
+    async def find_expiry() -> datetime | None:
+        if isinstance(caller, Caller):
+            credential = await partner_store.find_credential(bank.pool, bank.vault, hash_token(token), wall_now())
+            return None if credential is None else credential.expires_at
+        access = await access_tokens.find_access_token(bank.pool, token, wall_now())
+        if access is None or SCOPE not in access.scopes & PERMISSIONS.get(access.role, frozenset()):
+            return None
+        return access.expires_at
+
+    return await event_stream(newsroom, subscriber_of(caller), asked.resumed(request), find_expiry)
+
+
+@get("/api/v1/events/{event_id}/", SIGNED, READS, tag="events")
+async def get_event(caller: Caller | CustomerCaller, bank: Bank, event_id: UUID) -> Event:
+    """Get an event.
+
+    It comes with its delivery attempts.
+    """
+    await sequence_events(bank.pool, now=caller.wall)
+    subscriber = subscriber_of(caller)
+    found = await event_store.get_event(bank.pool, subscriber, event_id)
+    return (await _render(bank, subscriber, [found], None))[0]
+
+
+async def _render(bank: Bank, subscriber: Subscriber, found: list[LoggedEvent], of: UUID | None) -> list[Event]:
+    ids = [each.event_id for each in found]
+    attempts = await webhook_store.list_attempts_of_events(bank.pool, subscriber, ids, of)
+    return [render_event(each, subscriber, attempts[each.event_id]) for each in found]

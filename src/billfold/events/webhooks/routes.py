@@ -1,0 +1,271 @@
+"""Operations on webhook subscriptions and their deliveries.
+
+The two that name event types are declared once for each API: `partner_routes` and `customer_routes`.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from asyncpg import UniqueViolationError
+from msgspec import UNSET, UnsetType
+
+from billfold.audit import record as audit_record
+from billfold.audit.record import AuditedAction
+from billfold.events.kinds import KINDS
+from billfold.events.routes import subscriber_of
+from billfold.events.schemas import DeliveryAttempt, Redelivery, Subscription, render_attempt, render_subscription
+from billfold.events.sequencer import sequence_events
+from billfold.events.types import unknown_event_type_error
+from billfold.events.webhooks import endpoints, redelivery, rules, store, subscriptions
+from billfold.events.webhooks.schemas import ChangedSubscription, Example, NewSubscription, Resend, Retries, Since
+from billfold.events.webhooks.types import AttemptRow, EventSimulation, SubscriptionRow
+from billfold.http.caller import Caller
+from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.limits.rate_groups import SUBSCRIPTIONS
+from billfold.http.list_params import ListQuery, Part, page_of
+from billfold.http.operations import SIGNED, delete, get, post, with_scope
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
+from billfold.platform.settings.settings import variable_name
+
+TAG = "subscriptions"
+ALL = "/api/v1/subscriptions/"
+ONE = f"{ALL}{{subscription_id}}/"
+READS = with_scope("subscriptions.read", SUBSCRIPTIONS)
+WRITES = with_scope("subscriptions.write", SUBSCRIPTIONS)
+_REFUSES = ("subscription-disabled",)
+LOCAL_URL_HINT = (
+    "for a program on this machine run `billfold listen --forward-to PORT`, or start the sandbox "
+    f"with {variable_name('webhook_allowed_networks')}=127.0.0.0/8"
+)
+WEAK_SECRET_WARNING = "shared_secret has fewer than 24 characters; use 32 or more that are random."  # noqa: S105 - a name, not a secret
+
+
+async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data: NewSubscription) -> Subscription:
+    """Subscribe, once per key. Raises InvalidInput for url, secret and policy."""
+    await _check(bank, data)
+    subscriber, subscription_id = subscriber_of(caller), caller.new_resource_id(bank.seed)
+    with suppress(NotFound):
+        # The response to the first request was lost on its way.
+        return render_subscription(await store.get_subscription(bank.pool, subscriber, subscription_id))
+    details = {"url": data.url, "events": list(data.events)}
+    try:
+        async with _audited(caller, bank, "created", subscription_id, details) as audited:
+            created = await subscriptions.create_subscription(
+                audited.conn,
+                bank.vault,
+                subscriber,
+                url=data.url,
+                events=data.events,
+                shared_secret=data.shared_secret,
+                description=data.description,
+                retry_policy=None if data.retry_policy is None else data.retry_policy.policy(),
+                subscription_id=subscription_id,
+                now=caller.wall,
+            )
+    except UniqueViolationError:
+        # Under this key a subscription was created and deleted since.
+        raise Refused("idempotency-key-reused", "This key has made another one.") from None
+    return render_subscription(created, _warnings(data.shared_secret))
+
+
+async def update_subscription(
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: ChangedSubscription
+) -> Subscription:
+    """Change a subscription. Raises NotFound, and InvalidInput as `create_subscription` does."""
+    subscriber = subscriber_of(caller)
+    await store.get_subscription(bank.pool, subscriber, subscription_id)
+    await _check(bank, data)
+    details = {
+        name: value if name != "shared_secret" else "changed" for name, value in msgspec.to_builtins(data).items()
+    }
+    async with _audited(caller, bank, "updated", subscription_id, details) as audited:
+        changed = await subscriptions.update_subscription(
+            audited.conn, bank.vault, subscriber, subscription_id, data.changes(), now=caller.wall
+        )
+    return render_subscription(changed, _warnings(data.shared_secret))
+
+
+@get(ALL, SIGNED, READS, tag=TAG)
+async def list_subscriptions(
+    caller: Caller | CustomerCaller, bank: Bank, wanted: ListQuery
+) -> CursorList[Subscription]:
+    """List subscriptions, newest first."""
+    subscriber = subscriber_of(caller)
+
+    async def read(part: Part) -> list[SubscriptionRow]:
+        return await store.list_subscriptions(
+            bank.pool, subscriber, place=part.dated_place, descending=part.descending, limit=part.limit
+        )
+
+    scope = f"subscriptions:{subscriber.name}"
+    page = await wanted.page(bank.pager, scope, {}, read=read, sort_key_of=store.sort_key_of)
+    return page_of(page, [render_subscription(row) for row in page.items])
+
+
+@get(ONE, SIGNED, READS, tag=TAG)
+async def get_subscription(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID) -> Subscription:
+    """Get a subscription.
+
+    Its shared secret is never shown.
+    """
+    return render_subscription(await store.get_subscription(bank.pool, subscriber_of(caller), subscription_id))
+
+
+@delete(ONE, SIGNED, WRITES, tag=TAG, status=202)
+async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID) -> None:
+    """Delete a subscription.
+
+    Nothing is delivered to it any more.
+    """
+    subscriber = subscriber_of(caller)
+    await store.get_subscription(bank.pool, subscriber, subscription_id)
+    async with _audited(caller, bank, "deleted", subscription_id, {}) as audited:
+        await subscriptions.delete_subscription(audited.conn, subscriber, subscription_id, now=caller.wall)
+
+
+@get(f"{ONE}attempts/", SIGNED, READS, tag=TAG)
+async def list_delivery_attempts(
+    caller: Caller | CustomerCaller,
+    bank: Bank,
+    subscription_id: UUID,
+    wanted: ListQuery,
+    event_id: UUID | None = None,
+) -> CursorList[DeliveryAttempt]:
+    """List delivery attempts.
+
+    The newest come first; with `event_id` those of one event.
+    """
+    subscriber = subscriber_of(caller)
+    await store.get_subscription(bank.pool, subscriber, subscription_id)
+
+    async def read(part: Part) -> list[AttemptRow]:
+        return await store.list_attempts(
+            bank.pool,
+            subscription_id,
+            event_id=event_id,
+            place=part.dated_place,
+            descending=part.descending,
+            limit=part.limit,
+        )
+
+    scope, filters = f"attempts:{subscription_id}", {"of": str(event_id)}
+    page = await wanted.page(bank.pager, scope, filters, read=read, sort_key_of=store.sort_key_of)
+    return page_of(page, [render_attempt(row) for row in page.items])
+
+
+@post(f"{ONE}resend/", SIGNED, WRITES, tag=TAG, status=202, refuses=_REFUSES)
+async def resend_event(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Resend) -> Redelivery:
+    """Resend an event.
+
+    It is delivered again, whatever the result of earlier attempts.
+    """
+    await redelivery.resend(bank.pool, subscriber_of(caller), subscription_id, data.event_id, now=caller.wall)
+    return Redelivery(count=1)
+
+
+@post(f"{ONE}recover/", SIGNED, WRITES, tag=TAG, status=202, refuses=_REFUSES)
+async def recover_events(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Since) -> Redelivery:
+    """Redeliver failed events.
+
+    Every event whose delivery failed since a time of the wall clock is delivered again.
+    """
+    count = await redelivery.redeliver_failed(
+        bank.pool, subscriber_of(caller), subscription_id, data.instant(), now=caller.wall
+    )
+    return Redelivery(count=count)
+
+
+@post(f"{ONE}replay-missing/", SIGNED, WRITES, tag=TAG, status=202, refuses=_REFUSES)
+async def replay_missing_events(
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Since
+) -> Redelivery:
+    """Deliver missing events.
+
+    Every event with a later `timestamp` that was never queued for this subscription is delivered: those
+    raised before it was created, or while it was disabled or subscribed to other types.
+    """
+    await sequence_events(bank.pool, now=caller.wall)
+    count = await redelivery.replay_missing(
+        bank.pool, subscriber_of(caller), subscription_id, data.instant(), now=caller.wall
+    )
+    return Redelivery(count=count)
+
+
+@post(f"{ONE}send-example/", SIGNED, WRITES, tag=TAG, status=202, refuses=_REFUSES)
+async def send_example_event(
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Example
+) -> Redelivery:
+    """Send an example event.
+
+    It shows whether the receiver accepts deliveries. Nothing happened in the bank.
+    """
+    subscriber = subscriber_of(caller)
+    row = await store.get_subscription(bank.pool, subscriber, subscription_id)
+    kind = data.event_type or row.events[0]
+    if kind not in subscriber.kinds:
+        raise InvalidInput([unknown_event_type_error("body", "event_type")])
+    example = EventSimulation(
+        event_id=caller.new_resource_id(bank.seed),
+        kind=kind,
+        raised_at=caller.now,
+        payload=msgspec.json.encode(KINDS[kind].example).decode(),
+    )
+    await redelivery.send_example(bank.pool, subscriber, subscription_id, example, now=caller.wall)
+    return Redelivery(count=1)
+
+
+async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> None:
+    """Raise InvalidInput with all mistakes in url, secret and policy."""
+    wrong: list[FieldError] = []
+    try:
+        if data.url is not UNSET:
+            await endpoints.check_url(data.url, bank.settings)
+    except InvalidInput as refused:
+        wrong += [_with_local_hint(bank, each) for each in refused.errors]
+    try:
+        if data.shared_secret is not UNSET:
+            rules.check_secret(data.shared_secret)
+    except InvalidInput as refused:
+        wrong += refused.errors
+    try:
+        if isinstance(data.retry_policy, Retries):
+            rules.check_policy(data.retry_policy.policy())
+    except InvalidInput as refused:
+        wrong += refused.errors
+    if wrong:
+        raise InvalidInput(wrong)
+
+
+def _with_local_hint(bank: Bank, error: FieldError) -> FieldError:
+    """Return the mistake in a url; in a sandbox with how to reach a client on this machine."""
+    if bank.settings.is_production:
+        return error
+    return replace(error, msg=f"{error.msg}; {LOCAL_URL_HINT}")
+
+
+def _warnings(secret: str | UnsetType) -> list[str]:
+    """Return warnings about a secret that is accepted although it is weak."""
+    return [WEAK_SECRET_WARNING] if secret is not UNSET and rules.is_weak_secret(secret) else []
+
+
+def _audited(
+    caller: Caller | CustomerCaller, bank: Bank, verb: str, subscription_id: UUID, details: dict[str, Any]
+) -> AbstractAsyncContextManager[AuditedAction]:
+    """Open the transaction of a change and its entry in the audit log: the customer's, or the partner's own."""
+    return audit_record.audited(
+        bank.pool,
+        bank.vault,
+        caller.own_customer_id if isinstance(caller, Caller) else caller.customer_id,
+        caller.origin,
+        f"subscription.{verb}",
+        resource=("subscription", subscription_id),
+        details=details,
+        now=caller.wall,
+    )

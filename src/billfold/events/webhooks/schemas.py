@@ -1,0 +1,119 @@
+"""Bodies of requests that create, change and repair webhook subscriptions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
+from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges
+from billfold.http.json_body import instant_in_body
+
+URL_CHARS_MAX, SECRET_CHARS_MAX, DESCRIPTION_CHARS_MAX = 2083, 256, 500
+SECONDS_MIN, SECONDS_MAX = 30, 86_400
+Url = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=URL_CHARS_MAX,
+        extra_json_schema={"format": "uri"},
+        description="Where events are sent: https, on the internet, without user name or password.",
+    ),
+]
+if TYPE_CHECKING:
+    PartnerKind: TypeAlias = str
+    CustomerKind: TypeAlias = str
+else:
+    PartnerKind = Literal[PARTNER_KINDS]
+    CustomerKind = Literal[CUSTOMER_KINDS]
+_SEVERAL = msgspec.Meta(min_length=1, max_length=100, description="Types of `/api/v1/events/types/`.")
+PartnerKinds = Annotated[list[PartnerKind], _SEVERAL]
+CustomerKinds = Annotated[list[CustomerKind], _SEVERAL]
+Secret = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=16,
+        max_length=SECRET_CHARS_MAX,
+        description="The HMAC key of the deliveries. After `whsec_` it is base64.",
+    ),
+]
+Description = Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARS_MAX)]
+Code = Annotated[int, msgspec.Meta(ge=0, le=599)]
+Interval = Annotated[float, msgspec.Meta(ge=SECONDS_MIN, le=SECONDS_MAX)]
+
+
+class Retries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """When a failed delivery is retried. All five fields are required.
+
+    An empty `retry_on_status_codes` means every response but a 2xx, and no response; in the list 0 stands for
+    no response. `maximum_attempts` includes the first attempt.
+    """
+
+    retry_on_status_codes: Annotated[list[Code], msgspec.Meta(max_length=100)]
+    backoff_coefficient: Annotated[float, msgspec.Meta(ge=1, le=1000)]
+    maximum_attempts: Annotated[int, msgspec.Meta(ge=1, le=20)]
+    initial_interval_seconds: Interval
+    maximum_interval_seconds: Interval
+
+    def policy(self) -> RetryPolicy:
+        """Return the policy as it is stored."""
+        return msgspec.convert(msgspec.structs.asdict(self), RetryPolicy)
+
+
+class NewSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Where to send which types of events. Without a retry policy there is one attempt."""
+
+    url: Url
+    events: list[str]
+    shared_secret: Secret
+    description: Description = ""
+    retry_policy: Retries | None = None
+
+
+class ChangedSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What to change; a field that is left out stays as it is. `retry_policy` null removes the policy."""
+
+    url: Url | UnsetType = UNSET
+    events: list[str] | UnsetType = UNSET
+    shared_secret: Secret | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    retry_policy: Retries | UnsetType | None = UNSET
+    status: Literal["enabled", "disabled"] | UnsetType = UNSET
+
+    def changes(self) -> SubscriptionChanges:
+        """Return the changes as they are stored."""
+        policy = self.retry_policy
+        return SubscriptionChanges(
+            url=self.url,
+            description=self.description,
+            events=UNSET if self.events is UNSET else tuple(self.events),
+            shared_secret=self.shared_secret,
+            retry_policy=policy.policy() if isinstance(policy, Retries) else policy,
+            status=self.status,
+        )
+
+
+class Resend(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Which event to deliver again."""
+
+    event_id: UUID
+
+
+class Since(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """From when on to deliver again. It is in the body because a query is not signed."""
+
+    since: datetime
+
+    def instant(self) -> datetime:
+        """Return the time in UTC. Raises InvalidInput without an offset."""
+        return instant_in_body("since", self.since)
+
+
+class Example(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The type of the example event; by default the first type of the subscription."""
+
+    event_type: str | None = None

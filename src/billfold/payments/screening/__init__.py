@@ -1,1 +1,0 @@
-"""Screening of payments and payees, behind a port."""

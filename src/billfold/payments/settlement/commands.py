@@ -1,0 +1,22 @@
+"""The end of the bank's day."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from billfold.ledger.commands import Command
+from billfold.payments.settlement.rules import RailTotals, SettlementBlock, close_house_day
+
+
+class CloseHouseDay(Command, frozen=True, kw_only=True):
+    """Settle these blocks and rails; they are everything due by `day` and not yet settled.
+
+    Customers due by the end of `day` have been brought up to date before.
+    """
+
+    rule = close_house_day
+    needs_identifiers = False
+
+    day: date
+    blocks: tuple[SettlementBlock, ...]
+    clearings: tuple[RailTotals, ...] = ()

@@ -1,0 +1,300 @@
+"""Sequences without gaps, for partners and customers; deliveries for whoever wants them."""
+
+import asyncio
+
+import asyncpg
+import pytest
+from tests.support.raised_events import (
+    BOTH,
+    CUSTOMERS,
+    NOW,
+    OTHER_PARTNER,
+    PARTNER,
+    PARTNERS,
+    add_customer,
+    raise_event,
+)
+from tests.support.webhook_receivers import SECRET
+
+from billfold.events import sequencer
+from billfold.events.sequencer import sequence_events
+from billfold.events.types import Subscriber
+from billfold.events.webhooks.subscriptions import create_subscription, update_subscription
+from billfold.events.webhooks.types import SubscriptionChanges
+from billfold.platform.crypto import Vault
+from billfold.platform.database.pool import create_pool
+
+VAULT = Vault(bytes(range(32)))
+EVERYTHING = (BOTH, PARTNERS, CUSTOMERS)
+
+
+async def subscribe(conn, owner, events=EVERYTHING):
+    made = await create_subscription(
+        conn, VAULT, owner, url="https://a.example/", events=events, shared_secret=SECRET, now=NOW
+    )
+    return made.subscription_id
+
+
+async def told(conn, partner_id=PARTNER):
+    rows = await conn.fetch(
+        "SELECT event_id, partner_sequence, customer_sequence FROM told WHERE partner_id = $1 ORDER BY told_no",
+        partner_id,
+    )
+    return [tuple(row) for row in rows]
+
+
+async def delivered(conn, subscription_id):
+    rows = await conn.fetch(
+        "SELECT event_id, sequence, previous_sequence FROM delivery WHERE subscription_id = $1"
+        " ORDER BY due_at, sequence",
+        subscription_id,
+    )
+    return [tuple(row) for row in rows]
+
+
+async def test_each_reader_has_a_sequence_of_the_events_it_can_see(conn):
+    anna, bert = await add_customer(conn), await add_customer(conn)
+    first = await raise_event(conn, anna, BOTH)
+    second = await raise_event(conn, anna, CUSTOMERS, seconds=1)
+    third = await raise_event(conn, bert, PARTNERS, seconds=2)
+    fourth = await raise_event(conn, bert, BOTH, seconds=3)
+    assert await sequence_events(conn, now=NOW) == 4
+    assert sorted(await told(conn)) == sorted([(first, 1, 1), (second, None, 2), (third, 2, None), (fourth, 3, 1)])
+    assert await sequence_events(conn, now=NOW) == 0
+
+
+async def test_each_partner_has_a_feed_of_its_own(conn):
+    anna, bert = await add_customer(conn), await add_customer(conn, OTHER_PARTNER)
+    await raise_event(conn, anna)
+    await raise_event(conn, bert)
+    await sequence_events(conn, now=NOW)
+    ours, theirs = await raise_event(conn, anna), await raise_event(conn, bert)
+    await sequence_events(conn, now=NOW)
+    assert (await told(conn))[-1] == (ours, 2, 2)
+    assert (await told(conn, OTHER_PARTNER))[-1] == (theirs, 2, 2)
+
+
+async def test_events_of_the_bank_have_no_partner(conn):
+    await raise_event(conn, await add_customer(conn, None))
+    assert await sequence_events(conn, now=NOW) == 1
+    assert await conn.fetchval("SELECT count(*) FROM told") == 0
+
+
+async def test_whoever_sequences_everything_is_numbered_once(database_dsn):
+    """Four processes raise events, four others number them, all at once."""
+    pool = await create_pool(database_dsn, max_size=10)
+    customers = [await add_customer(pool) for _ in range(4)]
+
+    async def raise_some(customer_id):
+        for _ in range(15):
+            async with pool.acquire() as conn, conn.transaction():
+                await raise_event(conn, customer_id)
+                await raise_event(conn, customer_id)
+
+    async def number():
+        while not done.is_set():
+            await sequence_events(pool, now=NOW, wait=False)
+
+    done = asyncio.Event()
+    numbering = [asyncio.create_task(number()) for _ in range(4)]
+    await asyncio.gather(*map(raise_some, customers))
+    done.set()
+    await asyncio.gather(*numbering)
+    await sequence_events(pool, now=NOW)
+    rows = await pool.fetch("SELECT * FROM told ORDER BY partner_sequence")
+    assert [row["partner_sequence"] for row in rows] == list(range(1, 121))
+    for customer_id in customers:
+        numbers = [row["event_no"] for row in rows if row["customer_id"] == customer_id]
+        assert numbers == list(range(1, 31))
+    await pool.close()
+
+
+async def test_a_subscription_gets_its_kinds_each_with_the_previous_sequence(conn):
+    anna = await add_customer(conn)
+    wants = await subscribe(conn, Subscriber(PARTNER), [BOTH])
+    own = await subscribe(conn, Subscriber(PARTNER, anna), [CUSTOMERS])
+    other = await subscribe(conn, Subscriber(OTHER_PARTNER))
+    first = await raise_event(conn, anna, BOTH)
+    await raise_event(conn, anna, PARTNERS)
+    matured = await raise_event(conn, anna, CUSTOMERS)
+    await sequence_events(conn, now=NOW)
+    third = await raise_event(conn, anna, BOTH)
+    await sequence_events(conn, now=NOW)
+    assert await delivered(conn, wants) == [(first, 1, 0), (third, 3, 1)]
+    assert await delivered(conn, own) == [(matured, 2, 0)]
+    assert await delivered(conn, other) == []
+
+
+async def test_a_customer_gets_no_partner_only_events(conn):
+    anna, bert = await add_customer(conn), await add_customer(conn)
+    own = await subscribe(conn, Subscriber(PARTNER, anna))
+    await raise_event(conn, anna, PARTNERS)
+    await raise_event(conn, bert, BOTH)
+    mine = await raise_event(conn, anna, BOTH)
+    await sequence_events(conn, now=NOW)
+    assert await delivered(conn, own) == [(mine, 1, 0)]
+
+
+async def test_what_was_raised_before_is_not_for_a_subscription(conn):
+    anna = await add_customer(conn)
+    await raise_event(conn, anna)
+    await sequence_events(conn, now=NOW)
+    await raise_event(conn, anna)
+    late = await subscribe(conn, Subscriber(PARTNER))
+    after = await raise_event(conn, anna)
+    await sequence_events(conn, now=NOW)
+    assert await delivered(conn, late) == [(after, 3, 2)]
+
+
+async def test_what_was_raised_while_it_was_disabled_is_not_for_it_either(conn):
+    anna, owner = await add_customer(conn), Subscriber(PARTNER)
+    wants = await subscribe(conn, owner)
+    first = await raise_event(conn, anna)
+    await sequence_events(conn, now=NOW)
+    await update_subscription(conn, VAULT, owner, wants, SubscriptionChanges(status="disabled"), now=NOW)
+    await raise_event(conn, anna)
+    await sequence_events(conn, now=NOW)
+    await raise_event(conn, anna)
+    await update_subscription(conn, VAULT, owner, wants, SubscriptionChanges(status="enabled"), now=NOW)
+    fourth = await raise_event(conn, anna)
+    await sequence_events(conn, now=NOW)
+    assert await delivered(conn, wants) == [(first, 1, 0), (fourth, 4, 3)]
+
+
+@pytest.mark.parametrize("disabled", [True, False])
+async def test_a_subscription_queue_is_due_when_a_delivery_is_queued(conn, disabled):
+    wants = await subscribe(conn, Subscriber(PARTNER), [PARTNERS if disabled else BOTH])
+    await raise_event(conn, await add_customer(conn))
+    await sequence_events(conn, now=NOW)
+    due_at = await conn.fetchval("SELECT due_at FROM subscription_lane WHERE subscription_id = $1", wants)
+    assert due_at == (None if disabled else NOW)
+
+
+async def test_a_clock_that_goes_back_does_not_change_the_order(conn):
+    anna = await add_customer(conn)
+    wants = await subscribe(conn, Subscriber(PARTNER))
+    ids = []
+    for hour in (17, 16, 15):
+        ids.append(await raise_event(conn, anna))
+        await sequence_events(conn, now=NOW.replace(hour=hour))
+    assert [row[0] for row in await delivered(conn, wants)] == ids
+
+
+async def test_sequences_are_taken_back_with_their_transaction(conn):
+    await raise_event(conn, await add_customer(conn))
+    taken = conn.transaction()
+    await taken.start()
+    assert await sequence_events(conn, now=NOW) == 1
+    await taken.rollback()
+    assert await sequence_events(conn, now=NOW) == 1
+
+
+async def test_the_work_is_left_to_whoever_is_at_it(conn, database_dsn):
+    await raise_event(conn, await add_customer(conn))
+    other = await asyncpg.connect(database_dsn)
+    async with conn.transaction():
+        assert await sequence_events(conn, now=NOW) == 1
+        assert await sequence_events(other, now=NOW, wait=False) == 0
+    await other.close()
+
+
+@pytest.fixture
+async def other(database_dsn):
+    connection = await asyncpg.connect(database_dsn)
+    yield connection
+    await connection.close()
+
+
+async def read(conn):
+    """Sequence what is new and return the ids of these events in the partner's order."""
+    count = await sequence_events(conn, now=NOW)
+    return [event_id for event_id, *_ in (await told(conn))[-count:]] if count else []
+
+
+async def test_what_commits_late_is_sequenced_late_and_nothing_twice(conn, other):
+    anna, bert = await add_customer(conn), await add_customer(conn)
+    late = other.transaction()
+    await late.start()
+    first = await raise_event(other, anna)
+    second = await raise_event(conn, bert)
+    assert await read(conn) == [second]
+    third = await raise_event(conn, bert)
+    await late.commit()
+    assert sorted(await read(conn)) == sorted([third, first])
+    assert await read(conn) == []
+
+
+async def test_events_of_a_customer_keep_their_order_when_its_transactions_do_not(conn, other):
+    """The older transaction writes the second event: it waited for the customer's head meanwhile."""
+    anna, bert = await add_customer(conn), await add_customer(conn)
+    older = other.transaction()
+    await older.start()
+    elsewhere = await raise_event(other, bert)
+    first = await raise_event(conn, anna)
+    second = await raise_event(other, anna)
+    await older.commit()
+    read_now = await read(conn)
+    assert [each for each in read_now if each != elsewhere] == [first, second]
+    assert len(read_now) == 3
+
+
+async def test_events_are_sequenced_again_after_a_rollback(conn):
+    event_id = await raise_event(conn, await add_customer(conn))
+    transaction = conn.transaction()
+    await transaction.start()
+    assert await read(conn) == [event_id]
+    await transaction.rollback()
+    assert await read(conn) == [event_id]
+
+
+async def test_a_transaction_that_sequences_is_not_waited_for(conn, other):
+    anna = await add_customer(conn)
+    await raise_event(conn, anna)
+    async with conn.transaction():
+        assert await sequence_events(conn, now=NOW) == 1
+        assert await sequence_events(other, now=NOW, wait=False) == 0
+
+
+async def test_has_new_events_is_true_when_an_event_was_raised(conn, other):
+    anna, bert = await add_customer(conn), await add_customer(conn)
+    assert not await sequencer.has_new_events(conn)
+    late = other.transaction()
+    await late.start()
+    await raise_event(other, anna)
+    await raise_event(conn, bert)
+    assert await sequencer.has_new_events(conn)
+    await read(conn)
+    assert not await sequencer.has_new_events(conn)
+    await late.commit()
+    assert await sequencer.has_new_events(conn)
+
+
+async def test_positions_are_repaired_when_the_bank_was_restored_from_a_dump(conn):
+    anna = await add_customer(conn)
+    for _ in range(3):
+        await raise_event(conn, anna)
+    await conn.execute("UPDATE event SET xid = (1000000000 + event_no)::text::xid8")
+    await conn.execute("UPDATE event_reader SET position = '1000000002:1000000003:1000000002'")
+    assert await sequencer.repair_positions(conn)
+    assert not await sequencer.repair_positions(conn)
+    later = await raise_event(conn, anna)
+    assert await sequence_events(conn, now=NOW) == 3
+    assert [row["event_no"] for row in await conn.fetch("SELECT event_no FROM told ORDER BY event_no")] == [2, 3, 4]
+    assert (await told(conn))[-1][0] == later
+
+
+async def test_sequencing_takes_no_longer_when_the_log_is_long(conn):
+    anna = await add_customer(conn)
+    await conn.execute(
+        "INSERT INTO event SELECT $1, n, gen_random_uuid(), 'trades.maturity', '{}', now()"
+        " FROM generate_series(1, 20000) n",
+        anna,
+    )
+    await conn.execute("UPDATE event_reader SET position = pg_current_snapshot()")
+    await raise_event(conn, anna)
+    async with conn.transaction():
+        position = await conn.fetchval(sequencer._POSITION, sequencer.SEQUENCER)
+        await conn.execute(sequencer._PLANNER_SETTINGS)
+        parameters = (position, sequencer.SEQUENCER, list(EVERYTHING), list(EVERYTHING), NOW)
+        plan = await conn.fetch(f"EXPLAIN (ANALYZE, FORMAT TEXT) {sequencer._SEQUENCE}", *parameters)
+    assert "Seq Scan on event" not in "\n".join(row[0] for row in plan)
