@@ -18,7 +18,7 @@ import psutil
 
 from billfold.access.auth_server.app import auth_document
 from billfold.audit.worker import AuditSealer
-from billfold.cli.context import CliError, StepReporter
+from billfold.cli.context import CliError, Database, StepReporter
 from billfold.events.email.worker import EmailSender
 from billfold.events.notifications.worker import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
@@ -104,7 +104,7 @@ class ExternalDatabase:
 
 
 class Wiring:
-    """Everything the command line may ask for, made of the real parts."""
+    """Everything a command needs, made of the real parts."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -114,7 +114,7 @@ class Wiring:
         return replace(Settings.from_env(self._environ), **changes)
 
     @contextmanager
-    def database(self, settings: Settings, report: StepReporter) -> Iterator[EmbeddedDatabase | ExternalDatabase]:
+    def database(self, settings: Settings, report: StepReporter) -> Iterator[Database]:
         """Lend the database, started when it is the embedded one."""
         if settings.database_url is not None:
             yield ExternalDatabase(settings.database_url)
