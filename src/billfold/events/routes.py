@@ -98,7 +98,7 @@ async def list_events(
 
 @get("/api/v1/events/stream/", SIGNED, READS, **STREAM_OPTIONS)
 async def stream_events(
-    caller: Caller | CustomerCaller, bank: Bank, newsroom: EventBroadcaster, request: RawRequest, asked: StreamQuery
+    caller: Caller | CustomerCaller, bank: Bank, broadcaster: EventBroadcaster, request: RawRequest, asked: StreamQuery
 ) -> StreamedResponse:
     """Stream events.
 
@@ -116,7 +116,7 @@ async def stream_events(
             return None
         return access.expires_at
 
-    return await event_stream(newsroom, subscriber_of(caller), asked.resumed(request), find_expiry)
+    return await event_stream(broadcaster, subscriber_of(caller), asked.resumed(request), find_expiry)
 
 
 @get("/api/v1/events/{event_id}/", SIGNED, READS, tag="events")

@@ -77,24 +77,24 @@ def _stop_and_chain(
         previous_handler(number, frame)
 
 
-def make_host_router(bank: Bank, newsroom: EventBroadcaster | None = None) -> HostRouter:
+def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) -> HostRouter:
     """Return everything the server of a bank answers; both APIs stream events from one broadcaster."""
-    newsroom = newsroom or create_event_broadcaster(bank)
+    broadcaster = broadcaster or create_event_broadcaster(bank)
     return HostRouter(
         bank.settings,
-        partner=make_partner_app(bank, newsroom),
+        partner=make_partner_app(bank, broadcaster),
         auth=create_auth_app(bank),
-        customer=create_customer_app(bank, newsroom=newsroom),
+        customer=create_customer_app(bank, broadcaster=broadcaster),
         pages=create_pages_app(bank),
     )
 
 
-def make_partner_app(bank: Bank, newsroom: EventBroadcaster | None = None) -> PartnerApi:
+def make_partner_app(bank: Bank, broadcaster: EventBroadcaster | None = None) -> PartnerApi:
     """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
     if bank.settings.is_production:
-        return create_partner_app(bank, operations=partner_operations(), newsroom=newsroom)
+        return create_partner_app(bank, operations=partner_operations(), broadcaster=broadcaster)
     api = build_sandbox_app()
-    open_sandbox(api, bank, newsroom)
+    open_sandbox(api, bank, broadcaster)
     return api
 
 
@@ -103,10 +103,10 @@ def build_sandbox_app() -> PartnerApi:
     return PartnerApi(partner_operations(sandbox_operations()))
 
 
-def open_sandbox(api: PartnerApi, bank: Bank, newsroom: EventBroadcaster | None = None) -> None:
+def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | None = None) -> None:
     """Let such an API serve a bank and its simulated world."""
     simulation = SandboxSimulation(SimulatedBank(bank.seed))
-    api.open_bank(bank, newsroom, stepping=ClockStepper(bank), simulation=simulation)
+    api.open_bank(bank, broadcaster, stepping=ClockStepper(bank), simulation=simulation)
 
 
 class SandboxSimulation:

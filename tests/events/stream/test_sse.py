@@ -8,7 +8,7 @@ from tests.support.customer_client import token_for
 from tests.support.event_listener import Listener
 
 from billfold.access.users import store as user_store
-from billfold.events.stream import broadcaster as newsroom
+from billfold.events.stream import broadcaster
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
@@ -106,7 +106,7 @@ async def test_a_stream_is_opened_with_the_scope_while_there_is_room(bank, custo
     async with listen(customer_desk, token=None) as stream:
         await stream._chunks.get()
         assert stream.status == 401
-    monkeypatch.setattr(newsroom, "LISTENERS_PER_READER_MAX", 1)
+    monkeypatch.setattr(broadcaster, "LISTENERS_PER_READER_MAX", 1)
     async with listen(customer_desk) as stream:
         await stream.message()
         await customer_desk.refused("GET", PATH, status=429, code="too-many-streams")
@@ -132,8 +132,8 @@ async def test_a_simulated_event_is_streamed_without_a_sequence(customer_world, 
 
 
 async def test_whoever_is_too_slow_reads_the_log_and_misses_nothing(customer_world, customer_desk, listen, monkeypatch):
-    monkeypatch.setattr(newsroom, "CHANNEL_EVENTS_MAX", 2)
-    monkeypatch.setattr(newsroom, "PAGE_SIZE", 2)
+    monkeypatch.setattr(broadcaster, "CHANNEL_EVENTS_MAX", 2)
+    monkeypatch.setattr(broadcaster, "PAGE_SIZE", 2)
     pocket = await customer_desk.pocket()
     async with listen(customer_desk) as stream:
         await stream.message()

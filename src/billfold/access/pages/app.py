@@ -1,4 +1,4 @@
-"""The pages put together: behind one entrance, in one frame."""
+"""The application of the pages: routes, middleware and error pages."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ BODY_BYTES_MAX = 64 * 1024
 _CONTEXT = "page_context"
 RouteOptions = dict[str, Any]
 
-PUBLIC: RouteOptions = {"entrance": "anybody"}
-"""For whoever comes."""
-FIRST_FACTOR: RouteOptions = {"entrance": "halfway"}
-"""For those who have proved one factor, or both."""
-RECENT_AUTHENTICATION: RouteOptions = {"entrance": "fresh"}
-"""For those who proved within the last five minutes who they are."""
+PUBLIC: RouteOptions = {"authentication": "none"}
+"""Without authentication."""
+FIRST_FACTOR: RouteOptions = {"authentication": "first factor"}
+"""For users who presented one factor, or both."""
+RECENT_AUTHENTICATION: RouteOptions = {"authentication": "recent"}
+"""For users who authenticated within the last five minutes."""
 
 
 class PageServer:
@@ -61,7 +61,7 @@ class PageMiddleware:
         self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the request in, or send it where it has to go first."""
+        """Serve the request, or redirect to the authentication it needs."""
         server, arrival = self._server, raw_request_of(scope)
         arrival.body = await read_body(arrival, receive, BODY_BYTES_MAX)
         context = PageContext(arrival, server.csrf_key, server.clock())
@@ -71,7 +71,7 @@ class PageMiddleware:
             await count_address(server.bank.pool, arrival.client, context.now)
             self._check_form(context)
         handler: Any = scope["route_handler"]
-        next_page = _required_step(context, handler.opt.get("entrance", "signed in"), scope)
+        next_page = _required_step(context, handler.opt.get("authentication", "both factors"), scope)
         if next_page is not None:
             await _redirect(next_page).send(send)
             return
@@ -100,16 +100,16 @@ def find_page_context(scope: Any) -> PageContext | None:  # noqa: ANN401 - as ab
     return found
 
 
-def _required_step(context: PageContext, entrance: str, scope: Any) -> str | None:  # noqa: ANN401 - a scope of the framework
+def _required_step(context: PageContext, required: str, scope: Any) -> str | None:  # noqa: ANN401 - a scope of the framework
     """Return where the visitor has to go before, or None when they may come in."""
     page = None
-    if entrance == "anybody":
+    if required == "none":
         return None
     if context.session is None:
         page = "/sign-in"
-    elif not context.session.complete and entrance != "halfway":
+    elif not context.session.complete and required != "first factor":
         page = "/second-factor"
-    elif entrance == "fresh" and not context.is_fresh:
+    elif required == "recent" and not context.is_fresh:
         page = "/confirm"
     return None if page is None else f"{page}?next={_next_path(context, scope)}"
 

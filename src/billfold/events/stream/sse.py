@@ -91,32 +91,32 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def event_stream(
-    newsroom: EventBroadcaster, subscriber: Subscriber, asked: StreamQuery, find_expiry: TokenExpiry
+    broadcaster: EventBroadcaster, subscriber: Subscriber, asked: StreamQuery, find_expiry: TokenExpiry
 ) -> StreamedResponse:
     """Return the stream of a subscriber's events. Raises `too-many-streams`, InvalidInput."""
     if not set(asked.kinds or ()) <= set(subscriber.kinds):
         raise InvalidInput([unknown_event_type_error("query", "event_type[]")])
-    newsroom.check_capacity(subscriber)
-    newest = await newsroom.position(subscriber)
+    broadcaster.check_capacity(subscriber)
+    newest = await broadcaster.position(subscriber)
     after = newest if asked.after is None else min(asked.after, newest)
-    messages = _messages(newsroom, subscriber, asked, find_expiry, after)
+    messages = _messages(broadcaster, subscriber, asked, find_expiry, after)
     return StreamedResponse(MEDIA_TYPE, messages, [(b"x-accel-buffering", b"no")])
 
 
 async def _messages(
-    newsroom: EventBroadcaster, subscriber: Subscriber, asked: StreamQuery, find_expiry: TokenExpiry, after: int
+    broadcaster: EventBroadcaster, subscriber: Subscriber, asked: StreamQuery, find_expiry: TokenExpiry, after: int
 ) -> AsyncIterator[bytes]:
     writer = _MessageWriter(subscriber, asked.kinds, after)
     monitor = _TokenMonitor(find_expiry)
     await monitor.look()
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + writer.heartbeat()
     if not asked.follow:
-        async for event in newsroom.events_until_now(subscriber, after):
+        async for event in broadcaster.events_until_now(subscriber, after):
             if message := writer.message(event):
                 yield message
         yield writer.end("caught-up")
         return
-    async for each in newsroom.follow(subscriber, after, monitor.patience):
+    async for each in broadcaster.follow(subscriber, after, monitor.patience):
         if each is not None and (message := writer.message(each)):
             yield message
         if each is None or monitor.is_due():

@@ -27,20 +27,20 @@ class CustomerApi(Api):
     def __init__(self) -> None:
         super().__init__([*customer_operations(), *PAGES], PROOFS)
 
-    def open_bank(self, bank: Bank, newsroom: EventBroadcaster | None = None) -> None:
+    def open_bank(self, bank: Bank, broadcaster: EventBroadcaster | None = None) -> None:
         """Serve a bank."""
-        self._newsroom = newsroom or create_event_broadcaster(bank)
+        self._broadcaster = broadcaster or create_event_broadcaster(bank)
         self.open(
             bank,
             AccessTokenAuthenticator(bank),
-            newsroom=self._newsroom,
+            broadcaster=self._broadcaster,
             request_approval=request_approval,
             reference=Reference(lambda: customer_document(bank.settings)),
         )
 
     @override
     async def close(self) -> None:
-        await self._newsroom.close()
+        await self._broadcaster.close()
         await super().close()
 
 
@@ -49,10 +49,10 @@ def customer_operations() -> list[Operation]:
     return [each for each in operations_of_parts() if each.access_by(frozenset({Proof.OAUTH}))]
 
 
-def create_customer_app(bank: Bank, *, newsroom: EventBroadcaster | None = None) -> CustomerApi:
+def create_customer_app(bank: Bank, *, broadcaster: EventBroadcaster | None = None) -> CustomerApi:
     """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
     api = CustomerApi()
-    api.open_bank(bank, newsroom)
+    api.open_bank(bank, broadcaster)
     return api
 
 

@@ -42,14 +42,14 @@ class PartnerApi(Api):
         super().__init__([*operations, *PAGES], PROOFS)
         self._documented = tuple(operations)
 
-    def open_bank(self, bank: Bank, newsroom: EventBroadcaster | None = None, **more: object) -> None:
+    def open_bank(self, bank: Bank, broadcaster: EventBroadcaster | None = None, **more: object) -> None:
         """Serve a bank; `more` are services of operations that this package does not have."""
-        self._newsroom, self._peers = (newsroom or create_event_broadcaster(bank), PeerLookup(bank.pool))
+        self._broadcaster, self._peers = (broadcaster or create_event_broadcaster(bank), PeerLookup(bank.pool))
         self.open(
             bank,
             SignedRequestAuthenticator(bank),
             login=LoginService(bank),
-            newsroom=self._newsroom,
+            broadcaster=self._broadcaster,
             peers=self._peers,
             request_approval=request_approval,
             reference=Reference(lambda: partner_document(bank.settings, self._documented)),
@@ -58,7 +58,7 @@ class PartnerApi(Api):
 
     @override
     async def close(self) -> None:
-        await self._newsroom.close()
+        await self._broadcaster.close()
         await self._peers.close()
         await super().close()
 
@@ -73,11 +73,11 @@ def partner_operations(sandbox: Sequence[Operation] = ()) -> list[Operation]:
 
 
 def create_partner_app(
-    bank: Bank, *, operations: Sequence[Operation], newsroom: EventBroadcaster | None = None
+    bank: Bank, *, operations: Sequence[Operation], broadcaster: EventBroadcaster | None = None
 ) -> PartnerApi:
     """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
     api = PartnerApi(operations)
-    api.open_bank(bank, newsroom)
+    api.open_bank(bank, broadcaster)
     return api
 
 
