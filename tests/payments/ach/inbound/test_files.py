@@ -26,7 +26,7 @@ MONDAY = datetime(2025, 6, 2, 9)
 
 
 def entry(number, account="100000000001", **changes):
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "transaction_code": "22",
         "routing_number": OURS,
         "dfi_account_number": account,
@@ -35,7 +35,7 @@ def entry(number, account="100000000001", **changes):
         "trace_number": f"{THEIRS}{number:07}",
         "individual_identification_number": "7",
     }
-    return Entry(**told | changes)
+    return Entry(**fields | changes)
 
 
 def file_of(*entries, entry_class="PPD", **changes):
@@ -49,14 +49,14 @@ def file_of(*entries, entry_class="PPD", **changes):
         originating_dfi_identification=THEIRS,
         entries=entries,
     )
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "immediate_destination": OURS,
         "immediate_origin": "061000146",
         "created_at": MONDAY,
         "file_id_modifier": "A",
         "batches": (batch,),
     }
-    return AchFile(**told | changes)
+    return AchFile(**fields | changes)
 
 
 def returned(number, original, code="R03", **changes):
