@@ -70,7 +70,7 @@ def lots(pocket):
     return [(lot.acquired_on, lot.balance, lot.tax_basis) for lot in pocket.lots]
 
 
-def test_a_lot_keeps_its_day_and_what_it_cost_when_it_comes(holder, two_lots):
+def test_a_received_lot_keeps_acquisition_date_and_cost(holder, two_lots):
     pocket, bill = two_lots
     assert lots(pocket) == [(MAY, 10, 990_00), (date(2025, 6, 2), 10, 997_54)]
     assert pocket.positions() == [(bill, 20)]
@@ -79,14 +79,14 @@ def test_a_lot_keeps_its_day_and_what_it_cost_when_it_comes(holder, two_lots):
     assert pocket.lots[0].earnings_basis == pocket.inflow - 1_000_00
 
 
-def test_a_lot_of_unknown_cost_costs_what_it_is_worth(holder):
+def test_a_lot_of_unknown_cost_has_its_value_as_cost(holder):
     pocket = holder.pocket()
     bill = holder.bank.market.on_the_run(4, date(2025, 6, 2)).cusip
     assert holder.receive(pocket, bill, 3)["status"] == "COMPLETED"
     assert lots(pocket) == [(date(2025, 6, 2), 3, pocket.inflow)]
 
 
-def test_the_oldest_lots_leave_first_and_are_gone_when_they_are_delivered(holder, two_lots):
+def test_the_oldest_lots_are_delivered_first(holder, two_lots):
     pocket, bill = two_lots
     asked = holder.deliver(pocket, bill, 15)
     assert asked["status"] == "PENDING"
@@ -97,7 +97,7 @@ def test_the_oldest_lots_leave_first_and_are_gone_when_they_are_delivered(holder
         holder.end()
 
 
-def test_every_lot_comes_back_as_it_was_when_the_other_side_refuses(holder, two_lots):
+def test_a_rejected_delivery_restores_every_lot(holder, two_lots):
     pocket, bill = two_lots
     before = lots(pocket)
     holder.deliver(pocket, bill, 15)
@@ -155,7 +155,7 @@ def test_a_frozen_pocket_takes_bills_and_gives_none(holder, two_lots):
     ],
     ids=["no bill", "a matured bill", "bought tomorrow", "bought before it was issued"],
 )
-def test_what_cannot_be_is_not_taken(holder, cusip, fields):
+def test_an_invalid_security_transfer_is_refused(holder, cusip, fields):
     pocket = holder.pocket()
     cusip = cusip or holder.bank.market.on_the_run(4, date(2025, 6, 2)).cusip
     with pytest.raises(Refused) as refused:

@@ -36,7 +36,7 @@ async def test_an_arrived_file_is_put_away_with_its_report(tmp_path):
     assert (tmp_path / "refused" / "bad.xml.report.json").read_bytes() == b'{"line": 1}'
 
 
-async def test_odd_names_are_changed_and_what_leads_elsewhere_is_left_alone(tmp_path):
+async def test_invalid_file_names_are_replaced_and_symbolic_links_ignored(tmp_path):
     ours, inbox = ExchangeFolders(tmp_path), tmp_path / "inbox"
     (inbox / "a folder").mkdir(parents=True)
     for raw in (b"bad\xff\xfe.xml", b"bad\xff\xfd.xml", b"a\nb.xml", b"l" * 251 + b".xml"):
@@ -59,6 +59,6 @@ async def test_odd_names_are_changed_and_what_leads_elsewhere_is_left_alone(tmp_
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", ""])
-async def test_a_name_that_leads_elsewhere_is_not_taken(tmp_path, name):
+async def test_a_path_is_not_accepted_as_a_file_name(tmp_path, name):
     with pytest.raises(ValueError, match="not the name of a file"):
         await ExchangeFolders(tmp_path).transmit(name, b"x")

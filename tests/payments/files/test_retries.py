@@ -45,7 +45,7 @@ async def try_now(room):
     return await room.gate.process_all(room.bank)
 
 
-async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_can_be(bank, new_holder, room, owner):
+async def test_a_stuck_line_is_retried_and_blocks_no_other(bank, new_holder, room, owner):
     account = await account_of(bank, await new_holder())
     await owner.execute(_BREAK)
     odd = entry(3, account, amount=ODD)
@@ -79,9 +79,7 @@ async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_ca
     await room.prove()
 
 
-async def test_a_file_waits_as_a_whole_when_more_lines_fail_than_can_be_their_own_fault(
-    bank, new_holder, room, owner, monkeypatch
-):
+async def test_a_file_is_postponed_if_too_many_lines_fail(bank, new_holder, room, owner, monkeypatch):
     account = await account_of(bank, await new_holder())
     monkeypatch.setattr(ach_booking, "STUCK_LINES_MAX", 1)
     await owner.execute(_BREAK)
@@ -117,7 +115,7 @@ async def test_a_refused_line_is_retried_under_a_new_key_and_booked_once(bank, n
     await room.prove()
 
 
-async def test_a_wire_file_that_fails_waits_and_the_next_is_taken(bank, holder, fedwire, owner):
+async def test_a_failing_wire_file_is_postponed_and_the_next_is_processed(bank, holder, fedwire, owner):
     account = await fedwire.account_of(holder)
     await owner.execute(f"ALTER TABLE wire ADD CONSTRAINT odd CHECK (amount <> {ODD}) NOT VALID")
     await fedwire.drop("odd.xml", await fedwire.payment("one", account, ODD))

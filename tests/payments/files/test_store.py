@@ -22,7 +22,7 @@ async def test_a_duplicate_file_is_recognized_by_its_content(conn):
     await files_store.save_inbound(conn, ids.new(), "WIRE", "two.xml", b"101", now=now)
 
 
-async def test_what_was_refused_may_come_again(conn):
+async def test_a_refused_file_can_be_sent_again(conn):
     now, first, again = wall_now(), ids.new(), ids.new()
     await files_store.save_inbound(conn, first, "ACH", "one.ach", b"101", now=now)
     assert [each.file_id for each in await files_store.list_unfinished(conn, "ACH", "IN")] == [first]

@@ -243,7 +243,7 @@ async def test_a_transfer_is_refused_if_the_pocket_owners_do_not_match_its_type(
         ("PARTNER_CUSTOMER_DEFUNDING", {"target": "us"}, pocket, other),
     ]
     for kind, fields, origin, target in sides:
-        body = reallocation(origin, target, type=kind, **fields)
+        body = reallocation(origin, target) | {"type": kind, **fields}
         await partner_desk.refused("POST", PATH, body, status=422, code="transfer-type-not-allowed")
     await partner_desk.refused("POST", PATH, reallocation(pocket, pocket), status=422, code="same-pocket")
     assert await partner_desk.counts() == before

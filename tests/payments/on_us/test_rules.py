@@ -33,7 +33,7 @@ def pocket(teller):
     return pocket
 
 
-def test_money_under_a_lien_stays_when_the_rest_is_moved(teller, pocket):
+def test_a_full_transfer_leaves_held_money(teller, pocket):
     """15 bills at tomorrow's bid of 99.753833 fetch $1,496.31; with the cash $1,000.00 is free."""
     there = teller.pocket()
     assert teller.move(pocket, there, 1_000_03)["reason"] == "INSUFFICIENT_FUNDS"
@@ -51,7 +51,7 @@ def test_a_lien_ends_at_half_past_eight_on_the_second_banking_day(teller, pocket
     assert (pocket.lots, pocket.cash.balance) == ([], 0)
 
 
-def test_bills_move_in_kind_only_when_what_is_left_covers_the_lien(teller, pocket):
+def test_bills_move_in_kind_only_if_the_rest_covers_the_hold(teller, pocket):
     """15 bills are worth $1,496.20 and $999.89 is free, but that is 11 bills or $1,097.21."""
     there = teller.pocket()
     refused = teller.move(pocket, there, 999_89, order=IN_KIND)

@@ -37,7 +37,7 @@ async def test_a_row_of_an_earlier_release_is_shown_and_repeated_as_before(partn
     await partner_desk.refused("POST", PATH, another, status=409, code="duplicate-id")
 
 
-async def test_a_row_of_an_earlier_release_that_waits_is_carried_out(partner_desk):
+async def test_a_pending_transfer_of_an_earlier_release_is_executed(partner_desk):
     pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
     body = {
         "type": "PEER_TO_PEER",

@@ -132,7 +132,7 @@ async def test_a_trade_that_missed_its_day_is_settled_with_the_next(bank, traded
     assert [(b.side, b.units, b.customers_cents) for b in blocks if b.side == "SELL"] == [("SELL", 1, 1)]
 
 
-async def test_closing_prices_are_kept_of_every_bill_on_the_run_or_held(bank, traded):
+async def test_closing_prices_are_stored_for_bills_on_the_run_or_held(bank, traded):
     await ClockStepper(bank).set_to(et_instant(MONDAY, 17))
     rows = await bank.pool.fetch("SELECT * FROM closing_price WHERE business_date = $1", MONDAY)
     close = bank.calendars.closes_at(MONDAY)
@@ -146,7 +146,7 @@ async def test_closing_prices_are_kept_of_every_bill_on_the_run_or_held(bank, tr
         assert row["ask_micros"] == bank.market.ask(bill, close) > row["bid_micros"]
 
 
-async def test_a_rail_holds_what_is_under_way_and_nothing_else(bank, traded):
+async def test_a_rail_account_holds_payments_in_transit_only(bank, traded):
     """Wires settle on the day they come, an ACH credit of Monday on Wednesday at 08:30."""
     first, _ = traded
     await first.deposit(5_000_00, rail="ACH")

@@ -68,19 +68,19 @@ def house():
     return House()
 
 
-def test_what_is_held_lies_opposite_its_rail(house):
+def test_suspense_is_posted_against_its_rail(house):
     assert house.hold()["status"] == "HELD"
     assert (house.total("rail:wire"), house.total("suspense")) == (-1_000_00, 1_000_00)
 
 
-def test_a_debit_that_is_nobodys_lies_the_other_way_round(house):
+def test_a_debit_in_suspense_is_posted_in_the_opposite_direction(house):
     house.hold(rail="ACH", direction="DEBIT")
     assert (house.total("rail:ach"), house.total("suspense")) == (1_000_00, -1_000_00)
     house.give_back()
     assert (house.total("rail:ach"), house.total("suspense")) == (0, 0)
 
 
-def test_it_goes_back_once_and_the_rail_is_asked_to_send_it(house):
+def test_an_item_is_returned_once_by_its_rail(house):
     house.hold()
     assert house.give_back()["status"] == "RETURNED"
     assert (house.total("rail:wire"), house.total("suspense")) == (0, 0)
@@ -89,7 +89,7 @@ def test_it_goes_back_once_and_the_rail_is_asked_to_send_it(house):
         house.give_back()
 
 
-def test_nothing_goes_back_that_was_never_held(house):
+def test_an_unknown_item_cannot_be_returned(house):
     with pytest.raises(NotFound):
         house.give_back()
 
@@ -118,13 +118,13 @@ def test_a_fee_that_is_held_finds_its_owner_with_its_wire(house):
     assert house.total("suspense") == 0
 
 
-def test_a_fee_that_is_held_is_the_houses_again_when_its_wire_goes_back(house):
+def test_a_held_fee_goes_to_the_bank_if_its_wire_is_returned(house):
     house.hold(fee=15_00)
     house.give_back()
     assert (house.total("suspense"), house.total("promotions")) == (0, 0)
 
 
-def test_it_stays_held_when_the_portal_takes_nothing(house):
+def test_an_item_stays_held_if_the_portal_is_closed(house):
     pocket = house.pocket()
     house.hold()
     house.do(UpdatePortal, portal_id=house.portals[pocket.pocket_id], close=True)
@@ -135,7 +135,7 @@ def test_it_stays_held_when_the_portal_takes_nothing(house):
     assert house.give_back()["status"] == "RETURNED"
 
 
-def test_a_rail_settles_with_the_house_when_its_date_has_come(house):
+def test_a_rail_settles_with_the_bank_on_its_date(house):
     """Held on Monday for Wednesday; settled at the close of Wednesday, not before."""
     house.hold(rail="ACH", settles_on=date(2025, 6, 4))
     house.bank.advance(et_instant(date(2025, 6, 3), 17))
@@ -148,7 +148,7 @@ def test_a_rail_settles_with_the_house_when_its_date_has_come(house):
     ]
 
 
-def test_the_house_closes_its_day_after_it_has_held_something_in_the_evening(house):
+def test_the_bank_closes_its_day_with_an_item_held_in_the_evening(house):
     house.bank.advance(et_instant(date(2025, 6, 2), 20))
     house.hold()
     house.bank.advance(et_instant(date(2025, 6, 4), 17))

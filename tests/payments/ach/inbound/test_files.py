@@ -26,7 +26,7 @@ MONDAY = datetime(2025, 6, 2, 9)
 
 
 def entry(number, account="100000000001", **changes):
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "transaction_code": "22",
         "routing_number": OURS,
         "dfi_account_number": account,
@@ -35,7 +35,7 @@ def entry(number, account="100000000001", **changes):
         "trace_number": f"{THEIRS}{number:07}",
         "individual_identification_number": "7",
     }
-    return Entry(**told | changes)
+    return Entry(**fields | changes)
 
 
 def file_of(*entries, entry_class="PPD", **changes):
@@ -49,14 +49,14 @@ def file_of(*entries, entry_class="PPD", **changes):
         originating_dfi_identification=THEIRS,
         entries=entries,
     )
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "immediate_destination": OURS,
         "immediate_origin": "061000146",
         "created_at": MONDAY,
         "file_id_modifier": "A",
         "batches": (batch,),
     }
-    return AchFile(**told | changes)
+    return AchFile(**fields | changes)
 
 
 def returned(number, original, code="R03", **changes):
@@ -138,7 +138,7 @@ def broken(raw):
     }
 
 
-async def test_nothing_of_a_file_is_taken_when_anything_is_wrong_with_it(bank, new_holder, room):
+async def test_a_file_with_a_mistake_is_refused_as_a_whole(bank, new_holder, room):
     holder = await new_holder()
     account = await account_of(bank, holder)
     raw = write_file(file_of(entry(1, account), entry(2, account)))
@@ -314,7 +314,7 @@ async def test_money_for_unknown_accounts_is_held_a_day_and_returned(bank, room)
     await room.prove()
 
 
-async def test_a_return_of_what_was_never_sent_is_held_and_refused(bank, room):
+async def test_a_return_of_an_unknown_entry_is_held_and_dishonored(bank, room):
     await room.put("strange.ach", file_of(returned(1, "061199990009999")))
     told = room.report("strange.ach")
     assert told["lines"][0] == {"line": 3, "trace": f"{THEIRS}0000001", "outcome": "HELD", "code": "R69"}

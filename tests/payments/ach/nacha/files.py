@@ -13,7 +13,7 @@ ROUTING_NUMBERS = ("021000021", "011000015", "121182904", "084106768", "12210515
 
 
 def an_entry(number: int = 1, **changes: Any) -> Entry:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "transaction_code": "22",
         "routing_number": "021000021",
         "dfi_account_number": "5647772655",
@@ -22,11 +22,11 @@ def an_entry(number: int = 1, **changes: Any) -> Entry:
         "individual_identification_number": "INV77",
         "trace_number": f"{BANK}{number:07}",
     }
-    return Entry(**told | changes)
+    return Entry(**fields | changes)
 
 
 def a_batch(*entries: Entry, batch_number: int = 1, **changes: Any) -> Batch:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "batch_number": batch_number,
         "company_name": "ACME INC",
         "company_identification": "1123456789",
@@ -36,11 +36,11 @@ def a_batch(*entries: Entry, batch_number: int = 1, **changes: Any) -> Batch:
         "originating_dfi_identification": BANK,
         "entries": entries or (an_entry(),),
     }
-    return Batch(**told | changes)
+    return Batch(**fields | changes)
 
 
 def a_file(*batches: Batch, **changes: Any) -> AchFile:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "immediate_destination": "021000021",
         "immediate_origin": "121000248",
         "created_at": datetime(2026, 11, 20, 10, 5),
@@ -49,26 +49,26 @@ def a_file(*batches: Batch, **changes: Any) -> AchFile:
         "immediate_origin_name": "EXAMPLE BANK",
         "batches": batches or (a_batch(),),
     }
-    return AchFile(**told | changes)
+    return AchFile(**fields | changes)
 
 
 def a_return(**changes: Any) -> ReturnAddenda:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "return_reason_code": "R01",
         "original_entry_trace_number": f"{BANK}0000007",
         "original_receiving_dfi_identification": "02100002",
     }
-    return ReturnAddenda(**told | changes)
+    return ReturnAddenda(**fields | changes)
 
 
 def a_change(**changes: Any) -> NocAddenda:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "change_code": "C01",
         "original_entry_trace_number": f"{BANK}0000007",
         "original_receiving_dfi_identification": "02100002",
         "corrected_data": "1918171614",
     }
-    return NocAddenda(**told | changes)
+    return NocAddenda(**fields | changes)
 
 
 FORWARD = ("22", "27", "32", "37", "23", "28")

@@ -16,7 +16,7 @@ def test_fields_fill_a_line_without_gap_or_overlap(record: Record) -> None:
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.title)
-def test_names_of_fields_are_told_apart(record: Record) -> None:
+def test_field_names_are_unique(record: Record) -> None:
     names = [field.name for field in record.fields]
 
     assert len(names) == len(set(names))

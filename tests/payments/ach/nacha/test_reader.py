@@ -20,7 +20,7 @@ LINES = write_file(PAYROLL).decode().splitlines()
 
 @settings(max_examples=30)
 @given(files(FORWARD + BACKWARD))
-def test_what_was_written_is_read_again(file: AchFile) -> None:
+def test_a_written_file_is_read_back_equal(file: AchFile) -> None:
     assert read_file(write_file(file)) == file
 
 
@@ -47,7 +47,7 @@ def test_lines_may_end_as_other_systems_end_them() -> None:
     assert read_file(raw.replace(b"\n", b"")) == PAYROLL
 
 
-def test_what_is_wrong_is_known_only_when_all_has_been_read() -> None:
+def test_mistakes_are_raised_at_the_end_of_the_file() -> None:
     lines = list(LINES)
     _put(10, 43, "8")(lines)
     seen: list[EntryLine] = []
@@ -144,7 +144,7 @@ def test_a_file_cut_anywhere_is_refused(at: int) -> None:
         read_file(write_file(PAYROLL)[:at])
 
 
-def test_a_file_cut_off_says_after_which_line() -> None:
+def test_a_truncated_file_names_its_last_line() -> None:
     with pytest.raises(InvalidAchFile) as refused:
         read_file("\n".join(LINES[:4]).encode())
 

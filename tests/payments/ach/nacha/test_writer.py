@@ -88,7 +88,7 @@ def _amounts(parsed: dict[str, Any]) -> list[tuple[str, int]]:
         ({"addenda": (a_return(addenda_information="X" * 45),)}, "addenda 99, addenda information"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name_and_never_cut(entry: dict[str, Any], told: str) -> None:
+def test_a_value_that_does_not_fit_is_refused_with_its_field(entry: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=f"^{told}"):
         write_file(a_file(a_batch(an_entry(**entry))))
 
@@ -112,5 +112,5 @@ def test_a_batch_has_entries() -> None:
         ("  two   spaces\n", 30, "TWO SPACES"),
     ],
 )
-def test_names_are_fitted_to_what_the_network_carries(given_name: str, width: int, written: str) -> None:
+def test_names_are_converted_to_ach_text(given_name: str, width: int, written: str) -> None:
     assert to_ach_text(given_name, width) == written

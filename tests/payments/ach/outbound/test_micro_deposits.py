@@ -13,7 +13,7 @@ from billfold.verify.runner import verify_bank
 
 
 @pytest.mark.parametrize(("routing_number", "status"), [("021000021", "PENDING"), ("091000019", "UNLINKED")])
-async def test_two_small_credits_are_sent_and_one_that_comes_back_ends_it(bank, new_holder, routing_number, status):
+async def test_micro_deposits_are_sent_and_a_return_fails_the_verification(bank, new_holder, routing_number, status):
     holder = await new_holder()
     made = await bank.engine.submit(
         AddCounterparty(

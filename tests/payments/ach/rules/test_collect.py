@@ -9,7 +9,7 @@ from billfold.payments.ach.commands import CollectAch
 from billfold.platform.errors import Refused
 
 
-def test_a_collection_is_booked_when_it_settles_and_stays_for_five_banking_days():
+def test_a_collection_is_booked_on_settlement_and_held_for_five_banking_days():
     world, anna, pocket, entry = collected()
     held = world.books[anna].pockets[pocket[0]]
     assert held.liens == [(70_000_00, entry.held_until)]
@@ -27,7 +27,7 @@ def test_a_collection_is_booked_once():
     assert len(world.books[anna].draft.rows_of(Posting)) == legs
 
 
-def test_nothing_is_booked_when_it_came_back_before_it_settled():
+def test_a_collection_returned_before_settlement_is_not_booked():
     world, anna, _ = sent("DEBIT", "FAILED")
     assert world.do(CollectAch, anna, ach_id=ACH_ID) == {"status": "FAILED"}
     assert world.moved().legs == []

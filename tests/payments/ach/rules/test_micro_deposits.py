@@ -3,6 +3,6 @@
 from tests.architecture.movements_of_ach import micro_deposits_leave
 
 
-def test_the_house_pays_two_small_credits():
+def test_the_bank_pays_two_micro_deposits():
     moved = micro_deposits_leave()
     assert moved.legs == ["promotions>rail:ach"] * 2

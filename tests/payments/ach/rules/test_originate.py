@@ -64,7 +64,7 @@ def test_a_frozen_pocket_collects_but_does_not_pay():
         ({"verification": {"type": "unverified"}}, "counterparty-not-verified"),
     ],
 )
-def test_money_goes_to_verified_ach_counterparties_only(changes, code):
+def test_only_verified_ach_counterparties_are_paid(changes, code):
     world, anna, pocket = rich()
     payee = msgspec.structs.replace(PAYEE, **changes)
     with pytest.raises(Refused, match=code):
@@ -77,7 +77,7 @@ def test_a_foreign_counterparty_is_not_found():
         originate(world, anna, pocket, "CREDIT", 1_00, payee=None)
 
 
-def test_an_entry_waits_for_a_person_when_it_takes_the_day_above_the_limit():
+def test_an_entry_above_the_daily_limit_waits_for_review():
     world, anna, pocket = rich()
     world.terms = msgspec.structs.replace(world.terms, ach_review_above_cents=69_999_99)
     assert originate(world, anna, pocket, "CREDIT")["status"] == "PENDING"

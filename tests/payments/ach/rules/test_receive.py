@@ -36,7 +36,7 @@ def test_a_debit_that_is_covered_is_paid():
     assert book.draft.rows_of(TransactionEntry)[-1].direction == "DEBIT"
 
 
-def test_a_debit_that_is_not_covered_goes_back():
+def test_an_uncovered_debit_is_returned():
     world, anna, pocket = rich()
     told = receive(world, anna, pocket, code="27", amount=900_000_00)
     assert told == {"status": "REJECTED", "code": "R01", "ach_id": str(ACH_ID)}
@@ -47,7 +47,7 @@ def test_a_debit_that_is_not_covered_goes_back():
     assert world.books[anna].draft.rows_of(EventEntry)[-1].kind == "transfers.ach.in.rejected"
 
 
-def test_an_entry_for_a_closed_portal_goes_back():
+def test_an_entry_for_a_closed_portal_is_returned():
     world, anna, pocket = rich()
     world.do(UpdatePortal, anna, portal_id=pocket[1], close=True)
     assert receive(world, anna, pocket)["code"] == "R02"
@@ -62,7 +62,7 @@ def test_a_frozen_pocket_takes_credits_and_returns_debits():
     assert receive(world, anna, pocket, code="27")["code"] == "R16"
 
 
-def test_the_same_entry_goes_back_when_another_file_brings_it_again():
+def test_a_duplicate_entry_is_returned():
     world, anna, pocket = rich()
     receive(world, anna, pocket)
     assert receive(world, anna, pocket)["code"] == "R24"
@@ -78,7 +78,7 @@ def give_back(world, anna, code):
     return world.do(ReturnAchEntry, anna, ach_id=ACH_ID, code=code)
 
 
-def test_a_debit_nobody_authorised_is_given_back_within_sixty_days():
+def test_an_unauthorised_debit_is_returned_within_sixty_days():
     world, anna, pocket = rich()
     receive(world, anna, pocket, code="27", amount=70_000_00)
     see(world, anna)
@@ -92,7 +92,7 @@ def test_a_debit_nobody_authorised_is_given_back_within_sixty_days():
         give_back(world, anna, "R10")
 
 
-def test_a_debit_is_not_given_back_when_its_time_is_over():
+def test_a_debit_is_not_returned_after_its_time_frame():
     world, anna, pocket = rich()
     receive(world, anna, pocket, code="27", amount=70_000_00)
     see(world, anna)

@@ -12,7 +12,7 @@ from billfold.payments.ach.commands import MarkAchTransmitted, RecordNoc
 from billfold.payments.ach.types import AchWay
 
 
-def test_a_payment_that_comes_back_is_a_deposit_again():
+def test_a_returned_payment_becomes_a_deposit():
     world, anna, _ = sent("CREDIT")
     assert come_back(world, anna, "R03")["status"] == "FAILED"
     book = world.books[anna]
@@ -62,20 +62,20 @@ def test_a_return_of_the_other_direction_is_not_accepted():
     assert len(world.books[anna].draft.rows_of(Posting)) == legs
 
 
-def test_a_return_of_what_was_never_sent_is_not_accepted():
+def test_a_return_of_an_unsent_entry_is_not_accepted():
     world, anna, _ = sent("CREDIT", "APPROVED")
     seen = world.books[anna].referenced
     seen[ACH_ID] = msgspec.structs.replace(seen[ACH_ID], file_id=None)
     assert come_back(world, anna, "R03")["code"] == "R69"
 
 
-def test_what_is_in_a_file_can_come_back_before_its_customer_is_told_that_it_has_gone():
+def test_an_entry_in_a_file_can_be_returned_before_it_is_confirmed():
     world, anna, _ = sent("CREDIT", "APPROVED")
     assert come_back(world, anna, "R03")["status"] == "FAILED"
     assert world.do(MarkAchTransmitted, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
 
 
-def test_a_collection_that_comes_back_is_paid_out_though_it_is_held():
+def test_a_returned_collection_is_debited_from_its_hold():
     world, anna, pocket, entry = collected()
     world.forget()
     world.books[anna].referenced = {ACH_ID: entry}
@@ -87,7 +87,7 @@ def test_a_collection_that_comes_back_is_paid_out_though_it_is_held():
     assert book.house["rail:ach", "USD"].balance == 0
 
 
-def test_a_collection_that_was_spent_is_owed_when_it_comes_back():
+def test_a_returned_collection_that_was_spent_becomes_an_overdraft():
     world, anna, pocket, entry = collected()
     world.forget()
     book = world.books[anna]
@@ -100,7 +100,7 @@ def test_a_collection_that_was_spent_is_owed_when_it_comes_back():
     assert entry.way == AchWay.ORIGINATION
 
 
-def test_a_change_is_kept_with_its_entry():
+def test_a_notification_of_change_is_recorded_with_its_entry():
     world, anna, _ = sent("CREDIT")
     told = world.do(RecordNoc, anna, ach_id=ACH_ID, code="C01", corrected="998877")
     entry = world.books[anna].referenced[ACH_ID]

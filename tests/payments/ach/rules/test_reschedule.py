@@ -32,7 +32,7 @@ def test_an_entry_that_missed_its_window_takes_the_next_with_days_of_its_own(dir
 
 
 @pytest.mark.parametrize("changes", [{"status": "IN_TRANSIT"}, {"file_id": ACH_ID}])
-def test_what_has_a_file_or_has_gone_stays_as_it_is(changes):
+def test_entries_in_a_file_are_not_rescheduled(changes):
     world, anna = waiting("CREDIT", **changes)
     assert world.do(RescheduleAch, anna, ach_ids=(ACH_ID,)) == {"postponed": 0}
     assert not world.books[anna].draft.rows_of(Update)

@@ -36,7 +36,7 @@ def test_a_code_of_the_sending_bank_is_no_return() -> None:
         returnable_until("R61", date(2025, 6, 3), CALENDARS)
 
 
-def test_every_reason_says_something_else() -> None:
+def test_every_return_reason_has_its_own_text() -> None:
     words = [reason.words for reason in RETURN_REASONS.values()]
 
     assert len(words) == len(set(words))

@@ -18,7 +18,7 @@ def test_a_payment_is_reversed_by_an_entry_of_its_own():
     assert (made.status, made.held_until, made.journal_no) == ("APPROVED", None, None)
 
 
-def test_a_collection_is_reversed_out_of_what_the_pocket_has():
+def test_the_reversal_of_a_collection_debits_the_pocket():
     world, anna, _, entry = collected()
     world.forget()
     book = world.books[anna]
@@ -29,7 +29,7 @@ def test_a_collection_is_reversed_out_of_what_the_pocket_has():
 
 
 @pytest.mark.parametrize(("status", "day"), [("APPROVED", 4), ("FAILED", 4), ("PROCESSED", 13)])
-def test_only_what_was_sent_is_reversed_and_in_time(status, day):
+def test_only_sent_entries_are_reversed_within_the_time_frame(status, day):
     world, anna, _ = sent("CREDIT", status)
     world.at(date(2025, 6, day))
     with pytest.raises(Refused, match="ach-origination-not-reversible"):
@@ -50,7 +50,7 @@ def test_a_debit_without_funds_is_sent_again_twice_at_most():
         world.do(ReinitiateAch, anna, ach_id=third)
 
 
-def test_what_came_back_for_another_reason_is_not_sent_again():
+def test_only_returns_for_insufficient_funds_are_reinitiated():
     world, anna, _ = sent("DEBIT", "FAILED")
     with pytest.raises(Refused, match="ach-origination-not-returned"):
         world.do(ReinitiateAch, anna, ach_id=ACH_ID)

@@ -14,7 +14,7 @@ def decide(world, anna, decision):
     return world.do(ReviewAch, anna, ach_id=ACH_ID, decision=decision)
 
 
-def test_an_entry_that_a_person_lets_through_waits_for_its_window():
+def test_an_approved_entry_waits_for_its_window():
     world, anna = held_back()
     decide(world, anna, "APPROVED")
     entry = world.books[anna].referenced[ACH_ID]
@@ -23,7 +23,7 @@ def test_an_entry_that_a_person_lets_through_waits_for_its_window():
 
 
 @pytest.mark.parametrize("decision", ["REJECTED", "CANCELLED"])
-def test_what_was_taken_is_given_back_when_an_entry_is_not_let_through(decision):
+def test_a_rejected_entry_is_refunded(decision):
     world, anna = held_back()
     decide(world, anna, decision)
     book = world.books[anna]
@@ -43,7 +43,7 @@ def test_an_entry_is_called_back_only_while_no_file_holds_it():
         decide(world, anna, "CANCELLED")
 
 
-def test_what_is_decided_is_decided():
+def test_a_decision_is_final():
     world, anna = held_back()
     decide(world, anna, "REJECTED")
     with pytest.raises(Refused, match="ach-origination-not-pending"):

@@ -7,7 +7,7 @@ from billfold.payments.ach.commands import MarkAchTransmitted, SettleAch
 from billfold.payments.ach.types import AchEntry
 
 
-def test_everybody_is_told_once_that_his_entries_have_gone():
+def test_each_customer_is_notified_once_of_transmitted_entries():
     world, anna, _ = sent("CREDIT", "APPROVED")
     assert world.do(MarkAchTransmitted, anna, ach_ids=(ACH_ID,)) == {"moved": 1}
     assert world.do(MarkAchTransmitted, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
@@ -16,7 +16,7 @@ def test_everybody_is_told_once_that_his_entries_have_gone():
     assert [(row, what["status"]) for row, _, what in draft.rows_of(Update)] == [(AchEntry, "IN_TRANSIT")]
 
 
-def test_what_came_back_does_not_count_as_settled():
+def test_a_returned_entry_does_not_count_as_settled():
     world, anna, _ = sent("CREDIT", "FAILED")
     assert world.do(SettleAch, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
     world, anna, _ = sent("CREDIT")

@@ -37,7 +37,7 @@ def at(text: str):
         ("2025-06-19 09:00", SMALL, "2025-06-20", "same-day 1", "2025-06-20 13:00"),
     ],
 )
-def test_a_debit_is_sent_on_the_day_it_is_taken(now, amount, sent, window, settles) -> None:
+def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, sent, window, settles) -> None:
     way = schedule(at(now), amount, CALENDARS, is_credit=False)
 
     assert way.accepted_on == way.sent_on == date.fromisoformat(sent)

@@ -39,7 +39,7 @@ def about(wire, **fields):
     return changed(wire, original=original(**told | fields))
 
 
-async def test_a_return_is_refused_for_what_it_says(fedwire, holder):
+async def test_an_invalid_return_is_refused(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     back = await fedwire.payment_return(wire_id)
     uetr = back.message.original.uetr
@@ -111,7 +111,7 @@ async def test_a_wire_returned_before_its_settlement_status_counts_as_settled(fe
     await fedwire.prove()
 
 
-async def test_a_return_less_charges_brings_what_came_and_every_rail_is_explained(fedwire, holder):
+async def test_a_return_less_charges_books_the_returned_amount(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     back = await fedwire.payment_return(wire_id, amount=975_00, original_amount=1_000_00, charges=25_00)
     await fedwire.drop("back.xml", back)
@@ -183,7 +183,7 @@ async def test_payments_to_unknown_or_closed_portals_are_returned_and_others_boo
 
 
 @pytest.mark.parametrize("status", ["XXXX", "RJCT"])
-async def test_a_status_is_refused_for_what_was_never_sent_or_means_nothing(fedwire, holder, status):
+async def test_an_unknown_status_or_original_is_refused(fedwire, holder, status):
     wire_id = await fedwire.settled(holder)
     told = changed(await fedwire.status(wire_id), status=status, message_id=AGAIN)
     strange = about(told, message_id="20250602BLFDUS33000099")
@@ -194,7 +194,7 @@ async def test_a_status_is_refused_for_what_was_never_sent_or_means_nothing(fedw
     )
 
 
-async def test_a_request_is_refused_for_what_never_arrived_or_another_amount(fedwire, holder):
+async def test_a_return_request_for_an_unknown_payment_or_amount_is_refused(fedwire, holder):
     paid = await fedwire.payment("one", await fedwire.account_of(holder))
     await fedwire.drop("in.xml", paid)
     now = await fedwire.bank.now()

@@ -32,7 +32,7 @@ async def test_a_return_of_ours_that_is_rejected_is_made_again(fedwire, holder):
     await fedwire.prove()
 
 
-async def test_what_is_owed_for_a_return_is_owed_no_more_when_it_is_rejected(fedwire, holder):
+async def test_a_rejected_return_clears_its_overdraft(fedwire, holder):
     account = await fedwire.account_of(holder)
     await fedwire.drop("in.xml", await fedwire.payment("one", account, 9_000_00))
     (arrived,) = await fedwire.wires(holder)
@@ -83,7 +83,7 @@ async def test_a_return_for_a_closed_portal_that_is_rejected_finds_its_owner(fed
     await fedwire.prove()
 
 
-async def test_a_wire_that_is_assigned_is_listed_and_told_like_any_other(fedwire, holder):
+async def test_an_assigned_wire_is_listed_and_raises_its_event(fedwire, holder):
     await fedwire.drop("in.xml", await fedwire.payment("one", "999999999999"))
     await fedwire.clock.advance(timedelta(0))
     returned = await fedwire.bank.pool.fetchval("SELECT item_id FROM suspense_item")
@@ -119,7 +119,7 @@ async def _closed_after_a_wire(fedwire, holder):
     return wire_id, second
 
 
-async def test_what_comes_back_to_a_closed_pocket_does_not_go_again_but_to_its_owner(fedwire, holder):
+async def test_a_return_to_a_closed_pocket_is_assigned_to_its_owner(fedwire, holder):
     wire_id, second = await _closed_after_a_wire(fedwire, holder)
     await fedwire.drop("ok.xml", await fedwire.status(wire_id))
     await fedwire.drop("back.xml", await fedwire.payment_return(wire_id))

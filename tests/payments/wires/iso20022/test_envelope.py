@@ -22,7 +22,7 @@ def only_messages(raw, direction):
     return [message for _, message in read_messages(raw, direction)]
 
 
-def test_what_was_written_is_read_again() -> None:
+def test_a_written_file_is_read_back_equal() -> None:
     assert only_messages(WHOLE, "incoming") == EVERY_KIND
 
 
@@ -36,7 +36,7 @@ def test_every_amount_keeps_its_cents(amount: int) -> None:
 
 @settings(max_examples=60)
 @given(st.text(min_size=1, max_size=140).filter(lambda text: text == text.strip() != ""))
-def test_any_text_that_xml_carries_comes_back(text: str) -> None:
+def test_any_xml_text_survives_a_round_trip(text: str) -> None:
     wire = a_wire(a_credit_transfer(remittance=text))
     try:
         raw = write_messages([wire], "outgoing")
@@ -61,7 +61,7 @@ def test_any_text_that_xml_carries_comes_back(text: str) -> None:
         ({"creditor_agent": Agent(bic="COBA")}, "creditor_agent.bic"),
     ],
 )
-def test_what_the_service_would_not_take_is_not_written(changes: dict[str, Any], told: str) -> None:
+def test_an_invalid_message_is_not_written(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=rf"\$\.message\.{told}"):
         write_messages([a_wire(a_credit_transfer(**changes))], "outgoing")
 
@@ -144,7 +144,7 @@ def test_an_unknown_message_is_refused() -> None:
         only_messages(raw, "incoming")
 
 
-def test_a_file_that_goes_the_other_way_is_refused() -> None:
+def test_a_file_of_the_other_direction_is_refused() -> None:
     with pytest.raises(InvalidFedwireFile, match="is no FedwireFundsOutgoing"):
         only_messages(WHOLE, "outgoing")
 
@@ -185,7 +185,7 @@ def test_the_instructed_amount_may_be_in_another_currency() -> None:
     assert only_messages(etree.tostring(root), "incoming") == [a_wire()]
 
 
-def test_the_header_is_kept() -> None:
+def test_the_header_survives_a_round_trip() -> None:
     message: Message = a_credit_transfer()
     wire = a_wire(message, sender="MMQFMP0AA", business_id="20261120QFMP000000012345")
 

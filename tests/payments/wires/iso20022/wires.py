@@ -37,7 +37,7 @@ ORIGINAL = OriginalMessage(
 
 
 def a_credit_transfer(**changes: Any) -> CreditTransfer:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "message_id": IMAD,
         "created_at": AT,
         "uetr": UETR,
@@ -55,7 +55,7 @@ def a_credit_transfer(**changes: Any) -> CreditTransfer:
         "creditor_account": Account(number="5647772655"),
         "remittance": "Invoice 77",
     }
-    return CreditTransfer(**told | changes)
+    return CreditTransfer(**fields | changes)
 
 
 def abroad() -> CreditTransfer:
@@ -143,7 +143,7 @@ MESSAGES: dict[str, Message] = {
 
 def a_wire(message: Message | None = None, **changes: Any) -> FedwireMessage:
     message = message or a_credit_transfer()
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "sender": OURS,
         "receiver": "021151080",
         "business_id": "20261120MMQFMP0A000123",
@@ -151,4 +151,4 @@ def a_wire(message: Message | None = None, **changes: Any) -> FedwireMessage:
         "environment": "TEST",
         "created_at": AT,
     }
-    return FedwireMessage(header=Header(**told | changes), message=message)
+    return FedwireMessage(header=Header(**fields | changes), message=message)

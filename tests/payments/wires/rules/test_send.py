@@ -63,7 +63,7 @@ def send(teller, pocket, cents, **fields):
     )
 
 
-def test_the_money_is_the_rails_at_once_and_the_message_waits():
+def test_a_wire_is_booked_at_once_and_its_message_queued():
     teller, pocket = funded()
 
     sent = send(teller, pocket, 40_000_00, description="Invoice 77")
@@ -78,7 +78,7 @@ def test_the_money_is_the_rails_at_once_and_the_message_waits():
     assert terms["creditor"]["address"]["town"] == "Reno"
 
 
-def test_a_wire_of_a_friday_evening_waits_until_the_holiday_is_over():
+def test_a_wire_of_a_friday_evening_is_sent_after_the_holiday():
     teller, pocket = funded()
     teller.bank.advance(FRIDAY_EVENING)
     teller.book.referenced = {PAYEE: payee()}
@@ -140,7 +140,7 @@ def test_nothing_is_sold_when_the_pocket_cannot_raise_it():
     assert [lot.units for lot in pocket.lots] == held
 
 
-def test_what_the_sanction_screen_stops_is_rejected_and_moves_nothing():
+def test_a_wire_stopped_by_screening_is_rejected_and_moves_nothing():
     teller, pocket = funded()
 
     sent = send(teller, pocket, 1_000_02)
@@ -168,7 +168,7 @@ def test_a_frozen_pocket_sends_no_wire():
     assert refused.value.code == "pocket-frozen"
 
 
-def test_abroad_goes_by_way_of_the_correspondent():
+def test_an_international_wire_goes_through_the_correspondent():
     teller, pocket = funded(correspondent="026009593")
     abroad = {
         "routing_number": "COBADEFFXXX",

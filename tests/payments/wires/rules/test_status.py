@@ -36,7 +36,7 @@ def test_a_wire_leaves_and_settles():
     assert events(teller)[-2:] == ["transfers.wire.out.processing", "transfers.wire.out.success"]
 
 
-def test_the_money_comes_back_with_the_fee_when_the_wire_is_rejected():
+def test_a_rejected_wire_is_refunded_with_its_fee():
     teller, pocket = funded(wire_fee_cents=15_00)
     before = pocket.inflow
     wire_id = UUID(send(teller, pocket, 40_000_00)["wire_id"])
