@@ -28,8 +28,8 @@ async def test_a_pocket_is_opened_with_the_strategies_that_were_named(partner_de
     made = await partner_desk.post(f"/api/v2/customers/{customer}/pockets/", NAME | body)
     assert made["deposit_strategy_id"] == deposit
     assert made["reinvestment_strategy_id"] == reinvestment
-    assert (made["pocket_name"], made["status"]) == ("Reserve", "OPEN")
-    assert (made["type"], made["object_type"]) == ("STANDARD", "Pocket")
+    assert (made["pocket_name"], made["status"], made["type"]) == ("Reserve", "OPEN", "STANDARD")
+    assert made["object_type"] == "Pocket"
     assert made["customer_id"] == customer
     assert await partner_desk.get(f"/api/v2/pockets/{made['id']}/") == made
     account = await partner_desk.get(f"/api/v1/customers/{customer}/")
@@ -82,7 +82,6 @@ async def test_a_pocket_has_its_first_portal_and_money_becomes_bills(partner_des
     assert total["value"] == held["market_value"]["value"] + cash
     assert total["currency"] == "USD"
     assert total["formatted"] == f"${total['value'] / 100:,.2f}"
-    # Bills bought today settle tomorrow: nobody can be paid with them today.
     assert portfolio["liquidation_value_t0"]["value"] == cash
     assert portfolio["liquidation_value_t1"]["value"] > 99_000_00
     assert portfolio["all_time_earnings"]["value"] == total["value"] - 100_000_00

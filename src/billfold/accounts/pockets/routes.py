@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -19,11 +19,10 @@ from billfold.accounts.pockets.requests import (
     update_pocket_command,
 )
 from billfold.accounts.pockets.schemas import Pocket, render_pocket
-from billfold.accounts.pockets.types import PocketRow
 from billfold.http.caller import Call, Caller
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import POCKETS
-from billfold.http.list_params import Limit, ListQuery, Offset, Part, page_of
+from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
 from billfold.http.schemas.pages import CursorList, OffsetList
@@ -168,18 +167,18 @@ async def _list(
     scope = f"pockets:{caller.partner_id}"
     filters = {"owners": owners, "status": statuses}
 
-    async def read(part: Part) -> list[PocketRow]:
-        rows: dict[str, Any] = {
-            "statuses": statuses,
-            "after": part.dated_place,
-            "backwards": part.backwards,
-            "limit": part.limit,
-        }
-        if owners is None:
-            return await pocket_store.list_of_partner(bank.pool, caller.partner_id, **rows)
-        return await pocket_store.list_for_customers(bank.pool, owners, **rows)
-
     page = await wanted.page(
-        bank.pager, scope, filters, read=read, sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id))
+        bank.pager,
+        scope,
+        filters,
+        read=lambda part: pocket_store.list_pockets(
+            bank.pool,
+            caller.partner_id if owners is None else owners,
+            statuses=statuses,
+            after=part.dated_place,
+            backwards=part.backwards,
+            limit=part.limit,
+        ),
+        sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id)),
     )
     return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])

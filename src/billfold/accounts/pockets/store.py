@@ -57,11 +57,13 @@ _OF_CUSTOMERS = """
           ORDER BY o.opened_at {way}, o.pocket_id {way} LIMIT $5"""
 
 
-def _newest_and_oldest_first(selected: str) -> tuple[str, str]:
-    """The list of what is found, newest first and oldest first."""
-    whole = f"""{_ROW} FROM ({selected}) p {_HOLDINGS}
- ORDER BY p.opened_at {{way}}, p.pocket_id {{way}}"""
-    return (whole.replace("{than}", "<").replace("{way}", "DESC"), whole.replace("{than}", ">").replace("{way}", "ASC"))
+def _both_ways(selected: str) -> dict[bool, str]:
+    """Return the list of what is selected: newest first, and by True oldest first."""
+    whole = f"{_ROW} FROM ({selected}) p {_HOLDINGS} ORDER BY p.opened_at {{way}}, p.pocket_id {{way}}"
+    return {
+        backwards: whole.replace("{than}", than).replace("{way}", way)
+        for backwards, than, way in ((False, "<", "DESC"), (True, ">", "ASC"))
+    }
 
 
 _PAGE_BY_OFFSET = f"""{_ROW}
@@ -71,8 +73,7 @@ _PAGE_BY_OFFSET = f"""{_ROW}
 _COUNT = """
 SELECT count(*) FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
 """
-_PARTNER_DOWN, _PARTNER_UP = _newest_and_oldest_first(_OF_PARTNER)
-_CUSTOMERS_DOWN, _CUSTOMERS_UP = _newest_and_oldest_first(_OF_CUSTOMERS)
+_LIST_OF_PARTNER, _LIST_OF_CUSTOMERS = _both_ways(_OF_PARTNER), _both_ways(_OF_CUSTOMERS)
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
 
 
@@ -100,39 +101,25 @@ async def list_open(
     conn: Connection | Pool, partner_id: UUID, customer_id: UUID | None, *, limit: int
 ) -> list[PocketRow]:
     """The oldest `limit` pockets that are not closed, of a partner or one of its customers."""
-    of_one = customer_id is not None
-    sql, owner_key = (_CUSTOMERS_UP, [customer_id]) if of_one else (_PARTNER_UP, partner_id)
-    rows = await conn.fetch(sql, owner_key, _NOT_CLOSED, None, None, limit)
-    return [_pocket(row) for row in rows]
+    owners = partner_id if customer_id is None else [customer_id]
+    return await list_pockets(conn, owners, statuses=_NOT_CLOSED, backwards=True, limit=limit)
 
 
-async def list_of_partner(
+async def list_pockets(
     conn: Connection | Pool,
-    partner_id: UUID,
-    *,
-    statuses: list[str] | None,
-    after: tuple[datetime, UUID] | None,
-    backwards: bool,
-    limit: int,
-) -> list[PocketRow]:
-    """Newest first, `limit` rows on from `after`; backwards they come oldest first."""
-    sql = _PARTNER_UP if backwards else _PARTNER_DOWN
-    rows = await conn.fetch(sql, partner_id, statuses, *(after or (None, None)), limit)
-    return [_pocket(row) for row in rows]
-
-
-async def list_for_customers(
-    conn: Connection | Pool,
-    customer_ids: list[UUID],
+    owners: UUID | list[UUID],
     *,
     statuses: list[str] | None = None,
     after: tuple[datetime, UUID] | None = None,
     backwards: bool = False,
     limit: int,
 ) -> list[PocketRow]:
-    """The same of these customers, each named once."""
-    sql = _CUSTOMERS_UP if backwards else _CUSTOMERS_DOWN
-    rows = await conn.fetch(sql, customer_ids, statuses, *(after or (None, None)), limit)
+    """Pockets of a partner, or of a list of customers, each named once.
+
+    Newest first, `limit` rows on from `after`; backwards oldest first.
+    """
+    sql = (_LIST_OF_PARTNER if isinstance(owners, UUID) else _LIST_OF_CUSTOMERS)[backwards]
+    rows = await conn.fetch(sql, owners, statuses, *(after or (None, None)), limit)
     return [_pocket(row) for row in rows]
 
 
