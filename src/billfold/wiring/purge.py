@@ -1,6 +1,6 @@
-"""What has outlived its use is removed, a little at a time: keys, tokens, counters, lost files.
+"""Removes expired rows in small batches: idempotency keys, tokens, counters, orphan files.
 
-What was attempted for a webhook goes too, when it has been shown for as long as is set.
+Webhook delivery attempts go after the configured number of days.
 """
 
 from __future__ import annotations

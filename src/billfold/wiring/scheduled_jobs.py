@@ -30,7 +30,7 @@ from billfold.wiring.worker import PeriodicTask
 def job_runners() -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
     wires = FedwireService()
-    gate = AchFileProcessor()
+    ach_files = AchFileProcessor()
     return MappingProxyType(
         {
             WIRE_SEND: wires.sender.run,
@@ -38,8 +38,8 @@ def job_runners() -> JobRunners:
             "wire.suspense_return": queue_held_return,
             ach_windows.COLLECT_JOB: ach_windows.collect_debits,
             ach_windows.COUNT_SETTLED_JOB: ach_windows.count_settled,
-            SIMULATED_ANSWER: SimulatedAchNetwork(gate).answer,
-            ACH_FILES_JOB: gate.run,
+            SIMULATED_ANSWER: SimulatedAchNetwork(ach_files).answer,
+            ACH_FILES_JOB: ach_files.run,
             SUSPENSE_RETURN_JOB: queue_suspense_return,
             UNCLAIMED_RETURN_JOB: return_unclaimed,
             DEPOSITS_DUE: send_micro_deposits,

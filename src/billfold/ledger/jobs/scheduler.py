@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 BATCH_SIZE = 200
-"""How many appointments of one kind and instant are kept side by side."""
+"""How many jobs of one kind and instant run concurrently."""
 
 _NEXT = "SELECT min(at) FROM agenda WHERE kind = ANY($1::text[])"
 _DUE = """
@@ -34,7 +34,7 @@ SELECT a.kind, a.object_id, a.customer_id, a.at FROM agenda a
 
 
 class ScheduledJobResults(msgspec.Struct):
-    """What was done, counted by kind, and the appointments with which it went wrong."""
+    """What was done, counted by kind, and the jobs that failed."""
 
     happened: Counter[str]
     failed: dict[ScheduledJob, Exception]
@@ -49,7 +49,7 @@ async def next_scheduled_at(bank: Bank) -> datetime | None:
 async def run_scheduled_jobs(bank: Bank, by: datetime) -> ScheduledJobResults:
     """Run every job due by `by`, in order; one that fails stays and blocks no other.
 
-    Those of one instant and kind are kept side by side.
+    Jobs of one instant and kind run concurrently.
     """
     results = ScheduledJobResults(Counter(), {})
     while bank.job_runners:

@@ -23,19 +23,19 @@ ON CONFLICT (kind, object_id) DO UPDATE SET at = excluded.at
 _COMPLETE = "SELECT agenda_let_go($1, $2::text::uuid[], $3)"
 
 
-async def schedule(conn: Connection | Pool, appointments: Iterable[ScheduledJob]) -> None:
-    """Make these appointments; one that is there already is moved."""
-    if made := list(appointments):
+async def schedule(conn: Connection | Pool, jobs: Iterable[ScheduledJob]) -> None:
+    """Schedule these jobs; one that is already scheduled is moved."""
+    if made := list(jobs):
         await conn.execute(_SCHEDULE, made)
 
 
 async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
-    """Cancel the appointments of this kind with these objects, as far as they have been made."""
+    """Cancel the jobs of this kind for these objects, as far as they are scheduled."""
     await conn.execute(_COMPLETE, kind, uuid_array(object_ids), None)
 
 
-async def complete(conn: Connection | Pool, kept: Sequence[ScheduledJob]) -> None:
-    """Let go of appointments of one kind that were kept; one that was moved meanwhile stays."""
-    if kept:
-        objects, instants = uuid_array(each.object_id for each in kept), [each.at for each in kept]
-        await conn.execute(_COMPLETE, kept[0].kind, objects, instants)
+async def complete(conn: Connection | Pool, done: Sequence[ScheduledJob]) -> None:
+    """Remove jobs of one kind that were run; one that was moved meanwhile stays."""
+    if done:
+        objects, instants = uuid_array(each.object_id for each in done), [each.at for each in done]
+        await conn.execute(_COMPLETE, done[0].kind, objects, instants)
