@@ -1,4 +1,4 @@
-"""A bank becomes a server: all its houses, in a sandbox with the simulated world behind them."""
+"""The server of a bank: all its applications, in a sandbox with simulated counterparts."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def partner_app() -> LazyApp:
 
 
 def _event_broadcaster(bank: Bank) -> EventBroadcaster:
-    """Return the newsroom of a worker. The server waits for answers: streams end when told to."""
+    """Return the broadcaster of a worker. The server waits for responses, so streams end on a signal."""
     sandbox = not bank.settings.is_production
     made = EventBroadcaster(bank.pool, sandbox=sandbox, on_open=lambda: _call_on_signals(made.stop))
     return made
 
 
 def _call_on_signals(stop: Callable[[], None]) -> None:
-    """Call `stop` in this loop besides what happens when the process is told to end."""
+    """Call `stop` in this loop besides the handlers that are already set."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, partial(_stop_and_chain, loop, stop, signal.getsignal(number)))
@@ -78,7 +78,7 @@ def _stop_and_chain(
 
 
 def make_host_router(bank: Bank, newsroom: EventBroadcaster | None = None) -> HostRouter:
-    """Return everything the server of a bank answers; both APIs tell events from one newsroom."""
+    """Return everything the server of a bank answers; both APIs stream events from one broadcaster."""
     newsroom = newsroom or create_event_broadcaster(bank)
     return HostRouter(
         bank.settings,
@@ -130,13 +130,13 @@ class SandboxSimulation:
         await self._ach.change_entry(bank, key, ach_id, code, corrected)
 
     async def send_wire(self, bank: Bank, wire_id: UUID, to: DestinationAccount, amount: int, sender: Sender) -> bool:
-        """Let a wire arrive by a file; tell whether it was booked."""
+        """Let a wire arrive by a file; return whether it was booked."""
         return await self.wires.pay(bank, wire_id, to, amount, sender)
 
     async def send_ach_credit(
         self, bank: Bank, ach_id: UUID, to: DestinationAccount, amount: int, company_name: str
     ) -> bool:
-        """Let an ACH credit arrive; tell whether it was booked."""
+        """Let an ACH credit arrive; return whether it was booked."""
         ach = self.correspondent.ach_credit(
             ach_id,
             routing_number=to.routing_number,

@@ -34,7 +34,7 @@ async def test_operations_are_named_by_their_functions_and_grouped(document):
     made = document["paths"]["/api/v2/things/"]["post"]
     assert made["operationId"] == "make_thing"
     assert made["summary"].startswith("Make a thing")
-    assert made["tags"] == ["fixtures"]
+    assert made["tags"] == ["sample-app"]
     assert made["x-moves-money"] is True
     assert document["paths"]["/api/v1/login/"]["post"]["tags"] == ["authentication"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
@@ -197,7 +198,7 @@ def _described(operation: Operation, access: Access, schemas: Schemas, examples:
         found["x-moves-money"] = True
     if operation.deprecated is not None:
         found["x-sunset"] = operation.deprecated.sunset.isoformat()
-    for part, more in operation.documented.items():
+    for part, more in deepcopy(dict(operation.documented)).items():
         known = found.get(part)
         if isinstance(known, dict):
             found[part] = known | more
