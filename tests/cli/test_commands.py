@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from billfold.access.partners.rules import FEATURES
-from billfold.accounts.customers import partner_routes as customers
+from billfold.accounts.customers import routes as customers
 from billfold.cli.app import run
 from billfold.payments.ach import routes as ach
 from billfold.payments.wires import routes as wires

@@ -25,7 +25,7 @@ from pathlib import Path
 from billfold.http.edge.serve import https_server
 if __name__ == "__main__":
     certificate, key, port, workers = sys.argv[1:]
-    https_server("tests.interfaces.auth.served:make_app", host="127.0.0.1", port=int(port),
+    https_server("tests.support.served_auth:make_app", host="127.0.0.1", port=int(port),
                  workers=int(workers), certificate=Path(certificate), key=Path(key)).serve()
 """
 

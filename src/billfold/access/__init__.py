@@ -1,1 +1,1 @@
-"""Access: partners, users, teams, OAuth 2.0, and the pages on which people sign in."""
+"""Access: partners, users, teams, OAuth 2.0, and the pages on which users sign in."""

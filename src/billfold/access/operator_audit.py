@@ -1,4 +1,4 @@
-"""What the operator does to people and programs of customers, in the audit logs of these."""
+"""Audit entries of what the operator does to users and OAuth clients of customers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OWNED_CLIENT_ACTIONS = {
     "service_user.key_rotated": "program.key_rotated",
     "member.deactivated": "program.revoked",
 }
-"""What is done to a program that is no member of a team but a company's own, by its other name."""
+"""What is done to a client that is no member of a team but a company's own, by its other name."""
 
 
 async def record_member(
@@ -39,7 +39,7 @@ async def record_member(
 
 
 async def record_user(bank: Bank, conn: Connection, user_id: UUID, action: str) -> None:
-    """Record what was done to a person in the log of each team he is in."""
+    """Record what was done to a user in the log of each team they are in."""
     entries = [
         NewEntry(
             customer_id=membership.customer_id,
@@ -57,7 +57,7 @@ async def record_user(bank: Bank, conn: Connection, user_id: UUID, action: str) 
 async def record_oauth_client(
     bank: Bank, conn: Connection, client: Client | None, action: str, **details: object
 ) -> None:
-    """Record what was done to a program that is a member of a team, or a company's own."""
+    """Record what was done to a client that is a member of a team, or a company's own."""
     if client is None:
         return
     if client.customer_id is not None and client.member_id is not None:

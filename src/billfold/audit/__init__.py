@@ -2,5 +2,5 @@
 
 Owns the entries of every customer, their chain and its seals; entries are added in the transaction
 of their cause. Never changes or removes one, never decides who may read them, and never keeps a
-secret or the number of a card or of a person.
+secret, card number or personal number.
 """

@@ -123,10 +123,10 @@ async def audited(
     now: datetime,
     details: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[AuditedAction]:
-    """Lend a transaction that leaves its entry: SUCCESS with it, or FAILURE after a refusal.
+    """Open a transaction that writes its audit entry: SUCCESS with it, or FAILURE after a refusal.
 
     What raises Refused or NotFound is rolled back and recorded in a transaction of its own; the
-    error goes on. `resource` is the type and the id, which may be set on the deed when it is known.
+    error goes on. `resource` is the type and the id, which may be set on the action when it is known.
     Never submit a command inside: the engine records by itself, and would wait for this.
     """
     kind, resource_id = resource

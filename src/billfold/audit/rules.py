@@ -88,14 +88,14 @@ def signed_message(previous: bytes, row: AuditEntry) -> bytes:
 
 
 def is_chained_to(previous: bytes, row: AuditEntry, vault: Vault) -> bool:
-    """Tell whether a row is as it was written, right after the one whose hash is given."""
+    """Return whether a row is as it was written, right after the one whose hash is given."""
     return vault.verify_mac(row.hash, signed_message(previous, row), PURPOSE)
 
 
 def redact(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
-    """Return a value without what no log may hold: secrets, numbers of cards and of people.
+    """Return a value without what no log may hold: secrets, card numbers and personal numbers.
 
-    It is the second line: whoever records an entry leaves them out himself.
+    It is the second line: whoever records an entry leaves them out themselves.
     """
     if _SECRET_NAMES.search(name.lower().replace("_", " ").replace("-", " ")):
         return REDACTED
@@ -123,7 +123,7 @@ def _details(details: Mapping[str, Any]) -> str:
 
 
 def _is_card(text: str) -> bool:
-    """Tell whether digits pass the check of Luhn, as the numbers of cards do."""
+    """Return whether digits pass the check of Luhn, as the numbers of cards do."""
     digits = [int(each) for each in reversed(text) if each.isdigit()]
     doubled = (sum(divmod(2 * each, 10)) for each in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0

@@ -14,8 +14,8 @@ from billfold.audit.types import AuditEntry
 class CustomerAuditLogEntry(msgspec.Struct, kw_only=True):
     """What somebody did. `member_id` is null when it was no member of the team.
 
-    `actor_type` says who it was instead: a program by itself, the partner, or the operator of the
-    bank. `client_id` is the program he used.
+    `actor_type` says who it was instead: a client by itself, the partner, or the operator of the
+    bank. `client_id` is the OAuth client of the request.
     """
 
     id: UUID

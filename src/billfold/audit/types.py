@@ -1,4 +1,4 @@
-"""Who did what, from where, and what came of it. Instants are wall time."""
+"""Audit entries: who did what, from where, with which outcome. Instants are wall time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Outcome = Literal["SUCCESS", "FAILURE"]
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """Who causes a change, and from where.
 
-    A member may act through a program, `client_id`. His name is looked up when it is None.
+    A member may act through a client, `client_id`. Their name is looked up when it is None.
     """
 
     kind: Actor

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
-from billfold.bills.rules.cusip import is_valid_cusip
+from billfold.bills.cusip import is_valid_cusip
 from billfold.bills.types import Auction, DailyRates, Quote
 from billfold.platform.errors import FieldError, InvalidInput
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
 
-from billfold.bills.rules.cusip import is_simulated_cusip
+from billfold.bills.cusip import is_simulated_cusip
 from billfold.platform.database.rows import Row
 
 

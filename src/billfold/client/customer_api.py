@@ -14,7 +14,6 @@ from billfold.accounts.portals.schemas import FundingInstructions, Portal
 from billfold.accounts.trades.schemas import Trade, V1Trade
 from billfold.accounts.transactions.schemas import Transaction
 from billfold.audit.schemas import CustomerAuditLogEntry
-from billfold.bills.schemas import TradingStrategy
 from billfold.client.approvals import ApprovalApi
 from billfold.client.events import EventCalls
 from billfold.client.responses import ApiError
@@ -22,6 +21,7 @@ from billfold.client.team import TeamApi
 from billfold.events.notifications.schemas import CustomerNotification, NotificationAudience, NotificationAudiences
 from billfold.http.schemas.pages import OffsetList
 from billfold.payments.wires.schemas import Wire
+from billfold.treasury.schemas import TradingStrategy
 
 _AUDIENCES = "/api/v1/notification-audiences/"
 _COUNTERPARTIES = "/api/v2/counterparties/"

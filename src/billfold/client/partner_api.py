@@ -14,13 +14,13 @@ from billfold.accounts.pockets.schemas import Pocket
 from billfold.accounts.portals.schemas import FundingInstructions, Portal
 from billfold.accounts.trades.schemas import Trade
 from billfold.accounts.transactions.schemas import Transaction
-from billfold.bills.schemas import TradingStrategy
 from billfold.client.events import EventCalls
 from billfold.client.request_signature import KEY_HEADER
 from billfold.http.schemas.pages import OffsetList
 from billfold.payments.ach.schemas import AchOrigination
 from billfold.payments.on_us.schemas import OnUsTransfer
 from billfold.payments.wires.schemas import Wire
+from billfold.treasury.schemas import TradingStrategy
 
 
 class PartnerApi(EventCalls):

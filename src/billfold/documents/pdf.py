@@ -1,4 +1,4 @@
-"""A text as a PDF on letter paper. The same text is the same file, byte for byte."""
+"""A text as a PDF in US Letter. The same text is the same file, byte for byte."""
 
 from __future__ import annotations
 

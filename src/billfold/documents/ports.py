@@ -1,4 +1,4 @@
-"""Files that people upload: where they are kept, and who looks into them first.
+"""Ports of uploaded files: the store and the inspection.
 
 A file is bytes and nothing more. What it is called, whose it is and what it proves is written in
 the tables; the store knows it by a name that says nothing.
@@ -48,7 +48,7 @@ class FileStore(Protocol):
 
 
 class UploadRejected(Exception):
-    """The file is not taken; the sentence says why to the person who sent it."""
+    """The file is refused; the text says why."""
 
 
 class FileInspector(Protocol):

@@ -1,4 +1,4 @@
-"""What surrounds every event, wherever it is told of: deliveries, lists and streams."""
+"""The envelope of every event in deliveries, lists and streams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ API_VERSION = "v1"
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event, once. `event_id` is the same wherever and however often it is told of.
+    """One event, once. `event_id` is the same wherever and however often it receives.
 
     `sequence` counts what this reader's API can see, without a gap; `previous_sequence` is that of
     the event told before it. Both are null for an event that never happened (a simulated one).
@@ -44,7 +44,7 @@ def encode_envelope(
     customer_id: UUID | None,
     resource_version: int | None = None,
 ) -> bytes:
-    """Return the JSON of an event; `customer_id` only where its customer is told of it."""
+    """Return the JSON of an event; `customer_id` only where its customer receives it."""
     return _encode(
         Envelope(
             event_id=event_id,

@@ -142,6 +142,6 @@ KINDS: Mapping[str, EventKind[Any]] = MappingProxyType(
 """Every kind by its name, in the order of names."""
 
 PARTNER_KINDS = tuple(each.name for each in KINDS.values() if each.partner)
-"""What a partner can be told of through the Partner API."""
+"""What a partner can receive through the Partner API."""
 CUSTOMER_KINDS = tuple(each.name for each in KINDS.values() if each.customer)
-"""What a customer can be told of through the Customer API."""
+"""What a customer can receive through the Customer API."""

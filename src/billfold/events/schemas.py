@@ -73,7 +73,7 @@ class RetryPolicy(msgspec.Struct, kw_only=True):
 
 
 class Subscription(msgspec.Struct, kw_only=True):
-    """Who is told of which kinds of events. The shared secret is never shown."""
+    """Who receives which kinds of events. The shared secret is never shown."""
 
     id: UUID
     url: str
@@ -121,7 +121,7 @@ def render_attempt(row: AttemptRow) -> DeliveryAttempt:
 
 
 def render_event(event: LoggedEvent, reader: Subscriber, attempts: Iterable[AttemptRow]) -> Event:
-    """Return an event as its reader is told of it, with its attempts."""
+    """Return an event as its reader receives it, with its attempts."""
     return Event(event=envelope_of(event, reader), delivery_attempts=[render_attempt(each) for each in attempts])
 
 

@@ -1,7 +1,7 @@
-"""Reads of events as somebody is told of them: in his sequence, or in that of a subscription.
+"""Reads of events in the sequence of a subscriber, or in that of a subscription.
 
-A reader is a partner, or with `customer_id` one of his customers. What has no sequence for him is
-not for him; `webhooks.sequence` gives it to what was just committed.
+An event without a sequence at the subscriber's level is not visible to it; the sequencer numbers what
+was just committed.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ async def list_events(
     place: SortKey | None = None,
     descending: bool = True,
 ) -> list[LoggedEvent]:
-    """Return a reader's events in the order of his sequence, on from a place.
+    """Return a reader's events in the order of their sequence, on from a place.
 
     `after` keeps those whose timestamp is later.
     """
@@ -144,7 +144,7 @@ async def list_subscription_events(
     place: SortKey | None = None,
     descending: bool = True,
 ) -> list[LoggedEvent]:
-    """Return what a subscription was to be told of, simulated events too, in that order.
+    """Return what a subscription was to receive, simulated events too, in that order.
 
     Whose subscription it is must be known by now.
     """
@@ -162,7 +162,7 @@ async def list_subscription_events(
 
 
 async def get_event(conn: Connection | Pool, reader: Subscriber, event_id: UUID) -> LoggedEvent:
-    """Return one event that the reader can see, or one simulated for him. Raises NotFound."""
+    """Return one event that the reader can see, or one simulated for them. Raises NotFound."""
     row = await conn.fetchrow(_ONE.format(level=reader.level), event_id, reader.key)
     if row is None:
         whose = reader.partner_id, reader.customer_id
@@ -173,14 +173,14 @@ async def get_event(conn: Connection | Pool, reader: Subscriber, event_id: UUID)
 
 
 async def newest_sequence(conn: Connection | Pool, reader: Subscriber) -> int:
-    """Return the highest sequence a reader has been told of, 0 before the first."""
+    """Return the highest sequence a reader has received, 0 before the first."""
     return int(await conn.fetchval(_NEWEST.format(level=reader.level), reader.key))
 
 
 async def list_new_events(
     conn: Connection | Pool, last_sequences: Mapping[Subscriber, int], *, limit: int
 ) -> list[NewEvent]:
-    """Return what each of these readers was told of after his mark, up to `limit` each."""
+    """Return what each of these readers received after their mark, up to `limit` each."""
     found: list[NewEvent] = []
     for level in ("partner", "customer"):
         group = [each for each in last_sequences if each.level == level]
@@ -204,7 +204,7 @@ async def list_new_simulated(conn: Connection | Pool, serial: int, *, limit: int
 
 
 def envelope_of(event: LoggedEvent, reader: Subscriber, previous: int | None = None) -> Envelope:
-    """Return an event as its reader is told of it; `previous` is what he was told of before."""
+    """Return an event as its reader receives it; `previous` is what they received before."""
     return Envelope(
         event_id=event.event_id,
         event_type=event.kind,

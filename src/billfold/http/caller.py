@@ -31,6 +31,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     neither costs a round trip.
     """
 
+    partner_id: UUID
     name: str
     key: UUID
     fingerprint: bytes
@@ -68,11 +69,58 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         """Return the id of what the request makes: the same when it is repeated under its key."""
         return derive(seed, command_id(self.name, self.key), 0)
 
+    @property
+    def only_customer_id(self) -> UUID | None:
+        """The one customer a token is for; None for a partner, whose customers are all allowed."""
+        return None
+
+    async def customer(self, bank: Bank, customer_id: UUID | None = None) -> CustomerRow:
+        """Return a customer as it is now, as a rule the token's. Raises NotFound when it is foreign."""
+        own_id = self.only_customer_id or customer_id
+        row = None if own_id is None else await find_customer(bank.pool, own_id)
+        if row is None or row.partner_id != self.partner_id:
+            raise NotFound("There is no such customer.")
+        return row
+
+    async def owner(self, bank: Bank, customer_id: UUID | None) -> UUID:
+        """Return the token's customer, or else the one named in the path, from memory. Raises NotFound."""
+        if self.only_customer_id is not None:
+            return self.only_customer_id
+        assert customer_id is not None
+        return (await self._own(bank, "customer", customer_id)).customer_id
+
+    async def pocket(self, bank: Bank, pocket_id: UUID, customer_id: UUID | None = None) -> tuple[UUID, UUID]:
+        """Return (customer_id, pocket_id), from memory. Raises NotFound when it is foreign.
+
+        With a `customer_id` it must be a pocket of this customer.
+        """
+        if customer_id is not None:
+            owner = await self.owner(bank, customer_id)
+            return owner, await self.pocket_of(bank, owner, pocket_id)
+        entry = await self._own(bank, "pocket", pocket_id)
+        return entry.customer_id, entry.object_id
+
+    async def pocket_of(self, bank: Bank, customer_id: UUID, pocket_id: UUID) -> UUID:
+        """Return the id when it is a pocket of this customer of the caller, from memory."""
+        entry = await self._own(bank, "pocket", pocket_id)
+        if entry.customer_id != customer_id:
+            raise NotFound("There is no such pocket.")
+        return entry.object_id
+
+    async def _own(self, bank: Bank, kind: str, value: UUID) -> Entry:
+        entry = await bank.directory.find(kind, value)
+        if (
+            entry is None
+            or entry.partner_id != self.partner_id
+            or self.only_customer_id not in {None, entry.customer_id}
+        ):
+            raise NotFound(f"There is no such {kind}.")
+        return entry
+
 
 class Caller(Call, frozen=True, kw_only=True):
     """One request of a partner: who, and on whose behalf."""
 
-    partner_id: UUID
     partner_slug: str
     user_id: UUID
     own_customer_id: UUID
@@ -86,31 +134,12 @@ class Caller(Call, frozen=True, kw_only=True):
             kind="PARTNER", name=self.partner_slug, client_id=self.name, ip_address=self.address, user_agent=self.agent
         )
 
-    async def customer(self, bank: Bank, customer_id: UUID) -> CustomerRow:
-        """Return the customer as he is now. Raises NotFound when he is not the partner's."""
-        row = await find_customer(bank.pool, customer_id)
-        if row is None or row.partner_id != self.partner_id:
-            raise NotFound("There is no such customer.")
-        return row
-
     async def customer_id(self, bank: Bank, customer_id: UUID) -> UUID:
         """Return the id when it is a customer of the partner, from memory. Raises NotFound."""
         return (await self._own(bank, "customer", customer_id)).customer_id
 
-    async def pocket(self, bank: Bank, pocket_id: UUID) -> tuple[UUID, UUID]:
-        """Return (customer_id, pocket_id), from memory. Raises NotFound when it is foreign."""
-        entry = await self._own(bank, "pocket", pocket_id)
-        return entry.customer_id, entry.object_id
-
-    async def pocket_of(self, bank: Bank, customer_id: UUID, pocket_id: UUID) -> UUID:
-        """Return the pocket's id when it is this customer's and he the partner's, from memory."""
-        entry = await self._own(bank, "pocket", pocket_id)
-        if entry.customer_id != customer_id:
-            raise NotFound("There is no such pocket.")
-        return entry.object_id
-
     async def transfer(self, bank: Bank, transfer_id: UUID) -> tuple[UUID, UUID]:
-        """Return (customer_id, transfer_id) of an on-us transfer. Raises NotFound."""
+        """Return (customer_id, transfer_id). Raises NotFound when it is foreign."""
         entry = await self._own(bank, "transfer", transfer_id)
         return entry.customer_id, entry.object_id
 
@@ -133,9 +162,3 @@ class Caller(Call, frozen=True, kw_only=True):
         """Raise Refused `feature-not-enabled` unless the partner has the feature."""
         if feature not in self.features:
             raise Refused("feature-not-enabled", f"The feature `{feature}` is not switched on.")
-
-    async def _own(self, bank: Bank, kind: str, value: UUID) -> Entry:
-        entry = await bank.directory.find(kind, value)
-        if entry is None or entry.partner_id != self.partner_id:
-            raise NotFound(f"There is no such {kind}.")
-        return entry

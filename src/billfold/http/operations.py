@@ -3,7 +3,8 @@
 @get("/api/v2/pockets/{pocket_id}/")                      # the Partner API, signed
 @post("/api/v2/pockets/", with_scope("pockets.write", POCKETS), refuses=("customer-not-open",))
 
-A function with two accesses is offered by both APIs. Its parameters are filled by name and type:
+A function with two accesses is offered by both APIs; one whose paths, problems or bodies differ
+is declared twice, one decorator above the other. Its parameters are filled by name and type:
 `caller` or `member`, `data` (the body, a struct), names of the path, a struct of query parameters
 or single ones (they have defaults), `request: RawRequest`; any other name is a service of the API.
 """
@@ -37,6 +38,9 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Document = dict[str, Any]
 Value = Callable[[RawRequest, Mapping[str, Any]], Any]
 """The value of a handler's parameter, from the request and the services of the API."""
+MaybeInPath = UUID | None
+"""The type of a parameter that only one of a function's paths names; for the others it is None."""
+_IDS: Final = (UUID, MaybeInPath)
 _USUAL_STATUS: Final = {"POST": 201, "DELETE": 204}
 _GIVEN: Final[Mapping[str, Value]] = {
     "caller": lambda request, _: request.caller,
@@ -120,8 +124,12 @@ class Operation:
     any_query: bool = False
     """Query parameters that are not declared are ignored."""
     takes_file: bool = False
+    takes: Any = None
+    """The type of the body, where it is narrower than what the function accepts."""
     documented: Mapping[str, Any] = field(default_factory=dict)
     """Parts of the OpenAPI operation that the signature cannot express."""
+    also: Operation | None = None
+    """The same function as it is offered elsewhere."""
 
     @property
     def changes(self) -> bool:
@@ -136,7 +144,7 @@ class Operation:
     @cached_property
     def body(self) -> Any:  # noqa: ANN401 - any type
         """The type of the JSON body, or None."""
-        return self.hints.get("data")
+        return self.takes or self.hints.get("data")
 
     @cached_property
     def returns(self) -> Any:  # noqa: ANN401 - any type
@@ -181,16 +189,17 @@ class Operation:
         return tuple((name, self._value(name)) for name in names)
 
     def _value(self, name: str) -> Value:
+        hint, source = self.hints[name], self.query_sources.get(name)
         if (given := _GIVEN.get(name)) is not None:
             return given
-        if (source := self.query_sources.get(name)) is not None:
+        if source is not None:
             return lambda request, _: source.read(request.query_values)
         if name in self.path_names:
-            if self.hints[name] is UUID:
+            if hint in _IDS:
                 return lambda request, _: ids_in.path_uuid(name, request.path_params[name])
             return lambda request, _: request.path_params[name]
-        is_request = self.hints[name] is RawRequest
-        return lambda request, services: request if is_request else services[name]
+        missing = {name: None} if hint in _IDS else {}
+        return lambda request, services: request if hint is RawRequest else (missing or services)[name]
 
     def read(self, request: RawRequest) -> None:
         """Check the names of the query and decode the body. Raises InvalidInput and its kin."""
@@ -223,23 +232,26 @@ class Options(TypedDict, total=False):
     hidden: bool
     any_query: bool
     takes_file: bool
+    takes: Any
     documented: Mapping[str, Any]
 
 
-Declare = Callable[[Handler], Operation]
+Declare = Callable[[Handler | Operation], Operation]
 
 
 def operation(method: Method, path: str, *access: Access, **options: Unpack[Options]) -> Declare:
     """Declare an operation. Without any access it is one of the Partner API, and signed."""
 
-    def declare(handler: Handler) -> Operation:
+    def declare(declared: Handler | Operation) -> Operation:
+        also = declared if isinstance(declared, Operation) else None
+        handler: Handler = declared.handler if isinstance(declared, Operation) else declared
         usual: Options = {
             "name": handler.__name__,
             "tag": _tag_of(handler.__module__),
             "status": _USUAL_STATUS.get(method, 200),
         }
         given = usual | options
-        return Operation(method=method, path=path, handler=handler, access=access or (SIGNED,), **given)
+        return Operation(method=method, path=path, handler=handler, access=access or (SIGNED,), also=also, **given)
 
     return declare
 
@@ -302,9 +314,12 @@ def operations_below(package: str) -> list[Operation]:
 
 
 def _declared(modules: Iterable[str]) -> list[Operation]:
-    return [
-        found
+    found = [
+        each
         for name in modules
-        for found in vars(importlib.import_module(name)).values()
-        if isinstance(found, Operation) and found.handler.__module__ == name
+        for each in vars(importlib.import_module(name)).values()
+        if isinstance(each, Operation) and each.handler.__module__ == name
     ]
+    # The list grows while it is read, by what else is declared of the same function.
+    found.extend(each.also for each in found if each.also is not None)
+    return found

@@ -17,6 +17,7 @@ import msgspec
 
 from billfold.audit.types import Origin
 from billfold.bills.rules.pricing import subtract_spread
+from billfold.ledger.book.book import Book
 from billfold.ledger.ports import NoScreening, Screening
 from billfold.platform.calendars import WireHours
 from billfold.platform.database.rows import Row
@@ -25,11 +26,10 @@ from billfold.platform.ids import IdSource, command_id
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.bills.types import Bill
-    from billfold.ledger.book.book import Book
     from billfold.platform.calendars import Calendars
 
 Outcome = dict[str, Any]
-Books = Mapping[UUID, "Book"]
+Books = Mapping[UUID, Book]
 Rule = Callable[[Books, Any, "Context"], Outcome]
 
 

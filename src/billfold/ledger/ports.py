@@ -18,18 +18,18 @@ IdentifierLoader = Callable[["Connection", Mapping[UUID, "Book"]], Awaitable[Non
 
 
 class Screening(Protocol):
-    """Decides without asking anybody: the same question has the same answer."""
+    """Screens payments, payees and documents. Pure: the same input has the same result."""
 
     def stopped_transfer(self, _amount: int | None, /) -> str | None:
-        """Return why an on-us transfer of so many cents (None: everything) is rejected."""
+        """Return why an on-us transfer of so many cents (None: the whole balance) is rejected."""
         return None
 
     def stopped_wire(self, _amount: int | None, /) -> str | None:
-        """Return why a wire of so many cents (None: everything) is rejected."""
+        """Return why a wire of so many cents (None: the whole balance) is rejected."""
         return None
 
     def unverifiable_name(self, _name: str, /) -> str | None:
-        """Return why nobody of this name can be verified as a counterparty."""
+        """Return why a counterparty of this name cannot be verified."""
         return None
 
     def invalid_file(self, _name: str | None, /) -> str | None:
@@ -37,9 +37,9 @@ class Screening(Protocol):
         return None
 
     def deposit_amounts(self) -> tuple[int, int] | None:
-        """Return the cents of the two deposits that verify an account; None has them drawn."""
+        """Return the two micro-deposit amounts in cents; None: they are drawn at random."""
         return None
 
 
 class NoScreening(Screening):
-    """Stops nothing."""
+    """Accepts everything."""

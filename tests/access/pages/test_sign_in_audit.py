@@ -25,8 +25,8 @@ async def test_a_sign_in_is_in_the_log_of_every_team_of_the_person(bank, anna, b
     other = await company(bank.pool)
     left = await company(bank.pool)
     for customer_id in (other, left):
-        await user_members.add_member(bank.pool, customer_id, anna.user_id, role="VIEWER", now=anna.clock.now)
-    await user_members.deactivate_member(bank.pool, left, anna.user_id, now=anna.clock.now)
+        await user_members.add_member(bank.pool, customer_id, anna.user_id, role="VIEWER", now=anna.pages_clock.now)
+    await user_members.deactivate_member(bank.pool, left, anna.user_id, now=anna.pages_clock.now)
     await anna.sign_in(browser)
     for customer_id in (anna.customer_id, other):
         assert await log_of(bank, customer_id) == [("user.login", "SUCCESS", {"proved": ["pwd", "otp"]})]

@@ -16,7 +16,7 @@ PATH = "/api/v1/events/stream/"
 
 
 @pytest.fixture
-def listen(sample_app, customer_world):
+def listen(customer_app, customer_world):
     """Open streams: `listen(desk, query)`; a partner's with his own desk."""
 
     def open_stream(customer_desk, query="", *, token=0, headers=None):
@@ -25,7 +25,7 @@ def listen(sample_app, customer_world):
             return Listener(customer_world.app, "acme.localhost", sent | (headers or {}), query)
         token = customer_desk.token if token == 0 else token
         sent = customer_desk.headers("GET", PATH, token) | (headers or {})
-        return Listener(sample_app, urlsplit(customer_desk.base).netloc, sent, query)
+        return Listener(customer_app, urlsplit(customer_desk.base).netloc, sent, query)
 
     return open_stream
 

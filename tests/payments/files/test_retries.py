@@ -57,7 +57,7 @@ async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_ca
     assert await room.booked() == (3, 1)
     file, trouble = await waiting(bank)
     assert (file.name, file.state, trouble.tries) == ("daily.ach", "ARRIVED", 1)
-    assert [(each.line, each.trace) for each in trouble.stuck] == [(5, odd.trace)]
+    assert [(each.line, each.trace) for each in trouble.stuck] == [(5, odd.trace_number)]
     assert trouble.words().startswith("line 5: CheckViolationError")
     assert room.report("daily.ach")["taken"] == 2
     assert await room.gate.take(bank) == 0  # its time has not come

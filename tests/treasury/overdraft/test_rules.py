@@ -97,7 +97,7 @@ def test_a_credit_is_taken_back_once(teller):
     pocket = teller.pocket()
     given = give(teller, pocket, 500_00)
     take_back(teller, given)
-    with pytest.raises(Refused, match="taken back already"):
+    with pytest.raises(Refused, match="already reversed"):
         take_back(teller, given)
 
 

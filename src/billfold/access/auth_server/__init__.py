@@ -1,1 +1,1 @@
-"""The authorization server: where programs get tokens and people decide what they may do."""
+"""The authorization server: where clients get tokens and users decide what they may do."""

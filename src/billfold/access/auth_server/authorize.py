@@ -43,13 +43,13 @@ _FORM = """<!doctype html>
 
 @get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=AUTHORIZE_OPENAPI)
 async def authorize(request: RawRequest, server: AuthServer) -> HttpResponse:
-    """Begin to ask a person, with parameters in the query or a `request_uri`."""
+    """Begin an authorization request, with parameters in the query or a `request_uri`."""
     return await _begin(server, request, posted=False)
 
 
 @post(PATH, OPEN, status=303, hidden=True, any_query=True)
 async def authorize_by_form(request: RawRequest, server: AuthServer) -> HttpResponse:
-    """Begin to ask a person, with parameters in a form."""
+    """Begin an authorization request, with parameters in a form."""
     return await _begin(server, request, posted=True)
 
 

@@ -1,4 +1,4 @@
-"""What programs read first: the server's metadata and its public keys."""
+"""What clients read first: the server's metadata and its public keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refusals of the authorization server: JSON for programs (RFC 6749, 5.2), a page for people."""
+"""Refusals of the authorization server: JSON for clients (RFC 6749, 5.2), a page for users."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ small {{ opacity: .7; }}
 
 
 def as_json(error: OAuthError, *headers: tuple[bytes, bytes]) -> HttpResponse:
-    """Return the answer to a program."""
+    """Return the answer to a client."""
     body = {"error": error.error, "error_description": error.description}
     status = STATUS.get(error.error, 400)
     return HttpResponse(status, JSON, msgspec.json.encode(body), [(b"pragma", b"no-cache"), *headers])
 
 
 def as_page(error: OAuthError) -> HttpResponse:
-    """Return the page for a person who was sent here by a request that cannot be answered.
+    """Return the page for a user whose client sent a request that cannot be answered.
 
-    He is not sent on: there is no address that could be trusted.
+    There is no redirect: no address could be trusted.
     """
     page = _PAGE.format(
         title="This request cannot be answered",

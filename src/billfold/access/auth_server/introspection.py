@@ -17,7 +17,7 @@ from billfold.platform.clock import wall_now
 
 @post("/api/oauth2/introspect", OPEN, tag="tokens", status=200, any_query=True, documented=INTROSPECT_OPENAPI)
 async def introspect_token(request: RawRequest, server: AuthServer) -> dict[str, Any]:
-    """Tell a client what its own token stands for. Any other text is not active."""
+    """Introspect a token of the client (RFC 7662). Any other text is not active."""
     now = wall_now()
     form = form_of(request)
     authenticated = await server.prove(request, form, now)
@@ -27,7 +27,7 @@ async def introspect_token(request: RawRequest, server: AuthServer) -> dict[str,
 
 @post("/api/oauth2/revoke", OPEN, tag="tokens", status=200, any_query=True, documented=REVOKE_OPENAPI)
 async def revoke_token(request: RawRequest, server: AuthServer) -> HttpResponse:
-    """End a token of the client; with a refresh token everything that came of it.
+    """Revoke a token of the client; with a refresh token everything that was issued from it.
 
     What is no token of the client is answered the same, and changes nothing.
     """

@@ -27,10 +27,10 @@ SIGN_OUT_PATH = "/sign-out"
 
 @get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=LOGOUT_OPENAPI)
 async def log_out(request: RawRequest, server: AuthServer) -> HttpResponse:
-    """Sign a person out of the session his ID token was made in, and send him on.
+    """Sign a user out of the session their ID token was made in, and send them on.
 
-    With the session end the tokens that came of it, and the client's refresh tokens. Without an
-    `id_token_hint`, or where the browser is signed in to another session, the person is asked.
+    With the session end the tokens that were issued from it, and the client's refresh tokens. Without an
+    `id_token_hint`, or where the browser is signed in to another session, the user is asked.
     """
     return await _log_out(server, request, fields_of(request.query))
 
@@ -59,13 +59,13 @@ async def _log_out(server: AuthServer, arrival: RawRequest, params: Fields) -> H
 
 
 async def _is_signed_in(server: AuthServer, arrival: RawRequest) -> bool:
-    """Tell whether this browser is signed in still: not in the session the token was made in."""
+    """Return whether this browser is still signed in to another session than the token's."""
     cookie_hash = hash_token(parse_cookies(arrival).get(COOKIE, ""))
     return await user_store.find_session(server.bank.pool, cookie_hash, wall_now()) is not None
 
 
 def _page_params(client: Client | None, params: Fields) -> dict[str, str | None]:
-    """Return what the page needs to send the person on once he has signed out."""
+    """Return what the page needs to send the user on once they have signed out."""
     if client is None or "post_logout_redirect_uri" not in params:
         return {}
     kept = {name: params.get(name) for name in ("post_logout_redirect_uri", "state")}

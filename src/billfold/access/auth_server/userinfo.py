@@ -18,13 +18,13 @@ PATH = "/api/v1/user"
 
 @get(PATH, OPEN, tag="people", any_query=True, refuses=("unauthorized", "invalid-dpop-proof", "forbidden"))
 async def show_userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
-    """Tell who signed in, as far as `profile`, `email` and `phone` were granted."""
+    """Return the claims of the user, as far as `profile`, `email` and `phone` were granted."""
     return await _userinfo(request, server)
 
 
 @post(PATH, OPEN, status=200, hidden=True, any_query=True)
 async def show_userinfo_by_post(request: RawRequest, server: AuthServer) -> dict[str, Any]:
-    """Tell the same to who posts, as OpenID Connect allows."""
+    """Return the same for POST, as OpenID Connect allows."""
     return await _userinfo(request, server)
 
 

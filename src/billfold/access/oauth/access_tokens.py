@@ -100,3 +100,10 @@ async def find_access_token(conn: Connection | Pool, token: str, now: datetime) 
         requires_nonce=row["requires_nonce"],
         requires_signature=row["requires_signature"],
     )
+
+
+async def delete_tokens(conn: Connection, **owner: object) -> None:
+    """Delete the access and refresh tokens whose columns have these values."""
+    where = " AND ".join(f"{column} = ${number}" for number, column in enumerate(owner, 1))
+    for table in ("access_token", "refresh_token"):
+        await conn.execute(f"DELETE FROM {table} WHERE {where}", *owner.values())

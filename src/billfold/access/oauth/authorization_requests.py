@@ -1,4 +1,4 @@
-"""Authorization requests on their way from a client to a person's answer."""
+"""Authorization requests on their way from a client to a user's answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PUSHED_REQUEST_LIFETIME = timedelta(seconds=90)
 """How long a pushed request may be brought to the authorization endpoint."""
 PENDING_REQUEST_LIFETIME = timedelta(minutes=30)
-"""How long a person may take to sign in and answer."""
+"""How long a user may take to sign in and answer."""
 URI_PREFIX = "urn:ietf:params:oauth:request_uri:"
 
 _NEW = """
@@ -45,7 +45,7 @@ async def push_request(
 ) -> tuple[str, int]:
     """Keep a request that its client has pushed; return its request_uri and for how many seconds.
 
-    Until a person has answered, it may be opened again and again: browsers look ahead.
+    Until a user has answered, it may be opened again and again: browsers look ahead.
     """
     reference, uri_hash = crypto.new_token()
     await _insert_request(conn, client, params, now, uri_hash)
@@ -72,7 +72,7 @@ async def get_pushed_request_id(conn: Connection | Pool, client: Client, request
 
 
 async def get_pending_request(conn: Connection | Pool, request_id: UUID, now: datetime) -> PendingRequest:
-    """Return a request that waits for a person's answer. Raises NotFound."""
+    """Return a request that waits for a user's answer. Raises NotFound."""
     row = await conn.fetchrow(_PENDING, request_id, now)
     if row is None:
         raise NotFound("The request is unknown, too old, or answered.")

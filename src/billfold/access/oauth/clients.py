@@ -1,4 +1,4 @@
-"""Registering programs and their public keys, and taking them out of use."""
+"""Registering clients and their public keys, and taking them out of use."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from billfold.access.oauth.access_tokens import delete_tokens
 from billfold.access.oauth.rules import client_metadata as client_rules
 from billfold.access.oauth.rules.public_keys import InvalidKey, algorithm_names, from_jwk, from_pem, to_pem
 from billfold.access.oauth.types import Client, ClientKey
 from billfold.platform import ids
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.access.oauth.rules.client_metadata import NewClient
@@ -56,7 +57,7 @@ _LOCK = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
 
 
 async def register_client(conn: Connection, new: NewClient, *, now: datetime, client_id: str | None = None) -> Client:
-    """Register a program; one that acts for a customer is a member of its team at once.
+    """Register a client; one that acts for a customer is a member of its team at once.
 
     Raises InvalidInput with every mistake, Refused `duplicate-id`.
     """
@@ -86,6 +87,25 @@ async def register_client(conn: Connection, new: NewClient, *, now: datetime, cl
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such customer.") from None
     return client
+
+
+async def register_client_with_key(
+    conn: Connection, new: NewClient, key: str, *, now: datetime, wall: datetime, by: UUID | None = None
+) -> tuple[Client, ClientKey]:
+    """Register a client and its first key. Raises InvalidInput with the mistakes of both, as `register_client`.
+
+    `wall` is when the key begins to hold; `by` is the member who registers it.
+    """
+    key_mistakes: list[FieldError] = []
+    try:
+        read_key(key)
+    except InvalidInput as error:
+        key_mistakes = error.errors
+    try:
+        client = await register_client(conn, new, now=now)
+    except InvalidInput as error:
+        raise InvalidInput([*error.errors, *key_mistakes]) from None
+    return client, await add_client_key(conn, client.client_id, key, now=wall, by=by)
 
 
 async def find_client(conn: Connection | Pool, client_id: str) -> Client | None:
@@ -122,8 +142,7 @@ async def revoke_client(conn: Connection, client_id: str, *, now: datetime) -> N
         )
         if done is None:
             raise NotFound("There is no such client in use.")
-        await conn.execute("DELETE FROM access_token WHERE client_id = $1", client_id)
-        await conn.execute("DELETE FROM refresh_token WHERE client_id = $1", client_id)
+        await delete_tokens(conn, client_id=client_id)
         await conn.execute(
             "UPDATE oauth_grant SET revoked_at = $2 WHERE client_id = $1 AND revoked_at IS NULL", client_id, now
         )
@@ -175,13 +194,12 @@ async def rotate_client_key(
 async def revoke_client_key(conn: Connection, client_id: str, key_id: str, *, now: datetime) -> None:
     """Take a key out of use at once, with every token of its client. Raises NotFound.
 
-    Nobody can tell which token came of a key that somebody else may have had.
+    It is unknown which tokens were issued for a key that may have leaked.
     """
     async with conn.transaction():
         if not await conn.fetchval(_REVOKE_KEY, client_id, key_id, now):
             raise NotFound("There is no such key in use.")
-        await conn.execute("DELETE FROM access_token WHERE client_id = $1", client_id)
-        await conn.execute("DELETE FROM refresh_token WHERE client_id = $1", client_id)
+        await delete_tokens(conn, client_id=client_id)
 
 
 async def retire_client_key(conn: Connection, client_id: str, key_id: str, *, now: datetime) -> None:
@@ -202,16 +220,16 @@ async def list_client_keys(conn: Connection | Pool, client_id: str, now: datetim
 
 
 def read_key(text: str) -> PublicKeyInfo:
-    """Return the public key of a PEM or a JWK. Raises InvalidInput at `key`."""
+    """Return the public key of a PEM or a JWK. Raises InvalidInput at `public_key`."""
     try:
         if not text.lstrip().startswith("{"):
             return from_pem(text)
         jwk = msgspec.json.decode(text.encode())
         return from_jwk(jwk)
     except (msgspec.DecodeError, RecursionError):
-        raise InvalidInput.at("key", msg="must be a public key as PEM or JWK") from None
+        raise InvalidInput.at("public_key", msg="must be a public key as PEM or JWK") from None
     except InvalidKey as error:
-        raise InvalidInput.at("key", msg=f"cannot be used: {error}") from None
+        raise InvalidInput.at("public_key", msg=f"cannot be used: {error}") from None
 
 
 def candidate_keys(keys: Iterable[ClientKey], key_id: object, algorithm: object) -> list[ClientKey]:

@@ -1,4 +1,4 @@
-"""What a person answers a client: yes for one customer, or no. Each request is answered once."""
+"""What a user answers a client: yes for one customer, or no. Each request is answered once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def approve(
 ) -> str:
     """Grant what was asked for, for one customer; return where to send the browser (303).
 
-    Raises NotFound when the request does not wait any more, Refused `forbidden` when the person
+    Raises NotFound when the request does not wait any more, Refused `forbidden` when the user
     is no member or the client is another company's, `insufficient-user-authentication` when he
     signed in longer ago than asked for.
     """

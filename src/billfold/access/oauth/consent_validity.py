@@ -1,4 +1,4 @@
-"""Whether a person still stands behind what he granted: active, and in the customer's team."""
+"""Whether what a user granted is still valid: the user is active, and in the customer's team."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SELECT true FROM membership m JOIN person p USING (user_id)
 
 
 async def is_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID) -> bool:
-    """Tell whether an active person is an active member of a customer's team."""
+    """Return whether an active user is an active member of a customer's team."""
     return await conn.fetchval(_MEMBER, customer_id, user_id) is True
 
 
 async def lock_member(conn: Connection, customer_id: UUID, user_id: UUID) -> bool:
-    """Tell the same, and let nobody deactivate him before the transaction ends."""
+    """Return the same, and lock the membership until the transaction ends."""
     return await conn.fetchval(f"{_MEMBER} FOR SHARE OF m", customer_id, user_id) is True

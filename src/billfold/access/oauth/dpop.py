@@ -55,7 +55,7 @@ class Nonces:
         return self._of(int(now.timestamp()) // NONCE_STEP_SECONDS)
 
     def is_valid(self, nonce: object, now: datetime) -> bool:
-        """Tell whether a nonce is of this minute, the last, or the next."""
+        """Return whether a nonce is of this minute, the last, or the next."""
         if not isinstance(nonce, str) or not nonce.isascii():
             return False
         step = int(now.timestamp()) // NONCE_STEP_SECONDS
@@ -101,14 +101,9 @@ def verify_proof(
 
 
 async def consume_proof(conn: Connection | Pool, jkt: str, jti: str, until: datetime) -> bool:
-    """Tell whether a proof is used for the first time; from now on it is not."""
+    """Return whether a proof is used for the first time; from now on it is not."""
     jti_hash = hashlib.sha256(jti.encode("utf-8", "surrogatepass")).digest()
     return await conn.fetchval(_CONSUME, jkt, jti_hash, until) is True
-
-
-def thumbprint_of(proof_jwt: str | None) -> str:
-    """Return the thumbprint of the key in a proof that was not checked; only to say whose it is."""
-    return _verify_signature(proof_jwt)[0].thumbprint
 
 
 def _verify_signature(proof_jwt: str | None) -> tuple[PublicKeyInfo, Mapping[str, Any]]:
@@ -158,7 +153,7 @@ def _issued_at(claims: Mapping[str, Any], now: datetime) -> datetime:
 
 
 def _is_same(htu: object, url: str) -> bool:
-    """Tell whether two addresses are one: scheme and host in any case, no query, path exactly."""
+    """Return whether two addresses are one: scheme and host in any case, no query, path exactly."""
     if not isinstance(htu, str) or htu != htu.strip():
         return False
     try:

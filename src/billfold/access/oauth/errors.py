@@ -6,7 +6,7 @@ from __future__ import annotations
 class OAuthError(Exception):
     """An error of RFC 6749 or its companions. Which status it has is for the door to say.
 
-    `error` is for programs, `description` for people: printable ASCII without quotes.
+    `error` is for clients, `description` for users: printable ASCII without quotes.
     """
 
     def __init__(self, error: str, description: str) -> None:

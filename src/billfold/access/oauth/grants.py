@@ -1,4 +1,4 @@
-"""What people let clients do, and how it ends: by person, by client, by sign-out."""
+"""Grants of users to clients, and how they end: by the user, the client, or sign-out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from billfold.access.oauth.access_tokens import delete_tokens
 from billfold.access.oauth.consent_validity import is_member
 from billfold.access.oauth.rules.scopes import sort_scopes
 from billfold.access.oauth.types import OAuthGrant
@@ -58,7 +59,7 @@ class TokenIntrospection(NamedTuple):
 
 
 async def list_grants(conn: Connection | Pool, user_id: UUID) -> list[OAuthGrant]:
-    """Return what a person lets clients do, the newest first."""
+    """Return the grants of a user, newest first."""
     return [
         OAuthGrant(
             grant_id=row["grant_id"],
@@ -75,59 +76,49 @@ async def list_grants(conn: Connection | Pool, user_id: UUID) -> list[OAuthGrant
 
 
 async def revoke_grant(conn: Connection, *, user_id: UUID, grant_id: UUID, now: datetime) -> bool:
-    """Take back what a person granted, with every token of it; tell whether there was something."""
+    """Revoke a grant of a user with every token of it; return whether there was one."""
     async with conn.transaction():
         if not await conn.fetchval(_REVOKE, grant_id, user_id, now):
             return False
-        await conn.execute("DELETE FROM access_token WHERE grant_id = $1", grant_id)
-        await conn.execute("DELETE FROM refresh_token WHERE grant_id = $1", grant_id)
+        await delete_tokens(conn, grant_id=grant_id)
     return True
 
 
 async def revoke_session_tokens(conn: Connection | Pool, session_id: UUID) -> None:
-    """End the access tokens of a session when its person signs out.
+    """End the access tokens of a session when its user signs out.
 
-    Refresh tokens stay: going on without the person is what he consented to.
+    Refresh tokens stay: the user consented to offline access.
     """
     await conn.execute("DELETE FROM access_token WHERE session_id = $1", session_id)
 
 
 async def revoke_user_tokens(conn: Connection, user_id: UUID) -> None:
-    """End every token and code of a person, when he leaves or another may know his password.
+    """Delete every token and code of a user who left, or whose password may be known.
 
-    What he granted stays on his list; its programs have to ask him anew.
+    The grants stay; their clients have to request authorization again.
     """
     async with conn.transaction():
         await conn.execute("DELETE FROM authorization_code WHERE user_id = $1 AND used_at IS NULL", user_id)
-        await conn.execute("DELETE FROM access_token WHERE user_id = $1", user_id)
-        await conn.execute("DELETE FROM refresh_token WHERE user_id = $1", user_id)
+        await delete_tokens(conn, user_id=user_id)
 
 
 async def revoke_member_grants(conn: Connection, customer_id: UUID, user_id: UUID, *, now: datetime) -> None:
-    """End all that a person granted for one customer, with every token; for others it goes on."""
+    """Revoke the grants of a user for one customer, with every token; those for others stay."""
     async with conn.transaction():
         await conn.execute(_REVOKE_MEMBER, customer_id, user_id, now)
-        for statement in (
-            "DELETE FROM access_token WHERE customer_id = $1 AND user_id = $2",
-            "DELETE FROM refresh_token WHERE customer_id = $1 AND user_id = $2",
-        ):
-            await conn.execute(statement, customer_id, user_id)
+        await delete_tokens(conn, customer_id=customer_id, user_id=user_id)
 
 
 async def revoke_client_session(conn: Connection, client_id: str, session_id: UUID) -> None:
-    """End every token that a client got in one session: it has signed its person out."""
+    """Delete the tokens that a client got in one session: it has signed its user out."""
     async with conn.transaction():
-        for statement in (
-            "DELETE FROM access_token WHERE client_id = $1 AND session_id = $2",
-            "DELETE FROM refresh_token WHERE client_id = $1 AND session_id = $2",
-        ):
-            await conn.execute(statement, client_id, session_id)
+        await delete_tokens(conn, client_id=client_id, session_id=session_id)
 
 
 async def revoke_token(conn: Connection, client: Client, token: str) -> None:
-    """End a token of this client; with a refresh token all that came of it (RFC 7009).
+    """Revoke a token of this client; with a refresh token all that was issued from it (RFC 7009).
 
-    What is no token of the client changes nothing, and tells nothing.
+    Any other text changes nothing and reveals nothing.
     """
     token_hash = crypto.hash_token(token)
     async with conn.transaction():
@@ -142,8 +133,7 @@ async def revoke_token(conn: Connection, client: Client, token: str) -> None:
         if row is not None:
             await conn.execute("SELECT 1 FROM oauth_grant WHERE grant_id = $1 FOR NO KEY UPDATE", row["grant_id"])
             family = row["family_id"]
-            await conn.execute("DELETE FROM access_token WHERE family_id = $1", family)
-            await conn.execute("DELETE FROM refresh_token WHERE family_id = $1", family)
+            await delete_tokens(conn, family_id=family)
 
 
 async def introspect(conn: Connection | Pool, client: Client, token: str, now: datetime) -> TokenIntrospection | None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 5_000
 """How many rows of one table are removed in one statement."""
 USED_CODE_RETENTION = timedelta(days=1)
-"""How long a code is remembered after its end: a second use ends what came of it."""
+"""How long a code is remembered after its end: a second use ends what was issued from it."""
 _KEYS = {
     "dpop_jti": "jkt, jti_hash",
     "access_token": "token_hash",

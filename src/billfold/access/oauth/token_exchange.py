@@ -13,9 +13,8 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-from billfold.access.oauth.access_tokens import issue_access_token
+from billfold.access.oauth.access_tokens import delete_tokens, issue_access_token
 from billfold.access.oauth.consent_validity import is_member
 from billfold.access.oauth.errors import invalid_grant
 from billfold.access.oauth.rules.scopes import parse_scopes, sort_scopes
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=90)
-"""From the person's answer on; using a refresh token does not make it last longer."""
+"""From consent on; using a refresh token does not extend it."""
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _CODE = "SELECT * FROM authorization_code WHERE code_hash = $1"
 _USE_CODE = """
@@ -46,7 +45,7 @@ _LOCK_GRANT = "SELECT revoked_at FROM oauth_grant WHERE grant_id = $1 FOR NO KEY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedTokens:
-    """What came of a code or a refresh token. `nonce` is what the ID token has to echo."""
+    """The tokens issued for a code or a refresh token. The ID token repeats `nonce`."""
 
     holder: TokenSubject
     access: IssuedToken
@@ -66,7 +65,7 @@ async def redeem_code(
 ) -> IssuedTokens:
     """Exchange a code. Raises OAuthError `invalid_grant`, having changed nothing.
 
-    Unless the code was used before: then all tokens that came of it are gone for good.
+    Unless the code was used before: then all tokens that were issued from it are revoked.
     """
     async with conn.transaction():
         row = await conn.fetchrow(_CODE, crypto.hash_token(code))
@@ -77,7 +76,7 @@ async def redeem_code(
             _check_code(row, redirect_uri=redirect_uri, verifier=verifier, jkt=jkt, now=now)
             if await conn.fetchval(_USE_CODE, row["code_hash"], now):
                 return await _issue_first_tokens(conn, client, row, jkt, now)
-        await _revoke_family(conn, row["family_id"])
+        await delete_tokens(conn, family_id=row["family_id"])
     raise invalid_grant("The code was used before; what came of it is revoked.")
 
 
@@ -107,7 +106,7 @@ async def refresh(
             refresh_token_value = await _issue_refresh_token(conn, row, jkt, now, row["expires_at"])
             access = await issue_access_token(conn, holder, now)
             return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value)
-        await _revoke_family(conn, row["family_id"])
+        await delete_tokens(conn, family_id=row["family_id"])
     raise invalid_grant("The refresh token was used before; what came of it is revoked.")
 
 
@@ -184,11 +183,6 @@ async def _issue_refresh_token(
         expires_at,
     )
     return token
-
-
-async def _revoke_family(conn: Connection, family_id: UUID) -> None:
-    await conn.execute("DELETE FROM access_token WHERE family_id = $1", family_id)
-    await conn.execute("DELETE FROM refresh_token WHERE family_id = $1", family_id)
 
 
 def _subject(row: Any, jkt: str | None) -> TokenSubject:  # noqa: ANN401 - as above

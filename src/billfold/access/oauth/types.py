@@ -17,10 +17,10 @@ SERVICE_ROLE: Role = "SERVICE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A registered program. `fapi2` clients must push their requests and prove their keys.
+    """A registered client. `fapi2` clients must push their requests and prove their keys.
 
     `customer_id` is whom a service user acts for, `member_id` what it is in that team.
-    `owner_id` is the company that registered a program, and for which alone it is granted
+    `owner_id` is the company that registered a client, and for which alone it is granted
     anything: None for those of the operator. `dpop_bound`: no token without a proof;
     `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
     API carry an RFC 9421 signature.
@@ -45,7 +45,7 @@ class Client:
 
     @property
     def is_fapi2(self) -> bool:
-        """Tell whether the strict profile holds for this client."""
+        """Return whether the FAPI 2.0 profile applies to this client."""
         return self.profile == "fapi2"
 
 
@@ -63,10 +63,10 @@ class ClientKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessToken:
-    """What an access token stands for: one client, one customer, at most one person.
+    """What an access token stands for: one client, one customer, at most one user.
 
     `jkt` is the thumbprint of the key that requests must be proven with; None for a bearer's.
-    `role` is the person's in the team now, SERVICE for a client by itself, which is a member like
+    `role` is the user's in the team now, SERVICE for a client by itself, which is a member like
     others; `auth_time` is when he signed in.
     """
 
@@ -110,7 +110,7 @@ class IssuedToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRequest:
-    """What a client asks a person for, as the consent page shows it."""
+    """An authorization request as the consent page shows it."""
 
     request_id: UUID
     client_id: str
@@ -121,7 +121,7 @@ class PendingRequest:
     login_hint: str | None
     prompts: tuple[str, ...]
     max_age: int | None
-    """The person must have signed in within this many seconds; None does not ask for it."""
+    """The user must have signed in within this many seconds; None does not ask for it."""
     refreshes: bool
     """Whether access goes on for up to 90 days without asking again."""
     owner_id: UUID | None
@@ -132,7 +132,7 @@ class PendingRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthGrant:
-    """What a person let a client do for one customer."""
+    """What a user allowed a client to do for one customer."""
 
     grant_id: UUID
     client_id: str

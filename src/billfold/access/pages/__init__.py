@@ -1,1 +1,1 @@
-"""Pages on which people sign in, prove who they are, and decide what applications may do."""
+"""Pages for sign-in, account, team, OAuth clients and consent."""

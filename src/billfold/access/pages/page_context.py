@@ -1,6 +1,6 @@
-"""The entrance every page lies behind: whose browser, from our own form, signed in far enough.
+"""Middleware of all pages: session, origin and CSRF token, and the required authentication.
 
-A page says with a mark who may see it; without one it is for people signed in with both factors.
+A page declares who may see it; without that it is for users signed in with both factors.
 What changes something comes by POST, from our own origin, with the token of its browser.
 """
 
@@ -101,7 +101,7 @@ def find_page_context(scope: Any) -> PageContext | None:  # noqa: ANN401 - as ab
 
 
 def _required_step(context: PageContext, entrance: str, scope: Any) -> str | None:  # noqa: ANN401 - a scope of the framework
-    """Return where the visitor has to go before, or None when he may come in."""
+    """Return where the visitor has to go before, or None when they may come in."""
     page = None
     if entrance == "anybody":
         return None

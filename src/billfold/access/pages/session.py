@@ -59,19 +59,19 @@ class PageContext:
         return hash_token(self.cookie)
 
     @property
-    def person(self) -> User:
+    def user(self) -> User:
         """Who is signed in, be it by half. The entrance has seen to it that somebody is."""
         assert self.session is not None
-        return self.session.person
+        return self.session.user
 
     @property
     def is_signed_in(self) -> bool:
-        """Tell whether somebody is signed in with both factors."""
+        """Return whether somebody is signed in with both factors."""
         return self.session is not None and self.session.complete
 
     @property
     def is_fresh(self) -> bool:
-        """Tell whether he proved who he is within the last minutes."""
+        """Return whether the user authenticated within the last minutes."""
         session = self.session
         return session is not None and session.complete and self.now - session.proved_at <= RECENT_AUTHENTICATION_WINDOW
 

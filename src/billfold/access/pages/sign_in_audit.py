@@ -1,6 +1,6 @@
-"""What the teams of a person learn of his sign-ins and credentials: audit log and alerts.
+"""Audit entries and alerts about sign-ins and credentials of a user, in each of their teams.
 
-A person may belong to several teams; each has its own log, and is told in it under his member id.
+A user may belong to several teams; each has its own log, which names them by their member id.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ async def complete_login(server: PageServer, context: PageContext, *, auth_metho
     async with server.bank.pool.acquire() as conn, conn.transaction():
         cookie = await sessions.complete_session(conn, context.cookie_hash, auth_methods=auth_methods, now=context.now)
         if cookie is not None:
-            await record_for_teams(conn, server, context, context.person, LOGIN, {"proved": ["pwd", auth_methods]})
+            await record_for_teams(conn, server, context, context.user, LOGIN, {"proved": ["pwd", auth_methods]})
     return cookie
 
 
 async def start_login(server: PageServer, context: PageContext, user: User, *, auth_methods: AuthMethod) -> str:
-    """Sign a person in who has proved enough at once; return the cookie."""
+    """Sign a user in with all factors at once; return the cookie."""
     async with server.bank.pool.acquire() as conn, conn.transaction():
         cookie = await sessions.open_session(
             conn,
@@ -66,7 +66,7 @@ def record_failed_login(
 async def record_credential_change(
     conn: Connection, server: PageServer, context: PageContext, user: User, action: str, clause: str
 ) -> None:
-    """Record that a person's credentials changed and alert his teams. `clause`: "a passkey was..."
+    """Record that a user's credentials changed and alert their teams. `clause`: "a passkey was..."
 
     Goes into the transaction of the change.
     """
@@ -75,7 +75,7 @@ async def record_credential_change(
 
 
 async def record_lockout(server: PageServer, context: PageContext, user: User) -> None:
-    """Record that sign-in is paused after too many failures, and alert the person's teams."""
+    """Record that sign-in is paused after too many failures, and alert the user's teams."""
     sentence = (
         f"Five tries to sign in as {user.name} failed, the last from {context.arrival.client}. "
         "For 15 minutes no more are accepted."
@@ -86,7 +86,7 @@ async def record_lockout(server: PageServer, context: PageContext, user: User) -
 
 
 async def alert_teams(conn: Connection, server: PageServer, context: PageContext, user: User, sentence: str) -> None:
-    """Send a security alert to everybody of the person's teams who gets them."""
+    """Send a security alert to everybody of the user's teams who gets them."""
     for team in await _teams_of(conn, user.user_id):
         await notification_notify.notify(
             conn,
@@ -112,7 +112,7 @@ async def record_for_teams(
     failed: bool = False,
     only: UUID | None = None,
 ) -> None:
-    """Add an entry about a person to the log of each of his teams, or of one `only`."""
+    """Add an entry about a user to the log of each of their teams, or of one `only`."""
     entries = [
         NewEntry(
             customer_id=team.customer_id,
@@ -130,7 +130,7 @@ async def record_for_teams(
 
 
 def origin_of(context: PageContext, user: User, member_id: UUID) -> Origin:
-    """Return who it is, or says he is, and where he sits."""
+    """Return the origin of a request: the user, or the claimed one, and their address."""
     return Origin(
         kind="MEMBER",
         name=user.name,

@@ -106,6 +106,6 @@ def _capitalize_first(sentence: str) -> str:
 
 
 def local_time(when: datetime, zone: str) -> str:
-    """Say an instant in a person's own time: "Jun 2, 2025, 9:00 AM"."""
+    """Format an instant in a user's time zone: "Jun 2, 2025, 9:00 AM"."""
     local = when.astimezone(ZoneInfo(zone))
     return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p}"

@@ -65,7 +65,7 @@ async def create_partner(
     features: Iterable[str] = (),
     partner_id: UUID | None = None,
 ) -> NewPartner:
-    """Make a partner with his first signing secret. `own_customer_id` is enrolled elsewhere.
+    """Create a partner with its first signing secret. `own_customer_id` is enrolled elsewhere.
 
     Raises InvalidInput at slug, Refused `duplicate-id` when it is taken.
     """
@@ -102,7 +102,7 @@ async def create_partner_user(
     now: datetime,
     user_id: UUID | None = None,
 ) -> UUID:
-    """Make a user who may log in for the partner. Raises InvalidInput, Refused `duplicate-id`.
+    """Create a user who may log in for the partner. Raises InvalidInput, Refused `duplicate-id`.
 
     Hashing the password takes about 30 ms of this thread.
     """
@@ -125,7 +125,7 @@ async def create_partner_user(
 
 
 async def set_partner_password(conn: Connection | Pool, user_id: UUID, password: str) -> None:
-    """Give a user another password and unlock him; his tokens end."""
+    """Give a user another password and unlock them; their tokens end."""
     rules.check_password(password)
     await conn.execute(
         "WITH ended AS (DELETE FROM partner_token WHERE user_id = $1) UPDATE partner_user "
@@ -207,7 +207,7 @@ async def issue_token(
 
 
 async def record_login_failure(conn: Connection | Pool, user_id: UUID, now: datetime) -> int:
-    """Count a failed login of a user and return for how many seconds he is locked now, or 0."""
+    """Count a failed login of a user and return for how many seconds they are locked now, or 0."""
     until: datetime | None = await conn.fetchval(
         _FAILURE, user_id, now, rules.LOGIN_FAILURES_MAX, now + rules.LOCKOUT_DURATION
     )
@@ -234,7 +234,7 @@ async def unknown_user_lockout_seconds(conn: Connection | Pool, username: str, n
 
 
 async def consume_assertion(conn: Connection | Pool, *, issuer: str, jti: str, expires_at: datetime) -> bool:
-    """Tell whether an assertion is used for the first time; from now on it is not."""
+    """Return whether an assertion is used for the first time; from now on it is not."""
     updated = await conn.fetchval(
         "INSERT INTO used_assertion (issuer, jti_hash, expires_at) VALUES ($1, $2, $3) "
         "ON CONFLICT DO NOTHING RETURNING true",

@@ -227,5 +227,5 @@ async def _consume_jti(bank: Bank, key: PartnerKey, claims: Mapping[str, Any]) -
 
 
 def _is_visible(text: str) -> bool:
-    """Tell whether a text is made of visible ASCII only, and of at least one character."""
+    """Return whether a text consists of visible ASCII, at least one character."""
     return _VISIBLE.fullmatch(text) is not None

@@ -7,7 +7,7 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class PartnerRow:
-    """A partner as stored. The slug is the first label of his host name."""
+    """A partner as stored. The slug is the first label of its host name."""
 
     partner_id: UUID
     slug: str
@@ -20,7 +20,7 @@ class PartnerRow:
 
 @dataclass(frozen=True, slots=True)
 class NewPartner:
-    """A partner just made, with his signing secret: the only time it is shown."""
+    """A new partner with its signing secret: the only time it is shown."""
 
     partner_id: UUID
     shared_secret: str = field(repr=False)

@@ -1,6 +1,6 @@
 """Teams: who works for a customer, as what, and how that comes and goes.
 
-Owns invitations and the rules by which members, people and programs alike, are invited, changed
+Owns invitations and the rules by which members, users and clients alike, are invited, changed
 and deactivated; each change leaves its entry in the audit log and tells the administrators. Never
-knows how a person proves himself, and never what a token is.
+knows how a user proves themselves, and never what a token is.
 """

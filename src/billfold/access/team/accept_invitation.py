@@ -1,6 +1,6 @@
 """Accepting an invitation: whoever holds the mailed link joins, once.
 
-A person who can sign in here already does so, and accepts as who he is. Everybody else chooses a
+A user who can sign in does so, and accepts with that account. Everybody else chooses a
 password in the same step.
 """
 
@@ -46,7 +46,7 @@ async def find_invitation(conn: Connection | Pool, secret: str, *, now: datetime
 
 
 class InvitationAcceptance(NamedTuple):
-    """Whoever opens a mailed link: its secret, whom he says he is and from where, and when.
+    """Whoever opens a mailed link: its secret, their name, address and browser, and when.
 
     `now` is the bank's time, `wall` wall time.
     """
@@ -59,7 +59,7 @@ class InvitationAcceptance(NamedTuple):
 
 
 async def redeem_invitation(conn: Connection, acceptance: InvitationAcceptance, user: User) -> UUID | None:
-    """Make a person whom the link was mailed to a member; None when it is used up or too old.
+    """Make the user to whom the link was mailed a member; None when it is used or expired.
 
     Raises Refused `forbidden` when it was mailed to somebody else.
     """
@@ -75,10 +75,10 @@ async def redeem_invitation(conn: Connection, acceptance: InvitationAcceptance, 
 async def accept_as_new_user(
     conn: Connection, acceptance: InvitationAcceptance, *, first_name: str, last_name: str, password_hash: str
 ) -> User | None:
-    """Make whoever holds the link a person with a password, and a member; None as `accept`.
+    """Make whoever holds the link a user with a password, and a member; None as `accept`.
 
-    Somebody who is known but never had a password gets it here and keeps his name. Raises
-    InvalidInput, Refused `forbidden` when he has one, `member-shut-out`.
+    A user who is known but never had a password gets it here and keeps their name. Raises
+    InvalidInput, Refused `forbidden` when they have one, `member-shut-out`.
     """
     async with conn.transaction():
         invitation = await find_invitation(conn, acceptance.secret, now=acceptance.now, wall=acceptance.wall)
@@ -111,7 +111,7 @@ async def _add_member(
     row: Any,  # noqa: ANN401 - as above
     user: User,
 ) -> UUID:
-    """Make the person a member, tell the administrators, and record it under his new id."""
+    """Make the user a member, notify the administrators, and record it under the new member id."""
     customer_id, role = row["customer_id"], row["role"]
     await conn.execute(_VERIFY_EMAIL, user.user_id, acceptance.wall)
     member_id = await user_members.add_member(

@@ -1,4 +1,4 @@
-"""The caller as whoever changes the team: he is named in letters, notifications and the log."""
+"""The caller as an administrator, who is named in e-mails, notifications and the audit log."""
 
 from __future__ import annotations
 

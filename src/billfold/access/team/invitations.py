@@ -1,4 +1,4 @@
-"""Inviting people into a team, sending the link once more, and taking an invitation back."""
+"""Inviting users into a team, sending the link once more, and taking an invitation back."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
 
 
 async def delete_invitation(conn: Connection, customer_id: UUID, email: str) -> None:
-    """Drop an invitation that is of no use any more: the operator has made its person a member."""
+    """Drop an invitation that is of no use any more: the operator has made its user a member."""
     await conn.execute("DELETE FROM invitation WHERE customer_id = $1 AND email = $2", customer_id, email)
 
 

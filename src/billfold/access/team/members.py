@@ -1,4 +1,4 @@
-"""Changing a member's role, deactivating and activating him. The last administrator stays."""
+"""Changing a member's role, deactivating and activating them. The last administrator stays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def change_member(
     """Give a member another role or status, or both; what is so already stays so.
 
     A deactivated member's sessions, tokens and grants end with this transaction. Raises NotFound,
-    InvalidInput for the role of a program, Refused `last-administrator`, `member-not-active` for
+    InvalidInput for the role of a client, Refused `last-administrator`, `member-not-active` for
     the status of an invitation, `member-shut-out`, `forbidden`.
     """
     action = {None: "member.updated", "ACTIVE": "member.reactivated"}.get(status, "member.deactivated")
@@ -57,7 +57,7 @@ async def change_member(
 
 
 async def deactivate_member(by: Administrator, member_id: UUID) -> Member:
-    """Deactivate an active member. Raises as `change_member`, also when he is not active."""
+    """Deactivate an active member. Raises as `change_member`, also when they are not active."""
     async with audited(by, "member.deactivated", ("member", member_id)) as audited_action:
         found = await get_member(audited_action.conn, by.customer_id, member_id, by.now)
         if found.status != "ACTIVE":
@@ -90,7 +90,7 @@ async def _change(
 
 
 async def _set_role(conn: Connection, by: Administrator, member: Member, role: Role) -> None:
-    if member.is_program:
+    if member.is_service_user:
         raise InvalidInput.at("role", msg="of a service user is SERVICE for good")
     rules.check_grantable(by.scopes, PERMISSIONS[role])
     if member.invite_expires_at is not None:
@@ -122,7 +122,7 @@ async def _activate(conn: Connection, by: Administrator, member: Member) -> None
 
 
 async def _deactivate(conn: Connection, by: Administrator, member: Member) -> None:
-    """End what a member can do here at once, and every browser he is signed in with."""
+    """End what a member can do here at once, and every browser they are signed in with."""
     if member.client_id is not None:
         await clients.revoke_client(conn, member.client_id, now=by.wall)
         return

@@ -58,8 +58,7 @@ async def get_team(member: CustomerCaller, bank: Bank) -> Team:
 @get("/api/v1/team/{member_id}/", READS, tag="team")
 async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Read one member."""
-    member_uuid = member_id
-    found = await team_store.get_member(bank.pool, member.customer_id, member_uuid, member.now)
+    found = await team_store.get_member(bank.pool, member.customer_id, member_id, member.now)
     return render_member(found, private=_may_see_private(member, found))
 
 
@@ -73,25 +72,24 @@ async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -
 async def update_team_member(
     member: CustomerCaller, bank: Bank, member_id: UUID, data: EditTeamMember, request_approval: RequestApproval
 ) -> TeamMember | HttpResponse:
-    """Give a member another role, deactivate him, or activate him again.
+    """Change a member's role, or deactivate or reactivate them.
 
-    A new role holds from the next request on. With deactivation his sessions, tokens and what he
+    A new role holds from the next request on. With deactivation their sessions, tokens and what they
     granted to applications end at once, and do not come back. What gives a member more may wait
-    for a second person, where a rule of the team says so.
+    for a second user, where a rule of the team requires it.
     """
-    member_uuid = member_id
     if data.role is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
     by = await calling_administrator(member, bank)
-    found = await team_store.get_member(bank.pool, member.customer_id, member_uuid, member.now)
+    found = await team_store.get_member(bank.pool, member.customer_id, member_id, member.now)
     if data.role not in {None, found.role} or data.status == "ACTIVE" != found.status:
         pending_response = await request_approval(
-            member, bank, "MEMBER_ROLE", "member.update", ("member", member_uuid), role=data.role, status=data.status
+            member, bank, "MEMBER_ROLE", "member.update", ("member", member_id), role=data.role, status=data.status
         )
         if pending_response is not None:
             return pending_response
     with in_body():
-        changed = await team_members.change_member(by, member_uuid, role=data.role, status=data.status)
+        changed = await team_members.change_member(by, member_id, role=data.role, status=data.status)
     return render_member(changed)
 
 
@@ -99,10 +97,9 @@ async def update_team_member(
     "/api/v1/team/{member_id}/", WRITES, status=200, refuses=("last-administrator", "member-not-active"), tag="team"
 )
 async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
-    """Deactivate a member, a person or a service user; nothing of his works any longer."""
-    member_uuid = member_id
+    """Deactivate a member, a user or a service user: sessions, tokens and keys end."""
     by = await calling_administrator(member, bank)
-    return render_member(await team_members.deactivate_member(by, member_uuid))
+    return render_member(await team_members.deactivate_member(by, member_id))
 
 
 @post("/api/v1/team/invite/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("member-already-invited",), tag="team")
@@ -111,7 +108,7 @@ async def invite_team_member(
 ) -> TeamMember | HttpResponse:
     """Invite somebody by mail. The link works once, for seven days.
 
-    The invitation may wait for a second person, where a rule of the team says so.
+    The invitation may wait for a second user, where a rule of the team requires it.
     """
     invitation = NewInvitation(
         first_name=data.first_name,
@@ -135,20 +132,18 @@ async def invite_team_member(
 @post("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
 async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Mail the invitation once more: a new link for seven days; the old one opens nothing."""
-    member_uuid = member_id
     by = await calling_administrator(member, bank)
-    return render_member(await team_invitations.resend_invitation(by, member_uuid))
+    return render_member(await team_invitations.resend_invitation(by, member_id))
 
 
 @delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
 async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
-    """Take an invitation back. The answer is who was invited; afterwards he is not found."""
-    member_uuid = member_id
+    """Take an invitation back. The answer is who was invited; afterwards they are not found."""
     by = await calling_administrator(member, bank)
-    return render_member(await team_invitations.cancel_invitation(by, member_uuid))
+    return render_member(await team_invitations.cancel_invitation(by, member_id))
 
 
 def _may_see_private(member: CustomerCaller, other: team_types.Member) -> bool:
-    """Tell whether the caller is shown what is private of a member."""
+    """Return whether the caller may see the private fields of a member."""
     own = member.access.member_id == other.member_id
     return own or team_rules.can_change_team(member.access.role)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INVITATION_LIFETIME = timedelta(days=7)
 ROLES: tuple[Role, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
-"""What a person can be; SERVICE is a program's."""
+"""The roles of users; SERVICE is that of service users."""
 
 
 def check_invited(requested: NewInvitation) -> NewInvitation:
@@ -52,9 +52,9 @@ def check_invited(requested: NewInvitation) -> NewInvitation:
 
 
 def check_grantable(granter_scopes: Collection[str] | None, requested: Collection[str]) -> None:
-    """Refuse to give a member more than its giver, a program with these scopes, may do itself.
+    """Refuse to give a member more than its giver, a client with these scopes, may do itself.
 
-    None is a person: only an administrator gets here, and he may do everything. What everybody in
+    None is a user: only an administrator gets here, and they may do everything. What everybody in
     a team may do is no gift. Raises Refused `forbidden`.
     """
     if granter_scopes is None:
@@ -66,16 +66,16 @@ def check_grantable(granter_scopes: Collection[str] | None, requested: Collectio
 
 
 def check_not_last_administrator(member: Member, others: int) -> None:
-    """Refuse to let the last administrator go. `others` counts those who are active beside him."""
+    """Refuse to let the last administrator go. `others` counts those who are active beside them."""
     if member.role == "ADMIN" and member.status == "ACTIVE" and not others:
         raise Refused("last-administrator", "He is the only active administrator of the team.")
 
 
 def can_change_team(role: str) -> bool:
-    """Tell whether a role includes changing the team."""
+    """Return whether a role includes changing the team."""
     return any(role == each and "team.write" in may for each, may in PERMISSIONS.items())
 
 
 def permissions_of(role: Role, scopes: Collection[str] | None) -> list[str]:
-    """Return what a member may do, in the words of scopes; a program what it was made with."""
+    """Return what a member may do, in the words of scopes; a client what it was made with."""
     return sorted(PERMISSIONS[role] if scopes is None else scopes)

@@ -76,7 +76,7 @@ class ProgramKeys(msgspec.Struct, kw_only=True):
 
 
 class TeamProgram(msgspec.Struct, kw_only=True):
-    """A program that is a member. It gets tokens as `client_id`, proven with the key `key_id`."""
+    """A service user. It gets tokens as `client_id`, proven with the key `key_id`."""
 
     member_id: UUID
     client_id: str
@@ -91,7 +91,7 @@ class TeamProgram(msgspec.Struct, kw_only=True):
 
 
 def render_member(member: Member, *, private: bool = True) -> TeamMember:
-    """Return a member as it is shown; without `private`, not how to call him nor when he came."""
+    """Return a member as it is shown; without `private`, without phone number and last sign-in."""
     return TeamMember(
         member_id=member.member_id,
         user_id=member.user_id or UNSET,
@@ -102,7 +102,7 @@ def render_member(member: Member, *, private: bool = True) -> TeamMember:
         role=member.role,
         status=member.status,
         permissions=permissions_of(member.role, member.scopes),
-        is_service_user=member.is_program,
+        is_service_user=member.is_service_user,
         time_created=member.created_at,
         last_login_at=(member.last_login_at if private else None) or UNSET,
         invite_expires_at=member.invite_expires_at or UNSET,

@@ -1,4 +1,4 @@
-"""Service users: programs that are members of the team and act by themselves."""
+"""Operations on service users: members of the team that act without a user."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PublicKey = Annotated[
 
 
 class CreateProgram(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A program with the scopes it has for good. `profile` says whether its tokens need DPoP.
+    """A service user and its scopes, which cannot be changed. `profile` says whether its tokens need DPoP.
 
     `fapi2` clients prove a key with every request; for `documented` ones bearer tokens will do.
     """
@@ -48,7 +48,7 @@ class AddKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @post("/api/v1/team/service-users/", WRITES, name="create_service_user", tag="team")
 async def create_service_user(member: CustomerCaller, bank: Bank, data: CreateProgram) -> TeamProgram:
-    """Make a program a member. It gets tokens with client credentials, proven by its key."""
+    """Create a service user. It gets tokens with client credentials, authenticated by its key."""
     by = await calling_administrator(member, bank)
     with in_body():
         service_user = await programs.create_service_user(
@@ -65,30 +65,23 @@ async def create_service_user(member: CustomerCaller, bank: Bank, data: CreatePr
 @get(_ONE, READS, name="get_service_user", tag="team")
 async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamProgram:
     """Read a service user."""
-    member_uuid = member_id
-    found = await programs.get_service_user(
-        bank.pool, member.customer_id, member_uuid, now=member.now, wall=member.wall
-    )
+    found = await programs.get_service_user(bank.pool, member.customer_id, member_id, now=member.now, wall=member.wall)
     return render_service_user(found)
 
 
 @get(f"{_ONE}keys/", READS, name="list_service_user_keys", tag="team")
 async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID) -> ProgramKeys:
     """List the public keys it may prove itself with, newest first."""
-    member_uuid = member_id
-    found = await programs.get_service_user(
-        bank.pool, member.customer_id, member_uuid, now=member.now, wall=member.wall
-    )
+    found = await programs.get_service_user(bank.pool, member.customer_id, member_id, now=member.now, wall=member.wall)
     return ProgramKeys(items=[render_key(each) for each in found.keys])
 
 
 @post(f"{_ONE}keys/", WRITES, name="add_service_user_key", tag="team", refuses=("duplicate-id", "member-not-active"))
 async def add_service_user_key(member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey) -> ProgramKey:
     """Register a public key beside those there are."""
-    member_uuid = member_id
     by = await calling_administrator(member, bank)
     with in_body():
-        return render_key(await programs.add_service_user_key(by, member_uuid, data.public_key))
+        return render_key(await programs.add_service_user_key(by, member_id, data.public_key))
 
 
 @post(
@@ -100,14 +93,12 @@ async def add_service_user_key(member: CustomerCaller, bank: Bank, member_id: UU
 )
 async def rotate_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey) -> ProgramKey:
     """Register a public key in the place of all others; those are accepted for 24 hours more."""
-    member_uuid = member_id
     by = await calling_administrator(member, bank)
     with in_body():
-        return render_key(await programs.rotate_service_user_keys(by, member_uuid, data.public_key))
+        return render_key(await programs.rotate_service_user_keys(by, member_id, data.public_key))
 
 
 @delete(f"{_ONE}keys/{{key_id}}/", WRITES, name="revoke_service_user_key", tag="team")
 async def revoke_service_user_key(member: CustomerCaller, bank: Bank, member_id: UUID, key_id: str) -> None:
     """Take a key out of use at once. Every token of the service user ends with it."""
-    member_uuid = member_id
-    await programs.revoke_service_user_key(await calling_administrator(member, bank), member_uuid, key_id)
+    await programs.revoke_service_user_key(await calling_administrator(member, bank), member_id, key_id)

@@ -1,4 +1,4 @@
-"""Programs that are members themselves: made with a name, scopes and a public key.
+"""Service users: created with a name, scopes and a public key.
 
 They prove themselves with `private_key_jwt`, never with a secret. A key is added beside others,
 put in their place, or taken out of use at once.
@@ -17,7 +17,7 @@ from billfold.access.team.store import get_member
 from billfold.access.team.transaction import Administrator, audited, notify_administrators
 from billfold.access.team.types import Member
 from billfold.audit.record import AuditedAction
-from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -37,7 +37,7 @@ SELECT m.user_id FROM keeper JOIN membership m USING (member_id)
 
 
 class ServiceUser(NamedTuple):
-    """A program as a member, as a client, and the newest of its keys."""
+    """A service user as a member and as an OAuth client, with its keys in use."""
 
     member: Member
     client: Client
@@ -47,7 +47,7 @@ class ServiceUser(NamedTuple):
 async def create_service_user(
     by: Administrator, *, name: str, description: str, scopes: tuple[str, ...], public_key: str, profile: str = "fapi2"
 ) -> ServiceUser:
-    """Make a service user that can get a token at once.
+    """Create a service user that can get a token at once.
 
     Raises InvalidInput with the fields' names, Refused `forbidden`.
     """
@@ -64,7 +64,9 @@ async def create_service_user(
     async with audited(by, "service_user.created", ("member", None), **details) as audited_action:
         rules.check_grantable(by.scopes, scopes)
         conn = audited_action.conn
-        made, key = await _register(audited_action, by, new, public_key)
+        made, key = await clients.register_client_with_key(
+            conn, new, public_key, now=by.now, wall=by.wall, by=by.origin.member_id
+        )
         assert made.member_id is not None
         audited_action.resource_id = made.member_id
         said = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
@@ -87,9 +89,9 @@ async def get_service_user(
 
 
 async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
-    """Return the users who ever gave a program a key, themselves or through a program of theirs.
+    """Return the users who ever registered a key of a client, themselves or through a service user.
 
-    Each of them can act as the program; what it asks for none of them decides.
+    Each of them can act as the client, so none of them may approve its requests.
     """
     return frozenset(row["user_id"] for row in await conn.fetch(_KEY_OWNERS, client_id))
 
@@ -126,31 +128,6 @@ async def revoke_service_user_key(by: Administrator, member_id: UUID, key_id: st
         await _alert(audited_action, by, service_user, "A key of a service user was revoked")
 
 
-async def _register(
-    audited_action: AuditedAction, by: Administrator, new: NewClient, public_key: str
-) -> tuple[Client, ClientKey]:
-    """Register a program with its key. Raises InvalidInput with the mistakes of both."""
-    try:
-        made = await clients.register_client(audited_action.conn, new, now=by.now)
-    except InvalidInput as error:
-        raise InvalidInput([*error.errors, *_key_errors(public_key)]) from None
-    key_errors = _key_errors(public_key)
-    if key_errors:
-        raise InvalidInput(key_errors)
-    registered_by = by.origin.member_id
-    return made, await clients.add_client_key(
-        audited_action.conn, made.client_id, public_key, now=by.wall, by=registered_by
-    )
-
-
-def _key_errors(public_key: str) -> list[FieldError]:
-    try:
-        clients.read_key(public_key)
-    except InvalidInput as error:
-        return [FieldError(("public_key",), each.msg, each.type) for each in error.errors]
-    return []
-
-
 async def _get_active(audited_action: AuditedAction, by: Administrator, member_id: UUID) -> ServiceUser:
     """Return a service user that may get another key. Whoever gives one could act as it."""
     service_user = await get_service_user(audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall)
@@ -168,9 +145,6 @@ async def _register_key(
     *,
     replaces: bool = False,
 ) -> ClientKey:
-    mistakes = _key_errors(public_key)
-    if mistakes:
-        raise InvalidInput(mistakes)
     register = clients.rotate_client_key if replaces else clients.add_client_key
     key = await register(
         audited_action.conn, service_user.client.client_id, public_key, now=by.wall, by=by.origin.member_id

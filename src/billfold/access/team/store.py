@@ -1,4 +1,4 @@
-"""A team as it is: people, invitations and programs in one list. One statement."""
+"""Reads of a team: users, invitations and service users in one list. One statement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ONE = f"{_TEAM} WHERE member_id = $3"
 
 
 async def list_team(conn: Connection | Pool, customer_id: UUID, now: datetime) -> list[Member]:
-    """Return everybody in a team or invited into it, by name, programs last.
+    """Return all members of a team and invitations into it, by name, service users last.
 
     `now` is the bank's time.
     """

@@ -1,4 +1,4 @@
-"""Who changes a team, and the transaction in which he does: change, audit entry and word of it."""
+"""The administrator who changes a team, and the transaction of a change with audit entry and notifications."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Administrator:
-    """Whoever may change the team of a customer, and from where he does.
+    """A user or service user who may change the team of a customer.
 
-    `scopes` are those of a program, None for a person. `now` is the bank's time, `wall` wall time.
+    `scopes` are those of a service user, None for a user. `now` is the bank's time, `wall` wall time.
     `pages` is where mailed links lead.
     """
 
@@ -41,7 +41,7 @@ class Administrator:
 def audited(
     by: Administrator, action: str, resource: tuple[str, UUID | str | None], **details: Any
 ) -> AbstractAsyncContextManager[AuditedAction]:
-    """Lend the transaction of a change; it leaves its entry, also when it is refused."""
+    """Open the transaction of a change; its audit entry is written also when it is refused."""
     return audit_record.audited(
         by.pool, by.vault, by.customer_id, by.origin, action, resource=resource, now=by.wall, details=details
     )
@@ -50,7 +50,7 @@ def audited(
 async def notify_administrators(
     audited_action: AuditedAction, by: Administrator, kind: str, title: str, description: str
 ) -> None:
-    """Tell the administrators, in the transaction of the change."""
+    """Notify the administrators, in the transaction of the change."""
     await notification_notify.notify(
         audited_action.conn,
         by.vault,

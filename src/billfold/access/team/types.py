@@ -18,9 +18,9 @@ STATUSES: tuple[Status, ...] = ("ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED")
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody in a team, or invited into it: a person, or a program.
+    """A member of a team, or an invitation into it: a user, or a service user.
 
-    A person has a `user_id` once he has accepted. A program, a service user, has a `client_id`
+    A user has a `user_id` once they have accepted. A service user has a `client_id`
     and, in place of a role's permissions, the scopes it was made with.
     """
 
@@ -39,13 +39,13 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     invite_expires_at: datetime | None
 
     @property
-    def is_program(self) -> bool:
-        """Tell whether it is a program."""
+    def is_service_user(self) -> bool:
+        """Return whether it is a service user."""
         return self.client_id is not None
 
     @property
     def name(self) -> str:
-        """What he is called in sentences."""
+        """The full name."""
         return f"{self.first_name} {self.last_name}".strip()
 
 

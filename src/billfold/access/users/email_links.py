@@ -40,7 +40,7 @@ async def create_link(conn: Connection, user_id: UUID, purpose: LinkPurpose, *, 
 
 
 async def was_sent_recently(conn: Connection | Pool, user_id: UUID, purpose: LinkPurpose, now: datetime) -> bool:
-    """Tell whether a person got such a link within the last minute."""
+    """Return whether a user got such a link within the last minute."""
     found = await conn.fetchval(_RECENT, user_id, purpose, now - rules.LINK_RESEND_INTERVAL)
     return found is not None
 
@@ -52,7 +52,7 @@ async def find_link_user(conn: Connection | Pool, secret: str, now: datetime) ->
 
 
 async def consume_link(conn: Connection | Pool, secret: str, now: datetime) -> LinkPurpose | None:
-    """Use a link up and return what it was for, or None. Its reader has shown his mail is his."""
+    """Use a link up and return what it was for, or None. The address is verified by that."""
     row = await conn.fetchrow(_USE, crypto.hash_token(secret), now)
     if row is None:
         return None

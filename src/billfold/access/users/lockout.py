@@ -36,12 +36,12 @@ class AttemptSubject(NamedTuple):
 
     @property
     def pace(self) -> LockoutPolicy:
-        """How fast he may try."""
+        """How fast attempts may follow each other."""
         return rules.IP_LOCKOUT if self.factor == "address" else rules.ACCOUNT_LOCKOUT
 
 
 class AttemptResult(NamedTuple):
-    """What came of asking for a try: seconds to wait (0: go on), and whether this one locks."""
+    """The result of an attempt: seconds to wait (0: go on), and whether it locks."""
 
     wait_seconds: int
     locks: bool
@@ -53,7 +53,7 @@ def password_subject(email: str) -> AttemptSubject:
 
 
 def totp_subject(user_id: UUID) -> AttemptSubject:
-    """Return the subject of codes given for a person."""
+    """Return the subject of codes given for a user."""
     return AttemptSubject(command_id("code of", user_id), "code")
 
 

@@ -1,4 +1,4 @@
-"""Enrolling people and making them members; taking either back. `now` is wall time."""
+"""Creating users and memberships, and ending both. `now` is wall time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def create_user(
     phone_number: str | None = None,
     user_id: UUID | None = None,
 ) -> UUID:
-    """Make a person, without a password yet. Raises InvalidInput, Refused `duplicate-id`."""
+    """Create a user, without a password yet. Raises InvalidInput, Refused `duplicate-id`."""
     user_id = user_id or ids.new()
     phone = None if phone_number is None else rules.check_phone_number(phone_number)
     row = (
@@ -70,9 +70,9 @@ async def add_member(
     now: datetime,
     member_id: UUID | None = None,
 ) -> UUID:
-    """Make a person an active member of a customer and return the member's id.
+    """Make a user an active member of a customer and return the member's id.
 
-    A member who is there already gets the role, keeps his id, and is active again. Raises NotFound.
+    A member who is there already gets the role, keeps their id, and is active again. Raises NotFound.
     """
     new_id = member_id or ids.new()
     try:
@@ -89,7 +89,7 @@ async def deactivate_member(conn: Connection | Pool, customer_id: UUID, user_id:
 
 
 async def deactivate_user(conn: Connection, user_id: UUID) -> None:
-    """Shut a person out everywhere: his sessions end, his links are void. Raises NotFound."""
+    """Deactivate a user: their sessions and links end. Raises NotFound."""
     async with conn.transaction():
         done = await conn.fetchval(
             "UPDATE person SET status = 'DEACTIVATED' WHERE user_id = $1 RETURNING user_id", user_id
@@ -101,7 +101,7 @@ async def deactivate_user(conn: Connection, user_id: UUID) -> None:
 
 
 async def reset_second_factors(conn: Connection, user_id: UUID) -> None:
-    """Forget all second factors and sessions of a person; the next sign-in asks for a new one."""
+    """Delete all second factors and sessions of a user; the next sign-in asks for a new one."""
     async with conn.transaction():
         await conn.execute("DELETE FROM authenticator WHERE user_id = $1", user_id)
         await conn.execute("DELETE FROM passkey WHERE user_id = $1", user_id)

@@ -161,7 +161,7 @@ async def new_challenge(conn: Connection | Pool, cookie_hash: bytes, now: dateti
 
 
 async def consume_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, now: datetime) -> bool:
-    """Tell whether a challenge was made for this browser and is still good; now it is no more."""
+    """Use a challenge up; return whether it was made for this browser and still valid."""
     deleted = await conn.fetchval(
         "DELETE FROM passkey_challenge WHERE challenge = $1 AND visit_hash = $2 RETURNING expires_at > $3",
         challenge,
@@ -174,7 +174,7 @@ async def consume_challenge(conn: Connection | Pool, challenge: bytes, cookie_ha
 async def add_passkey(
     conn: Connection | Pool, user_id: UUID, registration: NewPasskey, *, name: str, now: datetime
 ) -> bool:
-    """Keep a new passkey of a person; False when that credential is known already."""
+    """Keep a new passkey of a user; False when that credential is known already."""
     row = (registration.credential_id, ids.new(), user_id, registration.public_key, registration.sign_count, name, now)
     try:
         await conn.execute(_ADD, *row)
@@ -189,7 +189,7 @@ async def record_passkey_use(conn: Connection | Pool, passkey: Passkey, sign_cou
 
 
 async def remove_passkey(conn: Connection | Pool, user_id: UUID, passkey_id: UUID) -> bool:
-    """Forget one of a person's passkeys; tell whether it was his."""
+    """Delete one of a user's passkeys; return whether it was theirs."""
     found = await conn.fetchval(
         "DELETE FROM passkey WHERE user_id = $1 AND passkey_id = $2 RETURNING true", user_id, passkey_id
     )

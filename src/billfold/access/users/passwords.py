@@ -1,4 +1,4 @@
-"""Passwords of people: only their hashes are kept. `now` is wall time."""
+"""Passwords of users: only their hashes are kept. `now` is wall time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ON CONFLICT (user_id) DO UPDATE
 
 
 async def find_password_hash(conn: Connection | Pool, user_id: UUID) -> str | None:
-    """Return what a person's password is verified against, or None when he has none."""
+    """Return what a user's password is verified against, or None when they have none."""
     found: str | None = await conn.fetchval(_HASH, user_id)
     return found
 
 
 async def set_password(conn: Connection | Pool, user_id: UUID, password_hash: str, *, now: datetime) -> None:
-    """Give a person another password, checked and hashed before."""
+    """Give a user another password, checked and hashed before."""
     await conn.execute(_SET, user_id, password_hash, now)

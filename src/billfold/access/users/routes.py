@@ -34,7 +34,7 @@ class User(msgspec.Struct, kw_only=True):
 
 
 class Membership(msgspec.Struct, kw_only=True):
-    """What a user is to a customer."""
+    """The membership of a user in a customer's team."""
 
     member_id: UUID
     customer_id: UUID

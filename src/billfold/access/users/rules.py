@@ -18,7 +18,7 @@ SESSION_LIFETIME = timedelta(hours=12)
 FIRST_FACTOR_SESSION_LIFETIME = timedelta(minutes=10)
 """How long a second factor is waited for."""
 RECENT_AUTHENTICATION_WINDOW = timedelta(minutes=5)
-"""How long ago one may have proved who he is and still change how he does."""
+"""How long ago a user may have authenticated to change their credentials."""
 WELCOME_LINK_LIFETIME = timedelta(days=7)
 RESET_LINK_LIFETIME = timedelta(hours=1)
 LINK_RESEND_INTERVAL = timedelta(minutes=1)
@@ -105,7 +105,7 @@ def check_name(name: str, field: str) -> str:
 def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
     """Return a password that is long enough and hard to guess. Raises InvalidInput.
 
-    `known` are words that others know of the person. Nothing is asked of its composition: what
+    `known` are words that others know of the user. Nothing is asked of its composition: what
     counts is how many guesses it takes, common passwords and patterns tried first.
     """
     if not PASSWORD_CHARS_MIN <= len(password) <= PASSWORD_CHARS_MAX:

@@ -50,7 +50,7 @@ async def open_session(
     client_info: ClientInfo,
     now: datetime,
 ) -> str:
-    """Sign a person in and return the cookie; one that is not complete lasts ten minutes."""
+    """Sign a user in and return the cookie; one that is not complete lasts ten minutes."""
     cookie, session_hash = crypto.new_token()
     lifetime = rules.SESSION_LIFETIME if complete else rules.FIRST_FACTOR_SESSION_LIFETIME
     await conn.execute(
@@ -73,7 +73,7 @@ async def open_session(
 async def complete_session(
     conn: Connection | Pool, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime
 ) -> str | None:
-    """Make a session whole after its second factor and return its new cookie; None: it ended."""
+    """Complete a session after its second factor and return its new cookie; None: it ended."""
     cookie, new_hash = crypto.new_token()
     user_id = await conn.fetchval(_COMPLETE, session_hash, new_hash, [auth_methods], now, now + rules.SESSION_LIFETIME)
     if user_id is None:
@@ -85,7 +85,7 @@ async def complete_session(
 async def reauthenticate(
     conn: Connection | Pool, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime
 ) -> str | None:
-    """Note that a person has just proved who he is and return the new cookie; None: it ended."""
+    """Record that a user has just authenticated and return the new cookie; None: it ended."""
     cookie, new_hash = crypto.new_token()
     found = await conn.fetchval(_REAUTHENTICATE, session_hash, new_hash, [auth_methods], now)
     return None if found is None else cookie
@@ -110,7 +110,7 @@ async def end_session(conn: Connection | Pool, session_hash: bytes) -> UUID | No
 
 
 async def end_one_session(conn: Connection | Pool, user_id: UUID, session_id: UUID) -> bool:
-    """End one of a person's sessions; tell whether it was his."""
+    """End one of a user's sessions; return whether it was theirs."""
     ended = await conn.fetchval(
         "DELETE FROM session WHERE user_id = $1 AND session_id = $2 RETURNING true", user_id, session_id
     )
@@ -118,7 +118,7 @@ async def end_one_session(conn: Connection | Pool, user_id: UUID, session_id: UU
 
 
 async def end_sessions(conn: Connection | Pool, user_id: UUID, *, except_session_id: UUID | None = None) -> list[UUID]:
-    """End all sessions of a person, or all but one, and return their ids."""
+    """End all sessions of a user, or all but one, and return their ids."""
     rows = await conn.fetch(
         "DELETE FROM session WHERE user_id = $1 AND session_id IS DISTINCT FROM $2 RETURNING session_id",
         user_id,
@@ -128,7 +128,7 @@ async def end_sessions(conn: Connection | Pool, user_id: UUID, *, except_session
 
 
 async def remember_device(conn: Connection | Pool, user_id: UUID, device: str, now: datetime) -> bool:
-    """Remember a browser by its lasting cookie; True when it is new, and not his first."""
+    """Remember a browser by its lasting cookie; True when it is new, and not their first."""
     return await conn.fetchval(_REMEMBER_DEVICE, crypto.hash_token(device), user_id, now) is True
 
 

@@ -1,4 +1,4 @@
-"""Looking up people, their memberships, factors and sessions. One indexed query each."""
+"""Looking up users, their memberships, factors and sessions. One indexed query each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY_ID = f"SELECT {_PERSON} FROM person p WHERE user_id = $1 AND status = 'ACTIV
 _BY_EMAIL = f"SELECT {_PERSON} FROM person p WHERE email = $1 AND status = 'ACTIVE'"
 _ALL = f"SELECT {_PERSON} FROM person p WHERE status = 'ACTIVE' ORDER BY email"
 _SESSION = f"""
-SELECT {_PERSON}, s.session_id, s.proved, s.complete, s.proved_at, s.started_at, s.seen_at,
+SELECT {_PERSON}, s.session_id, s.proved, s.complete, s.proved_at, s.started_at, s.seen_at AS last_seen_at,
        s.ends_at, s.address, s.device
   FROM session s JOIN person p USING (user_id)
  WHERE p.status = 'ACTIVE' AND s.ends_at > $2 AND s.seen_at > $3 AND
@@ -50,13 +50,13 @@ SELECT passkey_id, credential_id, user_id, public_key, sign_count, name, created
 
 
 async def find_user(conn: Connection | Pool, user_id: UUID) -> User | None:
-    """Return the person of an id, or None: unknown or deactivated."""
+    """Return the user of an id, or None: unknown or deactivated."""
     row = await conn.fetchrow(_BY_ID, user_id)
     return None if row is None else _read(row, User)
 
 
 async def find_user_by_email(conn: Connection | Pool, email: str) -> User | None:
-    """Return the person of an address in lower case, or None: unknown or deactivated."""
+    """Return the user of an address in lower case, or None: unknown or deactivated."""
     row = await conn.fetchrow(_BY_EMAIL, email)
     return None if row is None else _read(row, User)
 
@@ -75,32 +75,32 @@ async def find_session(conn: Connection | Pool, session_hash: bytes, now: dateti
 async def find_session_user(conn: Connection | Pool, session_hash: bytes, now: datetime) -> User | None:
     """Return who is signed in with both factors under that cookie, or None."""
     session = await find_session(conn, session_hash, now)
-    return session.person if session is not None and session.complete else None
+    return session.user if session is not None and session.complete else None
 
 
 async def list_sessions(conn: Connection | Pool, user_id: UUID, now: datetime) -> list[Session]:
-    """Return where a person is signed in, the latest seen first."""
+    """Return the sessions of a user, the last seen first."""
     rows = await conn.fetch(_SESSIONS_OF, user_id, now, now - IDLE_TIMEOUT)
     return [_session(row) for row in rows]
 
 
 async def list_user_memberships(conn: Connection | Pool, user_id: UUID) -> list[Membership]:
-    """Return all memberships of a person, by the customers' names; their status says which hold."""
+    """Return all memberships of a user, by the customers' names; their status says which hold."""
     return [_read(row, Membership) for row in await conn.fetch(_MEMBERSHIPS, user_id)]
 
 
 async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID) -> bool:
-    """Tell whether somebody, a person or a program, is or was of a customer's team."""
+    """Return whether somebody, a user or a client, is or was of a customer's team."""
     return await conn.fetchval(_IS_MEMBER, customer_id, member_id) is True
 
 
 async def get_factors(conn: Connection | Pool, user_id: UUID) -> Factors:
-    """Return what a person can prove himself with."""
+    """Return the authentication factors of a user."""
     return _read(await conn.fetchrow(_FACTORS, user_id), Factors)
 
 
 async def list_passkeys(conn: Connection | Pool, user_id: UUID) -> list[Passkey]:
-    """Return a person's passkeys, oldest first."""
+    """Return a user's passkeys, oldest first."""
     rows = await conn.fetch(f"{_PASSKEY} user_id = $1 ORDER BY created_at", user_id)
     return [_read(row, Passkey) for row in rows]
 
@@ -112,7 +112,7 @@ async def find_passkey(conn: Connection | Pool, credential_id: bytes) -> Passkey
 
 
 def _session(row: Any) -> Session:  # noqa: ANN401 - a record of asyncpg
-    return _read({**row, "person": _read(row, User)}, Session)
+    return _read({**row, "user": _read(row, User)}, Session)
 
 
 def _read(row: Any, kind: type[_T]) -> _T:  # noqa: ANN401 - as above

@@ -78,12 +78,12 @@ async def confirm_authenticator(
 
 
 async def consume_code(conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime) -> bool:
-    """Tell whether a code is right and was not used before; from now on it was."""
+    """Return whether a code is right and was not used before; from now on it was."""
     return await _verify_code(conn, vault, user_id, code=code, now=now, pending=False)
 
 
 async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
-    """Forget a person's authenticator; tell whether there was one in force."""
+    """Delete a user's authenticator; return whether there was one in force."""
     found = await conn.fetchval("DELETE FROM authenticator WHERE user_id = $1 RETURNING confirmed_at", user_id)
     return found is not None
 

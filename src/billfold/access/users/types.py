@@ -1,4 +1,4 @@
-"""People, what they are members of, and where they are signed in. Instants are wall time."""
+"""Users, what they are members of, and where they are signed in. Instants are wall time."""
 
 from datetime import datetime
 from typing import Literal
@@ -9,12 +9,12 @@ import msgspec
 Role = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER", "SERVICE"]
 MemberStatus = Literal["PENDING", "ACTIVE", "DEACTIVATED"]
 AuthMethod = Literal["pwd", "otp", "hwk"]
-"""What a person proved himself with, in the words of RFC 8176."""
+"""An authentication method, as RFC 8176 names it."""
 LinkPurpose = Literal["welcome", "reset"]
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who can sign in. Knows no password: `Factors` says what he has."""
+    """A user who can sign in. Knows no password: `Factors` says what they have."""
 
     user_id: UUID
     email: str
@@ -29,12 +29,12 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name as it is written to and about him."""
+        """The full name."""
         return f"{self.first_name} {self.last_name}"
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person is to a customer."""
+    """The membership of a user in a customer's team."""
 
     member_id: UUID
     customer_id: UUID
@@ -44,7 +44,7 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Factors(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person can prove himself with."""
+    """The authentication factors of a user."""
 
     password_changed_at: datetime | None
     authenticator_since: datetime | None
@@ -52,19 +52,19 @@ class Factors(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_second_factor(self) -> bool:
-        """Tell whether there is anything beside a password."""
+        """Return whether there is anything beside a password."""
         return self.authenticator_since is not None or self.passkeys > 0
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """One browser in which a person is signed in.
+    """One browser in which a user is signed in.
 
-    `proved_at` is the `auth_time` of what comes of it. Until it is `complete` a second factor is
+    `proved_at` is the `auth_time` of what is issued from it. Until it is `complete` a second factor is
     missing, and it opens nothing.
     """
 
     session_id: UUID
-    person: User
+    user: User
     proved: tuple[AuthMethod, ...]
     complete: bool
     proved_at: datetime
@@ -76,7 +76,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Passkey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key that a device or a password manager keeps for a person."""
+    """A key that a device or a password manager keeps for a user."""
 
     passkey_id: UUID
     credential_id: bytes
@@ -89,7 +89,7 @@ class Passkey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """From where somebody comes: his address, and his browser in words."""
+    """The address of a client, and its browser in words."""
 
     address: str
     device: str

@@ -17,7 +17,7 @@ from billfold.accounts.counterparties.v1_schemas import (
     has_v1_form,
     render_v1_counterparty,
 )
-from billfold.accounts.pockets.partner_v1_routes import V1_READS
+from billfold.accounts.pockets.v1_routes import V1_READS
 from billfold.http.caller import Caller
 from billfold.http.operations import get, post
 from billfold.ledger.bank import Bank

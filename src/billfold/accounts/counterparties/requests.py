@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.counterparties import store as counterparty_store
-from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDeposits, UpdateCounterparty
+from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.counterparties.rules import identifiers, verification_kinds
 from billfold.accounts.counterparties.schemas import (
     Counterparty,
@@ -36,7 +36,7 @@ from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
-from billfold.platform.errors import FieldError, InvalidInput, Refused
+from billfold.platform.errors import FieldError, InvalidInput
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
 STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
@@ -77,12 +77,6 @@ class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amounts: Annotated[list[Cents], msgspec.Meta(min_length=2, max_length=2)]
 
 
-async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> Counterparty:
-    """Link an account as payee of a customer. Raises InvalidInput, `customer-not-open`."""
-    answer = await bank.engine.submit(await add_counterparty_command(call, bank, owner, form))
-    return await read_counterparty(bank, owner, UUID(answer.outcome["counterparty_id"]))
-
-
 async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
     """Return the command that links what a form tells, all of it checked. Raises InvalidInput."""
     asked = getattr(form, "verification", None)
@@ -110,42 +104,6 @@ def command_content(order: AddCounterparty) -> dict[str, Any]:
     own = set(AddCounterparty.__struct_fields__) - set(Command.__struct_fields__)
     fields: dict[str, Any] = msgspec.to_builtins({name: getattr(order, name) for name in own})
     return fields
-
-
-async def confirm_micro_deposits(
-    call: Call, bank: Bank, owner: UUID, counterparty_id: UUID, data: Deposits
-) -> Counterparty:
-    """Verify a counterparty by its two deposits. Raises `micro-deposits-mismatch` and its kin."""
-    await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
-    first, second = data.amounts
-    answer = await bank.engine.submit(
-        ConfirmDeposits(**call.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second))
-    )
-    if not answer.outcome["confirmed"]:
-        left = answer.outcome["left"]
-        rest = "The counterparty is unlinked." if left == 0 else f"Tries left: {left}."
-        raise Refused("micro-deposits-mismatch", f"These are not the deposits. {rest}", tries_left=left)
-    return await read_counterparty(bank, owner, counterparty_id)
-
-
-async def change_counterparty(
-    call: Call, bank: Bank, owner: UUID, counterparty_id: UUID, data: ChangeCounterparty
-) -> Counterparty:
-    """Give another display name, or unlink. Raises `counterparty-not-linked`, NotFound."""
-    rename = data.display_name is not UNSET
-    if not rename and data.status is None:
-        raise InvalidInput.at("body", msg="names nothing to change")
-    await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
-    await bank.engine.submit(
-        UpdateCounterparty(
-            **call.command_fields(owner),
-            counterparty_id=counterparty_id,
-            display_name=data.display_name if isinstance(data.display_name, str) else None,
-            rename=rename,
-            unlink=data.status is not None,
-        )
-    )
-    return await read_counterparty(bank, owner, counterparty_id)
 
 
 async def counterparty_page(

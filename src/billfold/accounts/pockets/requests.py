@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -9,12 +10,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.commands import UpdatePocket
+from billfold.accounts.pockets import store as pocket_store
 from billfold.bills.rules import strategies
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.caller import Call
 from billfold.http.list_params import texts_among
 from billfold.http.parameters import Query
 from billfold.http.schemas.texts import NOT_BLANK
+from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound
 
 PocketName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
@@ -57,6 +60,13 @@ class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     closure_reason: ClosureReason | None = None
     deposit_strategy_id: str | None = None
     reinvestment_strategy_id: str | UnsetType | None = UNSET
+
+
+async def resolve_pockets(call: Call, bank: Bank, owner: UUID, requested: Sequence[UUID] | None) -> list[UUID]:
+    """Return the requested pockets, each once, or all of the customer. Raises NotFound."""
+    if requested is None:
+        return await pocket_store.list_ids(bank.pool, owner)
+    return [await call.pocket_of(bank, owner, each) for each in dict.fromkeys(requested)]
 
 
 def update_pocket_command(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> UpdatePocket:

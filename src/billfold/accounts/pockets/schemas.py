@@ -10,9 +10,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.pockets.types import PocketRow
+from billfold.bills.cusip import tradable_id
 from billfold.bills.rules import fees as fees_module
 from billfold.bills.rules import valuation as valuation_module
-from billfold.bills.rules.cusip import tradable_id
 from billfold.bills.rules.valuation import Valuation
 from billfold.http.schemas.amounts import Amount, format_appreciation, format_price, usd
 from billfold.ledger.bank import Bank

@@ -1,15 +1,15 @@
-"""Trades: v2 by activity, and the older coat of v1."""
+"""Trades: v2 by activity, and the older form of v1."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.trades.store import TradeRow
-from billfold.bills.rules import cusip as cusip_module
+from billfold.bills import cusip as cusip_module
 from billfold.bills.rules import pricing
 from billfold.http.schemas.amounts import Amount, format_price, usd
 from billfold.ledger.bank import Bank
@@ -101,59 +101,35 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
     """A trade of v2."""
     bill = bank.market.bill(row.cusip)
     settled = _is_settled(row, now)
-    status: Literal["BOOKED", "SETTLED"] = "SETTLED" if settled else "BOOKED"
-    settled_date = row.settles_on if settled else None
-    priced = _PRICED.get(row.activity)
-    if priced is not None:
+    shared: dict[str, Any] = {
+        "id": row.trade_id,
+        "trade_datetime": row.traded_at,
+        "book_date": row.book_date,
+        "settled_date": row.settles_on if settled else None,
+        "status": "SETTLED" if settled else "BOOKED",
+        "pocket_id": row.pocket_id,
+        "cusip": row.cusip,
+        "quantity": row.units,
+        "maturity_date": bill.maturity,
+    }
+    if priced := _PRICED.get(row.activity):
         return priced(
-            id=row.trade_id,
-            trade_datetime=row.traded_at,
-            book_date=row.book_date,
-            settled_date=settled_date,
-            status=status,
-            pocket_id=row.pocket_id,
-            cusip=row.cusip,
-            quantity=row.units,
-            maturity_date=bill.maturity,
+            **shared,
             description=bill.description,
             price=format_price(row.price_micros),
             notional=usd(row.notional),
             yield_to_maturity=yield_of(row, bank),
         )
+    moved = shared | {"market_value": usd(row.notional), "direction": "IN" if row.incoming else "OUT"}
     if row.activity == "EXTERNAL_SECURITY_TRANSFER":
-        return ExternalSecurityTransfer(
-            id=row.trade_id,
-            trade_datetime=row.traded_at,
-            book_date=row.book_date,
-            settled_date=settled_date,
-            status=status,
-            pocket_id=row.pocket_id,
-            cusip=row.cusip,
-            quantity=row.units,
-            maturity_date=bill.maturity,
-            market_value=usd(row.notional),
-            direction="IN" if row.incoming else "OUT",
-            counterparty_name=row.counterparty_name or "",
-        )
+        return ExternalSecurityTransfer(**moved, counterparty_name=row.counterparty_name or "")
     return SameEntitySecurityTransfer(
-        id=row.trade_id,
-        trade_datetime=row.traded_at,
-        book_date=row.book_date,
-        settled_date=settled_date,
-        status=status,
-        pocket_id=row.pocket_id,
-        cusip=row.cusip,
-        quantity=row.units,
-        maturity_date=bill.maturity,
-        market_value=usd(row.notional),
-        direction="IN" if row.incoming else "OUT",
-        counter_pocket_id=row.counter_pocket_id,
-        on_us_transfer_id=row.transfer_id,
+        **moved, counter_pocket_id=row.counter_pocket_id, on_us_transfer_id=row.transfer_id
     )
 
 
 def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
-    """The same trade in its older coat."""
+    """The same trade in its older form."""
     bill = bank.market.bill(row.cusip)
     settled = _is_settled(row, now)
     return V1Trade(

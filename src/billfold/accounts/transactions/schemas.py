@@ -1,4 +1,4 @@
-"""Transactions: one variant per type, and the older coat of v1."""
+"""Transactions: one variant per type, and the older form of v1."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def render_transaction(row: TransactionRow, now: datetime) -> Transaction:
 
 
 def render_v1_transaction(row: TransactionRow, now: datetime) -> V1Transaction:
-    """The same transaction in its older coat."""
+    """The same transaction in its older form."""
     block = msgspec.json.decode(row.details)
     kind = block.get("fee_type") or block.get("credit_type")
     v1_type = _V1_TYPE.get(f"{row.type}:{kind}" if kind else row.type, "GENERIC")

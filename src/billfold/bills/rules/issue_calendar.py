@@ -8,7 +8,7 @@ and for the maturity alike; the term is counted from the day before the move.
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from billfold.bills.rules.cusip import isin_of, simulated_cusip
+from billfold.bills.cusip import isin_of, simulated_cusip
 from billfold.bills.types import Bill
 from billfold.platform.calendars import Calendars
 

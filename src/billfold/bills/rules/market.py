@@ -12,8 +12,8 @@ from datetime import date, datetime, timedelta
 from typing import Self, TypeVar
 
 from billfold.bills import market_data as packaged
+from billfold.bills.cusip import simulated_maturity
 from billfold.bills.rules import pricing
-from billfold.bills.rules.cusip import simulated_maturity
 from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, simulated_bill
 from billfold.bills.types import Auction, Bill, BillPrices, DailyRates
 from billfold.platform.calendars import Calendars

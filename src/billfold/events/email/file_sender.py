@@ -1,4 +1,4 @@
-"""Mail of a sandbox: every letter is a file that a mail program can open. Nothing leaves."""
+"""Mail of a sandbox: every e-mail is a file that a mail client can open. Nothing leaves."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from billfold.events.email.ports import OutboundEmail
 
 
 class FileEmailTransport:
-    """Writes letters to a folder, oldest first by name."""
+    """Writes e-mails to a folder, oldest first by name."""
 
     def __init__(self, folder: Path, sender: str) -> None:
         self._folder = folder
         self._sender = sender
 
     async def send(self, outbound_email: OutboundEmail) -> None:
-        """Write the letter; the same one again writes the same file."""
+        """Write the e-mail; the same one again writes the same file."""
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{outbound_email.email_id}.eml"
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:

@@ -1,4 +1,4 @@
-"""How a letter looks as a message of RFC 5322."""
+"""How an e-mail looks as a message of RFC 5322."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINE_CHARS_MAX = 998
 
 
 def to_mime(outbound_email: OutboundEmail, sender: str) -> EmailMessage:
-    """Return the message. Its id is the letter's, so that a second copy is known as one."""
+    """Return the message. Its id is the e-mail's, so that a second copy is known as one."""
     message = EmailMessage()
     message["From"] = sender
     message["To"] = outbound_email.recipient

@@ -36,14 +36,14 @@ RETURNING l.letter_id, l.recipient, l.subject, l.sealed
 async def queue_email(
     conn: Connection | Pool, vault: Vault, email: str, notice: EmailContent, *, now: datetime
 ) -> None:
-    """Put a letter to an address into the outgoing mail."""
+    """Put an e-mail to an address into the outgoing mail."""
     email_id = ids.new()
     sealed = vault.seal(notice.text.encode(), _associated_data(email_id))
     await conn.execute(_WRITE, email_id, email, notice.subject, sealed, now)
 
 
 async def claim_emails(conn: Connection | Pool, vault: Vault, now: datetime) -> list[OutboundEmail]:
-    """Return letters that wait, at most ten; one that is not noted as sent is claimed again."""
+    """Return e-mails that wait, at most ten; one that is not noted as sent is claimed again."""
     rows = await conn.fetch(_CLAIM, now, ATTEMPTS_MAX, _BATCH_SIZE)
     return [
         OutboundEmail(
@@ -57,12 +57,12 @@ async def claim_emails(conn: Connection | Pool, vault: Vault, now: datetime) -> 
 
 
 async def mark_email_sent(conn: Connection | Pool, email_id: UUID, now: datetime) -> None:
-    """Note that a letter is out. Its text is kept no longer."""
+    """Note that an e-mail is out. Its text is kept no longer."""
     await conn.execute("UPDATE letter SET sent_at = $2, sealed = NULL WHERE letter_id = $1", email_id, now)
 
 
 async def purge_users(conn: Connection | Pool, now: datetime) -> int:
-    """Delete what has outlived its use: sessions, links, challenges, counts, sent letters."""
+    """Delete what has outlived its use: sessions, links, challenges, counts, sent e-mails."""
     removed = 0
     for statement, cutoff in (
         ("DELETE FROM session WHERE ends_at < $1", now),

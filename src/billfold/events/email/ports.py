@@ -1,4 +1,4 @@
-"""Mail: letters to people, in plain text."""
+"""Mail: e-mails to users, in plain text."""
 
 from typing import Protocol
 from uuid import UUID
@@ -7,7 +7,7 @@ import msgspec
 
 
 class OutboundEmail(msgspec.Struct, frozen=True, kw_only=True):
-    """One letter to one address. The same id is the same letter: it may be sent again."""
+    """One e-mail to one address. The same id is the same e-mail: it may be sent again."""
 
     email_id: UUID
     recipient: str
@@ -16,11 +16,11 @@ class OutboundEmail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmailRejected(Exception):
-    """The letter was not taken. It may be later."""
+    """The e-mail was not taken. It may be later."""
 
 
 class EmailTransport(Protocol):
-    """Whoever carries letters."""
+    """Whoever carries e-mails."""
 
     async def send(self, outbound_email: OutboundEmail) -> None:
-        """Hand a letter over. Raises MailRefused."""
+        """Hand an e-mail over. Raises MailRefused."""

@@ -16,7 +16,7 @@ _PORTS = {"smtp": 587, "smtps": 465}
 
 
 class SmtpEmailTransport:
-    """Hands letters to a mail server: `smtp://user:password@mail.example.com:587`."""
+    """Hands e-mails to a mail server: `smtp://user:password@mail.example.com:587`."""
 
     def __init__(self, url: str, sender: str, context: ssl.SSLContext | None = None) -> None:
         parts = urlsplit(url)
@@ -29,7 +29,7 @@ class SmtpEmailTransport:
         self._context = context or ssl.create_default_context()
 
     async def send(self, outbound_email: OutboundEmail) -> None:
-        """Hand a letter over. Raises MailRefused when the server is away or says no."""
+        """Hand an e-mail over. Raises MailRefused when the server is away or says no."""
         try:
             await asyncio.to_thread(self._transmit, to_mime(outbound_email, self._sender))
         except (OSError, smtplib.SMTPException) as error:

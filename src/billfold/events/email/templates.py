@@ -1,4 +1,4 @@
-"""What people are told by mail. Pure: facts become a subject and a text."""
+"""What users are told by mail. Pure: facts become a subject and a text."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from billfold.access.users.types import ClientInfo, User
 
 
 class EmailContent(NamedTuple):
-    """A letter before it has an address."""
+    """A e-mail before it has an address."""
 
     subject: str
     text: str
 
 
 def welcome(user: User, customer: str, link: str) -> EmailContent:
-    """Invite somebody to set his first password."""
+    """Invite somebody to set their first password."""
     return _compose(
         user,
         f"Your access to {customer}",
@@ -40,7 +40,7 @@ def invitation(first_name: str, customer: str, inviter: str, role: str, link: st
 
 
 def access_ended(user: User, customer: str, now: datetime) -> EmailContent:
-    """Tell somebody that he can no longer act for a company."""
+    """Notify somebody that they can no longer act for a company."""
     return _compose(
         user,
         f"Your access to {customer} has ended",
@@ -51,7 +51,7 @@ def access_ended(user: User, customer: str, now: datetime) -> EmailContent:
 
 
 def password_reset(user: User, link: str) -> EmailContent:
-    """Send a link to whoever has forgotten his password."""
+    """Send a link to whoever has forgotten their password."""
     return _compose(
         user,
         "Set a new password",
@@ -62,7 +62,7 @@ def password_reset(user: User, link: str) -> EmailContent:
 
 
 def new_device(user: User, client_info: ClientInfo, now: datetime) -> EmailContent:
-    """Tell of a sign-in with a browser that was not seen before."""
+    """Notify of a sign-in with a browser that was not seen before."""
     return _compose(
         user,
         "New sign-in to your account",
@@ -73,7 +73,7 @@ def new_device(user: User, client_info: ClientInfo, now: datetime) -> EmailConte
 
 
 def password_changed(user: User, now: datetime) -> EmailContent:
-    """Tell of a new password."""
+    """Notify of a new password."""
     return _compose(
         user,
         "Your password was changed",
@@ -84,7 +84,7 @@ def password_changed(user: User, now: datetime) -> EmailContent:
 
 
 def factor_changed(user: User, change: str, now: datetime) -> EmailContent:
-    """Tell of a change of the second factor: `change` is a clause, "a passkey was added"."""
+    """Notify of a change of the second factor: `change` is a clause, "a passkey was added"."""
     return _compose(
         user, "Your second factor was changed", f"On your account {change}, {_local_time(user, now)}.", _IF_NOT_YOU
     )
@@ -93,7 +93,7 @@ def factor_changed(user: User, change: str, now: datetime) -> EmailContent:
 def access_granted(
     user: User, client_name: str, customer: str, scope_texts: Iterable[str], now: datetime
 ) -> EmailContent:
-    """Tell what an application was allowed to do."""
+    """Notify what an application was allowed to do."""
     listed = "\n".join(f"  - {each}" for each in scope_texts)
     return _compose(
         user,
@@ -104,14 +104,14 @@ def access_granted(
 
 
 def client_changed(user: User, company: str, change: str, now: datetime) -> EmailContent:
-    """Tell of a change of a company's programs: `change` is a clause, "Books was registered"."""
+    """Notify of a change of a company's clients: `change` is a clause, "Books was registered"."""
     return _compose(
         user, f"A program of {company} was changed", f"For {company}, {change}, {_local_time(user, now)}.", _IF_NOT_YOU
     )
 
 
 def sign_in_locked(user: User, client_info: ClientInfo, now: datetime) -> EmailContent:
-    """Tell that somebody keeps failing to sign in."""
+    """Notify that somebody keeps failing to sign in."""
     return _compose(
         user,
         "Sign-in is paused for 15 minutes",
@@ -131,7 +131,7 @@ def _compose(user: User, subject: str, *paragraphs: str) -> EmailContent:
 
 
 def _local_time(user: User, now: datetime) -> str:
-    """Say an instant in the person's own time: "on June 2, 2025 at 9:00 AM EDT"."""
+    """Format an instant in the user's own time: "on June 2, 2025 at 9:00 AM EDT"."""
     there = now.astimezone(ZoneInfo(user.time_zone))
     hour = there.hour % 12 or 12
     return f"on {there:%B} {there.day}, {there.year} at {hour}:{there:%M %p %Z}"

@@ -1,4 +1,4 @@
-"""The post: sends the letters that wait, and clears away what people have outlived."""
+"""The post: sends the e-mails that wait, and clears away what users have outlived."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EmailSender:
         self._next_purge_at = datetime.min.replace(tzinfo=clock().tzinfo)
 
     async def __call__(self, bank: Bank) -> int:
-        """Send some letters and return how many are out."""
+        """Send some e-mails and return how many are out."""
         now = self._clock()
         if now >= self._next_purge_at:
             await letters.purge_users(bank.pool, now)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 RECIPIENTS_MAX = 1_000
-"""How many people an audience names at most."""
+"""How many users an audience names at most."""
 
 _CUSTOM = "SELECT type, roles, user_ids FROM notification_audience WHERE customer_id = $1"
 _UPSERT = """
@@ -32,7 +32,7 @@ SELECT user_id FROM membership WHERE customer_id = $1 AND user_id = ANY($2) AND 
 
 
 class Recipient(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who is told, and where he reads mail."""
+    """A user who is told, and where he reads mail."""
 
     user_id: UUID
     first_name: str
@@ -96,7 +96,7 @@ async def set_audience(
 
 
 async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool:
-    """Go back to the platform's default; tell whether anything else had been chosen.
+    """Go back to the platform's default; return whether anything else had been chosen.
 
     Raises as `must_be_choosable`.
     """

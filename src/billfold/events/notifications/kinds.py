@@ -1,4 +1,4 @@
-"""What people are told of: every type, who hears of it by default, and whether a team may choose.
+"""What users receive: every type, who hears of it by default, and whether a team may choose.
 
 The one table of the platform's defaults; `docs/reference/notifications.md` is made of it.
 """
@@ -14,7 +14,7 @@ import msgspec
 from billfold.access.users.types import Role
 
 ROLES: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
-"""Roles that people have: a program in the role SERVICE reads no mail."""
+"""Roles that users have: a client in the role SERVICE reads no mail."""
 
 
 class NotificationType(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Telling people, in the transaction of the cause, and noting what they have read. Wall time."""
+"""Telling users, in the transaction of the cause, and noting what they have read. Wall time."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ async def notify(
     metadata: Mapping[str, Any] | None = None,
     except_user_id: UUID | None = None,
 ) -> int:
-    """Tell everybody who is in the audience of a type now; return how many are.
+    """Notify everybody who is in the audience of a type now; return how many are.
 
-    To be called in the transaction of the cause: it leaves a row and a letter for each of them,
-    and nothing when there is nobody. Who is `informed` by another letter gets no second one.
+    To be called in the transaction of the cause: it leaves a row and an e-mail for each of them,
+    and nothing when there is nobody. Who is `informed` by another e-mail gets no second one.
     Raises Broken for a type that is not in the table.
     """
     if kind not in NOTIFICATION_TYPES:
@@ -79,7 +79,7 @@ async def notify(
 async def set_status(
     conn: Connection | Pool, customer_id: UUID, user_id: UUID, notification_id: UUID, *, status: Status, now: datetime
 ) -> bool:
-    """Note that a person has read something, or has not; tell whether that is news."""
+    """Note that a user has read something, or has not; return whether that is news."""
     read_at = now if status == "READ" else None
     found = await conn.fetchval(_SET_READ, customer_id, user_id, notification_id, read_at)
     return found is True

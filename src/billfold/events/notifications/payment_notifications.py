@@ -1,4 +1,4 @@
-"""Notifications of money: what events of the log mean to people. `now` is wall time.
+"""Notifications of money: what events of the log mean to users. `now` is wall time.
 
 Derived behind the money's back from the events that were told (`told`), in their order, once each;
 whoever reads notifications brings them up to date first. Who has no team costs nothing.
@@ -62,7 +62,7 @@ PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = MappingProxyTy
         "transfers.wire.out.success": PaymentNotification(_DONE, "A wire", _ACCOUNT, "wire_id"),
     }
 )
-"""Kind of event -> what it means to people; other kinds mean nothing to them."""
+"""Kind of event -> what it means to users; other kinds mean nothing to them."""
 
 _TITLES = {_IN: "Money arrived", _DONE: "A transfer was carried out", _REJECTED: "A transfer was rejected"}
 _PREDICATES = {
@@ -95,7 +95,7 @@ _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
 async def notify_of_payments(conn: Connection | Pool, vault: Vault, *, now: datetime, wait: bool = True) -> int:
-    """Tell people of what happened since the last time; return how many events that was.
+    """Notify users of what happened since the last time; return how many events that was.
 
     Safe from anywhere at any time. Without `wait` it leaves the work to whoever is at it.
     """

@@ -1,4 +1,4 @@
-"""Notifications: what a member was told, and whether he has read it."""
+"""Notifications: what a member was told, and whether they have read it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from billfold.events.notifications.types import Audience, Notification
 
 
 class CustomerNotification(msgspec.Struct, kw_only=True):
-    """Something a member was told. A program has no `status`: it sees all of its customer's."""
+    """Something a member was told. A client has no `status`: it sees all of its customer's."""
 
     id: UUID
     title: str

@@ -1,4 +1,4 @@
-"""Reading notifications: a person his own, a program those of its customer."""
+"""Reading notifications: a user their own, a client those of its customer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def list_notifications(
 ) -> list[Notification]:
     """Return up to `limit` notifications on from a place, newest first unless told otherwise.
 
-    A program has read none and left none unread: asked for a status, it finds nothing.
+    A client has read none and left none unread: asked for a status, it finds nothing.
     """
     if reader.user_id is None and status is not None:
         return []
@@ -59,7 +59,7 @@ async def list_notifications(
 
 
 async def get_notification(conn: Connection | Pool, reader: NotificationReader, notification_id: UUID) -> Notification:
-    """Return one notification. Raises NotFound, also when it is somebody else's."""
+    """Return one notification. Raises NotFound, also when it is another owner's."""
     statement = (_ALL if reader.user_id is None else _OWN) + " AND n.notification_id = $3"
     row = await conn.fetchrow(statement, reader.customer_id, reader.user_id, notification_id)
     if row is None:

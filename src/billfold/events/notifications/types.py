@@ -12,7 +12,7 @@ Status = Literal["READ", "UNREAD"]
 
 
 class Audience(msgspec.Struct, frozen=True, kw_only=True):
-    """Who hears of a type: everybody who has one of the roles or is one of the people.
+    """Who hears of a type: everybody who has one of the roles or is one of the users.
 
     Both empty means nobody. `is_default`: the team has not chosen.
     """
@@ -24,7 +24,7 @@ class Audience(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a person was told; `status` is None for a program, which reads nothing."""
+    """Something a user was told; `status` is None for a client, which reads nothing."""
 
     notification_id: UUID
     type: str
@@ -36,7 +36,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotificationReader(msgspec.Struct, frozen=True, kw_only=True):
-    """For whom notifications are read: a member of the customer's team, or a program (None)."""
+    """For whom notifications are read: a member of the customer's team, or a client (None)."""
 
     customer_id: UUID
     user_id: UUID | None

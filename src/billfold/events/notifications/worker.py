@@ -1,4 +1,4 @@
-"""The crier: tells teams of the money that came and went, and of subscriptions that fail."""
+"""The notification worker: tells teams of the money that came and went, and of subscriptions that fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DISABLED_TEXT = "Its receiver answered 410 Gone, so it was disabled and receive
 
 
 class NotificationWorker:
-    """An errand of the worker. What nobody was told of yet waits in the log of events."""
+    """An errand of the worker. What nobody received yet waits in the log of events."""
 
     __slots__ = ("_clock",)
 
@@ -32,12 +32,12 @@ class NotificationWorker:
         self._clock = clock
 
     async def __call__(self, bank: Bank) -> int:
-        """Tell of what is new; return how many events that was."""
+        """Notify of what is new; return how many events that was."""
         return await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=self._clock(), wait=False)
 
 
 def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> OnFailing:
-    """Return what a courier calls when a subscription begins to fail, in his transaction."""
+    """Return what a worker calls when a subscription begins to fail, in their transaction."""
 
     async def notify_failing(conn: Connection, failing: FailingSubscription) -> None:
         if failing.customer_id is None:

@@ -1,7 +1,7 @@
 """Where events are read once for all who listen in this process.
 
 One task asks the database, as long as anybody listens, what is new for those who do. Each reader
-has a channel with what came lately; whoever is too slow for it reads the log by himself, so nobody
+has a channel with what came lately; whoever is too slow for it reads the log by themselves, so nobody
 costs memory by not listening.
 """
 
@@ -43,7 +43,7 @@ _DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, Time
 
 
 class Channel:
-    """What one reader was told of lately. `sequence` is the newest he was told of."""
+    """What one reader received lately. `sequence` is the newest they received."""
 
     __slots__ = ("_count", "_published", "_recent", "listeners", "sequence")
 
@@ -115,7 +115,7 @@ class EventBroadcaster:
             raise Refused("too-many-streams", f"At most {LISTENERS_PER_READER_MAX} streams may be open at once.")
 
     async def position(self, reader: Subscriber) -> int:
-        """Return the sequence of the newest event that a reader can be told of now."""
+        """Return the sequence of the newest event that a reader can receive now."""
         await sequencer.sequence_events(self._pool, now=wall_now())
         return await event_log.newest_sequence(self._pool, reader)
 
@@ -209,7 +209,7 @@ class EventBroadcaster:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _poll(self) -> bool:
-        """Tell every channel what is new for it; return whether there may be more at once."""
+        """Notify every channel what is new for it; return whether there may be more at once."""
         await sequencer.sequence_events(self._pool, now=wall_now(), wait=False)
         channels = {reader.key: each for reader, each in self._channels.items()}
         positions = {reader: each.sequence for reader, each in self._channels.items()}
@@ -224,5 +224,5 @@ class EventBroadcaster:
 
 
 def create_event_broadcaster(bank: Bank) -> EventBroadcaster:
-    """Return a newsroom of a bank; nothing is read before somebody listens."""
+    """Return a broadcaster of a bank; nothing is read before somebody listens."""
     return EventBroadcaster(bank.pool, sandbox=not bank.settings.is_production)

@@ -1,4 +1,4 @@
-"""Server-sent events: the events of a reader as they happen, as long as his token holds.
+"""Server-sent events: the events of a reader as they happen, as long as their token holds.
 
 Each message is an envelope; its id is the sequence to resume from. A `heartbeat` comes at least
 every 15 seconds and says up to which sequence everything was told. `end` says why nothing follows.
@@ -170,7 +170,7 @@ class _TokenMonitor:
         self._checked_at = monotonic()
 
     def is_due(self) -> bool:
-        """Tell whether it is time to look again."""
+        """Return whether it is time to look again."""
         return monotonic() - self._checked_at >= HEARTBEAT_SECONDS
 
     def patience(self) -> float:

@@ -1,4 +1,4 @@
-"""Writes down what came of attempts, many in one transaction."""
+"""Writes down what resulted from attempts, many in one transaction."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AttemptRecorder:
             try:
                 return await self._write(batch)
             except asyncpg.DeadlockDetectedError:
-                # The sequencer moves lanes too. One of the two goes first.
+                # The sequencer moves queues too. One of the two goes first.
                 if not retries_left:
                     raise
         return None

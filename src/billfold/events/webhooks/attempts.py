@@ -1,4 +1,4 @@
-"""What came of attempts: written down many at once, with what follows, and later forgotten."""
+"""What resulted from attempts: written down many at once, with what follows, and later forgotten."""
 
 from __future__ import annotations
 
@@ -120,14 +120,14 @@ async def record_attempts(conn: Connection, attempts: Sequence[Attempt], *, now:
         [a.outcome.state for a in attempts],
         [a.outcome.due_at for a in attempts],
     )
-    # Subscriptions before lanes: whoever changes one locks it in this order too.
+    # Subscriptions before queues: whoever changes one locks it in this order too.
     gone = [a.subscription_id for a in attempts if a.outcome.gone]
     ended = await _disable(conn, gone, now) if gone else []
     return ended + await _update_queues(conn, attempts)
 
 
 async def purge_attempts(conn: Connection | Pool, before: datetime, *, limit: int) -> int:
-    """Forget what was attempted for deliveries whose last attempt is older; return how many.
+    """Delete what was attempted for deliveries whose last attempt is older; return how many.
 
     Looks at up to `limit` attempts. Deliveries that wait to be tried again keep theirs.
     """
@@ -135,7 +135,7 @@ async def purge_attempts(conn: Connection | Pool, before: datetime, *, limit: in
 
 
 async def _update_queues(conn: Connection, attempts: Sequence[Attempt]) -> list[FailingSubscription]:
-    """Count failures in a row per lane; return the lanes that just had too many."""
+    """Count failures in a row per queue; return the queues that just had too many."""
     by_subscription: dict[UUID, tuple[bool, int, datetime | None]] = {}
     for a in attempts:
         reset, count, paused_until = by_subscription.get(a.subscription_id, (False, 0, None))

@@ -1,8 +1,8 @@
-"""Lanes: which courier walks which subscription, and what is to be delivered on it.
+"""Queues: which worker walks which subscription, and what is to be delivered on it.
 
-A lane has one courier at a time, so its events go out in order whoever works. A courier holds an
+A queue has one worker at a time, so its events go out in order whoever works. A worker holds an
 advisory lock of its number on a connection of its own: when its process ends, however that
-happens, the lock is free, and so are its lanes. `now` is wall time.
+happens, the lock is free, and so are its queues. `now` is wall time.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 WORKER_LOCK_CLASS = 0x63757272
-"""The class of the couriers' advisory locks: "curr"."""
+"""The class of the workers' advisory locks: "curr"."""
 WORKER_TIMEOUT = timedelta(seconds=30)
-"""After how long without a sign a courier that still holds its lock is given up."""
+"""After how long without a sign a worker that still holds its lock is given up."""
 _NUMBERS = 2**31
 
 _REGISTER = "INSERT INTO courier (courier_no, seen_at) VALUES ($1, $2)"
@@ -39,7 +39,7 @@ SELECT courier_no FROM courier
  WHERE courier_no <> $1
    AND (seen_at < $2 OR pg_try_advisory_xact_lock($3, courier_no))
 """
-# Lanes that fail have places of their own: however many hang, the others find room.
+# Queues that fail have places of their own: however many hang, the others find room.
 _CLAIM = """
 UPDATE subscription_lane l SET courier_no = $1
   FROM (SELECT subscription_id FROM subscription_lane
@@ -84,7 +84,7 @@ UPDATE subscription_lane
 
 
 async def register_worker(conn: Connection, now: datetime) -> int:
-    """Become a courier for as long as this connection lasts; return its number."""
+    """Become a worker for as long as this connection lasts; return its number."""
     number = secrets.randbelow(_NUMBERS)
     await conn.execute("SELECT pg_advisory_lock($1, $2)", WORKER_LOCK_CLASS, number)
     await conn.execute(_REGISTER, number, now)
@@ -92,17 +92,17 @@ async def register_worker(conn: Connection, now: datetime) -> int:
 
 
 async def unregister_workers(conn: Connection | Pool, *numbers: int) -> None:
-    """Let go of couriers and of their lanes."""
+    """Let go of workers and of their queues."""
     await conn.execute(_UNREGISTER, list(numbers))
 
 
 async def record_heartbeat(conn: Connection | Pool, worker_no: int, now: datetime) -> bool:
-    """Give a sign of life; False when others have given this courier up."""
+    """Give a sign of life; False when others have given this worker up."""
     return str(await conn.execute(_HEARTBEAT, worker_no, now)) == "UPDATE 1"
 
 
 async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: datetime) -> int:
-    """Let go of the lanes of couriers that are gone; return how many couriers that were."""
+    """Let go of the queues of workers that are gone; return how many workers that were."""
     rows = await conn.fetch(_DEAD, worker_no, now - WORKER_TIMEOUT, WORKER_LOCK_CLASS)
     if rows:
         await unregister_workers(conn, *(row["courier_no"] for row in rows))
@@ -112,7 +112,7 @@ async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: dat
 async def claim_queues(
     conn: Connection | Pool, worker_no: int, now: datetime, *, failing: bool, limit: int
 ) -> list[UUID]:
-    """Return up to `limit` lanes on which something is due, held from now on by this courier."""
+    """Return up to `limit` queues on which something is due, held from now on by this worker."""
     if limit <= 0:
         return []
     rows = await conn.fetch(_CLAIM, worker_no, now, failing, limit)
@@ -122,7 +122,7 @@ async def claim_queues(
 async def read_queue(
     conn: Connection | Pool, vault: Vault, subscription_id: UUID, worker_no: int, now: datetime
 ) -> SubscriptionQueue | None:
-    """Return a lane as it is now; None when it is not this courier's, or nobody is to be called."""
+    """Return a queue as it is now; None when it is not this worker's, or nobody is to be called."""
     row = await conn.fetchrow(_QUEUE, subscription_id, worker_no, now)
     if row is None:
         return None
@@ -142,13 +142,13 @@ async def read_queue(
 async def list_due_deliveries(
     conn: Connection | Pool, queue: SubscriptionQueue, now: datetime, *, limit: int
 ) -> list[Delivery]:
-    """Return the next deliveries that are due on a lane, in the order in which they go out."""
+    """Return the next deliveries that are due on a queue, in the order in which they go out."""
     rows = await conn.fetch(_PAGE, queue.subscription_id, now, limit)
     return [Delivery(event_id=row["event_id"], body=_body(queue, row), tries=row["tries"]) for row in rows]
 
 
 async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int) -> None:
-    """Let go of a lane; whoever claims it next does so when its next delivery is due."""
+    """Let go of a queue; whoever claims it next does so when its next delivery is due."""
     async with conn.transaction():
         # Two statements: what was queued while we waited for the row is seen by the second.
         if await conn.fetchval(_LOCK, subscription_id, worker_no):

@@ -153,7 +153,7 @@ class _HttpConnection:
         """Whether anything has come back for the request that was last sent."""
 
     def is_fresh(self) -> bool:
-        """Tell whether another request may go over it."""
+        """Return whether another request may go over it."""
         return monotonic() < self._until and not self._writer.is_closing()
 
     async def ask(self, target: Target, headers: Mapping[str, str], body: bytes) -> h11.Response:
@@ -173,7 +173,7 @@ class _HttpConnection:
                 raise EOFError("closed before the head of an answer")
 
     async def finish(self) -> bool:
-        """Read the rest of an answer; tell whether the connection may be used again."""
+        """Read the rest of an answer; return whether the connection may be used again."""
         remaining = BODY_BYTES
         try:
             async with asyncio.timeout(BODY_SECONDS):

@@ -1,4 +1,4 @@
-"""Programs of others that want to be told: somebody calls their address with what happened."""
+"""Clients of others that want to be told: somebody calls their address with what happened."""
 
 from collections.abc import Mapping
 from typing import Protocol

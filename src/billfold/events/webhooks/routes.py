@@ -244,7 +244,7 @@ async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> Non
 
 
 def _with_local_hint(bank: Bank, error: FieldError) -> FieldError:
-    """Return the mistake in a url; in a sandbox with how to reach a program on this machine."""
+    """Return the mistake in a url; in a sandbox with how to reach a client on this machine."""
     if bank.settings.is_production:
         return error
     return replace(error, msg=f"{error.msg}; {LOCAL_URL_HINT}")

@@ -46,7 +46,7 @@ def delivery_outcome(
 
 
 def is_retryable(policy: RetryPolicy, code: int) -> bool:
-    """Tell whether an answer that is no success is followed by another try; 0 is no answer."""
+    """Return whether an answer that is no success is followed by another try; 0 is no answer."""
     return not policy.retry_on_status_codes or code in policy.retry_on_status_codes
 
 
@@ -104,7 +104,7 @@ def check_secret(secret: str) -> None:
 
 
 def is_weak_secret(secret: str) -> bool:
-    """Tell whether a secret is accepted though it is shorter than it should be."""
+    """Return whether a secret is accepted though it is shorter than it should be."""
     return len(webhook_key(secret)) < SECRET_CHARS_GOOD
 
 

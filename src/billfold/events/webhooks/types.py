@@ -1,4 +1,4 @@
-"""Subscriptions, what they are owed, and what came of each attempt. Instants are wall time."""
+"""Subscriptions, what they are owed, and what resulted from each attempt. Instants are wall time."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionQueue(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription as its courier sees it, with the secrets in force, the newest first."""
+    """A subscription as its worker sees it, with the secrets in force, the newest first."""
 
     subscription_id: UUID
     customer_id: UUID | None
@@ -94,7 +94,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one attempt, and what follows from it."""
+    """What resulted from one attempt, and what follows from it."""
 
     attempt_id: UUID
     subscription_id: UUID
@@ -107,7 +107,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What follows from an answer: the delivery's state, when it and its lane go on.
+    """What follows from an answer: the delivery's state, when it and its queue go on.
 
     `due_at` is the next try of a delivery that is pending. `gone` is set when the receiver said
     that it will never listen again.

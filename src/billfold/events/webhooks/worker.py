@@ -1,8 +1,8 @@
-"""The courier: gives events their sequences, and delivers them to whoever subscribed.
+"""The worker: gives events their sequences, and delivers them to whoever subscribed.
 
-Any number may run. Each subscription is a lane that one courier walks at a time, one event in
-flight, so its events arrive in order; lanes do not wait for each other. What was sent and not
-yet written down when a courier dies is sent again under the same id.
+Any number may run. Each subscription is a queue that one worker walks at a time, one event in
+flight, so its events arrive in order; queues do not wait for each other. What was sent and not
+yet written down when a worker dies is sent again under the same id.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 0.2
-"""How long a courier rests between two looks at what there is to do."""
+"""How long a worker waits between two polls."""
 LANES_MAX = 128
-"""How many lanes that are well are walked at once, and how many that fail beside them."""
+"""How many queues that are well are walked at once, and how many that fail beside them."""
 DELIVERY_PAGE_SIZE = 50
-"""How many deliveries of a lane are in memory."""
+"""How many deliveries of a queue are in memory."""
 PAGE_SECONDS = 1.0
 """How old what is known of a subscription may get before it is read again."""
 HEARTBEAT_SECONDS = 2.0
 HEARTBEAT_TIMEOUT_SECONDS = 20.0
-"""How long after its last sign of life a courier stops by itself: before others give it up."""
+"""How long after its last sign of life a worker stops by itself: before others give it up."""
 STOP_SECONDS = 3.0
 USER_AGENT = "billfold-webhooks/1"
 
@@ -50,7 +50,7 @@ _CONNECTION_LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 
 
 class WebhookDispatcher:
-    """One courier of one bank."""
+    """One worker of one bank."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class WebhookDispatcher:
 
 
 class _Session:
-    """The lanes a courier walks under one number."""
+    """The queues a worker walks under one number."""
 
     def __init__(
         self,
@@ -147,19 +147,19 @@ class _Session:
         self._lane_tasks: dict[asyncio.Task[None], bool] = {}
 
     def active(self, *, failing: bool) -> int:
-        """Return how many lanes of that sort are walked now."""
+        """Return how many queues of that sort are walked now."""
         return sum(each is failing for each in self._lane_tasks.values())
 
     def walk(self, queues: list[UUID], *, failing: bool) -> None:
-        """Begin to walk lanes that were claimed."""
+        """Begin to walk queues that were claimed."""
         for subscription_id in queues:
             self._lane_tasks[asyncio.create_task(self._run_lane(subscription_id))] = failing
 
     def look_after(self) -> None:
-        """Forget the walks that are over. Raises what one of them was interrupted by.
+        """Delete the walks that are over. Raises what one of them was interrupted by.
 
-        A walk that met what nobody foresaw takes no other lane along: its own stays with this
-        courier, and so alone, until the courier ends.
+        A walk that met what nobody foresaw takes no other queue along: its own stays with this
+        worker, and so alone, until the worker ends.
         """
         for task in [task for task in self._lane_tasks if task.done()]:
             del self._lane_tasks[task]
@@ -198,7 +198,7 @@ class _Session:
             await claims.release_queue(conn, subscription_id, self.number)
 
     async def _deliver(self, queue: SubscriptionQueue, line: PinnedConnection) -> bool:
-        """Deliver some of what is due; tell whether to go on at once."""
+        """Deliver some of what is due; return whether to go on at once."""
         deliveries = await claims.list_due_deliveries(self._pool, queue, self._clock(), limit=DELIVERY_PAGE_SIZE)
         page_deadline = monotonic() + PAGE_SECONDS
         recorded, succeeded = None, bool(deliveries)

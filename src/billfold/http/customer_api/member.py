@@ -16,16 +16,12 @@ from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.types import Origin
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
-from billfold.platform.errors import NotFound
 
 
 class CustomerCaller(Call, frozen=True, kw_only=True):
     """One request with an access token: what the token stands for, and whose customer it is."""
 
     access: AccessToken
-    partner_id: UUID
 
     @property
     @override
@@ -45,19 +41,15 @@ class CustomerCaller(Call, frozen=True, kw_only=True):
         """Return the one customer the token is for."""
         return self.access.customer_id
 
-    async def customer(self, bank: Bank) -> CustomerRow:
-        """Return the customer as it is now."""
-        row = await find_customer(bank.pool, self.customer_id)
-        if row is None:
-            raise NotFound("There is no such customer.")
-        return row
+    @property
+    @override
+    def only_customer_id(self) -> UUID:
+        """Return the one customer the token is for."""
+        return self.access.customer_id
 
     async def own_pocket(self, bank: Bank, pocket_id: UUID) -> UUID:
         """Return the id when it is a pocket of the customer. Raises NotFound."""
-        entry = await bank.directory.find("pocket", pocket_id)
-        if entry is None or entry.customer_id != self.customer_id:
-            raise NotFound("There is no such pocket.")
-        return entry.object_id
+        return (await self.pocket(bank, pocket_id))[1]
 
     async def pockets(self, bank: Bank, asked: Sequence[UUID] | None) -> list[UUID]:
         """Return the pockets asked for, each once, or all of the customer. Raises NotFound."""

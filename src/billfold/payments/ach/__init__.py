@@ -1,5 +1,5 @@
-"""ACH entries: the network's rules for them, and as they are kept and read.
+"""ACH: origination, receipt, returns, reversals, notifications of change and files of entries.
 
-Owns windows, return reasons, notifications of change, the review, and every read of an entry.
-Never moves money and reads no file.
+Owns the Nacha rules, the windows, the review and the tables of entries, returns and files. Never
+decides whether a counterparty is verified.
 """

@@ -1,4 +1,4 @@
-"""What may be asked of ACH entries."""
+"""Commands on ACH entries. `references` names the entries a rule needs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, Pend
 
 
 class OriginateAch(Command, frozen=True, kw_only=True):
-    """Send `amount` cents to an `ach` counterparty (CREDIT), or take them from it (DEBIT).
+    """Originate an entry of `amount` cents: a payment to a counterparty (CREDIT) or a collection (DEBIT).
 
-    `references` holds the counterparty; `history` is what the review weighs.
+    `references` holds the counterparty; `history` is the input of the review.
     """
 
     rule = originate_ach
@@ -44,7 +44,7 @@ class OriginateAch(Command, frozen=True, kw_only=True):
 
 
 class ReviewAch(Command, frozen=True, kw_only=True):
-    """Decide APPROVED, REJECTED or CANCELLED. Looks at the entry."""
+    """Approve, reject or cancel an entry."""
 
     rule = review_ach
     reference_kinds = (Reference.ACH_ENTRY,)
@@ -58,10 +58,7 @@ class ReviewAch(Command, frozen=True, kw_only=True):
 
 
 class RescheduleAch(Command, frozen=True, kw_only=True):
-    """Entries of one customer that no file holds, though they were to have settled by now.
-
-    Looks at them.
-    """
+    """Move entries of one customer that missed their window to the next one."""
 
     rule = reschedule_entries
     former_names = ("PostponeAch",)
@@ -73,7 +70,7 @@ class RescheduleAch(Command, frozen=True, kw_only=True):
 
 
 class MarkAchTransmitted(Command, frozen=True, kw_only=True):
-    """A file with these entries of one customer has been handed over. Looks at them."""
+    """Record that the file with these entries of one customer was transmitted."""
 
     rule = mark_transmitted
     former_names = ("SendAch",)
@@ -84,7 +81,7 @@ class MarkAchTransmitted(Command, frozen=True, kw_only=True):
 
 
 class SettleAch(Command, frozen=True, kw_only=True):
-    """The time in which most returns come is over for these entries. Looks at them."""
+    """Count these entries of one customer as settled: most returns have arrived by now."""
 
     rule = settle_entries
     former_names = ("CountAchSettled",)
@@ -95,7 +92,7 @@ class SettleAch(Command, frozen=True, kw_only=True):
 
 
 class CollectAch(Command, frozen=True, kw_only=True):
-    """The debit has settled with the rail. Looks at it."""
+    """Book the money of a debit that has settled with the rail."""
 
     rule = collect_ach
     reference_kinds = (Reference.ACH_ENTRY,)
@@ -105,9 +102,9 @@ class CollectAch(Command, frozen=True, kw_only=True):
 
 
 class ReceiveAchReturn(Command, frozen=True, kw_only=True):
-    """An entry that we sent comes back. Looks at it. `trace` is the return's own number.
+    """Receive the return of an entry that we originated. `trace` is the trace number of the return.
 
-    `direction` is that of the entry as the return's transaction code says it.
+    `direction` is that of the original entry, derived from the return's transaction code.
     """
 
     rule = receive_return
@@ -124,7 +121,7 @@ class ReceiveAchReturn(Command, frozen=True, kw_only=True):
 
 
 class RecordNoc(Command, frozen=True, kw_only=True):
-    """The receiving bank says what to put right in entries to come. Looks at the entry."""
+    """Record a notification of change (NOC) from the receiving bank."""
 
     rule = record_noc
     former_names = ("NoteAchChange",)
@@ -137,7 +134,7 @@ class RecordNoc(Command, frozen=True, kw_only=True):
 
 
 class ReceiveAch(Command, frozen=True, kw_only=True):
-    """An entry of a file, for a portal of the customer. Looks at what came under its id before."""
+    """Receive an entry for a portal. `references` holds its id, to find an earlier copy."""
 
     rule = receive_ach
     reference_kinds = (Reference.ACH_ENTRY,)
@@ -151,7 +148,7 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
 
 
 class ReturnAchEntry(Command, frozen=True, kw_only=True):
-    """Return an entry that was taken, as its receiver asks. Looks at it."""
+    """Return a received entry at the request of its receiver."""
 
     rule = return_entry
     former_names = ("GiveBackAch",)
@@ -164,7 +161,7 @@ class ReturnAchEntry(Command, frozen=True, kw_only=True):
 
 
 class ReverseAch(Command, frozen=True, kw_only=True):
-    """Undo an entry that was sent in error. Looks at it."""
+    """Originate the reversal of an entry that was sent in error."""
 
     rule = reverse_ach
     reference_kinds = (Reference.ACH_ENTRY,)
@@ -176,7 +173,7 @@ class ReverseAch(Command, frozen=True, kw_only=True):
 
 
 class ReinitiateAch(Command, frozen=True, kw_only=True):
-    """Send a debit once more that came back for want of funds. Looks at it."""
+    """Reinitiate a debit that was returned for insufficient funds."""
 
     rule = reinitiate_ach
     former_names = ("RetryAch",)
@@ -189,7 +186,7 @@ class ReinitiateAch(Command, frozen=True, kw_only=True):
 
 
 class SendMicroDeposits(Command, frozen=True, kw_only=True):
-    """Send these amounts (cents) to a counterparty's account. The customer is the house."""
+    """Send these amounts (cents) to a counterparty's account, on behalf of the bank."""
 
     rule = send_micro_deposits
     fingerprints = (AchEntry,)

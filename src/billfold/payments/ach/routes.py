@@ -19,7 +19,7 @@ from billfold.payments.ach.store import entries as ach_entries
 from billfold.platform.errors import NotFound, Refused
 
 CCD_FEATURE = "ccd"
-"""The feature with which a partner may originate CCD entries."""
+"""The feature a partner needs to originate CCD entries."""
 STATUSES = frozenset({"PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"})
 Statuses = Annotated[list[str] | None, texts_among("filter[status]", STATUSES)]
 Direction = Literal["CREDIT", "DEBIT"] | None
@@ -40,11 +40,17 @@ Direction = Literal["CREDIT", "DEBIT"] | None
     ),
 )
 async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, data: CreateAch) -> AchOrigination:
-    """Originate an ACH entry. What pays for a CREDIT is sold at once; it leaves in its window."""
+    """Create ACH origination
+
+    A CREDIT debits the Pocket at once; the entry is sent in its window.
+    """
     owner, pocket_id = await caller.pocket(bank, account_id)
     description = data.description
     if data.sec_code == "CCD" and CCD_FEATURE not in caller.features:
-        raise Refused("sec-code-not-enabled", "CCD entries are not switched on for this account.")
+        raise Refused(
+            "sec-code-not-enabled",
+            "CCD entries are not enabled for this partner. Use WEB or PPD, or ask the bank to enable `ccd`.",
+        )
     ach_id = caller.new_resource_id(bank.seed)
     await bank.engine.submit(
         OriginateAch(
@@ -74,14 +80,20 @@ async def list_account_ach_originations(
     statuses: Statuses = None,
     direction: Direction = None,
 ) -> CursorList[AchOrigination]:
-    """List the ACH originations of an account, newest first."""
+    """List account ACH originations
+
+    The originations of one account, newest first.
+    """
     owner, pocket_id = await caller.pocket(bank, account_id)
     return await _page(bank, owner, pocket_id, wanted, statuses, direction)
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/", tag="ach")
 async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> AchOrigination:
-    """Read an ACH origination and what became of it."""
+    """Get ACH origination
+
+    An origination with its status.
+    """
     owner, pocket_id = await caller.pocket(bank, account_id)
     entry = await ach_entries.get_origination(bank.pool, owner, transfer_id)
     if entry.pocket_id != pocket_id:
@@ -98,7 +110,10 @@ async def list_customer_ach_originations(
     statuses: Statuses = None,
     direction: Direction = None,
 ) -> CursorList[AchOrigination]:
-    """List the ACH originations of all accounts of a customer, newest first."""
+    """List customer ACH originations
+
+    The originations of all accounts of a customer, newest first.
+    """
     owner = await caller.customer_id(bank, customer_id)
     return await _page(bank, owner, None, wanted, statuses, direction)
 

@@ -1,4 +1,4 @@
-"""An ACH origination as it is asked for and answered."""
+"""ACH originations as the Partner API takes and shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from billfold.payments.ach.types import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry
 from billfold.platform.errors import InvalidInput
 
 ADDENDA_MAX = 1
-"""CCD, PPD and WEB entries carry one line of payment-related information at most."""
+"""CCD, PPD and WEB entries carry at most one line of payment-related information."""
 
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LINE_WIDTH, pattern=r"^[ -~]+$")]
 Description = Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")]
@@ -22,16 +22,16 @@ _DEFAULTS: dict[str, str] = {Direction.DEBIT: "Funding TX", Direction.CREDIT: "R
 
 
 _RESERVED_DESCRIPTIONS = frozenset({"REVERSAL", "RETRY PYMT", "ACCTVERIFY"})
-"""What the network wants certain entries to be called; the bank makes those itself."""
+"""Entry descriptions that Nacha reserves; only the bank uses them."""
 _REQUIRED_DIRECTIONS = {"PAYROLL": Direction.CREDIT, "PURCHASE": Direction.DEBIT}
 
 
 def _description_error(text: str, direction: str) -> str | None:
-    """Return why an entry of this direction may not be called so (Nacha, section 2.5)."""
+    """Return why this entry description is not allowed (Nacha Operating Rules, section 2.5)."""
     if not text:
         return "is blank"
     if text in _RESERVED_DESCRIPTIONS:
-        return f"{text} is what the bank calls entries that it makes itself"
+        return f"{text} is reserved for entries of the bank"
     if _REQUIRED_DIRECTIONS.get(text, direction) != direction:
         return f"{text} is the name of a {_REQUIRED_DIRECTIONS[text]}"
     return None
@@ -49,7 +49,7 @@ class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def description(self) -> str:
-        """What the receiver reads about the entry. Raises InvalidInput when it has to be said."""
+        """The description shown to the receiver. Raises InvalidInput if it is required or not allowed."""
         text = self.company_entry_description
         if text is None and self.sec_code == "CCD":
             raise InvalidInput.at("body", "company_entry_description", msg="is required for CCD", kind="missing")
@@ -60,7 +60,7 @@ class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AchOrigination(msgspec.Struct, kw_only=True):
-    """An entry that a customer originates. `return_code` is the code under which it came back."""
+    """An entry that a customer originated. `return_code` is set if it was returned."""
 
     id: UUID
     service_account_id: UUID
@@ -81,7 +81,7 @@ class AchOrigination(msgspec.Struct, kw_only=True):
 
 
 def render_origination(entry: AchEntry) -> AchOrigination:
-    """An origination as it is kept."""
+    """Return an origination from its row."""
     text = {
         "id": entry.ach_id,
         "service_account_id": entry.pocket_id,

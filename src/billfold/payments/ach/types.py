@@ -1,4 +1,4 @@
-"""What an ACH entry is to us, and what a file told of one that reached us."""
+"""ACH entries as stored, as received, and the returns we send."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from billfold.platform.database.rows import Row
 
 
 class AchWay(StrEnum):
-    """Whether we sent an entry, or it reached us."""
+    """Whether the bank originated an entry or received it."""
 
     ORIGINATION = "ORIGINATION"
     RECEIVING = "RECEIVING"
 
 
 class AchStatus(StrEnum):
-    """Where an entry stands."""
+    """The status of an entry."""
 
     PENDING = "PENDING"
     APPROVED = "APPROVED"
@@ -36,16 +36,16 @@ class AchStatus(StrEnum):
 
 SEC_CODES = ("CCD", "PPD", "WEB")
 LINE_WIDTH = 80
-"""Characters of payment-related information that an addenda carries; these classes have one."""
+"""Characters of payment-related information in one addenda; these classes allow one addenda."""
 AMOUNT_MAX_CENTS = 99_999_999_99
-"""The most the ten columns of an amount can say."""
+"""The maximum of an amount: ten digits of cents."""
 
 
 class AchEntry(Row, frozen=True, kw_only=True):
     """One entry as stored. Amounts are cents.
 
-    `way` says whether we sent it or it reached us; `direction` is the entry's own: a CREDIT gives
-    money to its receiver. Of the house's own entries `pocket_id` is None.
+    `way` says whether the bank originated or received it; `direction` is that of the entry: a CREDIT
+    pays its receiver. `pocket_id` is None for entries of the bank itself.
     """
 
     table = "ach_entry"
@@ -90,20 +90,20 @@ class AchEntry(Row, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits to be sent, or to bring what it collects."""
+        """Whether it waits to be sent, or to settle as a collection."""
         if self.status in {AchStatus.PENDING, AchStatus.APPROVED}:
             return True
         return self.status == AchStatus.IN_TRANSIT and self.direction == Direction.DEBIT and self.journal_no is None
 
     @property
     def pays_out(self) -> bool:
-        """Whether the entry takes money from the pocket: a credit sent, a debit received."""
+        """Whether the entry debits the pocket: a credit originated or a debit received."""
         return (self.direction == Direction.CREDIT) == (self.way == AchWay.ORIGINATION)
 
     @property
     def proof(self) -> str:
-        """The fingerprint of what stays as it is once the entry has been let through."""
-        # What reached us has its number from its sender, and its file from the start.
+        """The fingerprint of the fields that no longer change once the entry is approved."""
+        # A received entry has the trace number of its sender, and its file from the start.
         origin_fields = (self.trace_number, self.file_id) if self.way == AchWay.RECEIVING else ()
         return fingerprint((*_immutable_values(self), *origin_fields))
 
@@ -127,7 +127,7 @@ _immutable_values: Callable[[AchEntry], tuple[object, ...]] = attrgetter(
 
 
 class IncomingEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry as a file brought it, with what its answer must repeat."""
+    """An entry as received in a file, with the fields that its return must repeat."""
 
     code: str  # transaction code
     amount: int
@@ -135,7 +135,7 @@ class IncomingEntry(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     identification: str
     trace: str  # 15 digits
-    bank: str  # 8 digits, of the bank that sent it
+    bank: str  # 8 digits, of the originating bank
     entry_class: str
     company: str
     company_id: str
@@ -145,7 +145,7 @@ class IncomingEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_debit(self) -> bool:
-        """Whether it takes money from the account."""
+        """Whether it debits the account."""
         return self.code[1] >= "5"
 
     @property
@@ -155,17 +155,17 @@ class IncomingEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def account_type(self) -> str:
-        """Of which kind the account is, as the transaction code says."""
+        """The account type that the transaction code implies."""
         return "SAVINGS" if self.code[0] == "3" else "CHECKING"
 
     @property
     def is_prenote(self) -> bool:
-        """Whether it only asks if the account is there."""
+        """Whether it is a prenote: it only verifies that the account exists."""
         return self.code[1] in "38"
 
 
 class PendingReturn(Row, frozen=True, kw_only=True):
-    """A return that waits for its window; `told` is the JSON text of an `Answered`."""
+    """A return that waits for its window; `told` is the JSON text of a `ReturnEntry`."""
 
     table = "ach_answer"
 
@@ -177,18 +177,18 @@ class PendingReturn(Row, frozen=True, kw_only=True):
 
     @property
     def proof(self) -> str:
-        """The fingerprint of what stays as it is, whenever it is sent."""
+        """The fingerprint of the fields that do not change when it is sent."""
         return fingerprint((self.answer_id, self.customer_id, self.due_at, self.told))
 
 
 class ReturnEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry that we send back: as receiving bank a return (R01 and the like), as sending bank
-    a return that we do not accept (R61 to R70).
+    """A return that we send: as receiving bank (RDFI) R01 and the like, as originating bank (ODFI)
+    the dishonored return of a return that we do not accept (R61 to R70).
     """
 
     reason: str
     code: str  # transaction code of the return
-    routing_number: str  # 9 digits, of the bank that gets it
+    routing_number: str  # 9 digits, of the bank it goes to
     account_number: str
     amount: int
     name: str
@@ -203,7 +203,7 @@ class ReturnEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def return_of(entry: IncomingEntry, reason: str, *, bank: str, information: str = "") -> ReturnEntry:
-    """Return the entry that sends one back; `bank` are the eight digits of who received it."""
+    """Return the return of an entry; `bank` is the eight-digit identification of the receiving bank."""
     return ReturnEntry(
         reason=reason,
         code=entry.code[0] + ("6" if entry.is_debit else "1"),

@@ -1,4 +1,4 @@
-"""What the operator may credit, adjust and correct."""
+"""Commands of the operator: goodwill credits, adjustments and reversals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from billfold.payments.adjustments.rules import adjust_pocket, post_goodwill_cre
 
 
 class PostGoodwillCredit(Command, frozen=True, kw_only=True):
-    """Give a pocket `amount` cents: cash back, a promotion, or an adjustment in its favour."""
+    """Credit a pocket with `amount` cents: cash back, a promotion or an adjustment."""
 
     rule = post_goodwill_credit
     former_names = ("GiveCredit",)
@@ -24,7 +24,7 @@ class PostGoodwillCredit(Command, frozen=True, kw_only=True):
 
 
 class AdjustPocket(Command, frozen=True, kw_only=True):
-    """Set a pocket right by `amount` cents. A DEBIT must be covered."""
+    """Adjust a pocket by `amount` cents. The pocket must cover a DEBIT."""
 
     rule = adjust_pocket
     audit = AuditedAction("pocket", "adjusted", fields=("direction", "amount", "description"))
@@ -37,7 +37,7 @@ class AdjustPocket(Command, frozen=True, kw_only=True):
 
 
 class ReverseTransaction(Command, frozen=True, kw_only=True):
-    """Take back one credit, adjustment or fee, whole and once. Looks at the activity."""
+    """Reverse one credit, adjustment or fee in full. `references` holds the transaction."""
 
     rule = reverse_transaction
     former_names = ("CorrectBooking",)

@@ -1,7 +1,7 @@
-"""What the operator gives and takes by hand: credits, adjustments, and corrections of either.
+"""Goodwill credits, adjustments and reversals that an operator posts.
 
-All of it comes from the house's account `promotions`, a fee that is given back from `fees`. What
-is taken back is never refused: what the pocket has spent of it, it owes.
+They are paid from the bank's account `promotions`; a refunded fee is paid from `fees`. A reversal
+is never refused: what the pocket has already spent becomes its overdraft.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
 _JOURNAL = JournalKind.ADJUSTMENT
 _OWN_JOURNALS = frozenset({JournalKind.FEE, _JOURNAL})
-"""Journals in which nothing else is that somebody may want to take back."""
+"""Journal entries that hold one reversible transaction only."""
 
 
 def post_goodwill_credit(books: Books, cmd: PostGoodwillCredit, ctx: Context) -> Outcome:
-    """Book it from `promotions`. Refuses: pocket-not-open."""
+    """Post a credit from `promotions`. Refuses: pocket-not-open."""
     book = book_of(books, cmd.customers[0])
     pocket = _require_receivable(pocket_of(book, cmd.pocket_id), cmd.amount)
     details = {"credit_type": cmd.credit_type, "period": None, "card_id": None}
@@ -57,7 +57,7 @@ def post_goodwill_credit(books: Books, cmd: PostGoodwillCredit, ctx: Context) ->
 
 
 def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
-    """Book it against `promotions`. Refuses: pocket-not-open, insufficient-funds."""
+    """Post an adjustment against `promotions`. Refuses: pocket-not-open, insufficient-funds."""
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
     contra_account = book.house_account(AccountKind.PROMOTIONS)
@@ -84,13 +84,13 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
 
 
 def reverse_transaction(books: Books, cmd: ReverseTransaction, ctx: Context) -> Outcome:
-    """Book the contrary, in a journal that reverses the other's. Refuses: already-corrected."""
+    """Post the opposite of a transaction in a journal entry that reverses it. Refuses: already-corrected."""
     book = book_of(books, cmd.customers[0])
     wrong = book.referenced.get(cmd.activity_id)
     if not isinstance(wrong, BankBooking) or wrong.cause not in {None, ADJUSTMENT}:
-        raise NotFound("The house booked nothing of this id by itself.")
+        raise NotFound("This transaction is not a credit, an adjustment or a fee of the bank.")
     if wrong.is_corrected:
-        raise Refused("already-corrected", "It has been taken back already.")
+        raise Refused("already-corrected", "The transaction is already reversed.")
     pocket = pocket_of(book, wrong.pocket_id)
     contra_account = book.house_account(
         AccountKind.FEES if wrong.type == TransactionType.FEE else AccountKind.PROMOTIONS
@@ -121,7 +121,7 @@ _CREDIT = {"CASH_BACK": "Cash back", "PROMOTION": "Promotion", "ADJUSTMENT": "Ad
 
 
 def _require_receivable(pocket: PocketBook, amount: int) -> PocketBook:
-    """The pocket, when money may come in; into a closed one only what it owes."""
+    """Return the pocket if it may be credited; a closed one only up to its overdraft."""
     if pocket.status in NOT_CLOSED or (0 < amount <= overdraft_of(pocket)):
         return pocket
     raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")

@@ -1,4 +1,4 @@
-"""Clearing: what each rail has brought and taken, and what of it is settled with the house.
+"""Clearing: what moved by each rail, and what of it is settled.
 
-Owns every read that explains the clearing accounts. Never settles anything: the house's day does.
+Owns the queries that explain the clearing accounts. Never settles: the day end of the bank does.
 """

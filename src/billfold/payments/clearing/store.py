@@ -1,7 +1,7 @@
-"""Reads of what moved by each rail and what of it is settled.
+"""Queries of what moved by each rail and what of it is settled.
 
-A customer's payment settles at the instant of its activity, a journal of the house's own on its
-date.
+A customer's payment settles at the instant of its transaction, a journal entry of the bank on its
+settlement date.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _EASTERN = "(settles_at AT TIME ZONE 'America/New_York')::date"
-# $1 the house; $2, $3 from which date on, and at which instant it begins; $4, $5 up to when.
+# $1 the bank's own customer; $2, $3 first date and its first instant; $4, $5 last date and instant.
 _OF_CUSTOMERS = f"""
 SELECT type AS rail, {_EASTERN} AS settles_on, settles_at, direction, amount, customer_id,
        journal_no, activity_id
@@ -59,11 +59,11 @@ SELECT kind, sum(credits - debits)::bigint AS balance FROM account
  WHERE kind IN ('rail:ach', 'rail:wire', 'suspense') GROUP BY kind
 """
 DATE_MIN, DATE_MAX = date(2000, 1, 1), date(2999, 12, 31)
-"""Before the first date and after the last on which anything settles."""
+"""Earlier than the first settlement date and later than the last."""
 
 
 class SettlementPeriod:
-    """From the beginning of a day up to an instant on a later one, as the queries take it."""
+    """A period from the start of a date up to an instant on a later date, as query parameters."""
 
     def __init__(self, first: date, begins: datetime, last: date, ends: datetime) -> None:
         self.arguments = (first, begins, last, ends)
@@ -72,7 +72,7 @@ class SettlementPeriod:
 async def list_cleared(
     conn: Connection | Pool, house: UUID, span: SettlementPeriod, *, include_settled: bool = False
 ) -> list[ClearingTotals]:
-    """Return each rail's dates on which it and the house differ, or all its dates."""
+    """Return per rail the dates with unsettled amounts, or all dates."""
     rows = await conn.fetch(_CLEARED, house, *span.arguments, include_settled, timeout=_QUERY_TIMEOUT_SECONDS)
     return [ClearingTotals(*row) for row in rows]
 
@@ -80,12 +80,12 @@ async def list_cleared(
 async def list_open(
     conn: Connection | Pool, house: UUID, span: SettlementPeriod, *, limit: int = 200
 ) -> list[OpenPayment]:
-    """Return the payments that settle within the span, the next first."""
+    """Return the payments that settle within the period, earliest first."""
     return [OpenPayment(*row) for row in await conn.fetch(_OPEN, house, *span.arguments, limit)]
 
 
 async def balances(conn: Connection | Pool) -> dict[str, int]:
-    """Return what the clearing accounts of all customers and the house hold together."""
+    """Return the sum of the clearing accounts of all customers and the bank."""
     return {row["kind"]: row["balance"] for row in await conn.fetch(_BALANCES)}
 
 

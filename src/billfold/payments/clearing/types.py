@@ -1,4 +1,4 @@
-"""What a rail has brought and taken, beside what the house has settled of it."""
+"""Clearing totals of a rail: what moved, and what of it is settled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RAILS = ("ACH", "WIRE")
 
 
 class RailSettlement(Row, frozen=True, kw_only=True):
-    """One rail on one date as the house has settled it, in a journal entry of its own."""
+    """The settlement of one rail on one date, with its journal entry."""
 
     table = "clearing"
 
@@ -26,7 +26,7 @@ class RailSettlement(Row, frozen=True, kw_only=True):
 
 
 class ClearingTotals(NamedTuple):
-    """One rail on one date, in cents: what moved, and how much of it the house has settled."""
+    """One rail on one date, in cents: what moved, and how much of it is settled."""
 
     rail: str
     settles_on: date
@@ -38,17 +38,17 @@ class ClearingTotals(NamedTuple):
 
     @property
     def unsettled_in(self) -> int:
-        """Cents that came in and are not settled."""
+        """Incoming cents that are not settled."""
         return self.came_in - self.settled_in
 
     @property
     def unsettled_out(self) -> int:
-        """Cents that went out and are not settled."""
+        """Outgoing cents that are not settled."""
         return self.went_out - self.settled_out
 
 
 class OpenPayment(NamedTuple):
-    """A payment whose settlement has not come. `customer_id` is the house's for its own."""
+    """A payment that is not settled yet. `customer_id` is the bank's own customer for payments of the bank."""
 
     rail: str
     settles_at: datetime

@@ -1,4 +1,4 @@
-"""Money that a rail delivers."""
+"""The command that credits an incoming payment."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from billfold.payments.wires.types import IncomingWireFields, QueuedMessage, Wir
 
 
 class ReceiveMoney(Command, frozen=True, kw_only=True):
-    """A credit that a rail delivered to a portal. `amount` in cents; `details` per variant.
+    """Credit a payment that a rail delivered to a portal. `amount` in cents; `details` per rail.
 
-    A wire that came by a message says so in `wire`; its id is then the key.
+    `wire` is set for a wire that came in a Fedwire message; the key is then the wire's id.
     """
 
     rule = receive_money
@@ -31,4 +31,4 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     remittance: dict[str, Any] | None = None
     wire: IncomingWireFields | None = None
     sender: Account | None = None
-    """The account from which a wire came, where its bank says so."""
+    """The account that sent the wire, if the sending bank names it."""

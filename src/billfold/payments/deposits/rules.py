@@ -1,4 +1,4 @@
-"""Money that arrives: the rail pays the pocket's bank account, which sweeps, which invests."""
+"""Deposits: the rail credits the pocket's bank account, the sweep moves it to cash, cash is invested."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ACH_SETTLES_AFTER = 2
 
 
 def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
-    """Book a deposit and invest it; or refuse it, so that the rail sends it back."""
+    """Post a deposit and invest it, or reject it so that the rail returns it."""
     book = book_of(books, cmd.customers[0])
     portal = book.portals.get(cmd.portal_id)
     pocket = book.pockets.get(cmd.pocket_id)
@@ -74,7 +74,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
 
 
 def sweep_and_invest(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
-    """Repay what is owed, sweep the rest into cash, and cash into bills."""
+    """Repay the overdraft, sweep the rest into cash, and invest the cash in bills."""
     pocket.inflow += amount
     if pocket.owed is not None:
         amount -= recover_overdraft(book, pocket, ctx, amount)
@@ -96,7 +96,7 @@ def _record_wire(
     group: UUID | None,
     counterparty_id: UUID | None = None,
 ) -> None:
-    """Write down a wire that came by a message."""
+    """Record a wire that came in a Fedwire message."""
     if cmd.wire is not None:
         record_incoming_wire(
             book,
@@ -113,7 +113,7 @@ def _record_wire(
 
 
 def _wire_id(cmd: ReceiveMoney) -> dict[str, Any]:
-    """The id of a wire that leaves a row."""
+    """Return the outcome fields of a recorded wire."""
     return {} if cmd.wire is None else {"wire_id": str(cmd.key)}
 
 
@@ -122,7 +122,7 @@ _TITLE = {Rail.WIRE: "Wire received", Rail.ACH: "ACH credit"}
 
 
 def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
-    """Raise the event of a payment. A rail's own id of it is the key it came under."""
+    """Raise the event of a payment. Its id is the command's key."""
     if cmd.rail == Rail.WIRE:
         wire = payloads.WirePayload(wire_id=cmd.key, service_account_id=cmd.pocket_id)
         how_wire = kinds.WIRE_IN_SUCCESS if taken else kinds.WIRE_IN_REJECTED
@@ -141,7 +141,7 @@ def _settles_at(rail: Rail, book: Book, ctx: Context) -> datetime:
 
 
 def hold_ach_credit(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
-    """Money inside its return window may not leave: a lien until the risk has passed."""
+    """Hold money until its return window ends."""
     if not ctx.terms.ach_credit_hold_days:
         return
     day = ctx.calendars.add_fed_days(ctx.business_date, ctx.terms.ach_credit_hold_days)

@@ -8,7 +8,7 @@ from billfold.payments.wires.iso20022.types import CreditTransfer
 
 
 class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):
-    """A wire that reached our account with the receiving bank's routing number."""
+    """A wire to this bank. `routing_number` is that of the receiving bank."""
 
     wire_id: UUID
     routing_number: str
@@ -21,11 +21,11 @@ class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):
     sender_routing_number: str | None = None
     omad: str | None = None
     message: CreditTransfer | None = None
-    """The message that brought it."""
+    """The Fedwire message of the wire."""
 
 
 class IncomingAch(msgspec.Struct, frozen=True, kw_only=True):
-    """One credit entry of an ACH file that reached us. Names and lengths are the file's."""
+    """One credit entry of an incoming ACH file. Field names and lengths are those of NACHA."""
 
     ach_id: UUID
     routing_number: str

@@ -1,4 +1,4 @@
-"""What all rails share: the files that go out and come in, and what became of them.
+"""Files of all rails: outbound and inbound, with their states, reports and retries.
 
-Owns the table `rail_file`. Never reads what a file says: that is the rail's own work.
+Owns the table `rail_file`. Never parses a file: each rail parses its own.
 """

@@ -1,7 +1,7 @@
-"""Files of theirs that cannot be finished: what is wrong, and when they are tried again.
+"""Inbound files that cannot be completed: the error, and when they are retried.
 
-It stands in the file's report until the file is finished. Pauses are of wall time: where the
-bank's clock stands still they pass too.
+The retry state is stored in the file's report until the file is completed. Delays are wall time:
+they pass even when the bank's clock stands still.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ UPDATE rail_file
 
 
 class StuckLine(msgspec.Struct, frozen=True):
-    """A line of a file that cannot be booked, and why.
+    """A line of a file that cannot be booked, with its error.
 
-    `refused` is how often a rule said no: that is remembered under the key it came under.
+    `refused` counts refusals by a rule: a refusal is stored under its idempotency key, so a retry needs a new one.
     """
 
     line: int
@@ -52,7 +52,7 @@ class StuckLine(msgspec.Struct, frozen=True):
 
 
 class RetryState(msgspec.Struct, frozen=True, kw_only=True):
-    """What keeps a file from being finished: some of its lines, or an error of all of it."""
+    """Why a file is not completed: stuck lines, or an error of the whole file."""
 
     tries: int
     again_at: datetime
@@ -60,7 +60,7 @@ class RetryState(msgspec.Struct, frozen=True, kw_only=True):
     stuck: list[StuckLine] = []
 
     def words(self) -> str:
-        """Say the first thing that is wrong, with its line, and how many more lines wait."""
+        """Return the first error with its line, and how many more lines are stuck."""
         if not self.stuck:
             return self.error or ""
         first, more = self.stuck[0], len(self.stuck) - 1
@@ -69,14 +69,14 @@ class RetryState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def retry_state_of(file: RailFile) -> RetryState | None:
-    """Return what keeps a file from being finished, if anything does."""
+    """Return the retry state of a file; None if it has none."""
     if file.done_at is not None or file.report is None:
         return None
     return msgspec.json.decode(file.report, type=RetryState)
 
 
 def retry_delay(tries: int) -> timedelta:
-    """Return how long to wait after so many tries: twice as long each time, an hour at most."""
+    """Return the delay after so many tries: doubled each time, one hour at most."""
     seconds = RETRY_MIN_SECONDS << min(tries - 1, _DOUBLINGS_MAX)
     return timedelta(seconds=min(seconds, RETRY_MAX_SECONDS))
 
@@ -84,7 +84,7 @@ def retry_delay(tries: int) -> timedelta:
 async def schedule_retry(
     conn: Connection | Pool, file: RailFile, *, wall: datetime, error: str | None = None, **fields: object
 ) -> bytes:
-    """Let a file wait, longer each time; return its report, to which this adds what is `told`."""
+    """Schedule the next retry of a file; return its report, extended by `fields`."""
     previous: dict[str, Any] = msgspec.json.decode(file.report or "{}")
     tries = previous.get("tries", 0) + 1
     again_at = iso_z(wall + retry_delay(tries))
@@ -95,15 +95,15 @@ async def schedule_retry(
 
 
 async def retry_now(conn: Connection | Pool, file: RailFile, wall: datetime) -> None:
-    """Let a file that waits be tried now."""
+    """Make a postponed file due now."""
     await conn.execute(_RETRY_NOW, file.file_id, iso_z(wall))
 
 
 async def list_due(conn: Connection | Pool, rail: str, wall: datetime) -> list[RailFile]:
-    """Return files of theirs that are not finished and whose pause is over, oldest first."""
+    """Return incomplete inbound files whose retry is due, oldest first."""
     return [rail_file_of(row) for row in await conn.fetch(_DUE, rail, wall)]
 
 
 async def list_failing(conn: Connection | Pool) -> list[RailFile]:
-    """Return files of all rails that cannot be finished, oldest first."""
+    """Return inbound files of all rails that failed and wait for a retry, oldest first."""
     return [rail_file_of(row) for row in await conn.fetch(_FAILING)]

@@ -1,7 +1,7 @@
-"""An exchange made of folders: `outbox` and `inbox`, `done` and `refused`.
+"""A file exchange in folders: `outbox`, `inbox`, `done` and `refused`.
 
-What is put into a folder appears whole: it is written under a name with a dot before it, and then
-renamed. Names with a dot before them are nobody's files yet.
+Files appear whole: each is written under a name with a leading dot and then renamed. Names with a
+leading dot are ignored.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from billfold.payments.files.ports import InboundFile
 
 REPORT = ".report.json"
 _NAME_BYTES = 200
-"""The longest name: a report is named after its file, and a name has at most 255 bytes."""
+"""Maximum length of a file name: the report adds a suffix, and a name has at most 255 bytes."""
 
 
 class ExchangeFolders:
-    """One rail's folders below one."""
+    """The folders of one rail below a root."""
 
     def __init__(self, folder: Path, *, outbox: str = "outbox", inbox: str = "inbox") -> None:
         self._folder = folder
         self._outbox, self._inbox = folder / outbox, folder / inbox
 
     def network_side(self) -> ExchangeFolders:
-        """Return the exchange as whoever is on the other side sees it."""
+        """Return the exchange as the other side sees it."""
         return ExchangeFolders(self._folder, outbox=self._inbox.name, inbox=self._outbox.name)
 
     async def transmit(self, name: str, content: bytes) -> None:
-        """Hand a file over, whole or not at all. The same name and content may come again."""
+        """Transmit a file atomically. Safe to repeat with the same name and content."""
         await asyncio.to_thread(_write_atomically, self._outbox, name, content)
 
     async def arrived(self) -> list[InboundFile]:
-        """Return the files that have arrived, by name."""
+        """Return the inbound files with their content, by name."""
         return await asyncio.to_thread(self._read_all)
 
     async def waiting(self) -> list[str]:
-        """Return the names of the files that have arrived, in order."""
+        """Return the names of the inbound files, in order."""
         return await asyncio.to_thread(self._names)
 
     async def read(self, name: str) -> bytes | None:
-        """Return what an arrived file says, None when it has been put away meanwhile."""
+        """Return the content of an inbound file; None if it was archived meanwhile."""
         return await asyncio.to_thread(_read_content, self._inbox / name)
 
     async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
-        """Move an arrived file to the taken or the refused ones, its report beside it."""
+        """Archive an inbound file as processed or refused, with its report beside it."""
         await asyncio.to_thread(self._archive, name, report, refused)
 
     def _names(self) -> list[str]:
@@ -77,12 +77,12 @@ def _read_content(path: Path) -> bytes | None:
 
 
 def _is_file(path: Path) -> bool:
-    """Tell whether a file has arrived. What leads elsewhere or cannot be read is nobody's yet."""
+    """Tell whether this is an inbound file. Symbolic links and unreadable files are ignored."""
     return path.is_file() and not path.is_symlink() and not path.name.startswith(".") and os.access(path, os.R_OK)
 
 
 def _safe_name(path: Path) -> str:
-    """Return the file's name. One that cannot be told or is too long is changed on the spot."""
+    """Return the file's name. A name that is not printable or too long is replaced on disk."""
     name = path.name
     if name.isprintable() and len(name.encode()) <= _NAME_BYTES:
         return name

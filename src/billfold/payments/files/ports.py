@@ -1,7 +1,7 @@
-"""Files exchanged with a rail: we hand over ours and take what has arrived.
+"""Files exchanged with a rail: outbound files are transmitted, inbound files are processed.
 
-Whoever carries them on (a connection to the Federal Reserve, a bank's file transfer) is outside.
-Names are single components of a path.
+The transport (a connection to the Federal Reserve, a file transfer of a bank) is outside of the
+bank. File names are single path components.
 """
 
 from typing import Protocol
@@ -10,33 +10,33 @@ import msgspec
 
 
 class InboundFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that waits to be taken."""
+    """An inbound file that is not processed yet."""
 
     name: str
     content: bytes
 
 
 class FileExchange(Protocol):
-    """One rail's way out and in."""
+    """The outbound and inbound files of one rail."""
 
     async def transmit(self, name: str, content: bytes) -> None:
-        """Hand a file over, whole or not at all. The same name and content may come again."""
+        """Transmit a file atomically. Safe to repeat with the same name and content."""
 
     async def arrived(self) -> list[InboundFile]:
-        """Return the files that have arrived, by name."""
+        """Return the inbound files with their content, by name."""
 
     async def waiting(self) -> list[str]:
-        """Return the names of the files that have arrived, in order."""
+        """Return the names of the inbound files, in order."""
 
     async def read(self, name: str) -> bytes | None:
-        """Return what an arrived file says, None when it has been put away meanwhile."""
+        """Return the content of an inbound file; None if it was archived meanwhile."""
 
     async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
-        """Move an arrived file to the taken or the refused ones, its report beside it."""
+        """Archive an inbound file as processed or refused, with its report beside it."""
 
 
 class RailExchanges(msgspec.Struct, frozen=True, kw_only=True):
-    """The exchanges of the bank."""
+    """The file exchanges of the bank, one per rail."""
 
     ach: FileExchange
     wire: FileExchange

@@ -1,4 +1,4 @@
-"""What goes wrong with a file of theirs holds up no other: it waits, longer each time."""
+"""Inbound files that fail are retried later and block no other file."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ DATABASE_UNAVAILABLE = (
     ConnectionError,
     TimeoutError,
 )
-"""The database is away: that is no fault of any file, and all of them wait for it."""
+"""Errors of an unreachable database: they postpone no file; all files wait for the database."""
 _SUMMARY_CHARS_MAX = 300
 
 
 def error_summary(error: Exception) -> str:
-    """Return an error in one line. What follows in a database's own words may hold a row."""
+    """Return an error in one line. Later lines of a database error may contain row data."""
     text = error.detail if isinstance(error, BillfoldError) else repr(error)
     return (text.splitlines() or [type(error).__name__])[0][:_SUMMARY_CHARS_MAX]
 
 
 async def postpone_file(bank: Bank, file: RailFile, *, error: str | None = None, **fields: object) -> bytes:
-    """Let a file be tried again later; return its report, to which this adds what is `told`."""
+    """Schedule the next retry of a file and log it; return its report, extended by `fields`."""
     report = await exceptions.schedule_retry(bank.pool, file, wall=wall_now(), error=error, **fields)
     retry = msgspec.json.decode(report, type=RetryState)
     log.error("rail_file_postponed", name=file.name, tries=retry.tries, error=retry.words())

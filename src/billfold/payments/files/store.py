@@ -1,8 +1,8 @@
-"""Files of the rails, kept before anything is done with them, so that a crash loses none.
+"""Files of the rails: each is stored before it is processed, so that a crash loses none.
 
-States: MADE -> HANDED of ours, ARRIVED -> TAKEN or REFUSED of theirs. A report says what came of
-it: for a refused file the line and the reason, for one that cannot be finished what is wrong with
-it (`troubles`). `now` is business time.
+States: MADE -> HANDED for outbound files, ARRIVED -> TAKEN or REFUSED for inbound ones. The report
+holds the result: lines and reasons of a refused file, the retry state (`exceptions`) of an
+incomplete one. `now` is business time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AN
 
 
 class RailFile(msgspec.Struct, frozen=True):
-    """One file, without what it says. `report` is JSON text."""
+    """One file without its content. `report` is JSON text."""
 
     file_id: UUID
     rail: str
@@ -65,7 +65,7 @@ class RailFile(msgspec.Struct, frozen=True):
 
 
 class DuplicateFile(Exception):
-    """The same content has been taken, or is being taken, under another name or the same."""
+    """A file with the same content was received before, under any name."""
 
     def __init__(self, name: str, at: datetime) -> None:
         super().__init__(f"The same content arrived as {name} on {at:%Y-%m-%d}.")
@@ -76,14 +76,14 @@ class DuplicateFile(Exception):
 async def save_outbound(
     conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
 ) -> RailFile:
-    """Keep a file of ours. One of this id that is there already stays as it is."""
+    """Store an outbound file. A stored file with this id stays unchanged."""
     return await _save(conn, file_id, rail, OUT, name, content, now)
 
 
 async def save_inbound(
     conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
 ) -> RailFile:
-    """Keep a file of theirs. Raises AlreadyArrived when its content has come before."""
+    """Store an inbound file. Raises DuplicateFile if the same content was received before."""
     duplicate = await conn.fetchrow(_DUPLICATE, rail, sha256(content).digest(), file_id)
     if duplicate is not None:
         raise DuplicateFile(duplicate["name"], duplicate["created_at"])
@@ -93,13 +93,13 @@ async def save_inbound(
 async def complete_file(
     conn: Connection | Pool, file_id: UUID, state: str, *, now: datetime, report: dict[str, object] | None = None
 ) -> None:
-    """Say what became of a file: HANDED, TAKEN or REFUSED. What is finished stays as it is."""
+    """Set the final state of a file: HANDED, TAKEN or REFUSED. A completed file stays unchanged."""
     report_text = None if report is None else msgspec.json.encode(report).decode()
     await conn.execute(_FINISH, file_id, state, report_text, now)
 
 
 async def list_unfinished(conn: Connection | Pool, rail: str, direction: str) -> list[RailFile]:
-    """Return files with which somebody has begun and not ended, oldest first."""
+    """Return incomplete files, oldest first."""
     return [rail_file_of(row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
 
 
@@ -111,7 +111,7 @@ async def list_files(
     state: str | None = None,
     limit: int = 100,
 ) -> list[RailFile]:
-    """Return files, newest first; those of one instant by name backwards, as ours are numbered."""
+    """Return files, newest first, then by name descending: names of outbound files are numbered."""
     return [rail_file_of(row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
 
 
@@ -124,7 +124,7 @@ async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
 
 
 async def read_content(conn: Connection | Pool, file_id: UUID) -> bytes:
-    """Return what a file says. Raises NotFound."""
+    """Return the content of a file. Raises NotFound."""
     content: bytes | None = await conn.fetchval("SELECT content FROM rail_file WHERE file_id = $1", file_id)
     if content is None:
         raise NotFound("There is no such file.")

@@ -1,5 +1,5 @@
-"""Wires: money over Fedwire, both ways, at home and abroad.
+"""Wires: payments over Fedwire, outgoing and incoming, domestic and international.
 
-Owns when a wire leaves, what its messages say, and the table `wire` with all that hangs on it.
-Never books one: that is a flow. This facade is pure; what asks the database is in `reads`.
+Owns the cut-offs, the ISO 20022 messages and files, recalls and returns, and the table `wire`.
+Never decides whether a counterparty is verified.
 """

@@ -1,4 +1,4 @@
-"""Wires that somebody asks for: we for one that we sent, or its sender for one that we took."""
+"""Recalls: requests to return a wire, ours for wires we sent and theirs for wires we received."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ OPERATOR = "operator"
 
 
 async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
-    """Ask for a wire of ours back (camt.056); return the case. It comes back as a wire, or not.
+    """Request the return of a wire that we sent (camt.056); return the case id.
 
-    After an answer that refuses it may be asked for again, under a case of its own. Refuses:
+    After a refusal it can be requested again, as a new case. Refuses:
     wire-not-completed, wire-already-returned, wire-already-recalled.
     """
     wire = await _wire(bank, wire_id)
     if wire.direction != WireDirection.OUTGOING or wire.status != "COMPLETED":
         raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
     if await is_returned(bank.pool, wire):
-        raise Refused("wire-already-returned", "The wire has come back already.")
+        raise Refused("wire-already-returned", "The wire is already returned.")
     asked = await cases.list_cases_of(bank.pool, wire_id, WireDirection.OUTGOING)
     _expect_refused(asked)
     sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
     message = None if sent is None else message_sent(bank, sent)
     if not isinstance(message, CreditTransfer):
-        raise InvariantError("A wire has settled without a message.", wire_id=str(wire_id))
+        raise InvariantError("A settled wire has no message.", wire_id=str(wire_id))
     case_id = f"{wire_id.hex}-{len(asked) + 1}" if asked else wire_id.hex
     terms = messages.return_request(message, case_id=case_id, creator=bank.settings.bank_name, reason=code)
     async with _deed(bank, wire, "wire.recalled", code) as audited:
@@ -67,23 +67,23 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
             now=await bank.now(audited.conn),
         )
         if not opened:
-            raise Refused("wire-already-recalled", "Somebody asks for the wire at this moment.")
+            raise Refused("wire-already-recalled", "Another request for this wire is in progress. Try again.")
     return case_id
 
 
 def _expect_refused(asked: Sequence[CaseRow]) -> None:
-    """Raise Refused unless every earlier request has been answered by no."""
+    """Raise Refused unless every earlier request was refused."""
     for case in asked:
         if case.status == "OPEN":
-            detail = f"It is asked for under case {case.case_id}: no answer has come."
+            detail = f"Case {case.case_id} is open: wait for its answer."
             raise Refused("wire-already-recalled", detail)
         if case.status == "ACCEPTED":
-            detail = f"Its bank has agreed under case {case.case_id}: it comes back by a wire."
+            detail = f"Case {case.case_id} is accepted: the wire is being returned."
             raise Refused("wire-already-recalled", detail)
 
 
 async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:
-    """Return a wire that arrived (pacs.004), asked for or not; return the id of the return.
+    """Return a received wire (pacs.004), recalled or not; return the id of the return.
 
     Refuses: wire-not-completed, wire-already-returned.
     """
@@ -104,13 +104,13 @@ async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:
 
 
 async def _attempt(bank: Bank, wire: WireRow) -> UUID:
-    """The key of this pay-back: another one after each that the network has rejected."""
+    """Return the idempotency key of this return: a new one after each rejected return."""
     rejected = await count_rejected_returns(bank.pool, wire)
     return command_id(f"wire.paid_back:{rejected}", wire.wire_id) if rejected else wire.wire_id
 
 
 async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
-    """Keep a wire that its sender asks for (camt.029). NotFound when nobody asks for it."""
+    """Refuse to return a recalled wire (camt.029). Raises NotFound if no case is open."""
     wire = await _wire(bank, wire_id)
     async with _deed(bank, wire, "wire.kept", code) as audited:
         case = await cases.get_open_case(audited.conn, wire_id, WireDirection.INCOMING)
@@ -118,7 +118,7 @@ async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
 
 
 async def _consent(bank: Bank, wire: WireRow) -> None:
-    """Tell whoever asks for a wire that it comes back, if anybody does."""
+    """Accept the open case about a wire, if there is one."""
     async with bank.pool.acquire() as conn, conn.transaction():
         try:
             case = await cases.get_open_case(conn, wire.wire_id, WireDirection.INCOMING)
@@ -128,7 +128,7 @@ async def _consent(bank: Bank, wire: WireRow) -> None:
 
 
 async def _answer(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *, reason: str | None) -> None:
-    """Answer a request and end its case: refused for a reason, else the wire comes back."""
+    """Answer a request and close its case: refused with a reason, else accepted."""
     terms = messages.return_request_response(
         msgspec.json.decode(case.message, type=ReturnRequest),
         bank=bank.settings.bank_routing_number,

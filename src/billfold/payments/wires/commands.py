@@ -1,4 +1,4 @@
-"""What may be asked of wires."""
+"""Commands on wires. `references` names the wire, or the counterparty of a new one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from billfold.payments.wires.types import QueuedMessage, WireRow
 
 
 class SendWire(Command, frozen=True, kw_only=True):
-    """Pay `amount` cents (None: everything, net of fees) to a counterparty by wire.
+    """Pay `amount` cents (None: the whole balance, net of fees) to a counterparty by wire.
 
-    `references` names the counterparty. `wire_instructions` override the counterparty's;
-    `request` is the JSON text of what was asked for. One that was `approved` is answered where
-    it would be refused.
+    `wire_instructions` override the counterparty's; `request` is the JSON text of the request. If
+    the wire was `approved` before, a refusal raises `wire.rejected` and becomes the outcome.
     """
 
     rule = send_wire
@@ -39,7 +38,7 @@ class SendWire(Command, frozen=True, kw_only=True):
 
 
 class SubmitWire(Command, frozen=True, kw_only=True):
-    """The message has been written into a file under this number. `references` names the wire."""
+    """Record that the message is in a file, with this IMAD."""
 
     rule = submit_wire
     reference_kinds = (Reference.WIRE,)
@@ -50,7 +49,7 @@ class SubmitWire(Command, frozen=True, kw_only=True):
 
 
 class CompleteWire(Command, frozen=True, kw_only=True):
-    """Fedwire has settled the wire. `references` names the wire."""
+    """Record that Fedwire has settled the wire."""
 
     rule = complete_wire
     reference_kinds = (Reference.WIRE,)
@@ -61,7 +60,7 @@ class CompleteWire(Command, frozen=True, kw_only=True):
 
 
 class RejectWire(Command, frozen=True, kw_only=True):
-    """The network or a bank on the way refuses the wire, for a code of ISO."""
+    """Record that Fedwire or a bank has rejected the wire, with its ISO 20022 reason code."""
 
     rule = reject_wire
     reference_kinds = (Reference.WIRE,)
@@ -72,7 +71,7 @@ class RejectWire(Command, frozen=True, kw_only=True):
 
 
 class ReturnWire(Command, frozen=True, kw_only=True):
-    """Return the wire `original_id`, which `references` names, for a reason of ISO."""
+    """Return the received wire `original_id`. `code` is an ISO 20022 return reason."""
 
     rule = return_wire
     former_names = ("PayBackWire",)
@@ -87,10 +86,10 @@ class ReturnWire(Command, frozen=True, kw_only=True):
 
 
 class ReceiveWireReturn(Command, frozen=True, kw_only=True):
-    """A return has arrived for the wire `original_id`, which `references` names.
+    """Receive the return of the sent wire `original_id`.
 
-    `wire_id` is the return's own. `amount` is what came: banks on the way may have kept charges.
-    `code` is the reason of ISO, `message` the JSON text of the message.
+    `wire_id` is the id of the return. `amount` is the returned amount: banks may have deducted
+    charges. `code` is the ISO 20022 return reason, `message` the JSON text of the message.
     """
 
     rule = receive_wire_return

@@ -1,4 +1,4 @@
-"""Messages about wires: those that move no customer's money are queued here, all are made here."""
+"""Outbound messages: built from their terms; messages that move no customer's money are queued here."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 async def queue_about(
     bank: Bank, conn: Connection, wire_id: UUID, customer_id: UUID, kind: str, terms: MessageFields
 ) -> None:
-    """Let a message about a wire be sent when wires are: one of a kind for each wire and case.
+    """Queue a message about a wire: one of a kind per wire and case.
 
-    Call it in a transaction: the message and its appointment belong together.
+    Call it in a transaction: the message and its scheduled job belong together.
     """
     messages.expect_sendable(kind, terms)
     now = await bank.now()
@@ -52,7 +52,7 @@ async def queue_about(
 
 
 def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> Message:
-    """Return what a message says that goes now, with the account number of whoever pays."""
+    """Return the message to send now, with the payer's account number."""
     told: dict[str, Any] = msgspec.json.decode(waiting.terms)
     if waiting.kind == "pacs.008" and waiting.account_number is not None:
         told["debtor_account"] = {"number": waiting.account_number}
@@ -60,16 +60,16 @@ def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> 
 
 
 def message_sent(bank: Bank, sent: SentMessage) -> Message:
-    """Return a message of ours as it was sent."""
+    """Return a message as it was sent."""
     told: dict[str, Any] = msgspec.json.decode(sent.terms)
     return messages.message_of(sent.kind, told, sent.imad, sent.sent_at, fedwire_day(bank, sent.sent_at))
 
 
 def environment_of(settings: Settings) -> str:
-    """Return which Fedwire the bank is on: a sandbox knows no real one."""
+    """Return the Fedwire environment of the bank: TEST in a sandbox, else PROD."""
     return "PROD" if settings.is_production else "TEST"
 
 
 def fedwire_day(bank: Bank, at: datetime) -> date:
-    """Return the day of Fedwire on which a message of this instant settles."""
+    """Return the Fedwire business day on which a message of this instant settles."""
     return bank.calendars.fed_on_or_after(et_date(at))

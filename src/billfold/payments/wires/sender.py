@@ -1,7 +1,7 @@
-"""The wire room's way out: messages that may go are numbered, put into one file, handed over.
+"""Outbound Fedwire files: due messages get their IMADs, are written into one file and transmitted.
 
-A file is kept before anything is done with it. Whoever dies on the way is followed by the next,
-who goes on with the file and does nothing twice.
+A file is stored before it is transmitted. After a crash another process continues with the file and
+sends nothing twice.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ MESSAGES_PER_FILE = 1_000
 _CUSTOMER_MESSAGE_KINDS = frozenset({"pacs.008", "pacs.004"})
 
 OnTransmitted = Callable[["Bank", UUID], Awaitable[None]]
-"""What is done once a file is handed over, as the sandbox's world does."""
+"""Called after a file is transmitted; the sandbox schedules its simulated answer."""
 
 
 class FedwireSender:
-    """Keeps the appointments of messages that wait."""
+    """Sends queued messages."""
 
     def __init__(self, on_transmitted: OnTransmitted | None = None) -> None:
         self._on_transmitted = on_transmitted
         self._lock = asyncio.Lock()
 
     async def keep(self, bank: Bank, job: ScheduledJob) -> None:
-        """Send what may go. Most appointments of an instant find it done."""
+        """Send due messages: a scheduled job. One job sends the messages of all jobs of an instant."""
         del job
         await self.send(bank)
 
     async def send(self, bank: Bank) -> int:
-        """Hand over every message whose instant has come; return how many files that were."""
+        """Transmit all due messages; return the number of files."""
         sent = 0
         async with self._lock:
             for file in await files_store.list_unfinished(bank.pool, "WIRE", "OUT"):
@@ -65,7 +65,7 @@ class FedwireSender:
         return sent
 
     async def _compose(self, bank: Bank) -> RailFile | None:
-        """Put the messages that may go into a file and keep it; None when there are none."""
+        """Write due messages into a file and store it; None if nothing is due."""
         now = await bank.now()
         async with bank.pool.acquire() as conn, conn.transaction():
             pending = await queue.claim_pending(conn, now, MESSAGES_PER_FILE)
@@ -79,7 +79,7 @@ class FedwireSender:
             return await files_store.save_outbound(conn, file_id, "WIRE", f"fedwire-{first}.xml", content, now=now)
 
     async def _transmit(self, bank: Bank, file: RailFile) -> None:
-        """Tell the books that the messages go, and let them go."""
+        """Mark the wires of a file as submitted, and transmit the file."""
         messages = await queue.list_of_file(bank.pool, file.file_id)
         for answer in await bank.engine.submit_all([_submit_command(each) for each in _own_wires(messages)]):
             if isinstance(answer, BillfoldError):
@@ -94,7 +94,7 @@ class FedwireSender:
 
 
 def _own_wires(messages: Sequence[SentMessage]) -> list[SentMessage]:
-    """Those messages that carry a wire of ours."""
+    """Return the messages that carry a wire of a customer."""
     return [
         each for each in messages if each.kind in _CUSTOMER_MESSAGE_KINDS and each.direction == WireDirection.OUTGOING
     ]
@@ -114,7 +114,7 @@ def _submit_command(sent: SentMessage) -> SubmitWire:
 async def _number(
     conn: Connection, bank: Bank, pending: Sequence[PendingMessage], now: datetime
 ) -> list[tuple[PendingMessage, str]]:
-    """Give every message its IMAD: the day of Fedwire, our source and a number of the day."""
+    """Assign every message its IMAD: Fedwire business day, our source and the sequence of the day."""
     day = fedwire_day(bank, now)
     source = bank.settings.bank_bic[:8].ljust(8, "0")
     numbers = await queue.allocate_numbers(conn, day, len(pending))
@@ -127,7 +127,7 @@ def _wire(bank: Bank, pending: PendingMessage, imad: str, now: datetime) -> Fedw
 
 
 def header_of(bank: Bank, message: Message, number: str, now: datetime) -> Header:
-    """Return the header of a message of ours."""
+    """Return the header of an outbound message."""
     return Header(
         sender=bank.settings.bank_routing_number,
         receiver=FEDWIRE_ROUTING_NUMBER,

@@ -1,4 +1,4 @@
-"""A wire as it is stored and as flows look at it."""
+"""Wires as stored and as rules see them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from billfold.platform.database.rows import Row
 
 
 class WireDirection(StrEnum):
-    """As the bank sees it."""
+    """The direction from the bank's point of view."""
 
     INCOMING = "INCOMING"
     OUTGOING = "OUTGOING"
 
 
 class WireType(StrEnum):
-    """A payment, its reversal when it was rejected, or its return."""
+    """A payment, the reversal of a rejected one, or a return."""
 
     PAYMENT = "PAYMENT"
     REVERSAL = "REVERSAL"
@@ -31,7 +31,7 @@ class WireType(StrEnum):
 
 
 class WireStatus(StrEnum):
-    """Where a wire stands."""
+    """The status of a wire."""
 
     PENDING = "PENDING"
     PROCESSING = "PROCESSING"
@@ -42,7 +42,7 @@ class WireStatus(StrEnum):
 class WireRow(Row, frozen=True, kw_only=True):
     """A wire as stored. `request` and `message` are JSON text; `fee` and `amount` are cents.
 
-    `journal_no` is where it is booked; None when no money moved.
+    `journal_no` is its journal entry; None if no money moved.
     """
 
     table = "wire"
@@ -81,8 +81,8 @@ class WireRow(Row, frozen=True, kw_only=True):
 
     @property
     def proof(self) -> str:
-        """The fingerprint of what stays as it is, whatever becomes of the wire."""
-        # The number of an incoming one is its sender's; an outgoing one has its message's.
+        """The fingerprint of the fields that never change."""
+        # An incoming wire has the IMAD of its sender; an outgoing one gets it with its message.
         return fingerprint((*_immutable_values(self), self.imad if self.direction == WireDirection.INCOMING else None))
 
 
@@ -93,10 +93,10 @@ _immutable_values: Callable[[WireRow], tuple[object, ...]] = attrgetter(
 
 
 class ReferencedWire(NamedTuple):
-    """A wire as a flow looks at it.
+    """A wire as a rule sees it.
 
-    `returned`: a return of it has been booked and stands. `stands_in` is the journal in which its
-    money came last: its own, or the one that undid a return which was rejected.
+    `returned`: a return of it is booked and not rejected. `stands_in` is the latest journal entry
+    that booked its money: its own, or the reversal of a rejected return.
     """
 
     row: WireRow
@@ -105,9 +105,9 @@ class ReferencedWire(NamedTuple):
 
 
 class IncomingWireFields(msgspec.Struct, frozen=True, kw_only=True):
-    """What the message that brought a wire said. `message` is its JSON text, `imad` its number.
+    """The fields of the message of an incoming wire. `message` is its JSON text, `imad` its number.
 
-    With an `original_wire_id` it is a wire of ours that comes back.
+    `original_wire_id` is set for the return of a wire that we sent.
     """
 
     uetr: str
@@ -122,7 +122,7 @@ class IncomingWireFields(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueuedMessage(Row, frozen=True, kw_only=True):
-    """A message that waits to be sent. `terms` is the JSON text of what it says (`messages`)."""
+    """A queued message. `terms` is the JSON text of its content (`rules.messages`)."""
 
     table = "wire_message"
 
@@ -135,5 +135,5 @@ class QueuedMessage(Row, frozen=True, kw_only=True):
 
     @property
     def proof(self) -> str:
-        """The fingerprint of what stays as it is, whenever it is sent."""
+        """The fingerprint of the fields that do not change when it is sent."""
         return fingerprint((self.message_id, self.customer_id, self.wire_id, self.kind, self.terms))

@@ -130,7 +130,7 @@ async def test_one_reset_email_a_minute_is_sent(anna, browser, emails, pages_clo
 )
 async def test_a_password_is_refused_when_it_is_weak(bank, anna, browser, password, again, said):
     async with bank.pool.acquire() as conn:
-        secret = await links.create_link(conn, anna.user_id, "reset", now=anna.clock.now)
+        secret = await links.create_link(conn, anna.user_id, "reset", now=anna.pages_clock.now)
     await browser.go(f"/password?link={secret}")
     page = await browser.send("/password", password=password, again=again)
     assert page.status_code == 422

@@ -93,7 +93,7 @@ async def test_consent_is_refused_for_a_company_of_others(anna, browser, books, 
 
 async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
     other = await company(bank.pool, "Southwind")
-    await user_members.add_member(bank.pool, other, anna.user_id, role="VIEWER", now=anna.clock.now)
+    await user_members.add_member(bank.pool, other, anna.user_id, role="VIEWER", now=anna.pages_clock.now)
     await anna.sign_in(browser, await books.ask())
     assert "For which company?" in browser.text
     page = await browser.send("/consent", decision="grant", customer=str(other))
@@ -124,15 +124,15 @@ async def test_tokens_end_at_once_when_their_person_leaves(anna, browser, books,
     if way == "sign out":
         await browser.send("/sign-out")
     else:
-        await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.clock.now)
+        await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.pages_clock.now)
     assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is None
 
 
 @pytest.mark.parametrize("asked", [{"prompt": "login"}, {"max_age": "60"}], ids=["prompt login", "max_age"])
 async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(anna, browser, books, asked):
-    anna.clock.forward(minutes=-3)
+    anna.pages_clock.forward(minutes=-3)
     await anna.sign_in(browser)
-    anna.clock.now = wall_now()
+    anna.pages_clock.now = wall_now()
     before = await books.ask()
     assert (await browser.go(before)).status_code == 200
     page = await books.ask(**asked)
@@ -142,7 +142,7 @@ async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(ann
     assert (await browser.send("/confirm", code="000000")).status_code == 422
     assert (await browser.go(page)).status_code == 303
     await browser.follow()
-    anna.clock.forward(seconds=1)
+    anna.pages_clock.forward(seconds=1)
     await browser.send("/confirm", code=anna.code)
     await browser.follow()
     assert browser.page.status_code == 200
@@ -150,9 +150,9 @@ async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(ann
 
 
 async def test_a_grant_is_refused_when_the_fresh_proof_was_left_out(anna, browser, books, bank):
-    anna.clock.forward(minutes=-3)
+    anna.pages_clock.forward(minutes=-3)
     await anna.sign_in(browser)
-    anna.clock.now = wall_now()
+    anna.pages_clock.now = wall_now()
     await browser.go(await books.ask())
     shown = browser.page.text
     wanted = (await books.ask(prompt="login")).partition("request=")[2]

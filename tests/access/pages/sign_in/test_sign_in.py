@@ -126,7 +126,7 @@ async def test_the_cookie_is_another_when_somebody_signs_in(anna, browser):
     browser.http.cookies.delete("__Host-session", domain="auth.localhost")
     browser.http.cookies.set("__Host-session", seen.difference({planted}).pop())
     await browser.follow()
-    anna.clock.forward(seconds=30)
+    anna.pages_clock.forward(seconds=30)
     await browser.send("/second-factor", code=anna.code)
     assert browser.page.cookies["__Host-session"] not in seen
 

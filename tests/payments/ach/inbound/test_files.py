@@ -161,7 +161,7 @@ async def test_nothing_of_a_file_is_taken_when_anything_is_wrong_with_it(bank, n
     [
         (file_of(entry(1), immediate_destination="021000021"), 1, "addressed to"),
         (file_of(entry(1, amount=0)), 3, "0 cents"),
-        (file_of(returned(1, "061199990000001", "R99")), 3, "R99 is no return code"),
+        (file_of(returned(1, "061199990000001", "R99")), 3, "R99 is not a return code"),
         (file_of(entry(1, transaction_code="21")), 3, "does not fit"),
         (
             file_of(

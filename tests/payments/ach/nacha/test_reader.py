@@ -77,25 +77,25 @@ def _put(line: int, column: int, text: str) -> Change:
 # 1 header, 2 batch, 3 entry, 4 entry, 5 addenda, 6 control, 7 batch, 8 entry, 9 control, 10 closing
 WRONG: dict[str, tuple[Change, int, str]] = {
     "a line too short": (lambda lines: lines.insert(2, lines.pop(2)[:-1]), 3, "93 characters"),
-    "an unknown record": (_put(3, 1, "4"), 3, "no record"),
+    "an unknown record": (_put(3, 1, "4"), 3, "not a record type"),
     "a letter in an amount": (_put(3, 30, "O"), 3, "amount should be digits"),
     "a wrong check digit": (_put(3, 12, "2"), 3, "check digit"),
     "no account number": (_put(3, 13, " " * 17), 3, "account number is missing"),
     "an unknown transaction code": (_put(3, 2, "99"), 3, "no transaction code"),
     "a trace that falls": (_put(4, 94, "0"), 4, "ascend"),
-    "an addenda that was not announced": (_put(4, 79, "0"), 6, "addenda follow"),
-    "an addenda that is missing": (lambda lines: lines.pop(4), 5, "addenda follow"),
+    "an addenda that was not announced": (_put(4, 79, "0"), 6, "addenda record indicator"),
+    "an addenda that is missing": (lambda lines: lines.pop(4), 5, "addenda record indicator"),
     "an addenda of another entry": (_put(5, 94, "9"), 5, "another entry"),
-    "an addenda counted wrongly": (_put(5, 87, "2"), 5, "count from 1"),
+    "an addenda counted wrongly": (_put(5, 87, "2"), 5, "consecutive from 1"),
     "an addenda of no kind": (_put(5, 2, "77"), 5, "not one of 05, 98, 99"),
     "a wrong count": (_put(6, 10, "9"), 6, "entry count says 9, is 3"),
     "a wrong hash": (_put(6, 20, "9"), 6, "entry hash says 4200009, is 4200004"),
     "a wrong credit total": (_put(6, 44, "1"), 6, "credit total says 302001, is 302000"),
     "another company in the control": (_put(6, 45, "X"), 6, "company identification"),
-    "another bank in the control": (_put(6, 87, "9"), 6, "originating bank"),
+    "another bank in the control": (_put(6, 87, "9"), 6, "originating dfi identification"),
     "a class that does not fit": (_put(7, 2, "220"), 9, "service class 220"),
     "a batch number twice": (_put(7, 94, "1"), 9, "batch number"),
-    "a class we do not take": (_put(2, 51, "IAT"), 2, "no class of entries"),
+    "a class we do not take": (_put(2, 51, "IAT"), 2, "not a supported entry class"),
     "a date that is none": (_put(2, 70, "261131"), 2, "date as YYMMDD"),
     "a time that is none": (_put(1, 30, "2460"), 1, "time as HHMM"),
     "no date of the file": (_put(1, 24, "000000"), 1, "creation date is missing"),
@@ -148,7 +148,7 @@ def test_a_file_cut_off_says_after_which_line() -> None:
     with pytest.raises(InvalidAchFile) as refused:
         read_file("\n".join(LINES[:4]).encode())
 
-    assert refused.value.mistakes == (AchFileMistake(4, None, "ends without a file control: it is cut off"),)
+    assert refused.value.mistakes == (AchFileMistake(4, None, "ends without a file control: the file is truncated"),)
 
 
 @settings(max_examples=50)

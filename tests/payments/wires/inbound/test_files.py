@@ -77,7 +77,7 @@ async def test_a_second_return_is_refused_in_the_same_file_and_in_a_later_one(fe
 
     await fedwire.drop("one.xml", back)
     mistake = await the_only_mistake(fedwire, "later.xml", second)
-    assert mistake == (3, "OrgnlUETR", "the payment has come back already")
+    assert mistake == (3, "OrgnlUETR", "the payment is already returned")
     again = write_messages([back], "incoming").replace(b"\n<", b"\n\n<", 1)
     legs = await fedwire.legs()
     await fedwire.drop("other-name-and-layout.xml", again)
@@ -119,7 +119,7 @@ async def test_a_return_less_charges_brings_what_came_and_every_rail_is_explaine
     assert (wire.wire_type, wire.amount, wire.original_wire_id) == ("RETURN", 975_00, wire_id)
     assert wire.description == "Account closed, less $25.00 in charges"
     mistake = await the_only_mistake(fedwire, "rest.xml", changed(back, message_id=AGAIN, amount=25_00))
-    assert mistake[2] == "the payment has come back already"
+    assert mistake[2] == "the payment is already returned"
     await fedwire.clock.advance(timedelta(days=4))
     await close_bank_days(fedwire.bank, await fedwire.bank.now())
     span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0))
@@ -187,7 +187,7 @@ async def test_a_status_is_refused_for_what_was_never_sent_or_means_nothing(fedw
     wire_id = await fedwire.settled(holder)
     told = changed(await fedwire.status(wire_id), status=status, message_id=AGAIN)
     strange = about(told, message_id="20250602BLFDUS33000099")
-    reasons = {"XXXX": "XXXX is no status that is known here", "RJCT": "RJCT, but the wire is COMPLETED already"}
+    reasons = {"XXXX": "XXXX is not a known status", "RJCT": "RJCT, but the wire is COMPLETED already"}
     assert (await the_only_mistake(fedwire, "odd.xml", told))[2] == reasons[status]
     assert (await the_only_mistake(fedwire, "strange.xml", strange))[2] == (
         "no message 20250602BLFDUS33000099 was sent"
@@ -235,7 +235,7 @@ async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, ho
         await fedwire.drop(f"{nth}.xml", answer)
         assert fedwire.taken(f"{nth}.xml") == ["ACCEPTED" if reason is None else "REFUSED"]
     assert named == [wire_id.hex, f"{wire_id.hex}-2", f"{wire_id.hex}-3"]
-    with pytest.raises(Refused, match="has agreed under case") as refused:
+    with pytest.raises(Refused, match="is accepted: the wire is being returned") as refused:
         await wire_cases.recall(bank, wire_id, "DUPL")
     assert refused.value.code == "wire-already-recalled"
     await fedwire.prove()
@@ -250,7 +250,7 @@ async def test_money_settles_on_days_of_fedwire_that_have_come_and_on_its_own_fe
     days = {
         date(2025, 6, 1): "Fedwire is closed on 2025-06-01",
         date(2025, 7, 4): "Fedwire is closed on 2025-07-04",
-        date(2025, 6, 4): "2025-06-04 has not come",
+        date(2025, 6, 4): "2025-06-04 is in the future",
     }
     for day, reason in days.items():
         mistake = await the_only_mistake(fedwire, f"{day}.xml", changed(paid, settles_on=day))

@@ -133,7 +133,7 @@ async def test_what_comes_back_to_a_closed_pocket_does_not_go_again_but_to_its_o
 
     again = await fedwire.payment_return(wire_id, message_id="20250605SIMFED01999999")
     await fedwire.drop("twice.xml", again)
-    assert fedwire.refused("twice.xml")[0][2] == "the payment has come back already"
+    assert fedwire.refused("twice.xml")[0][2] == "the payment is already returned"
     await fedwire.assign(item.item_id, second)
     (back, _) = await fedwire.wires(holder)
     assert (back.wire_type, back.original_wire_id) == ("RETURN", wire_id)

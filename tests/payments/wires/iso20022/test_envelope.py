@@ -117,9 +117,9 @@ WRONG: dict[str, tuple[Callable[[etree._Element], None], str]] = {
     "no document": (_without("Document"), "has no Document"),
     "another message announced": (_with_text("MsgDefIdr", "pacs.009.001.08"), "announces"),
     "no debtor": (_without("Dbtr"), "Dbtr: is missing"),
-    "a payment beside the payment": (_twice("CdtTrfTxInf"), "CdtTrfTxInf: stands there twice"),
-    "two amounts": (_twice("IntrBkSttlmAmt"), "IntrBkSttlmAmt: stands there twice"),
-    "two creditors": (_twice("Cdtr"), "Cdtr: stands there twice"),
+    "a payment beside the payment": (_twice("CdtTrfTxInf"), "CdtTrfTxInf: is repeated"),
+    "two amounts": (_twice("IntrBkSttlmAmt"), "IntrBkSttlmAmt: is repeated"),
+    "two creditors": (_twice("Cdtr"), "Cdtr: is repeated"),
 }
 
 

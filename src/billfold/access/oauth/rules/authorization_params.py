@@ -1,4 +1,4 @@
-"""What a client may ask a person for: the parameters of an authorization request, read strictly."""
+"""The parameters of an authorization request, parsed strictly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AGE_MAX = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationParams:
-    """An authorization request that may be put to a person."""
+    """An authorization request that may be shown to a user."""
 
     redirect_uri: str
     scopes: tuple[str, ...]
@@ -36,7 +36,7 @@ class AuthorizationParams:
 
 
 def parse_redirect_uri(client: Client, params: Mapping[str, str]) -> str:
-    """Return where the answer goes: one of the registered addresses, letter by letter.
+    """Return where the answer goes: one of the registered addresses, compared exactly.
 
     Raises OAuthError `invalid_request`; whoever asks must not be sent anywhere then.
     """

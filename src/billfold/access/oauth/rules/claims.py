@@ -1,4 +1,4 @@
-"""What is told of a person to a client, by scope: in ID tokens and as userinfo."""
+"""The claims about a user that a client gets by scope: in ID tokens and as userinfo."""
 
 from __future__ import annotations
 

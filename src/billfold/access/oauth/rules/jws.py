@@ -28,12 +28,12 @@ class Jws(NamedTuple):
     signature: bytes
 
     def is_signed_by(self, key: PublicKeyInfo) -> bool:
-        """Tell whether a key signed this, with the one algorithm that is the key's own."""
+        """Return whether a key signed this, with the one algorithm that is the key's own."""
         return verify_signature(key, self.signed, self.signature)
 
 
 def verify_signature(key: PublicKeyInfo, signed: bytes, signature: bytes) -> bool:
-    """Tell whether a signature is a key's, made with the one algorithm that is its own."""
+    """Return whether a signature is a key's, made with the one algorithm that is its own."""
     return bool(_ALGORITHMS[key.algorithm].verify(signed, key.key, signature))
 
 

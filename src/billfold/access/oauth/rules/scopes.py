@@ -1,4 +1,4 @@
-"""The scopes of the Customer API: what each grants, in the words a person is asked with."""
+"""The scopes of the Customer API: what each grants, as the consent page says it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
 """Scope -> what it grants, in the order of `service.md`'s table, the later ones at the end."""
 
 PERSONAL_SCOPES = frozenset({"openid", "profile", "email", "phone"})
-"""Scopes about a person: a client that acts by itself cannot have them."""
+"""Scopes about a user: service users cannot have them."""
 
 
 def parse_scopes(text: str | None, allowed: Iterable[str]) -> tuple[str, ...]:

@@ -1,9 +1,8 @@
-"""What a person has here: factors, browsers he is signed in with, his password."""
+"""The account page: factors, sessions and password of a user."""
 
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from litestar import Response, get, post
 from litestar.handlers import HTTPRouteHandler
@@ -14,6 +13,7 @@ from billfold.access.pages.page_context import RECENT_AUTHENTICATION, PageServer
 from billfold.access.pages.session import PageContext
 from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, format_wait, send_email
 from billfold.access.pages.sign_in_audit import FACTOR_CHANGED, PASSWORD_CHANGED, record_credential_change
+from billfold.access.pages.team.administrator import path_id
 from billfold.access.pages.theme import redirect
 from billfold.access.users import lockout, passkeys, passwords, sessions, totp
 from billfold.access.users import store as user_store
@@ -35,8 +35,8 @@ async def show_account(server: PageServer, context: PageContext) -> Response[Any
 @post("/account/sessions/{session_id:str}/end")
 async def end_session(session_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Sign another browser out."""
-    ended = _uuid(session_id)
-    if not await sessions.end_one_session(server.bank.pool, context.person.user_id, ended):
+    ended = path_id(session_id)
+    if not await sessions.end_one_session(server.bank.pool, context.user.user_id, ended):
         raise NotFound("This browser is not signed in any more.")
     await grants.revoke_session_tokens(server.bank.pool, ended)
     return redirect("/account#browsers")
@@ -51,8 +51,8 @@ async def end_other_sessions(server: PageServer, context: PageContext) -> Respon
 
 @post("/account/authenticator/remove", opt=RECENT_AUTHENTICATION)
 async def remove_authenticator(server: PageServer, context: PageContext) -> Response[Any]:
-    """Forget the authenticator app, unless nothing would be left."""
-    user, pool = context.person, server.bank.pool
+    """Delete the authenticator app, unless nothing would be left."""
+    user, pool = context.user, server.bank.pool
     factors = await user_store.get_factors(pool, user.user_id)
     if not factors.passkeys:
         return await _show(server, context, wrong=_LAST_FACTOR)
@@ -66,13 +66,13 @@ async def remove_authenticator(server: PageServer, context: PageContext) -> Resp
 
 @post("/account/passkeys/{passkey_id:str}/remove", opt=RECENT_AUTHENTICATION)
 async def remove_passkey(passkey_id: str, server: PageServer, context: PageContext) -> Response[Any]:
-    """Forget a passkey, unless nothing would be left."""
-    user, pool = context.person, server.bank.pool
+    """Delete a passkey, unless nothing would be left."""
+    user, pool = context.user, server.bank.pool
     factors = await user_store.get_factors(pool, user.user_id)
     if factors.passkeys == 1 and factors.authenticator_since is None:
         return await _show(server, context, wrong=_LAST_FACTOR)
     async with pool.acquire() as conn, conn.transaction():
-        if not await passkeys.remove_passkey(conn, user.user_id, _uuid(passkey_id)):
+        if not await passkeys.remove_passkey(conn, user.user_id, path_id(passkey_id)):
             raise NotFound("This passkey is gone already.")
         await record_credential_change(conn, server, context, user, FACTOR_CHANGED, _PASSKEY_REMOVED)
     await send_email(server, context, user, notices.factor_changed(user, _PASSKEY_REMOVED, context.now))
@@ -88,7 +88,7 @@ async def ask_for_password(server: PageServer, context: PageContext) -> Response
 @post("/account/password", opt=RECENT_AUTHENTICATION)
 async def change_password(server: PageServer, context: PageContext) -> Response[Any]:
     """Change the password and sign out everywhere else."""
-    user, pool = context.person, server.bank.pool
+    user, pool = context.user, server.bank.pool
     subject = lockout.password_subject(user.email)
     wait = await check_lockout(server, context, subject, user)
     if wait:
@@ -112,7 +112,7 @@ async def change_password(server: PageServer, context: PageContext) -> Response[
 
 
 async def _show(server: PageServer, context: PageContext, wrong: str = "") -> Response[Any]:
-    user_id, pool = context.person.user_id, server.bank.pool
+    user_id, pool = context.user.user_id, server.bank.pool
     return server.theme.page(
         context,
         "account",
@@ -129,20 +129,13 @@ async def _end_others(server: PageServer, context: PageContext) -> None:
     session = context.session
     assert session is not None
     async with server.bank.pool.acquire() as conn, conn.transaction():
-        user_id = session.person.user_id
+        user_id = session.user.user_id
         for ended in await sessions.end_sessions(conn, user_id, except_session_id=session.session_id):
             await grants.revoke_session_tokens(conn, ended)
 
 
 def _password_error(server: PageServer, context: PageContext, sentence: str, status: int = 422) -> Response[Any]:
     return server.theme.page(context, "change_password", status=status, wrong=sentence)
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound from None
 
 
 PAGE_ROUTES: list[HTTPRouteHandler] = [

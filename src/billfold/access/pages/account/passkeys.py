@@ -39,10 +39,10 @@ class HttpResponse(msgspec.Struct, frozen=True):
 
 @post("/passkeys/sign-in/options", opt=PUBLIC)
 async def ask_for_passkey(server: PageServer, context: PageContext) -> Response[Any]:
-    """Say what the browser is to be asked for; of somebody known, his passkeys only."""
+    """Return the options for the browser; for a known user with their passkeys only."""
     known: list[Passkey] = []
     if context.session is not None:
-        known = await user_store.list_passkeys(server.bank.pool, context.person.user_id)
+        known = await user_store.list_passkeys(server.bank.pool, context.user.user_id)
     challenge = await passkeys.new_challenge(server.bank.pool, context.cookie_hash, context.now)
     return _json(passkeys.sign_in_options(server.site, challenge, known))
 
@@ -56,7 +56,7 @@ async def sign_in_with_passkey(server: PageServer, context: PageContext) -> Resp
     if passkey is None:
         return _json({"wrong": _NOT_ACCEPTED}, status=422)
     user = await user_store.find_user(server.bank.pool, passkey.user_id)
-    if user is None or (context.session is not None and context.person.user_id != user.user_id):
+    if user is None or (context.session is not None and context.user.user_id != user.user_id):
         return _json({"wrong": _NOT_ACCEPTED}, status=422)
     if context.is_signed_in:
         cookie = await sessions.reauthenticate(
@@ -75,7 +75,7 @@ async def ask_to_make_passkey(server: PageServer, context: PageContext) -> Respo
     redirected = await redirect_from_set_up(server, context, "/account")
     if redirected is not None:
         return _json({"go": redirected.headers["location"]})
-    user = context.person
+    user = context.user
     known = await user_store.list_passkeys(server.bank.pool, user.user_id)
     challenge = await passkeys.new_challenge(server.bank.pool, context.cookie_hash, context.now)
     return _json(passkeys.registration_options(server.site, user, known, challenge))
@@ -94,7 +94,7 @@ async def add_passkey(server: PageServer, context: PageContext) -> Response[Any]
     made = challenge and passkeys.verify_registration(server.site, credential, challenge)
     if not made or not await _add_passkey(server, context, made):
         return _json({"wrong": _NOT_ACCEPTED}, status=422)
-    user = context.person
+    user = context.user
     await send_email(server, context, user, notices.factor_changed(user, _ADDED, context.now))
     if context.is_signed_in:
         return _redirect_json(next_path)
@@ -105,7 +105,7 @@ async def add_passkey(server: PageServer, context: PageContext) -> Response[Any]
 
 async def _add_passkey(server: PageServer, context: PageContext, made: passkeys.NewPasskey) -> bool:
     """Keep a new passkey, unless it is somebody's already."""
-    user = context.person
+    user = context.user
     name = f"{context.client_info.device}"[:_NAME_CHARS_MAX]
     async with server.bank.pool.acquire() as conn, conn.transaction():
         added = await passkeys.add_passkey(conn, user.user_id, made, name=name, now=context.now)

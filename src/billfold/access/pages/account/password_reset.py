@@ -27,12 +27,12 @@ _LINK_CHARS_MAX = 100
 
 @get("/password", opt=PUBLIC)
 async def show_new_password(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
-    """Ask for a password. Looking at the page does not use the link up: mail programs do that."""
+    """Show the form for a new password. Loading it does not use the link up: mail clients do that."""
     link = parse_query(request.scope).get("link", "")[:_LINK_CHARS_MAX]
     user = await links.find_link_user(server.bank.pool, link, context.now)
     if user is None:
         return server.theme.page(context, "link_gone", status=404)
-    return server.theme.page(context, "new_password", link=link, person=user, wrong="")
+    return server.theme.page(context, "new_password", link=link, user=user, wrong="")
 
 
 @post("/password", opt=PUBLIC)
@@ -51,7 +51,7 @@ async def set_new_password(server: PageServer, context: PageContext) -> Response
         check_new_password(user, password, context.form.get("again", ""))
     except InvalidInput as wrong:
         return server.theme.page(
-            context, "new_password", status=422, link=link, person=user, wrong=f"The password {wrong.errors[0].msg}."
+            context, "new_password", status=422, link=link, user=user, wrong=f"The password {wrong.errors[0].msg}."
         )
     password_hash = await server.gate.hash(password)
     async with pool.acquire() as conn, conn.transaction():

@@ -37,7 +37,7 @@ async def confirm_app(server: PageServer, context: PageContext) -> Response[Any]
     redirected = await redirect_from_set_up(server, context, next_path)
     if redirected is not None:
         return redirected
-    user, bank = context.person, server.bank
+    user, bank = context.user, server.bank
     async with bank.pool.acquire() as conn, conn.transaction():
         is_correct = await totp.confirm_authenticator(
             conn, bank.vault, user.user_id, code=context.form.get("code", ""), now=context.now
@@ -58,11 +58,11 @@ async def confirm_app(server: PageServer, context: PageContext) -> Response[Any]
 async def redirect_from_set_up(server: PageServer, context: PageContext, next_path: str) -> Response[bytes] | None:
     """Return where to go instead of adding a factor, or None.
 
-    Who has a second factor proves himself with it first; only who has none begins with a password.
+    A user with a second factor must present it first; only one without any begins with a password.
     """
     if context.is_fresh:
         return None
-    factors = await user_store.get_factors(server.bank.pool, context.person.user_id)
+    factors = await user_store.get_factors(server.bank.pool, context.user.user_id)
     if context.is_signed_in:
         return redirect("/confirm?next=%2Fset-up")
     if factors.has_second_factor:
@@ -71,7 +71,7 @@ async def redirect_from_set_up(server: PageServer, context: PageContext, next_pa
 
 
 async def _show(server: PageServer, context: PageContext, next_path: str, wrong: str = "") -> Response[Any]:
-    user, bank = context.person, server.bank
+    user, bank = context.user, server.bank
     secret = await totp.find_pending_secret(bank.pool, bank.vault, user.user_id)
     if secret is None:
         secret = totp.new_secret()

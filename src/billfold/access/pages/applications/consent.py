@@ -17,7 +17,7 @@ from billfold.access.pages.page_context import PageServer
 from billfold.access.pages.session import PageContext, parse_query
 from billfold.access.pages.sign_in.signed_in import send_email
 from billfold.access.pages.sign_in_audit import record_for_teams
-from billfold.access.pages.team.company import memberships
+from billfold.access.pages.team.administrator import memberships, path_id
 from billfold.access.pages.theme import redirect
 from billfold.access.users.types import Membership
 from billfold.events.email import templates as notices
@@ -51,7 +51,7 @@ async def answer_consent(server: PageServer, context: PageContext) -> Response[A
     member = next((each for each in members if str(each.customer_id) == chosen_customer), None)
     if member is None:
         return await _show(server, context, wanted, wrong="Choose a company.")
-    user = context.person
+    user = context.user
     async with pool.acquire() as conn, conn.transaction():
         back = await consent.approve(
             conn,
@@ -74,14 +74,14 @@ async def answer_consent(server: PageServer, context: PageContext) -> Response[A
 @get("/applications")
 async def list_applications(server: PageServer, context: PageContext) -> Response[Any]:
     """List what was granted."""
-    grants = await grants_module.list_grants(server.bank.pool, context.person.user_id)
+    grants = await grants_module.list_grants(server.bank.pool, context.user.user_id)
     return server.theme.page(context, "applications", grants=grants, words=SCOPES)
 
 
 @post("/applications/{grant_id:str}/revoke")
 async def revoke(grant_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Take a grant back; its tokens end at once."""
-    user, grant_uuid = context.person, _uuid(grant_id)
+    user, grant_uuid = context.user, path_id(grant_id, _REQUEST_EXPIRED)
     grants = await grants_module.list_grants(server.bank.pool, user.user_id)
     grant = next((each for each in grants if each.grant_id == grant_uuid), None)
     async with server.bank.pool.acquire() as conn, conn.transaction():
@@ -95,11 +95,13 @@ async def revoke(grant_id: str, server: PageServer, context: PageContext) -> Res
 
 
 async def _pending(server: PageServer, context: PageContext, request_id: str) -> PendingRequest:
-    return await authorization_requests.get_pending_request(server.bank.pool, _uuid(request_id), context.now)
+    return await authorization_requests.get_pending_request(
+        server.bank.pool, path_id(request_id, _REQUEST_EXPIRED), context.now
+    )
 
 
 async def _memberships(server: PageServer, context: PageContext, owner_id: UUID | None) -> list[Membership]:
-    """Return for whom a client may be let do something: its owner's members for him alone."""
+    """Return the memberships for which the client may be granted access; a company's client only its own."""
     found = await memberships(server, context)
     return [each for each in found if owner_id in {None, each.customer_id}]
 
@@ -118,20 +120,13 @@ async def _show(server: PageServer, context: PageContext, wanted: PendingRequest
 
 
 def _must_reauthenticate(wanted: PendingRequest, context: PageContext) -> bool:
-    """Tell whether the application asks for a person who proved himself later than this one."""
+    """Return whether the request demands a later authentication than the session's."""
     session = context.session
     assert session is not None
     if session.proved_at >= wanted.created_at:
         return False
     age = (context.now - session.proved_at).total_seconds()
     return "login" in wanted.prompts or (wanted.max_age is not None and age > wanted.max_age)
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound(_REQUEST_EXPIRED) from None
 
 
 PAGE_ROUTES: list[HTTPRouteHandler] = [ask_consent, answer_consent, list_applications, revoke]

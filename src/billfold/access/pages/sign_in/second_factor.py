@@ -40,7 +40,7 @@ async def check_second_factor(server: PageServer, context: PageContext) -> Respo
     cookie = await complete_login(server, context, auth_methods="otp")
     if cookie is None:
         return redirect(f"/sign-in?next={quote(next_path, safe='')}")
-    return await finish_sign_in(server, context, context.person, cookie, next_path)
+    return await finish_sign_in(server, context, context.user, cookie, next_path)
 
 
 @get("/confirm")
@@ -75,7 +75,7 @@ async def _ask(
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response[Any]:
-    factors = await user_store.get_factors(server.bank.pool, context.person.user_id)
+    factors = await user_store.get_factors(server.bank.pool, context.user.user_id)
     if not factors.has_second_factor:
         return redirect(f"/set-up?next={quote(next_path, safe='')}")
     return server.theme.page(
@@ -92,7 +92,7 @@ async def _ask(
 
 async def _check_code(server: PageServer, context: PageContext, action: str, next_path: str) -> Response[Any] | None:
     """Return the page that says what is wrong with a code, or None when it is right."""
-    user, pool = context.person, server.bank.pool
+    user, pool = context.user, server.bank.pool
     subject = lockout.totp_subject(user.user_id)
     wait = await check_lockout(server, context, subject, user)
     if wait:

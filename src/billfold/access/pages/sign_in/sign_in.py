@@ -83,7 +83,7 @@ async def show_sign_out(request: Request[Any, Any, Any], server: PageServer, con
 
 @post("/sign-out", opt=PUBLIC)
 async def sign_out(server: PageServer, context: PageContext) -> Response[Any]:
-    """End the session, and the access tokens that came of it; lead on to a program that asked."""
+    """End the session and the access tokens issued from it; redirect to a client that requested it."""
     leaving = await _logout_target(server, context.form)
     ended = await sessions.end_session(server.bank.pool, context.cookie_hash)
     if ended is not None:
@@ -93,7 +93,7 @@ async def sign_out(server: PageServer, context: PageContext) -> Response[Any]:
 
 
 class LogoutTarget(NamedTuple):
-    """Where a program wants its person to be when he has signed out, `state` and all."""
+    """Where a client wants its user to be when they have signed out, `state` and all."""
 
     name: str
     client_id: str

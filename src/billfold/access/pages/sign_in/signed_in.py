@@ -1,4 +1,4 @@
-"""What happens when somebody has proved who he is: a new cookie, and word of a new browser."""
+"""What follows a completed sign-in: a new cookie, and an e-mail about a new browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEVICE_CHARS_MAX = 64
 
 
 async def finish_sign_in(server: PageServer, context: PageContext, user: User, cookie: str, to: str) -> Response[bytes]:
-    """Send on whoever is signed in now, and tell him by mail when his browser is a new one."""
+    """Redirect the user who is signed in now, and notify them of a new browser by e-mail."""
     pool = server.bank.pool
     known = context.device if 0 < len(context.device) <= _DEVICE_CHARS_MAX else ""
     device = known or secrets.token_urlsafe(_DEVICE_BYTES)
@@ -32,7 +32,7 @@ async def finish_sign_in(server: PageServer, context: PageContext, user: User, c
 
 
 async def send_email(server: PageServer, context: PageContext, user: User, notice: EmailContent) -> None:
-    """Write a letter to a person."""
+    """Write an e-mail to a user."""
     await outbox.queue_email(server.bank.pool, server.bank.vault, user.email, notice, now=context.now)
 
 

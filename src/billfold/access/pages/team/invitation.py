@@ -45,7 +45,7 @@ async def accept_invitation(server: PageServer, context: PageContext) -> Respons
     if context.is_signed_in:
         acceptance = await _acceptance(server, context, link)
         async with server.bank.pool.acquire() as conn:
-            joined = await accept_invitation_module.redeem_invitation(conn, acceptance, context.person)
+            joined = await accept_invitation_module.redeem_invitation(conn, acceptance, context.user)
         return _link_expired(server, context) if joined is None else redirect(f"/team/{invitation.customer_id}")
     try:
         return await _join(server, context, invitation, link)

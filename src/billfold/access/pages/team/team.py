@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from litestar import Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.access.pages.page_context import RECENT_AUTHENTICATION, PageServer
 from billfold.access.pages.session import PageContext
-from billfold.access.pages.team.administrator import page_administrator
-from billfold.access.pages.team.company import get_membership, memberships
+from billfold.access.pages.team.administrator import get_membership, memberships, page_administrator, path_id
 from billfold.access.pages.theme import redirect
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
@@ -97,7 +95,7 @@ async def invite(customer_id: str, server: PageServer, context: PageContext) -> 
 async def resend(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Mail an invitation once more."""
     by = await page_administrator(server, context, customer_id)
-    await team_invitations.resend_invitation(by, _parse_member_id(member_id))
+    await team_invitations.resend_invitation(by, path_id(member_id))
     return redirect(f"/team/{by.customer_id}")
 
 
@@ -105,7 +103,7 @@ async def resend(customer_id: str, member_id: str, server: PageServer, context: 
 async def cancel(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Take an invitation back."""
     by = await page_administrator(server, context, customer_id)
-    await team_invitations.cancel_invitation(by, _parse_member_id(member_id))
+    await team_invitations.cancel_invitation(by, path_id(member_id))
     return redirect(f"/team/{by.customer_id}")
 
 
@@ -118,9 +116,9 @@ async def show_member(customer_id: str, member_id: str, server: PageServer, cont
 
 @post("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
 async def change_member(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
-    """Give a member another role, deactivate him, or activate him again."""
+    """Change a member's role, or deactivate or reactivate them."""
     by = await page_administrator(server, context, customer_id)
-    member_uuid, role = _parse_member_id(member_id), _role(context.form.get("role", ""))
+    member_uuid, role = path_id(member_id), _role(context.form.get("role", ""))
     try:
         match context.form.get("change"):
             case "deactivate":
@@ -159,8 +157,8 @@ def _invite_page(
 async def _member_page(
     server: PageServer, context: PageContext, by: Administrator, member_id: str, *, wrong: str = "", status: int = 422
 ) -> Response[Any]:
-    found = await team_store.get_member(by.pool, by.customer_id, _parse_member_id(member_id), by.now)
-    if found.is_program:
+    found = await team_store.get_member(by.pool, by.customer_id, path_id(member_id), by.now)
+    if found.is_service_user:
         raise NotFound("This is a service user, who has a page of another kind.")
     return server.theme.page(
         context,
@@ -171,13 +169,6 @@ async def _member_page(
         roles=ROLE_DESCRIPTIONS,
         wrong=wrong,
     )
-
-
-def _parse_member_id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound("The address is wrong.") from None
 
 
 def _role(text: str) -> Role | None:

@@ -1,7 +1,7 @@
-"""The entries of a file, once it has been found right: each is booked where it belongs.
+"""Booking of a validated file: received entries, returns and notifications of change (NOC).
 
-Three kinds: entries for our portals, entries of ours that come back, and changes to be noted. What
-reaches nobody is held in suspense. Names are looked up for many entries at once.
+What cannot be booked to a customer is held in suspense. Accounts and originals are looked up for
+many entries at once.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
     from billfold.payments.files.store import RailFile
 
 SUSPENSE_RETURN_JOB = "ach.suspense_return"
-"""The kind of appointment at which an answer is made for what has left suspense."""
+"""The kind of scheduled job that queues a return for money that has left suspense."""
 REPORTED_LINES_MAX = 1_000
-"""Entries of one file that its report names: those that did not simply go well."""
+"""Maximum entries listed in the report of a file: those that were not simply booked."""
 STUCK_LINES_MAX = 100
-"""Lines of one file that may be stuck: when more are, it is not for what they say."""
+"""Maximum stuck lines of a file: if more fail, the cause is not the lines."""
 
 _PORTALS = """
 SELECT d.value, d.customer_id, p.portal_id, p.pocket_id
@@ -67,7 +67,7 @@ SELECT d.value, d.customer_id, p.portal_id, p.pocket_id
 
 
 class AchFileReport(msgspec.Struct):
-    """What became of a file, as its report says. Amounts are cents."""
+    """The report of a processed file. Amounts are cents."""
 
     entries: int = 0
     credits: int = 0
@@ -81,17 +81,17 @@ class AchFileReport(msgspec.Struct):
     stuck: list[StuckLine] = []
 
     def name(self, line: EntryLine, outcome: str, code: str | None = None) -> None:
-        """Name an entry with what became of it."""
+        """List an entry with its outcome."""
         if len(self.lines) < REPORTED_LINES_MAX:
             self.lines.append({"line": line.number, "trace": line.entry.trace_number, "outcome": outcome, "code": code})
 
 
 class _LineRefused(Refused):
-    """The command of a line, and no other that follows from it, was refused: nothing is booked."""
+    """A rule refused the command of a line, and nothing is booked."""
 
 
 class AchFileBooking:
-    """Books one file, or those of its lines that could not be booked before."""
+    """Books one file, or its lines that could not be booked before."""
 
     def __init__(self, bank: Bank, file: RailFile, head: AchFile) -> None:
         self._bank = bank
@@ -104,9 +104,9 @@ class AchFileBooking:
         self._refused = {each.line: each.refused for each in self.told.stuck}
 
     async def book(self, lines: Iterator[EntryLine]) -> AchFileReport:
-        """Book what a file says, lot by lot. What has been booked before stays as it is.
+        """Book the entries of a file in batches. Safe to repeat.
 
-        Lines that cannot be booked are told as stuck; more than a hundred fail the file.
+        Lines that cannot be booked are reported as stuck; more than a hundred fail the file.
         """
         remaining = {each.line for each in self.told.stuck}
         self.told.stuck = []
@@ -118,13 +118,13 @@ class AchFileBooking:
         return self.told
 
     async def _book(self, chunk: Sequence[EntryLine]) -> None:
-        """Book a lot, or find out which of its lines cannot be booked."""
+        """Book a batch; on an error, bisect it to find the lines that cannot be booked."""
         snapshot = msgspec.structs.replace(self.told, lines=[*self.told.lines])
         try:
             await self._book_all(chunk)
         except DATABASE_UNAVAILABLE:
             raise
-        except Exception as error:  # noqa: BLE001 - a bug in one line must not hold up others
+        except Exception as error:  # noqa: BLE001 - a bug in one line must not block others
             self.told, self._suspense_items, self._return_entries = snapshot, [], []
             if len(chunk) == 1:
                 self._mark_stuck(chunk[0], error)
@@ -134,7 +134,7 @@ class AchFileBooking:
             await self._book(chunk[half:])
 
     def _mark_stuck(self, line: EntryLine, error: Exception) -> None:
-        """Leave a line for later. Raises the error when there are so many that it is not theirs."""
+        """Report a line as stuck. Raises the error if too many lines are stuck."""
         if len(self.told.stuck) == STUCK_LINES_MAX:
             raise error
         refused = self._refused.get(line.number, 0) + isinstance(error, _LineRefused)
@@ -162,7 +162,7 @@ class AchFileBooking:
             else:
                 self.told.credits += each.entry.amount
 
-    # -- for our portals ---------------------------------------------------------------
+    # -- received entries --------------------------------------------------------------
 
     async def _receive(self, chunk: Sequence[EntryLine]) -> None:
         accounts = [f"{each.entry.routing_number}:{each.entry.dfi_account_number}" for each in chunk]
@@ -198,7 +198,7 @@ class AchFileBooking:
                 self.told.name(line, "SENT_BACK", answer.outcome["code"])
 
     def _hold_unknown(self, line: EntryLine) -> None:
-        """Hold what reaches no portal; a prenote moves nothing and is answered at once."""
+        """Hold an entry to an unknown account in suspense; return a prenote at once."""
         incoming = incoming_of(line)
         told = ach_types.return_of(incoming, NO_ACCOUNT, bank=self._own_routing_prefix)
         if incoming.is_prenote:
@@ -206,9 +206,9 @@ class AchFileBooking:
             self.told.sent_back += 1
             self.told.name(line, "SENT_BACK", NO_ACCOUNT)
             return
-        self._hold(line, "There is no account of this number.", told, NO_ACCOUNT)
+        self._hold(line, "No account has this number.", told, NO_ACCOUNT)
 
-    # -- of ours, coming back ------------------------------------------------------------
+    # -- returns -------------------------------------------------------------------------
 
     async def _book_returns(self, chunk: Sequence[EntryLine]) -> None:
         if not chunk:
@@ -256,7 +256,7 @@ class AchFileBooking:
             await fail_verification(self._bank, entry, return_addenda.return_reason_code)
 
     def _dishonor(self, line: EntryLine, return_addenda: ReturnAddenda, code: str) -> None:
-        """Hold the money of a return that does not hold, and send it back with a reason."""
+        """Hold the money of a return that is not accepted in suspense, and dishonor the return."""
         why = f"A return under {return_addenda.return_reason_code} that fits no payment ({code})."
         if return_addenda.return_reason_code in DISHONORED_RETURN_CODES:
             why = f"Our return was refused under {return_addenda.return_reason_code}."
@@ -264,7 +264,7 @@ class AchFileBooking:
         else:
             self._hold(line, why, _dishonored_return(line, return_addenda, code), code)
 
-    # -- changes -------------------------------------------------------------------------
+    # -- notifications of change ---------------------------------------------------------
 
     async def _book_nocs(self, chunk: Sequence[EntryLine]) -> None:
         if not chunk:
@@ -300,18 +300,18 @@ class AchFileBooking:
             self.told.name(line, "NOTED", noc_addenda.change_code)
         await apply_corrections(self._bank, corrected)
 
-    # -- alike ---------------------------------------------------------------------------
+    # -- shared --------------------------------------------------------------------------
 
     @property
     def _own_routing_prefix(self) -> str:
         return self._bank.settings.bank_routing_number[:8]
 
     def _entry_id(self, entry: IncomingEntry) -> UUID:
-        """Return the id of an entry: the same when another file brings it again on its day."""
+        """Return the id of an entry: the same if another file of the same date repeats it."""
         return command_id("ach-entry", f"{entry.trace}:{self._made_on:%Y%m%d}")
 
     def _key(self, line: EntryLine) -> UUID:
-        """Return the key of a line's command; what was refused is asked for under another."""
+        """Return the idempotency key of a line's command; a retry after a refusal has a new one."""
         refused = self._refused.get(line.number, 0)
         key_name = f"ach-line:{line.number}:{refused}" if refused else f"ach-line:{line.number}"
         return command_id(key_name, self._file_id)
@@ -333,7 +333,7 @@ class AchFileBooking:
             raise _LineRefused(refused.code, refused.detail) from None
 
     def _hold(self, line: EntryLine, why: str, disposition: ReturnEntry | str, code: str | None = None) -> None:
-        """Let the house hold it: it goes back by this answer, or stays for this reason."""
+        """Hold it in suspense, with the return to send or the reason why it stays."""
         incoming = incoming_of(line)
         details = {
             "company_name": incoming.company,
@@ -364,7 +364,7 @@ def _next_chunk(lines: Iterator[EntryLine]) -> list[EntryLine]:
 
 
 async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, ReturnEntry]]) -> None:
-    """Let answers, each with its id, wait for the next window."""
+    """Queue returns, each with its id, for the next window."""
     if not answers:
         return
     now, house = await bank.now(), bank_customer_id(bank.seed)
@@ -374,7 +374,7 @@ async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, Retu
 
 
 async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
-    """Send back what the house held: the money has left suspense."""
+    """Queue the return of a suspense item that was released for return."""
     item = await suspense_store.get_item(bank.pool, at.object_id)
     told = msgspec.json.decode(item.details).get("answer")
     if told is not None:
@@ -382,7 +382,7 @@ async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
 
 
 def _dishonored_return(line: EntryLine, return_addenda: ReturnAddenda, code: str) -> ReturnEntry:
-    """Return the entry that refuses a return: it repeats the return's number, date and reason."""
+    """Return the dishonored return: it repeats the trace number, date and reason of the return."""
     entry, day = line.entry, line.batch.settlement_date or 0
     return ReturnEntry(
         reason=code,

@@ -1,4 +1,4 @@
-"""What the network tells of an account is told to the counterparty it belongs to."""
+"""Corrections and failed verifications of counterparties that inbound files report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALLER = "ach-file"
 
 
 async def apply_corrections(bank: Bank, corrections: Sequence[tuple[UUID, AchEntry, Correction]]) -> None:
-    """Let entries to come go where notifications of change say; each has a key of its own."""
+    """Apply notifications of change to the counterparties of their entries; each has its own key."""
     commands = []
     for key, entry, correction in corrections:
         owner = await _owner(bank, entry)
@@ -40,7 +40,7 @@ async def apply_corrections(bank: Bank, corrections: Sequence[tuple[UUID, AchEnt
 
 
 async def fail_verification(bank: Bank, entry: AchEntry, code: str) -> None:
-    """A micro-deposit came back: the account is not what it was said to be."""
+    """Fail the verification of a counterparty whose micro-deposit was returned."""
     owner = await _owner(bank, entry)
     if owner is not None and entry.counterparty_id is not None:
         await bank.engine.submit(
@@ -56,7 +56,7 @@ async def fail_verification(bank: Bank, entry: AchEntry, code: str) -> None:
 
 
 async def _owner(bank: Bank, entry: AchEntry) -> UUID | None:
-    """Return the customer of an entry's counterparty: not the house, which pays micro-deposits."""
+    """Return the customer of an entry's counterparty. Micro-deposits are entries of the bank."""
     if entry.counterparty_id is None:
         return None
     found = await bank.directory.find("counterparty", entry.counterparty_id)

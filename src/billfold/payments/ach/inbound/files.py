@@ -1,9 +1,8 @@
-"""Files of the ACH network that have arrived: all of one is taken, or none.
+"""Inbound ACH files: each is accepted or refused as a whole.
 
-A file is kept before anything is done with it, then checked as a whole, then booked entry by
-entry through commands named after its lines. A process that dies leaves the file to the next,
-which finds what has been booked already. Lines that cannot be booked are tried again, later each
-time, and hold up nothing else.
+A file is stored first, then validated, then booked entry by entry with idempotency keys made of its
+lines. After a crash another process continues without booking twice. Lines that cannot be booked
+are retried with growing delays and block nothing else.
 """
 
 from __future__ import annotations
@@ -38,22 +37,22 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 ACH_FILES_JOB = "ach.files"
-"""The kind of appointment at which what has arrived is taken. The worker also looks by itself."""
+"""The kind of scheduled job that processes inbound files. The worker also polls."""
 _WAIT = timedelta(seconds=30)
 
 
 class AchFileProcessor:
-    """Takes the files that have arrived for one bank after the other."""
+    """Processes the inbound files of banks."""
 
     async def keep(self, bank: Bank, at: ScheduledJob) -> None:
-        """Take what has arrived by this appointment."""
+        """Process the inbound files: a scheduled job."""
         del at
         await self.take(bank)
 
     async def take(self, bank: Bank) -> int:
-        """Take every file that has arrived, and go on with those begun; return how many.
+        """Process every inbound file, new and incomplete; return how many.
 
-        A file that another process is at is left to it, one that waits to its time.
+        Skips files that another process is working on and files whose retry is not due.
         """
         done = 0
         for name in await bank.rails.ach.waiting():
@@ -63,13 +62,13 @@ class AchFileProcessor:
         return done
 
     async def process_file(self, bank: Bank, name: str) -> None:
-        """Take one file that has arrived, or wait until whoever is at it is done."""
+        """Process one inbound file, or wait for the process that is working on it."""
         file = await self.admit(bank, name)
         if file is not None:
             await self._process(bank, file, wait=_WAIT)
 
     async def admit(self, bank: Bank, name: str) -> RailFile | None:
-        """Keep a file and return it; one whose content was there before is put away."""
+        """Store a file and return it; archive one whose content was received before."""
         raw = await bank.rails.ach.read(name)
         if raw is None:
             return None
@@ -82,7 +81,7 @@ class AchFileProcessor:
             return None
         if file.done_at is None:
             return file
-        if await bank.rails.ach.read(name) is None:  # it was finished while we looked
+        if await bank.rails.ach.read(name) is None:  # another process has completed it meanwhile
             return None
         if file.state == "REFUSED":
             report = (file.report or "{}").encode()
@@ -93,12 +92,12 @@ class AchFileProcessor:
         return None
 
     async def check_file(self, bank: Bank, content: bytes) -> AchFile:
-        """Return what a file says of itself. Raises FileRefused unless all of it holds."""
+        """Return the header of a file. Raises InvalidAchFile if anything in it is wrong."""
         own_number = bank.settings.bank_routing_number
         return await asyncio.to_thread(check_file, content, own_number)
 
     async def _process(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
-        """Check and book a file, one process at a time; False when another is at it."""
+        """Validate and book a file; False if another process is working on it."""
         async with claimed(bank.pool, f"ach file {file.file_id}", wait=wait) as acquired:
             if not acquired:
                 return False
@@ -109,7 +108,7 @@ class AchFileProcessor:
                 await self._book(bank, file)
             except DATABASE_UNAVAILABLE:
                 raise
-            except Exception as error:  # noqa: BLE001 - a bug in one file must not hold up others
+            except Exception as error:  # noqa: BLE001 - a bug in one file must not block others
                 await postpone_file(bank, file, error=error_summary(error))
             return True
 
@@ -128,12 +127,12 @@ class AchFileProcessor:
             await self._archive(bank, file, partial_report)
             return
         report = {"file": file.name, "state": "TAKEN", **fields}
-        # The report first: a file that is finished and still in the folder has come again.
+        # Archive first: a completed file that is still in the folder counts as a duplicate.
         await self._archive(bank, file, msgspec.json.encode(report))
         await self._finish(bank, file, "TAKEN", report)
 
     async def _archive(self, bank: Bank, file: RailFile, report: bytes) -> None:
-        """Put a file away; one that has waited may have a later one of its name in its place."""
+        """Archive a file, unless a later file of its name has replaced it."""
         if exceptions.retry_state_of(file) is not None:
             current = await bank.rails.ach.read(file.name)
             if current and sha256(normalize(current)).hexdigest() != file.sha256:
@@ -147,7 +146,7 @@ class AchFileProcessor:
 
 
 async def _reject(bank: Bank, name: str, mistakes: Sequence[AchFileMistake]) -> dict[str, Any]:
-    """Put a file away with the lines and reasons for which nothing of it was taken."""
+    """Archive a refused file with the lines and reasons."""
     fields = [{"line": m.line, "columns": m.columns, "reason": m.reason} for m in mistakes]
     report: dict[str, Any] = {"file": name, "state": "REFUSED", "mistakes": fields}
     await bank.rails.ach.put_away(name, report=msgspec.json.encode(report), refused=True)

@@ -1,4 +1,4 @@
-"""What must be right about an ACH file before any of it is booked, beyond its spelling."""
+"""Validation of an inbound ACH file before it is booked, beyond its format."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.types import IncomingEntry
 
 DISHONORED_RETURN_CODES = frozenset(f"R{number}" for number in (*range(61, 78), *range(83, 86)))
-"""Returns of our own returns: held for a person to look at."""
+"""Dishonored returns of our own returns: held in suspense for an operator."""
 
 
 def incoming_of(line: EntryLine) -> IncomingEntry:
-    """Return an entry with what its batch says."""
+    """Return an entry with the fields of its batch."""
     entry, batch = line.entry, line.batch
     return IncomingEntry(
         code=entry.transaction_code,
@@ -44,9 +44,9 @@ def incoming_of(line: EntryLine) -> IncomingEntry:
 
 
 def check_file(raw: bytes, routing_number: str) -> AchFile:
-    """Return what a file says of itself once all of it holds, read by the bank of this number.
+    """Return the header of a valid file that is addressed to this routing number.
 
-    Raises FileRefused with every line that does not, the first hundred.
+    Raises InvalidAchFile with the first hundred mistakes.
     """
     mistakes: list[AchFileMistake] = []
     for line in read_lines(raw):
@@ -63,11 +63,11 @@ def check_file(raw: bytes, routing_number: str) -> AchFile:
 
 
 def _mistake(line: EntryLine) -> str | None:
-    """Return what is wrong with one entry, if anything is."""
+    """Return what is wrong with one entry, or None."""
     entry, return_addenda, noc_addenda = line.entry, line.returned, line.changed
     is_return_or_noc = entry.transaction_code[1] in "16"
     if (line.batch.standard_entry_class_code == NOC_ENTRY_CLASS) != (noc_addenda is not None):
-        return "a notification of change and the class COR go together"
+        return "a notification of change needs the entry class COR, and COR a notification of change"
     if is_return_or_noc != (return_addenda is not None or noc_addenda is not None):
         return f"transaction code {entry.transaction_code} does not fit its addenda"
     if return_addenda is not None or noc_addenda is not None:
@@ -80,14 +80,14 @@ def _return_mistake(return_addenda: ReturnAddenda | None) -> str | None:
     code = return_addenda.return_reason_code if return_addenda else ""
     if code in RETURN_REASONS or code in DISHONORED_RETURN_CODES:
         return None
-    return f"{code} is no return code"
+    return f"{code} is not a return code"
 
 
 def _noc_mistake(entry: Entry, noc_addenda: NocAddenda) -> str | None:
     if entry.amount:
         return f"a notification of change says {entry.amount} cents instead of none"
     if noc_addenda.change_code not in CHANGE_CODES:
-        return f"{noc_addenda.change_code} is no code of a change"
+        return f"{noc_addenda.change_code} is not a change code"
     try:
         correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
     except ValueError as error:

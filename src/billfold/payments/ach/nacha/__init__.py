@@ -1,6 +1,5 @@
-"""NACHA files: ACH entries as lines of 94 characters, read and written.
+"""NACHA files: ACH entries in records of 94 characters, read and written.
 
-Owns the layout of every record and the sums that prove a file whole. Never decides whether an
-entry is wanted: it takes all of a file or none of it. A file passes through line by line; only
-`read_file` holds one whole, for whoever looks at small ones.
+Owns the layout of every record and the control totals. Never decides whether an entry is accepted;
+a file is valid as a whole or not at all. Files are streamed; only `read_file` holds one in memory.
 """

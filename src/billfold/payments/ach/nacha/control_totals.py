@@ -1,15 +1,15 @@
-"""The sums that prove batches and files whole: counts, hash, debits and credits."""
+"""Control totals of batches and files: counts, entry hash, debits and credits."""
 
 from typing import NamedTuple
 
 from billfold.payments.ach.nacha.types import Entry
 
 HASH_DIGITS = 10_000_000_000
-"""An entry hash keeps its rightmost ten digits."""
+"""An entry hash keeps the rightmost ten digits."""
 
 
 class ControlTotals(NamedTuple):
-    """What a control record says. Entries count with their addenda; totals are cents."""
+    """The totals of a control record. The count includes addenda; totals are cents."""
 
     entry_count: int = 0
     entry_hash: int = 0
@@ -18,7 +18,7 @@ class ControlTotals(NamedTuple):
 
 
 class TotalsCounter:
-    """Adds up entries as they pass, or batches."""
+    """Adds up entries, or the totals of batches."""
 
     def __init__(self) -> None:
         self._count = self._hash = self._debits = self._credits = 0
@@ -44,7 +44,7 @@ class TotalsCounter:
 
     @property
     def sums(self) -> ControlTotals:
-        """What a control record must say."""
+        """The totals for the control record."""
         return ControlTotals(self._count, self._hash % HASH_DIGITS, self._debits, self._credits)
 
     @property

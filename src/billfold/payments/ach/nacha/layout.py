@@ -1,8 +1,7 @@
-"""Where every field of every record stands (Nacha Operating Rules, Appendix Three).
+"""Record layouts of NACHA files (Nacha Operating Rules, Appendix Three).
 
-A record is a table of fields that fill its 94 columns without a gap. Each field has a kind that
-reads it into a value and writes it from one; a kind refuses what the field cannot hold, and nothing
-is ever cut short but names.
+A record is a table of fields that fill its 94 columns. The type of a field reads and writes its
+value and raises ValueError for a value that the field cannot hold; nothing is truncated.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,12 +11,12 @@ from typing import Any, NamedTuple
 
 WIDTH = 94
 BLOCK = 10
-"""Lines of a block; the last one is filled with lines of nines."""
+"""Lines of a block; the last block is filled with lines of nines."""
 FILLER = "9" * WIDTH
 
 
 class FieldType(NamedTuple):
-    """How a value becomes columns and columns a value. Both raise ValueError with the reason."""
+    """Reads and writes the columns of a field. Both raise ValueError with the reason."""
 
     read: Callable[[str], Any]
     write: Callable[[Any, int], str]
@@ -33,7 +32,7 @@ class Field(NamedTuple):
 
 
 class Record:
-    """One kind of line."""
+    """The layout of one record type."""
 
     def __init__(self, title: str, *fields: Field) -> None:
         self.title = title
@@ -41,7 +40,7 @@ class Record:
         self._readers = tuple((each.name, slice(each.first - 1, each.last), each.kind.read) for each in fields)
 
     def read(self, line: str) -> dict[str, Any]:
-        """Return its values by name. Raises Unreadable at the first field that is wrong."""
+        """Return the values by field name. Raises InvalidField at the first invalid field."""
         values = {}
         for name, columns, read in self._readers:
             try:
@@ -51,7 +50,7 @@ class Record:
         return values
 
     def write(self, values: Mapping[str, Any]) -> str:
-        """Return the line. Raises ValueError with the name of the field that cannot be written."""
+        """Return the line. Raises ValueError with the name of an invalid field."""
         parts = []
         for name, first, last, kind in self.fields:
             try:
@@ -63,7 +62,7 @@ class Record:
 
 
 class InvalidField(ValueError):
-    """A field does not hold what it should."""
+    """A field with an invalid value."""
 
     def __init__(self, name: str, columns: slice, reason: str) -> None:
         self.columns = (columns.start + 1, columns.stop)
@@ -153,7 +152,7 @@ def _read_bank_number(text: str) -> str:
 
 
 def one_of(*texts: str) -> FieldType:
-    """A field that says one of these."""
+    """A field with one of these values."""
 
     def read(text: str) -> str:
         if text not in texts:
@@ -165,7 +164,7 @@ def one_of(*texts: str) -> FieldType:
 
 
 def constant(text: str) -> FieldType:
-    """A field that always says the same."""
+    """A field with a fixed value."""
     return FieldType(one_of(text).read, lambda *_: text)
 
 

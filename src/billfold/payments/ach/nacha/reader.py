@@ -1,4 +1,4 @@
-"""Reads a file: all of it or nothing, and what is wrong by line and reason."""
+"""Reads NACHA files: a file is valid as a whole, or all mistakes are listed by line."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, time
@@ -55,7 +55,7 @@ _CLASSES = frozenset(
         "XCK",
     }
 )
-"""Standard entry classes whose entries stand as an entry's table says; those of IAT do not."""
+"""Standard entry classes with the usual entry layout; IAT has another."""
 _ASCII_MAX = 0x7F
 _ADDENDA: Mapping[str, tuple[Record, type[Addenda]]] = {
     "05": (layout.PAYMENT, PaymentAddenda),
@@ -65,7 +65,7 @@ _ADDENDA: Mapping[str, tuple[Record, type[Addenda]]] = {
 
 
 def _shared(struct: type[msgspec.Struct], record: Record) -> tuple[str, ...]:
-    """Return the fields that a struct has in common with its record."""
+    """Return the fields that a struct shares with its record."""
     return tuple(each.name for each in record.fields if each.name in struct.__struct_fields__)
 
 
@@ -75,7 +75,7 @@ _FILE_HEADER_FIELDS = _shared(AchFile, layout.FILE_HEADER)
 
 
 def read_file(raw: bytes) -> AchFile:
-    """Return what the file says, all of it at hand. Raises FileRefused as `read_lines` does."""
+    """Return the whole file in memory. Raises InvalidAchFile as `read_lines` does."""
     batches = tuple(
         msgspec.structs.replace(batch, entries=tuple(line.entry for line in lines))
         for batch, lines in groupby(read_lines(raw), attrgetter("batch"))
@@ -86,9 +86,9 @@ def read_file(raw: bytes) -> AchFile:
 def read_lines(raw: bytes) -> Iterator[EntryLine]:
     """Yield every entry with the header of its batch.
 
-    Lines may end in LF or CRLF, or all without. Raises FileRefused when anything is wrong: a record
-    out of place, a field that does not hold what it should, a sum that does not agree, a file cut
-    in half. It is raised when all has been read, so until then nothing is to be believed.
+    Lines end in LF or CRLF, or the file has no line ends. Raises InvalidAchFile at the end if
+    anything is wrong: a misplaced record, an invalid field, a wrong total, a truncated file. Until
+    then the entries are not validated.
     """
     reader = _Reader()
     for text in _lines_of(raw):
@@ -104,16 +104,16 @@ def read_lines(raw: bytes) -> Iterator[EntryLine]:
 
 
 def read_header(raw: bytes) -> AchFile:
-    """Return what the file says of itself, without its batches. Raises FileRefused."""
+    """Return the file header, without batches. Raises InvalidAchFile."""
     reader = _Reader()
     reader.take(next(_lines_of(raw)))
     if reader.mistakes or reader.header is None:
-        raise InvalidAchFile(reader.mistakes or [AchFileMistake(1, None, "is no file header")])
+        raise InvalidAchFile(reader.mistakes or [AchFileMistake(1, None, "is not a file header")])
     return _file_of(reader.header)
 
 
 def normalize(raw: bytes) -> bytes:
-    """Return the same file with a line feed after every line, whatever its lines ended in."""
+    """Return the file with LF line ends."""
     if b"\n" not in raw and raw and len(raw) % layout.WIDTH == 0:
         starts = range(0, len(raw), layout.WIDTH)
         return b"".join(raw[at : at + layout.WIDTH] + b"\n" for at in starts)
@@ -122,13 +122,13 @@ def normalize(raw: bytes) -> bytes:
 
 
 def _lines_of(raw: bytes) -> Iterator[str]:
-    """Yield line by line; a file of this size is not taken apart at once."""
+    """Yield the lines one by one: a large file is not split at once."""
     if not raw.strip():
         raise InvalidAchFile([AchFileMistake(0, None, "is empty")])
     if not raw.isascii():
         at = next(at for at, byte in enumerate(raw) if byte > _ASCII_MAX)
         line = raw.count(b"\n", 0, at) + 1
-        raise InvalidAchFile([AchFileMistake(line, None, "holds a byte that is not ASCII")])
+        raise InvalidAchFile([AchFileMistake(line, None, "contains a byte that is not ASCII")])
     if b"\n" not in raw and len(raw) % layout.WIDTH == 0:
         for at in range(0, len(raw), layout.WIDTH):
             yield raw[at : at + layout.WIDTH].decode("ascii")
@@ -141,7 +141,7 @@ def _lines_of(raw: bytes) -> Iterator[str]:
 
 
 class _Reader:
-    """Takes line after line and knows what may come next."""
+    """Reads line by line and checks the order of records."""
 
     def __init__(self) -> None:
         self.mistakes: list[AchFileMistake] = []
@@ -161,27 +161,27 @@ class _Reader:
         self._control_at = 0
 
     def take(self, line: str) -> EntryLine | None:
-        """Read one line; return the entry that ends with the line before, if one does."""
+        """Read one line; return the entry that the line before completed, if any."""
         self._line += 1
         self._completed = None
         if len(line) != layout.WIDTH:
             self._add_mistake(f"has {len(line)} characters instead of {layout.WIDTH}")
         elif not line.isprintable():
-            self._add_mistake("holds a character that cannot be printed")
+            self._add_mistake("contains a character that is not printable")
         elif self._control is not None:
             if line != layout.FILLER:
-                self._add_mistake("stands after the file control and is no filler of nines")
+                self._add_mistake("follows the file control and is not a filler of nines")
         elif line[0] in self._READERS:
             self._READERS[line[0]](self, line)
         else:
-            self._add_mistake(f"begins with {line[0]!r}, which is no record")
+            self._add_mistake(f"begins with {line[0]!r}, which is not a record type")
         return self._completed
 
     def end(self) -> None:
-        """See that the file is whole."""
+        """Check that the file is complete."""
         lines = self._line
         if self._control is None:
-            self._add_mistake("ends without a file control: it is cut off")
+            self._add_mistake("ends without a file control: the file is truncated")
         elif lines % layout.BLOCK:
             self._add_mistake(f"has {lines} lines, not whole blocks of {layout.BLOCK}")
         elif not self.mistakes:
@@ -202,7 +202,7 @@ class _Reader:
             self._add_mistake("is a second file header")
             return
         if self._line != 1:
-            self._add_mistake("is a file header and not the first line")
+            self._add_mistake("is a file header but not the first line")
         self.header = self._read(layout.FILE_HEADER, line) or {}
         if self.header and self.header["file_creation_date"] is None:
             self._add_mistake("file header: file creation date is missing", (24, 29))
@@ -211,11 +211,11 @@ class _Reader:
         if self.header is None:
             self._add_mistake("is a batch header before any file header")
         if self._batch is not None:
-            self._add_mistake("is a batch header, and the batch before it has no control")
+            self._add_mistake("is a batch header, but the batch before has no control")
         self._batch, self._entry = self._read(layout.BATCH_HEADER, line) or {}, None
         self._batch_header = Batch(**{name: self._batch[name] for name in _BATCH_FIELDS}) if self._batch else None
         if self._batch and self._batch["standard_entry_class_code"] not in _CLASSES:
-            self._add_mistake(f"{self._batch['entry_class']} is no class of entries we take", (51, 53))
+            self._add_mistake(f"{self._batch['standard_entry_class_code']} is not a supported entry class", (51, 53))
         self._batch_totals, self._last_trace = TotalsCounter(), ""
 
     def _read_entry(self, line: str) -> None:
@@ -257,7 +257,7 @@ class _Reader:
 
     def _read_file_control(self, line: str) -> None:
         if self._batch is not None:
-            self._add_mistake("is a file control inside a batch: the batch has no control")
+            self._add_mistake("is a file control, but the batch before has no control")
         if self.header is None:
             self._add_mistake("is a file control before any file header")
         self._control = self._read(layout.FILE_CONTROL, line) or {}
@@ -268,7 +268,7 @@ class _Reader:
         if values is None:
             return
         if (values["addenda_record_indicator"] == "1") != bool(self._addenda):
-            self._add_mistake("the entry before says otherwise whether addenda follow")
+            self._add_mistake("the addenda record indicator of the entry before is wrong")
         self._last_trace = values["trace_number"]
         if not self.mistakes and self._batch_header is not None:
             entry = _entry_of(values, tuple(self._addenda))
@@ -277,7 +277,7 @@ class _Reader:
 
     def _check_entry(self, values: Mapping[str, Any]) -> None:
         if values["transaction_code"] not in _TRANSACTION_CODES:
-            self._add_mistake(f"{values['transaction_code']} is no transaction code", (2, 3))
+            self._add_mistake(f"{values['transaction_code']} is not a transaction code", (2, 3))
         if not _is_routing_number(values["routing_number"]):
             self._add_mistake(f"{values['routing_number']} fails its check digit", (4, 12))
         if not values["dfi_account_number"]:
@@ -289,24 +289,24 @@ class _Reader:
         entry = self._entry or {}
         is_single = (self._batch or {}).get("standard_entry_class_code") in _SINGLE_ADDENDA_CLASSES
         if self._addenda and is_single:
-            self._add_mistake("is a second addenda, and this class has one at most")
+            self._add_mistake("is a second addenda; this entry class allows one")
         if values["addenda_type_code"] != "05":
             return
         if values["addenda_sequence_number"] != len(self._addenda) + 1:
-            self._add_mistake("addenda sequence does not count from 1", (84, 87))
+            self._add_mistake("addenda sequence number is not consecutive from 1", (84, 87))
         if values["entry_detail_sequence_number"] != entry["trace_number"][8:]:
-            self._add_mistake("addenda belongs to another entry by its number", (88, 94))
+            self._add_mistake("entry detail sequence number is that of another entry", (88, 94))
 
     def _check_batch(self, header: Mapping[str, Any], control: Mapping[str, Any]) -> None:
         if not self._last_trace:
-            self._add_mistake("is the control of a batch without entries")
+            self._add_mistake("is a control of a batch without entries")
         for name in ("service_class_code", "company_identification", "originating_dfi_identification", "batch_number"):
             if control[name] != header[name]:
                 self._add_mistake(
                     f"batch control: {name.replace('_', ' ')} {control[name]} is {header[name]} in its header"
                 )
         if header["service_class_code"] not in {"200", self._batch_totals.service_class}:
-            self._add_mistake(f"service class {header['service_class']} does not fit its entries")
+            self._add_mistake(f"service class {header['service_class_code']} does not fit its entries")
         if header["batch_number"] <= self._batch_number:
             self._add_mistake(f"batch number {header['batch_number']} does not ascend within the file")
         self._check_control("batch control", self._batch_totals.sums._asdict(), control)

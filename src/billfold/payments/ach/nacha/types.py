@@ -1,8 +1,8 @@
-"""The ACH network: what a file of entries says, whichever way it goes.
+"""The content of a NACHA file, inbound or outbound. Field names are those of Nacha's Appendix Three.
 
-A file holds batches, a batch holds entries of one company and purpose, an entry moves money on one
-account or tells of an entry that did. Amounts are cents. Texts are what the network carries:
-printable ASCII, upper case.
+A file has batches; a batch has entries of one company and purpose; an entry moves money on one
+account, returns an entry or reports a change. Amounts are cents. Texts are printable ASCII, upper
+case.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ CHECKING_DEBIT = "27"
 SAVINGS_CREDIT = "32"
 SAVINGS_DEBIT = "37"
 NOC_ENTRY_CLASS = "COR"
-"""The standard entry class of a batch of notifications of change."""
+"""The standard entry class code of notifications of change."""
 
 
 class PaymentAddenda(msgspec.Struct, frozen=True, tag="05"):
-    """Addenda 05: what the payment is for, at most 80 characters."""
+    """Addenda 05: payment-related information, at most 80 characters."""
 
     payment_related_information: str
 
 
 class NocAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="98"):
-    """Addenda 98: the receiving bank says what to put right in entries to come."""
+    """Addenda 98: a notification of change from the receiving bank."""
 
     change_code: str  # C01 to C14
     original_entry_trace_number: str
@@ -36,7 +36,7 @@ class NocAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="98"):
 
 
 class ReturnAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="99"):
-    """Addenda 99: the entry comes back."""
+    """Addenda 99: the entry is returned."""
 
     return_reason_code: str  # R01 to R85
     original_entry_trace_number: str
@@ -49,7 +49,7 @@ Addenda = PaymentAddenda | NocAddenda | ReturnAddenda
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One entry."""
+    """One entry detail record with its addenda."""
 
     transaction_code: str  # transaction code: 22, 27, 32, 37; x1 and x6 are returns, x3 and x8 prenotes
     routing_number: str  # 9 digits, of the bank that receives
@@ -63,14 +63,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_debit(self) -> bool:
-        """Whether money is taken from the account of the receiver."""
+        """Whether it debits the receiver's account."""
         return self.transaction_code[1] >= "5"
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """Entries of one company, one class and one effective date.
+    """Entries of one company, one entry class and one effective date.
 
-    Where a file is read or written entry by entry, a batch stands for its header: it has none.
+    When a file is streamed, a batch has the header fields only and no entries.
     """
 
     batch_number: int  # in its file, from 1
@@ -82,26 +82,26 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     originating_dfi_identification: str  # 8 digits, of the bank that sends
     entries: tuple[Entry, ...] = ()
     company_discretionary_data: str = ""  # at most 20 characters
-    company_descriptive_date: str = ""  # 6 characters; SD1300 and the like ask for same-day windows
-    settlement_date: int | None = None  # day of the year, written by the operator
+    company_descriptive_date: str = ""  # 6 characters; SD1300 and the like request same-day windows
+    settlement_date: int | None = None  # day of the year, set by the operator
 
     @property
     def debits(self) -> int:
-        """What is taken, in cents."""
+        """Sum of the debits, in cents."""
         return sum(each.amount for each in self.entries if each.is_debit)
 
     @property
     def credits(self) -> int:
-        """What is given, in cents."""
+        """Sum of the credits, in cents."""
         return sum(each.amount for each in self.entries if not each.is_debit)
 
 
 class AchFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file, as one bank or operator hands it to another."""
+    """A file from one bank or operator to another."""
 
     immediate_destination: str  # 9 digits
     immediate_origin: str  # at most 10 characters
-    created_at: datetime  # minutes, Eastern time as the network reads clocks; no offset
+    created_at: datetime  # minutes, Eastern time, no offset
     file_id_modifier: str  # A to Z, 0 to 9: the file of the day
     immediate_destination_name: str = ""  # at most 23 characters
     immediate_origin_name: str = ""  # at most 23 characters
@@ -110,11 +110,11 @@ class AchFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MISTAKES_MAX = 100
-"""Mistakes of one file that are told; nobody reads more."""
+"""Maximum mistakes reported of one file."""
 
 
 class AchFileMistake(NamedTuple):
-    """One thing that is wrong, and where. Lines and columns count from 1; 0 is the whole file."""
+    """One mistake and its place. Lines and columns count from 1; line 0 is the whole file."""
 
     line: int
     columns: tuple[int, int] | None
@@ -129,7 +129,7 @@ class AchFileMistake(NamedTuple):
 
 
 class InvalidAchFile(ValueError):
-    """Nothing of the file is taken. `mistakes` names lines and reasons, the first hundred."""
+    """The file is refused as a whole. `mistakes` lists the first hundred."""
 
     def __init__(self, mistakes: Sequence[AchFileMistake]) -> None:
         self.mistakes = tuple(mistakes[:MISTAKES_MAX])
@@ -137,7 +137,7 @@ class InvalidAchFile(ValueError):
 
 
 class EntryLine(NamedTuple):
-    """An entry, where it stands in its file (from 1), and the header of its batch."""
+    """An entry with its line number (from 1) and the header of its batch."""
 
     number: int
     batch: Batch
@@ -145,10 +145,10 @@ class EntryLine(NamedTuple):
 
     @property
     def returned(self) -> ReturnAddenda | None:
-        """The return it tells of, if it does."""
+        """The return addenda, if it has one."""
         return next((each for each in self.entry.addenda if isinstance(each, ReturnAddenda)), None)
 
     @property
     def changed(self) -> NocAddenda | None:
-        """The change it tells of, if it does."""
+        """The notification of change, if it has one."""
         return next((each for each in self.entry.addenda if isinstance(each, NocAddenda)), None)

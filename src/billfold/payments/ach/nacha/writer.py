@@ -1,4 +1,4 @@
-"""Writes a file: every line from its table, every sum from the entries."""
+"""Writes NACHA files: records from their layouts, control totals from the entries."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from billfold.payments.ach.nacha.control_totals import TotalsCounter
 from billfold.payments.ach.nacha.types import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda, ReturnAddenda
 
 _LINE = layout.WIDTH + 1
-"""Bytes of a line with its line feed."""
+"""Bytes of a line including its line feed."""
 _ADDENDA: Mapping[type[Addenda], layout.Record] = {
     PaymentAddenda: layout.PAYMENT,
     NocAddenda: layout.CHANGE,
@@ -22,8 +22,8 @@ _ADDENDA: Mapping[type[Addenda], layout.Record] = {
 class NachaWriter:
     """Writes line after line: 94 columns and a line feed, in whole blocks of ten.
 
-    Raises ValueError with record and field when something cannot be written as it is; nothing is
-    cut short. `as_text` fits names and descriptions first.
+    Raises ValueError with record and field if a value does not fit; nothing is truncated. Use
+    `to_ach_text` for names and descriptions first.
     """
 
     def __init__(self, file_header: AchFile) -> None:
@@ -36,11 +36,11 @@ class NachaWriter:
         self._line(_file_header(file_header))
 
     def begin(self, batch: Batch) -> None:
-        """Begin a batch; the one before it ends."""
+        """Begin a batch and end the one before."""
         self._end_batch()
         self._batch, self._batch_totals, self._last_trace = batch, TotalsCounter(), ""
         self._header_at = len(self._out)
-        # Its service class is known when its entries are.
+        # The header is written at the end of the batch: the service class depends on the entries.
         self._out += b" " * _LINE
 
     def add(self, entry: Entry) -> None:
@@ -55,7 +55,7 @@ class NachaWriter:
         self._batch_totals.add(entry)
 
     def end(self) -> bytes:
-        """Return the file, its sums filled in."""
+        """Return the file with its control totals."""
         self._end_batch()
         lines = len(self._out) // _LINE
         blocks = -(-(lines + 1) // layout.BLOCK)
@@ -87,7 +87,7 @@ class NachaWriter:
 
 
 def write_file(file: AchFile) -> bytes:
-    """Return a file that is at hand whole. Raises ValueError as the writer does."""
+    """Return the content of a whole file. Raises ValueError as the writer does."""
     writer = NachaWriter(file)
     for batch in file.batches:
         writer.begin(batch)
@@ -97,9 +97,9 @@ def write_file(file: AchFile) -> bytes:
 
 
 def to_ach_text(text: str, width: int) -> str:
-    """Return a name or description as the network carries it: ASCII, upper case, cut to `width`.
+    """Return a name or description in the form of the ACH network: ASCII, upper case, cut to `width`.
 
-    Letters lose their accents. What has no ASCII form becomes a space.
+    Letters lose their accents; characters without an ASCII form become spaces.
     """
     if not (text.isascii() and text.isprintable()):
         decomposed = unicodedata.normalize("NFKD", text)

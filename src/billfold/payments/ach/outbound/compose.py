@@ -1,4 +1,4 @@
-"""What the file of a window says: entries and answers as they come, in batches that go together."""
+"""Composition of an outbound ACH file: entries and returns in batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from billfold.payments.ach.types import ReturnEntry
 
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
-"""The operator our files go to."""
+"""The ACH operator that receives our files."""
 _CODES: dict[tuple[str, str], str] = {
     ("CHECKING", Direction.CREDIT): CHECKING_CREDIT,
     ("CHECKING", Direction.DEBIT): CHECKING_DEBIT,
@@ -38,7 +38,7 @@ _CODES: dict[tuple[str, str], str] = {
 
 
 class AchFileComposer:
-    """Writes one file from its rows. What follows one another and goes together is one batch."""
+    """Composes one file from its rows. Consecutive entries with the same batch fields form a batch."""
 
     def __init__(self, bank: Bank, file: NumberedFile) -> None:
         self._seed = bank.seed
@@ -57,7 +57,7 @@ class AchFileComposer:
         self._batch_key: tuple[object, ...] | None = None
 
     def add(self, entries: Iterable[OutgoingEntry]) -> None:
-        """Write entries in the order of their numbers."""
+        """Write entries in the order of their trace numbers."""
         for each in entries:
             if each.batch_key != self._batch_key:
                 self._batch_key = each.batch_key
@@ -65,7 +65,7 @@ class AchFileComposer:
             self._writer.add(self._entry(each))
 
     def add_return_entries(self, return_entries: Iterable[tuple[str, ReturnEntry]]) -> None:
-        """Write answers, each with its number, in the order of their numbers."""
+        """Write returns, each with its trace number, in order."""
         for trace, return_entry in return_entries:
             batch_key = (
                 "answer",
@@ -80,7 +80,7 @@ class AchFileComposer:
             self._writer.add(_return_entry(trace, return_entry))
 
     def end(self) -> bytes:
-        """Return the file."""
+        """Return the content of the file."""
         return self._writer.end()
 
     def _next_number(self) -> int:

@@ -1,4 +1,4 @@
-"""Micro-deposits are sent when a counterparty asks to be verified by them."""
+"""Micro-deposits: sent for counterparties whose verification uses them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
-    """Let the house pay the two amounts that the counterparty's verification holds."""
+    """Originate the two micro-deposits of a counterparty's verification, from the bank."""
     assert at.customer_id is not None
     async with bank.pool.acquire() as conn:
         referenced = await counterparty_store.find_payees(conn, [at.customer_id], [at.object_id])

@@ -1,8 +1,7 @@
-"""The windows of the ACH network: what waits goes into one file, which is handed over.
+"""Windows: at each deadline the waiting entries and returns are sent in one file.
 
-First entries get their numbers and their file, then the file is written from them, kept, handed
-over, and everybody is told. Each step can be done again, so that a process that dies between two
-of them leaves nothing undone and sends nothing twice.
+Steps: assign trace numbers and the file, compose and store the file, transmit it, confirm it to the
+customers. Each step is idempotent: after a crash another process continues and sends nothing twice.
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 COLLECT_JOB, COUNT_SETTLED_JOB = "ach.collect", "ach.count"
-"""Appointments of a file: its debits are booked, its entries count as settled."""
+"""Scheduled jobs of a file: its debits are booked, its entries count as settled."""
 OnHanded = Callable[["Bank", NumberedFile], Awaitable[None]]
-"""What is done once a file is handed over, as the sandbox's world does."""
+"""Called after a file is transmitted; the sandbox schedules its simulated answer."""
 ENTRIES_PER_COMMAND = 500
-"""Entries of one customer that one command tells of."""
+"""Maximum entries of one command."""
 
 
 class AchWindows:
-    """Keeps the appointments of windows and of the files that went out in them."""
+    """Opens windows and transmits their files."""
 
     def __init__(self, on_handed: OnHanded | None = None) -> None:
         self._on_handed = on_handed
 
     async def open_window(self, bank: Bank, at: ScheduledJob) -> None:
-        """Send everything that is due, and finish what another process began."""
+        """Send everything that is due, and complete files of an interrupted process."""
         await postpone(bank)
         sent = await self.number(bank, at.at)
         for file in await files.list_unconfirmed(bank.pool):
@@ -58,12 +57,12 @@ class AchWindows:
             await self.tell(bank, file)
             log.info("ach_file_transmitted", name=file.name, bytes=size)
         if sent:
-            # Who came while this window closed finds the next one open, even if he is the only one.
+            # Entries accepted while this window closed have no job of their own: open the next window.
             next_at = next_deadline(await bank.now(), bank.calendars)
             await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, next_at)])
 
     async def number(self, bank: Bank, by: datetime) -> bool:
-        """Give everything that is due by then its number and one file. False without any."""
+        """Assign trace numbers and a file to everything due by then. False if nothing is due."""
         now = await bank.now()
         async with bank.pool.acquire() as conn, conn.transaction():
             return await files.number_waiting(
@@ -71,7 +70,7 @@ class AchWindows:
             )
 
     async def transmit(self, bank: Bank, file: NumberedFile) -> int:
-        """Write a file unless it has been written, keep it, hand it over; return its bytes."""
+        """Compose and store a file unless it is stored, transmit it; return its size in bytes."""
         if not await bank.pool.fetchval(_EXISTS, file.file_id):
             written = await self._write(bank, file)
             await files_store.save_outbound(bank.pool, file.file_id, "ACH", file.name, written, now=file.made_at)
@@ -81,7 +80,7 @@ class AchWindows:
         return len(content)
 
     async def tell(self, bank: Bank, file: NumberedFile) -> None:
-        """Tell everybody whose entries are in a file that it has gone."""
+        """Mark the entries of a file as transmitted, and complete the file."""
         entries_by_customer = await files.entries_by_customer(bank.pool, file.file_id)
         commands = (
             MarkAchTransmitted(
@@ -114,7 +113,7 @@ class AchWindows:
 
 
 async def postpone(bank: Bank) -> None:
-    """Let entries whose window was missed take the next one: what is sent has its days to come."""
+    """Reschedule entries that missed their window."""
     now = await bank.now()
     commands = (
         RescheduleAch(
@@ -132,7 +131,7 @@ async def postpone(bank: Bank) -> None:
 
 
 async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
-    """Book the debits of a file: they have settled."""
+    """Book the debits of a file that have settled: a scheduled job."""
     entries_by_customer = await files.entries_by_customer(bank.pool, at.object_id, direction=Direction.DEBIT)
     commands = (
         CollectAch(
@@ -154,7 +153,7 @@ async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
 
 
 async def count_settled(bank: Bank, at: ScheduledJob) -> None:
-    """Count the entries of a file as settled."""
+    """Count the entries of a file as settled: a scheduled job."""
     entries_by_customer = await files.entries_by_customer(bank.pool, at.object_id)
     commands = (
         SettleAch(
@@ -175,7 +174,7 @@ _EXISTS = "SELECT EXISTS (SELECT 1 FROM rail_file WHERE file_id = $1)"
 
 
 def _jobs_of(file: NumberedFile) -> list[ScheduledJob]:
-    """Return what is to be done with a file that has gone."""
+    """Return the scheduled jobs of a transmitted file."""
     if file.settles_at is None or file.settled_at is None:
         return []
     return [

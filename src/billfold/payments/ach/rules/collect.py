@@ -1,4 +1,4 @@
-"""A debit that we sent settles: its money is booked, and held until most returns have come."""
+"""Settlement of an originated debit: its money is booked, and held until most returns have arrived."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
-    """Take the money in and invest it; none when the debit came back before it settled.
+    """Book the money of a debit and invest it, unless the debit was returned before it settled.
 
-    Of a pocket that was closed meanwhile nothing is booked: NO_POCKET, and the money is held in
-    suspense by whoever asks.
+    If the pocket was closed meanwhile, nothing is booked: the outcome is NO_POCKET, and the caller
+    holds the money in suspense.
     """
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)
@@ -48,7 +48,7 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
 
 
 def _place_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
-    """The lien has the id of the entry, so that a return finds it."""
+    """The hold has the id of the entry, so that a return finds it."""
     until = entry.held_until
     if until is not None and until > book.booked_at:
         pocket.liens.append((entry.amount, until))
@@ -65,7 +65,7 @@ def _place_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
 
 
 def release_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
-    """End the hold on the money of a debit, if it still runs."""
+    """Release the hold on the money of a debit, if it is still active."""
     lien = (entry.amount, entry.held_until)
     if entry.held_until is not None and lien in pocket.liens:
         pocket.liens.remove((entry.amount, entry.held_until))

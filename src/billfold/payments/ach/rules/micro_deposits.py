@@ -1,4 +1,4 @@
-"""Two small credits by which the owner of an account shows that it is his. The house pays them."""
+"""Micro-deposits: two small credits of the bank that verify an account."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from billfold.payments.ach.commands import SendMicroDeposits
 
 PURPOSE = "ACCTVERIFY"
-"""What the network wants micro-deposits to be called."""
+"""The entry description that Nacha requires for micro-deposits."""
 
 
 def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> Outcome:
-    """Pay out of `promotions` and let the entries wait for their window."""
+    """Pay from `promotions` and schedule the entries for their window."""
     book = book_of(books, cmd.customers[0])
     ach_ids = []
     for amount in cmd.amounts:

@@ -1,8 +1,8 @@
-"""An ACH entry that a customer originates: a credit pays out at once, a debit only when it settles.
+"""Origination: a credit debits the pocket at once, a debit credits it when it settles.
 
-Every entry is reviewed first: most are let through by rule and wait for their window, the others
-wait for a person. What pays for a credit is sold at T+1 when it is accepted, so that nothing can
-be missing later; a credit that is not let through, or comes back, is a deposit again.
+Every entry is reviewed first: most are approved by rule and wait for their window, the others wait
+for an operator. Bills that fund a credit are sold for T+1 on acceptance, so that the money is there
+when it is sent; a credit that is rejected or returned becomes a deposit again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from billfold.payments.ach.rules.windows import Schedule
 
 ACH_WINDOW = "ach.window"
-"""The kind of appointment at which a file is made."""
+"""The kind of scheduled job that writes a file."""
 IDENTIFICATION_WIDTH = 15
 
 
@@ -61,7 +61,7 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
 
 
 def approve_entry(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> AchEntry:
-    """Return an entry as APPROVED, and see to it that its window opens."""
+    """Return an entry as APPROVED, and schedule its window."""
     window_id = window_at(times.due_at)
     book.schedule(ACH_WINDOW, window_id, times.due_at, of_customer=False)
     held = entry.direction == Direction.DEBIT
@@ -79,19 +79,19 @@ def approve_entry(book: Book, entry: AchEntry, times: Schedule, ctx: Context) ->
 
 
 def add_entry(book: Book, entry: AchEntry) -> None:
-    """Write down a new entry, and show it to whoever comes after in the batch."""
+    """Record a new entry, visible to later commands of the batch."""
     book.draft.add(entry)
     book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
     book.put(book.referenced, entry.ach_id, entry)
 
 
 def window_at(due_at: datetime) -> UUID:
-    """Return the id under which the window of this deadline stands in the agenda."""
+    """Return the id of the scheduled job of the window with this deadline."""
     return UUID(int=int(due_at.timestamp()))
 
 
 def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, settles_at: datetime) -> AchEntry:
-    """Book what an entry takes from a pocket, at T+1. Raises Refused insufficient-funds."""
+    """Post the debit of an entry to a pocket, at T+1. Raises Refused insufficient-funds."""
     roll_business_day(book, pocket, ctx)
     journal_no = book.begin(JournalKind.ACH, ctx, settles_on=ctx.settles_on)
     try:
@@ -125,7 +125,7 @@ def record_ach_transaction(
     title: str | None = None,
     trace_number: str | None = None,
 ) -> None:
-    """Tell the customer of a leg that an entry caused."""
+    """Record the transaction of a posting that an entry caused."""
     group = ctx.ids.next_group()
     record.transaction(
         book,
@@ -144,7 +144,7 @@ def record_ach_transaction(
 
 
 def details_of(entry: AchEntry, trace_number: str | None = None) -> dict[str, Any]:
-    """Return what the ACH variant of a transaction says beside the shared fields."""
+    """Return the details of an ACH transaction."""
     return {
         "company_name": entry.company_name,
         "company_entry_description": entry.description,
@@ -169,7 +169,7 @@ def _times(cmd: OriginateAch, ctx: Context) -> Schedule:
 
 
 def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> None:
-    """What only brings money in, a frozen pocket may do."""
+    """Raise Refused unless the pocket may originate this; a frozen pocket may only collect."""
     if pocket.status == PocketStatus.FROZEN and direction == Direction.CREDIT:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
     if pocket.status not in NOT_CLOSED:

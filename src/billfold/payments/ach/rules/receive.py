@@ -1,7 +1,7 @@
-"""An ACH entry reaches a portal: a credit is a deposit, a debit a payment out when it is covered.
+"""Receipt of an entry for a portal: a credit is a deposit, a debit is paid if the pocket covers it.
 
-What is not taken goes back to its bank with a return code; so does, later, what was taken and
-should not have been.
+An entry that is not accepted is returned to its bank with a return code; an accepted entry can be
+returned later.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R
 
 
 def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
-    """Book the entry, or let a return wait for the next window. A prenote is only answered."""
+    """Book the entry, or queue a return for the next window. A prenote books nothing."""
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
     code = _return_code(book, pocket, cmd)
@@ -73,7 +73,7 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
 
 
 def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
-    """Take the booking back and send a return, within the code's time.
+    """Reverse the booking and send a return, within the time frame of the code.
 
     Refuses: ach-entry-not-returnable.
     """
@@ -99,7 +99,7 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
 
 
 def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> None:
-    """Let a return wait for the next window."""
+    """Queue a return for the next window."""
     due_at = next_deadline(ctx.now, ctx.calendars)
     incoming = to_json(return_of(entry, code, bank=ctx.terms.routing_number[:8]))
     answer_id = ctx.ids.next()
@@ -112,7 +112,7 @@ def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> N
 
 
 def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | None:
-    """Return the code under which the entry goes back, None when it is taken."""
+    """Return the return code of the entry; None if it is accepted."""
     portal: PortalRow | None = book.portals.get(cmd.portal_id)
     if portal is None or pocket is None:
         return NO_ACCOUNT
@@ -126,7 +126,7 @@ def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str 
 
 
 def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchEntry:
-    """Move the money. Raises Short when a debit is not covered."""
+    """Move the money. Raises Short if the pocket does not cover a debit."""
     roll_business_day(book, pocket, ctx)
     journal_no = book.begin(
         JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH, ctx, settles_on=ctx.settles_on

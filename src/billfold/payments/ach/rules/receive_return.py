@@ -1,4 +1,4 @@
-"""What a receiving bank says of an entry that we sent: it comes back, or is to be put right."""
+"""Returns and notifications of change for entries that we originated."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from billfold.payments.ach.commands import ReceiveAchReturn, RecordNoc
 
 UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
-"""Why we do not accept a return: it fits no entry, there has been one, its time was over."""
+"""Why a return is not accepted: no matching entry, a duplicate return, or the time frame is over."""
 _LIVE = frozenset({AchStatus.IN_TRANSIT, AchStatus.PROCESSED})
 
 
 def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome:
-    """Take back what the entry moved, and say so.
+    """Reverse what the entry moved.
 
-    Answers FAILED; NOT_ACCEPTED with the code under which the return is sent back itself; or
-    NO_POCKET when the pocket of a credit is closed, so that its money has no place.
+    The outcome is FAILED; NOT_ACCEPTED with the code that dishonors the return; or NO_POCKET if
+    the pocket of a credit is closed and the money has to be held in suspense.
     """
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)
@@ -55,7 +55,7 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
 
 
 def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
-    """Keep what is to be put right with the entry it is about."""
+    """Record the correction with its entry."""
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry):
@@ -66,7 +66,7 @@ def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
 
 
 def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | None:
-    """Return the code of a return that is not accepted, None for one that is."""
+    """Return the code that dishonors a return; None if it is accepted."""
     if entry.status == AchStatus.FAILED:
         return DUPLICATE_RETURN
     told = (cmd.direction, cmd.amount)
@@ -79,7 +79,7 @@ def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | No
 
 
 def _was_transmitted(entry: AchEntry) -> bool:
-    """Whether it is in a file, be it that nobody has been told so yet."""
+    """Whether the entry is in a file, even if its transmission is not confirmed yet."""
     return entry.status in _LIVE or (entry.status == AchStatus.APPROVED and entry.file_id is not None)
 
 
@@ -109,7 +109,7 @@ def _reverse_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str
 
 
 def _reverse_micro_deposit(book: Book, entry: AchEntry, ctx: Context) -> None:
-    """A micro-deposit comes back to the house."""
+    """Book the return of a micro-deposit to the bank."""
     day = book.business_date
     book.begin(JournalKind.RETURN, ctx, settles_on=day, business_date=day)
     book.post(book.house_account(AccountKind.RAIL_ACH), book.house_account(AccountKind.PROMOTIONS), entry.amount)

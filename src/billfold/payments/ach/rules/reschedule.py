@@ -1,4 +1,4 @@
-"""The window of an entry was missed, as when nothing ran for days: it takes the next one."""
+"""Entries that missed their window, for example during an outage, take the next one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TIMES = ("due_at", "effective_on", "settles_at", "settled_at", "held_until")
 
 
 def reschedule_entries(books: Books, cmd: RescheduleAch, ctx: Context) -> Outcome:
-    """Give each late entry the next window; its activity is read with the day that it has then."""
+    """Move each late entry to the next window; its transaction shows the new date."""
     book = book_of(books, cmd.customers[0])
     entries = [book.referenced.get(ach_id) for ach_id in cmd.ach_ids]
     late = [each for each in entries if isinstance(each, AchEntry) and _is_late(each, ctx)]
     for entry in late:
-        # What pays for a credit was sold when it was accepted, and has settled since.
+        # The bills that fund a credit were sold when it was accepted, and have settled since.
         times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
         anew = msgspec.structs.asdict(approve_entry(book, entry, times, ctx))
         changed = update_entry(book, entry, ctx, **{name: anew[name] for name in _TIMES})

@@ -1,4 +1,4 @@
-"""Why entries come back, how long they may, and which may be tried again.
+"""Return reasons, their time frames, and which returned entries may be reinitiated.
 
 Source: Nacha Operating Rules, Appendix Four (return reasons and time frames), section 2.12.4
 (reinitiation).
@@ -13,7 +13,7 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 
 OPENING = time(8, 30)
-"""Opening of business, at which a return must have reached us (ET)."""
+"""The time of day by which a return must have arrived (ET): opening of business."""
 _TWO_DAYS = 2
 _SIXTY_DAYS = timedelta(days=60)
 _HALF_A_YEAR = timedelta(days=180)
@@ -21,7 +21,7 @@ _REINITIATIONS_MAX = 2
 
 
 class ReturnTimeFrame(Enum):
-    """How long the receiving bank may take."""
+    """The time frame of the receiving bank."""
 
     TWO_BANKING_DAYS = "two banking days after settlement"
     SIXTY_DAYS = "sixty days after settlement"
@@ -29,7 +29,7 @@ class ReturnTimeFrame(Enum):
 
 
 class ReturnReason(NamedTuple):
-    """What a return code says, and its time frame."""
+    """The meaning of a return code, and its time frame."""
 
     words: str
     limit: ReturnTimeFrame
@@ -81,15 +81,15 @@ RETURN_REASONS: Mapping[str, ReturnReason] = {
     "R06": ReturnReason("returned at the sending bank's request", ReturnTimeFrame.NONE),
     "R23": ReturnReason("the receiver refuses the credit", ReturnTimeFrame.NONE),
 }
-"""Return codes of receiving banks, as an addenda 99 carries them."""
+"""Return reason codes of receiving banks (addenda 99)."""
 
 _REINITIABLE_CODES = frozenset({"R01", "R09"})
 
 
 def returnable_until(code: str, settled_on: date, calendars: Calendars) -> datetime | None:
-    """Return the instant by which a return must have come; None when no rule ends the time.
+    """Return the instant by which a return must have arrived; None if no rule limits it.
 
-    Raises KeyError for a code that is not a receiving bank's.
+    Raises KeyError for a code that is not one of receiving banks.
     """
     limit = RETURN_REASONS[code].limit
     if limit is ReturnTimeFrame.NONE:
@@ -100,9 +100,9 @@ def returnable_until(code: str, settled_on: date, calendars: Calendars) -> datet
 
 
 def may_reinitiate(code: str, *, times: int, sent_on: date, today: date) -> bool:
-    """Tell whether an entry that came back may be sent once more.
+    """Tell whether a returned entry may be reinitiated (section 2.12.4).
 
-    `times` it was sent again already; `sent_on` is the day of the first entry. Only for want of
-    funds, at most twice, within 180 days.
+    `times` counts earlier reinitiations; `sent_on` is the date of the first entry. Only for
+    insufficient funds, at most twice, within 180 days.
     """
     return code in _REINITIABLE_CODES and times < _REINITIATIONS_MAX and today <= sent_on + _HALF_A_YEAR

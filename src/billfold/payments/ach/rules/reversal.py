@@ -1,4 +1,4 @@
-"""An entry that we sent is sent the other way, or once more: both are entries of their own."""
+"""Reversal and reinitiation of originated entries: each creates a new entry."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from billfold.payments.ach.commands import ReinitiateAch, ReverseAch
 
 REVERSAL, RETRY = "REVERSAL", "RETRY PYMT"
-"""What the network wants such entries to be called."""
+"""The entry descriptions that Nacha requires for them."""
 
 
 def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
-    """Let the opposite entry wait for its window. What a debit brought is paid out for it now.
+    """Schedule the opposite entry for its window. The reversal of a debit debits the pocket now.
 
     Refuses: ach-origination-not-reversible, insufficient-funds.
     """
@@ -34,7 +34,7 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
         raise NotFound
     _must_be_reversible(entry, ctx)
     if any(_reverses(each, entry) for each in book.referenced.values()):
-        raise Refused("ach-origination-not-reversible", "The origination has been reversed.")
+        raise Refused("ach-origination-not-reversible", "The origination is already reversed.")
     other = Direction.DEBIT if entry.direction == Direction.CREDIT else Direction.CREDIT
     new_entry = _copy_of(entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id)
     times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=other == Direction.CREDIT)
@@ -43,14 +43,14 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
         new_entry = pay_out(book, pocket, ctx, new_entry, settles_at=times.settled_at)
     new_entry = approve_entry(book, new_entry, times, ctx)
     if other == Direction.DEBIT:
-        # What comes back is the customer's own money: nothing is held.
+        # The money that returns is the customer's own: nothing is held.
         new_entry = msgspec.structs.replace(new_entry, held_until=None)
     add_entry(book, new_entry)
     return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 
 
 def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
-    """Let the debit wait for its window once more. Refuses: ach-origination-not-returned."""
+    """Schedule a returned debit again. Refuses: ach-origination-not-returned."""
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry) or entry.pocket_id is None:
@@ -69,7 +69,7 @@ def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
     new_entry = _copy_of(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
     new_entry = approve_entry(book, msgspec.structs.replace(new_entry, times=entry.times + 1), times, ctx)
     add_entry(book, new_entry)
-    # The one that came back is not sent again as well.
+    # The returned entry itself is not reinitiated again.
     book.change(AchEntry, entry.ach_id, times=2, updated_at=ctx.now)
     entry = msgspec.structs.replace(entry, times=2)
     book.put(book.referenced, entry.ach_id, entry)
@@ -97,7 +97,7 @@ def _reverses(seen: object, entry: AchEntry) -> bool:
 def _copy_of(
     entry: AchEntry, ctx: Context, *, direction: Direction, description: str, reverses_id: UUID | None
 ) -> AchEntry:
-    """Return an entry to the same account, as it is before its review."""
+    """Return a new entry to the same account, not reviewed yet."""
     ach_id = ctx.ids.next()
     return AchEntry(
         customer_id=entry.customer_id,

@@ -1,4 +1,4 @@
-"""A person decides about an entry that the review held back, or calls back one that waits."""
+"""An operator approves, rejects or cancels an entry."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _CHANGED = ("status", "reason", "due_at", "effective_on", "settles_at", "settled
 
 
 def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
-    """Let the entry go, or give back what it took. Refuses: ach-origination-not-pending.
+    """Approve the entry, or refund its debit. Refuses: ach-origination-not-pending.
 
-    CANCELLED is also for an approved entry that no file holds yet.
+    An approved entry can be CANCELLED until it is in a file.
     """
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)
@@ -50,7 +50,7 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
 
 
 def _refund(books: Books, entry: AchEntry, ctx: Context) -> None:
-    """What was taken for a credit is a deposit again."""
+    """Book the debit of a credit entry back as a deposit."""
     if entry.journal_no is None or entry.pocket_id is None:
         return
     book = book_of(books, entry.customer_id)

@@ -1,4 +1,4 @@
-"""The review of what customers originate: what is let through, and what a person looks at first.
+"""The review of originations: which are approved by rule, and which an operator decides.
 
 Source of the rates: Nacha Operating Rules, section 2.17 (0.5 % unauthorised, 3 % administrative,
 15 % of all debits come back within sixty days).
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 _RATES = (("unauthorised", 5), ("administrative", 30), ("returned", 150))
 _DEBITS_MIN = 20
-"""Below this many debits a rate says nothing."""
+"""Return rates are checked from this many debits on."""
 ADMINISTRATIVE = frozenset({"R02", "R03", "R04"})
 UNAUTHORISED = frozenset({"R05", "R07", "R10", "R11", "R29", "R51"})
 HISTORY_DAYS = 60
 
 
 class OriginationHistory(NamedTuple):
-    """What a customer has originated: cents of today, and debits of sixty days that came back."""
+    """Originations of a customer: cents of today, and debits of sixty days with their returns."""
 
     today_cents: int = 0
     debits: int = 0
@@ -27,10 +27,10 @@ class OriginationHistory(NamedTuple):
 
 
 def review_reason(amount: int, history: OriginationHistory, *, above_cents: int) -> str | None:
-    """Return why a person is to look at an entry before it goes, None when it may go.
+    """Return why an operator has to decide about an entry; None if it is approved by rule.
 
-    Looked at is what takes the customer's day above the limit, and every entry of a customer
-    whose debits come back more often than the network allows.
+    An operator decides about entries above the customer's daily limit, and about all entries of a
+    customer whose return rates exceed those that Nacha allows.
     """
     if history.today_cents + amount > above_cents:
         return f"The day's entries come to more than {above_cents} cents."

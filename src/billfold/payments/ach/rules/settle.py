@@ -1,4 +1,4 @@
-"""What becomes of entries together: their file has gone, and later they count as settled."""
+"""Status changes of all entries of a file: transmitted, then settled."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def settle_entries(books: Books, cmd: SettleAch, ctx: Context) -> Outcome:
 
 
 def update_entry(book: Book, entry: AchEntry, ctx: Context, **columns: object) -> AchEntry:
-    """Change columns of an entry, in its row and in what the batch sees; return it changed."""
+    """Change columns of an entry, visible to later commands of the batch; return the changed entry."""
     columns["updated_at"] = ctx.now
     book.change(AchEntry, entry.ach_id, **columns)
     changed = msgspec.structs.replace(entry, **columns)
@@ -43,7 +43,7 @@ def update_entry(book: Book, entry: AchEntry, ctx: Context, **columns: object) -
 
 
 def _move(book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStatus, to: AchStatus) -> list[AchEntry]:
-    """Equal changes, one after the other: they are written as one."""
+    """Change the status of entries; consecutive equal changes are written in one statement."""
     entries = [book.referenced.get(ach_id) for ach_id in ach_ids]
     return [
         update_entry(book, entry, ctx, status=to)
@@ -60,7 +60,7 @@ def _raise_events(
 
 
 def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: kinds.EventKind[payloads.AchPayload]) -> None:
-    """Raise an event about an entry. The house tells nobody of its own."""
+    """Raise an event about an entry; entries of the bank itself raise none."""
     if entry.pocket_id is not None:
         told = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
         record.event(book, ctx, kind, told)

@@ -1,6 +1,6 @@
-"""When an entry we originate is handed over, when it settles, and when it counts as settled.
+"""Windows: when an originated entry is sent, when it settles, and when it counts as settled.
 
-Sources: FedACH processing schedule; what is sent on which day is the bank's own rule (contract 9).
+Sources: FedACH processing schedule; which entry is sent on which day is a rule of the bank (contract 9).
 """
 
 from datetime import date, datetime, time
@@ -12,15 +12,15 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.dates import ET, et_date, et_instant
 
 SAME_DAY_BELOW_CENTS = 25_000_00
-"""Entries below this settle on the day they are sent; from it on, on the next."""
+"""Entries below this amount settle on the day they are sent, others on the next banking day."""
 ORIGINATION_CUTOFF = time(12)
-"""What is asked for later belongs to the next banking day."""
+"""Later originations belong to the next banking day."""
 SETTLED_AFTER_DAYS = 2
-"""Banking days after it was sent until an entry counts as settled: most returns are in by then."""
+"""Banking days from sending until an entry counts as settled: most returns have arrived by then."""
 
 
 class Window(NamedTuple):
-    """A file deadline of the operator, and the settlement of what was in the file (ET)."""
+    """A file deadline of the operator, and the settlement time of the file (ET)."""
 
     name: str
     deadline: time
@@ -33,20 +33,20 @@ SAME_DAY = (
     Window("same-day 3", time(16, 45), time(18)),
 )
 NEXT_DAY = Window("next-day", time(2, 15), time(8, 30))
-"""Its deadline is in the night after the day on which the entry is sent."""
+"""Its deadline is in the night after the day of sending."""
 WINDOWS = (*SAME_DAY, NEXT_DAY)
 
 
 HELD_DAYS = {"CCD": 3, "PPD": 5, "WEB": 5}
-"""Banking days after settlement for which what a debit brought may not leave again."""
+"""Banking days after settlement for which the money of a debit is held."""
 RETURNS_IN_BY = time(7)
-"""When returns of a day are in (ET), before business opens."""
+"""When the returns of a day have arrived (ET), before business opens."""
 REVERSAL_DAYS = 5
 """Banking days after settlement within which its originator may reverse an entry."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """The way of one entry. `settled_at` is when it counts as settled on our side."""
+    """The schedule of one entry. `settled_at` is when the bank counts it as settled."""
 
     accepted_on: date
     sent_on: date
@@ -58,9 +58,9 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: bool) -> Schedule:
-    """Return when an entry of `amount` cents that is asked for `now` goes its way.
+    """Return the schedule of an entry of `amount` cents that is accepted `now`.
 
-    A credit is sent once the bills that pay for it have settled, on the day after it was taken.
+    A credit is sent on the next settlement day, when the bills that fund it have settled.
     """
     accepted_on = _accepted_on(now, calendars)
     sent_on = calendars.next_settlement_day(accepted_on) if is_credit else accepted_on
@@ -91,15 +91,15 @@ def _accepted_on(now: datetime, calendars: Calendars) -> date:
 
 
 def _first_window(now: datetime, sent_on: date) -> Window:
-    """Return the first window of the day whose deadline is still to come."""
+    """Return the first window of the day whose deadline is not over."""
     for window in SAME_DAY:
         if now < et_instant(sent_on, window.deadline):
             return window
-    raise AssertionError("what is taken before noon meets a window of its day")
+    raise AssertionError("entries accepted before noon always have a window of their day")
 
 
 def held_until(effective_on: date, sec_code: str, calendars: Calendars) -> datetime:
-    """Return the instant until which the money of a debit stays."""
+    """Return the instant until which the money of a debit is held."""
     return et_instant(calendars.add_fed_days(effective_on, HELD_DAYS[sec_code]), NEXT_DAY.settles)
 
 
@@ -109,7 +109,7 @@ def reversible_until(effective_on: date, calendars: Calendars) -> date:
 
 
 def next_deadline(now: datetime, calendars: Calendars) -> datetime:
-    """Return the first deadline strictly after `now`, whatever the window: answers take any."""
+    """Return the first deadline of any window strictly after `now`: returns are sent in any window."""
     today = et_date(now)
     if calendars.is_fed_day(today):
         for window in (NEXT_DAY, *SAME_DAY):
@@ -129,5 +129,5 @@ def same_day_descriptive_date(due_at: datetime | None, effective_on: date | None
 
 
 def returns_expected_at(settled_at: datetime, calendars: Calendars) -> datetime:
-    """Return when banks that return an entry at once do so: early on the next banking day."""
+    """Return when the earliest returns of an entry arrive: early on the next banking day."""
     return et_instant(calendars.next_fed_day(et_date(settled_at)), RETURNS_IN_BY)

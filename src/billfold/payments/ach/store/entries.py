@@ -1,4 +1,4 @@
-"""Reads of ACH entries."""
+"""Queries of ACH entries."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def load_references(
 async def load_open_entries(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return an entry of every Pocket in which one has not gone or not collected yet."""
+    """Return one open entry of each Pocket that has any."""
     del ids
     rows = await conn.fetch(_OPEN_ENTRIES, customer_ids)
     return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
@@ -85,7 +85,7 @@ async def get_origination(conn: Connection | Pool, customer_id: UUID, ach_id: UU
 
 
 async def get_entry(conn: Connection | Pool, ach_id: UUID) -> AchEntry:
-    """Return any entry, whoever's it is, for the operator. Raises NotFound."""
+    """Return an entry of any customer, for the operator. Raises NotFound."""
     row = await conn.fetchrow(_FIND, ach_id)
     if row is None:
         raise NotFound("There is no such ACH entry.")
@@ -102,13 +102,13 @@ async def list_entries(
     status: str | None = None,
     limit: int = 100,
 ) -> list[AchEntry]:
-    """Return entries of everybody, for the operator, newest first; those of one instant by id."""
+    """Return entries of all customers, for the operator, newest first, then by id."""
     rows = await conn.fetch(_ENTRIES, customer_id, trace, way, direction, status, limit)
     return [AchEntry(**row) for row in rows]
 
 
 async def find_by_traces(conn: Connection | Pool, traces: Sequence[str]) -> dict[str, AchEntry]:
-    """Return what we sent under these trace numbers; of one that was used twice, the last."""
+    """Return originations by trace number; the latest if a number was used twice."""
     rows = await conn.fetch(_BY_TRACES, traces)
     return {row["trace_number"]: AchEntry(**row) for row in rows}
 
@@ -124,7 +124,7 @@ async def list_originations(
     backwards: bool,
     limit: int,
 ) -> list[AchEntry]:
-    """Newest first, on from `after`; backwards oldest first."""
+    """Return originations after `after`, newest first; oldest first if `backwards`."""
     created_at, ach_id = after or (None, None)
     rows = await conn.fetch(
         _OLDEST_FIRST if backwards else _NEWEST_FIRST,
@@ -140,12 +140,12 @@ async def list_originations(
 
 
 async def list_to_review(conn: Connection | Pool, limit: int = 100) -> list[AchEntry]:
-    """Return what waits for a person to look at it, oldest first."""
+    """Return the entries that wait for an operator, oldest first."""
     return [AchEntry(**row) for row in await conn.fetch(_TO_REVIEW, limit)]
 
 
 async def read_history(conn: Connection | Pool, customer_id: UUID, now: datetime) -> OriginationHistory:
-    """Return what the review weighs of a customer."""
+    """Return the origination history of a customer, the input of the review."""
     midnight = et_instant(et_date(now), 0)
     row = await conn.fetchrow(
         _HISTORY,

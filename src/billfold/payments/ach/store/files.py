@@ -1,7 +1,7 @@
-"""The file of a window: whose entries go into it, under which numbers, and who has been told.
+"""Outbound ACH files: their entries, trace numbers and confirmation.
 
-Numbering locks the heads of those customers, so that nothing is called back meanwhile; what a
-numbered file says is a function of its rows, so a process that dies leaves nothing half done.
+Numbering locks the ledger heads of the customers, so that no entry is cancelled meanwhile. The
+content of a numbered file is a function of its rows, so a crash leaves nothing half done.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 TRACE_NUMBERS = 10_000_000
-"""How many trace numbers a bank has before they begin again."""
+"""Trace numbers of a bank before they start again."""
 _FETCH_SIZE = 2_000
 _RETURN_ENTRY_DECODER = msgspec.json.Decoder(ReturnEntry)
 
@@ -99,7 +99,7 @@ SELECT answer_id, $2, $3, told::json, $5
 
 
 class OutgoingEntry(NamedTuple):
-    """What a file says of an entry, the fields that a batch has together first."""
+    """The fields of an entry in a file, those of its batch first."""
 
     customer_id: UUID
     company_name: str
@@ -119,12 +119,12 @@ class OutgoingEntry(NamedTuple):
 
     @property
     def batch_key(self) -> tuple[object, ...]:
-        """What entries of one batch have in common."""
+        """The fields that all entries of a batch share."""
         return self[:6]
 
 
 class NumberedFile(NamedTuple):
-    """A file whose entries have their numbers, in the order of its table's columns."""
+    """A file whose entries are numbered; fields in the order of the table's columns."""
 
     file_id: UUID
     name: str
@@ -137,19 +137,19 @@ class NumberedFile(NamedTuple):
 
     @property
     def modifier(self) -> str:
-        """A to Z and 0 to 9: the file of the day."""
+        """The file ID modifier: A to Z and 0 to 9, by its number within the day."""
         return "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"[self.number % 36]
 
     @property
     def clock(self) -> datetime:
-        """When it was made, as the network reads clocks: minutes of Eastern time, no offset."""
+        """When it was created: Eastern time in minutes, without offset."""
         return self.made_at.astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
 
 
 async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank: str) -> bool:
-    """Open a file for everything that is due by then, in one transaction. False without any.
+    """Create a file with everything due by then, in one transaction. False if nothing is due.
 
-    `bank` are the eight digits that open our trace numbers.
+    `bank` is the eight-digit identification that starts our trace numbers.
     """
     await conn.execute(_LOCK_HEADS, by)
     entries, answers = await conn.fetchrow(_COUNT, by) or (0, 0)
@@ -168,12 +168,12 @@ async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank:
 
 
 async def list_late(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, list[UUID]]]:
-    """Return per customer the entries that wait though they were to have settled by now."""
+    """Return per customer the entries that missed their window."""
     return [(row[0], row[1]) for row in await conn.fetch(_LATE, now)]
 
 
 async def list_unconfirmed(conn: Connection | Pool) -> list[NumberedFile]:
-    """Return files of which not everybody has been told, oldest first."""
+    """Return files that are not confirmed to all customers, oldest first."""
     return [NumberedFile(*row) for row in await conn.fetch(_UNCONFIRMED)]
 
 
@@ -185,19 +185,19 @@ async def get_numbered(conn: Connection | Pool, file_id: UUID) -> NumberedFile:
 
 
 async def mark_confirmed(conn: Connection | Pool, file_id: UUID, now: datetime) -> None:
-    """Say that a file has been handed over and everybody told."""
+    """Record that a file is transmitted and confirmed to all customers."""
     await conn.execute(_CONFIRM, file_id, now)
 
 
 async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[OutgoingEntry]]:
-    """Yield the entries of a file in the order of their numbers, lot by lot, in a transaction."""
+    """Yield the entries of a file in the order of their numbers, in batches, within a transaction."""
     entries = await conn.cursor(_ENTRIES, file_id)
     while rows := await entries.fetch(_FETCH_SIZE):
         yield [OutgoingEntry(*row) for row in rows]
 
 
 async def read_return_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[tuple[str, ReturnEntry]]]:
-    """Yield the answers of a file with their trace numbers, in order, as `read_entries` does."""
+    """Yield the returns of a file with their trace numbers, in order, as `read_entries` does."""
     answers = await conn.cursor(_ANSWERS, file_id)
     while rows := await answers.fetch(_FETCH_SIZE):
         yield [(row[0], _RETURN_ENTRY_DECODER.decode(row[1])) for row in rows]
@@ -218,7 +218,7 @@ async def queue_return_entries(
     due_at: datetime,
     now: datetime,
 ) -> None:
-    """Let answers wait for their window. One of an id that is there already stays as it is."""
+    """Queue returns for their window. A queued return of the same id stays unchanged."""
     ids = [answer_id for answer_id, _ in answers]
     payloads = [msgspec.json.encode(return_entry).decode() for _, return_entry in answers]
     await conn.execute(_ANSWER, ids, customer_id, due_at, payloads, now)

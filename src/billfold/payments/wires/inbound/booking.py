@@ -1,4 +1,4 @@
-"""Messages that were found good become commands; every one may be carried out again."""
+"""Booking of validated messages. Every command is safe to repeat."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ACCEPTED = "CNCL"
 
 
 class BookedMessage(NamedTuple):
-    """What became of one message, for the report."""
+    """The outcome of one message, for the report."""
 
     line: int
     message: str
@@ -54,7 +54,7 @@ class BookedMessage(NamedTuple):
 
 
 async def book(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    """Book every message: statuses first, so that what comes back has settled before."""
+    """Book every message. Statuses come first, so that a wire settles before its return."""
     booked = await _statuses(bank, lines)
     booked += await _payments(bank, lines)
     booked += await _returns(bank, lines)
@@ -62,7 +62,7 @@ async def book(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     return sorted(booked)
 
 
-# -- what became of ours ----------------------------------------------------------------
+# -- statuses of sent messages ----------------------------------------------------------
 
 
 async def _statuses(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
@@ -89,7 +89,7 @@ async def _statuses(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
 
 
 async def _submit_all(bank: Bank, commands: Sequence[Command]) -> list[Outcome]:
-    """Give commands that nothing refuses; return their outcomes."""
+    """Submit commands that no rule refuses; return their outcomes."""
     outcomes = []
     for answer in await bank.engine.submit_all(commands):
         if isinstance(answer, BillfoldError):
@@ -109,7 +109,7 @@ def _completed(wire: arrivals.MatchedWire) -> CompleteWire:
 
 
 def _is_unbooked_return(sent: queue.SentMessage) -> bool:
-    """Is it a return of what never reached a Pocket?"""
+    """Tell whether it is a return of money that was never booked to a Pocket."""
     return sent.kind == "pacs.004" and sent.direction != WireDirection.OUTGOING
 
 
@@ -119,7 +119,7 @@ def _status(wire: FedwireMessage) -> PaymentStatus:
 
 
 def _status_command(wire: FedwireMessage, sent: queue.SentMessage) -> Command | None:
-    """The command for a status of a wire of ours; None for a status that ends nothing."""
+    """Return the command for the status of a sent wire; None for an intermediate status."""
     message = _status(wire)
     if sent.direction != WireDirection.OUTGOING or not sent.kind.startswith("pacs"):
         return None
@@ -136,7 +136,7 @@ def _status_command(wire: FedwireMessage, sent: queue.SentMessage) -> Command | 
     return None
 
 
-# -- payments to us ---------------------------------------------------------------------
+# -- incoming payments ------------------------------------------------------------------
 
 
 async def _payments(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
@@ -156,7 +156,7 @@ async def _payments(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
 
 
 def incoming(bank: Bank, wire: FedwireMessage) -> IncomingWire:
-    """Return the payment that a message brings."""
+    """Return the incoming payment of a message."""
     message = wire.message
     assert isinstance(message, CreditTransfer)
     wire_id = derive(bank.seed, command_id("fedwire", message.uetr), 0)
@@ -185,14 +185,14 @@ def _sender_account(message: CreditTransfer) -> str | None:
     return None if account is None else account.number or account.iban
 
 
-# -- what comes back --------------------------------------------------------------------
+# -- returns of sent wires --------------------------------------------------------------
 
 
 async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     relevant = [(line, wire, wire.message) for line, wire in lines if isinstance(wire.message, PaymentReturn)]
     payments = await arrivals.find_payments(bank.pool, [m.original.uetr for _, _, m in relevant])
     originals = [payments[WireDirection.OUTGOING, message.original.uetr] for _, _, message in relevant]
-    # What comes back has settled, though nobody has said so yet.
+    # A returned wire has settled, even if its status has not arrived.
     await _submit_all(bank, [_completed(each) for each in originals if each.status == "PROCESSING"])
     commands = [
         _return_command(bank, wire, message, original)
@@ -205,7 +205,7 @@ async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
             raise answer
         outcome = "RETURNED"
         if isinstance(answer, Refused):
-            # Its pocket is closed: the money is there, and the operator finds its owner.
+            # The pocket is closed: the operator assigns the money from suspense.
             outcome = answer.code
             await hold_returned(bank, wire, command, answer.code)
         booked.append(_booked(line, wire, outcome, command.wire_id))
@@ -231,7 +231,7 @@ def _return_command(
     )
 
 
-# -- what is asked for ------------------------------------------------------------------
+# -- return requests and answers --------------------------------------------------------
 
 
 async def _requests(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:

@@ -1,8 +1,8 @@
-"""The wire room's way in: a file of messages is taken whole or not at all, and then booked.
+"""Inbound Fedwire files: each is accepted or refused as a whole, then booked message by message.
 
-A file is kept first. When everything in it holds, its messages' numbers are noted: from then on
-it is booked, message by message, by commands that do nothing twice; whoever dies on the way is
-followed by the next. A file that does not hold is refused with lines and reasons.
+A file is stored first. If it is valid, its message numbers are recorded; from then on it is booked
+with idempotent commands, and another process continues after a crash. An invalid file is refused
+with lines and reasons.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _CLAIM = "wire files"
-"""One process takes files at a time: a message may be about one in the file before it."""
+"""One process at a time processes files: a message may refer to one in an earlier file."""
 _WAIT = timedelta(seconds=30)
 
 
 class FedwireFileProcessor:
-    """Takes the files that have arrived from Fedwire."""
+    """Processes inbound Fedwire files."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
     async def __call__(self, bank: Bank) -> int:
-        """An errand of the worker: take what has arrived, unless somebody is at it."""
+        """A task of the worker: process inbound files, unless that is in progress."""
         if self._lock.locked() or not await self._has_work(bank):
             return 0
         return await self.take(bank)
 
     async def take(self, bank: Bank) -> int:
-        """Take every file that has arrived, by name; return how many were looked at."""
+        """Process every inbound file, by name; return how many."""
         async with self._lock, claimed(bank.pool, _CLAIM, wait=_WAIT):
             return await self._process_all(bank)
 
@@ -93,12 +93,12 @@ class FedwireFileProcessor:
         return processed
 
     async def _process(self, bank: Bank, file: RailFile) -> None:
-        """Take a file; one with which something goes wrong waits where it is, and no other does."""
+        """Process a file; if it fails, it is postponed and blocks no other."""
         try:
             await self._process_file(bank, file)
         except DATABASE_UNAVAILABLE:
             raise
-        except Exception as error:  # noqa: BLE001 - a bug in one file must not hold up others
+        except Exception as error:  # noqa: BLE001 - a bug in one file must not block others
             await postpone_file(bank, file, error=error_summary(error))
 
     async def _process_file(self, bank: Bank, file: RailFile) -> None:
@@ -117,7 +117,7 @@ class FedwireFileProcessor:
 
 
 async def _save(bank: Bank, arrived: InboundFile) -> RailFile:
-    """Keep a file under an id of its name and content, another one for each time it is refused."""
+    """Store a file under an id of its name and content; a new id after each refusal."""
     digest = sha256(arrived.content).hexdigest()
     command = command_id(f"wire-file-in:{arrived.name}", digest)
     attempt = 0
@@ -134,12 +134,12 @@ async def _save(bank: Bank, arrived: InboundFile) -> RailFile:
 
 
 async def _check(bank: Bank, file: RailFile, lines: NumberedMessages) -> None:
-    """Raise FedwireRefused for what does not hold; else note that these messages are taken.
+    """Raise InvalidFedwireFile for an invalid file; else record the numbers of its messages.
 
-    A file whose numbers are noted has been found good: what it did since is no reason against it.
+    A file with recorded numbers was valid before: it is not validated against its own effects.
     """
     if not lines:
-        raise InvalidFedwireFile([FedwireMistake(1, "file", "holds no messages")])
+        raise InvalidFedwireFile([FedwireMistake(1, "file", "contains no messages")])
     numbers = [number for _, wire in lines for number in numbers_of(wire)]
     if await _is_recorded(bank, file.file_id):
         return
@@ -172,7 +172,7 @@ async def _load_context(bank: Bank, file_id: UUID, numbers: Sequence[str], lines
 
 
 async def _find_payments(bank: Bank, uetrs: Sequence[str]) -> dict[tuple[str, str], arrivals.MatchedWire]:
-    """The payments of these numbers; one whose return is held, or was, has come back too."""
+    """Return the payments with these UETRs; one whose return is or was in suspense counts as returned."""
     payments = await arrivals.find_payments(bank.pool, uetrs)
     return_ids = {each: return_id(bank, each.wire_id) for each in payments.values()}
     held_ids = {each.item_id for each in await suspense_store.find_items(bank.pool, list(return_ids.values()))}
@@ -193,7 +193,7 @@ async def _reject(bank: Bank, file: RailFile, mistakes: Sequence[FedwireMistake]
 
 
 async def _reject_duplicate(bank: Bank, name: str, reason: str) -> None:
-    """A file that has come before is put away with its report, and leaves no row of its own."""
+    """Archive a duplicate file with its report; it gets no row."""
     mistake = FedwireMistake(0, "file", reason)._asdict()
     report = {"file": name, "state": "REFUSED", "mistakes": [mistake]}
     await bank.rails.wire.put_away(name, report=_json(report), refused=True)

@@ -1,4 +1,4 @@
-"""Wires that reach no Pocket: the house holds their money, and what can go back does."""
+"""Wires that cannot be booked to a Pocket: their money is held in suspense and returned if possible."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 FEDWIRE_CALLER = "wire-room"
-"""Who gives the commands that messages ask for."""
+"""The caller of commands that inbound messages cause."""
 RETURN_REJECTED = "RETURN_REJECTED"
-"""Why something is held again: the network refused our return of it."""
+"""The suspense reason of money whose return Fedwire rejected."""
 _NOT_RETURNABLE_REASON = (
-    "It is money of our own customer that came back: Fedwire takes no return of a return. "
-    "Book it to a portal of his: billfold suspense assign."
+    "It is the returned money of a customer, and Fedwire accepts no return of a return. "
+    "Assign it to a portal of the customer: billfold suspense assign."
 )
 
 
@@ -52,12 +52,12 @@ async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
 
 
 def return_id(bank: Bank, original_wire_id: UUID) -> UUID:
-    """Return the id of what comes back of a wire of ours: of the wire, or of what is held."""
+    """Return the id of the return of a sent wire, booked or held in suspense."""
     return derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", original_wire_id), 0)
 
 
 async def hold_returned(bank: Bank, wire: FedwireMessage, command: ReceiveWireReturn, reason: str) -> None:
-    """Hold a wire of ours that came back to a Pocket which takes nothing any more."""
+    """Hold the return of a sent wire whose Pocket is closed."""
     message = wire.message
     item_details = {
         "description": command.information or command.code,
@@ -71,7 +71,7 @@ async def hold_returned(bank: Bank, wire: FedwireMessage, command: ReceiveWireRe
 
 
 async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
-    """Hold the money of a rejected wire of ours whose Pocket has been closed since, and its fee."""
+    """Hold the money and fee of a rejected wire whose Pocket was closed meanwhile."""
     wire = await _get_wire(bank, wire_id)
     item_details: dict[str, Any]
     if wire.original_wire_id is None:
@@ -91,7 +91,7 @@ async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
 
 
 async def hold_refused_return(bank: Bank, sent: SentMessage) -> None:
-    """Hold what we returned without a wire of its own: the network has refused the return."""
+    """Hold the money of a return from suspense that Fedwire rejected."""
     items = await suspense_store.find_items(bank.pool, [sent.wire_id])
     if items:
         item_details = msgspec.json.decode(items[0].details, type=dict[str, Any])
@@ -105,7 +105,7 @@ async def hold_refused_return(bank: Bank, sent: SentMessage) -> None:
 
 
 async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
-    """Keep the appointment of a held wire that is returned: its message goes as wires do."""
+    """Queue the message that returns a held wire: a scheduled job."""
     item = await suspense_store.get_item(bank.pool, job.object_id)
     item_details = msgspec.json.decode(item.details, type=dict[str, Any])
     if "message" not in item_details:
@@ -123,12 +123,12 @@ async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
 
 
 def _payment_details(message: CreditTransfer, description: str | None, omad: str | None) -> dict[str, Any]:
-    """What is kept of a payment with its money: it can go back, or arrive after all."""
+    """Return the details to return a payment or to book it later."""
     return {"description": description, "message": msgspec.to_builtins(message), "omad": omad}
 
 
 async def _hold(bank: Bank, item_id: UUID, amount: int, reason: str, details: dict[str, Any]) -> None:
-    """Let the house hold what has no owner, or one who takes nothing."""
+    """Hold money in suspense."""
     await bank.engine.submit(
         HoldInSuspense(
             caller=FEDWIRE_CALLER,
@@ -145,7 +145,7 @@ async def _hold(bank: Bank, item_id: UUID, amount: int, reason: str, details: di
 
 
 async def _return_item(bank: Bank, item_id: UUID, reason: str) -> None:
-    """Let the house return what it holds."""
+    """Return a suspense item."""
     await bank.engine.submit(
         ReturnFromSuspense(
             caller=f"{FEDWIRE_CALLER}:suspense",
@@ -161,5 +161,5 @@ async def _return_item(bank: Bank, item_id: UUID, reason: str) -> None:
 async def _get_wire(bank: Bank, wire_id: UUID) -> WireRow:
     wire = await find_wire(bank.pool, wire_id)
     if wire is None:
-        raise InvariantError("A message is about a wire that is not there.", wire_id=str(wire_id))
+        raise InvariantError("A message refers to a wire that does not exist.", wire_id=str(wire_id))
     return wire

@@ -1,4 +1,4 @@
-"""What a file of messages must hold to before anything of it is booked: all of it or nothing."""
+"""Validation of an inbound Fedwire file against the state of the bank, as a whole."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from billfold.platform.calendars import Calendars
 NumberedMessages = Sequence[tuple[int, FedwireMessage]]
 SETTLED, REJECTED = "ACSC", "RJCT"
 STATUSES = frozenset({SETTLED, REJECTED, "PDNG", "ACSP", "ACTC", "RCVD"})
-"""ACSC and RJCT end a wire; the others say that it is on its way."""
+"""ACSC and RJCT are final; the others are intermediate."""
 _ENDINGS = {SETTLED: "settled", REJECTED: "rejected"}
 _CONFLICTING_STATUS = {SETTLED: "REJECTED", REJECTED: "COMPLETED"}
 
 
 class CheckContext(NamedTuple):
-    """What the bank knows of the messages that the file's messages are about."""
+    """The state of the bank that the file's messages refer to."""
 
     routing_number: str
     environment: str
@@ -43,14 +43,14 @@ class CheckContext(NamedTuple):
 
 
 def numbers_of(wire: FedwireMessage) -> tuple[str, ...]:
-    """Return the numbers under which a message is taken once: its own, and that of a payment."""
+    """Return the numbers that make a message unique: its message id, and the UETR of a payment."""
     message = wire.message
     own = f"{wire.header.message_name}:{message.message_id}"
     return (own, f"uetr:{message.uetr}") if isinstance(message, CreditTransfer) else (own,)
 
 
 def mistakes_in(lines: NumberedMessages, context: CheckContext) -> list[FedwireMistake]:
-    """Return everything that keeps the file from being taken, with lines and reasons."""
+    """Return the mistakes of a file, with lines and reasons."""
     mistakes: list[FedwireMistake] = []
     first_lines: dict[str, int] = {}
     ended: dict[str, tuple[str, int]] = {}
@@ -62,7 +62,7 @@ def mistakes_in(lines: NumberedMessages, context: CheckContext) -> list[FedwireM
 
 
 def _conflicts(line: int, wire: FedwireMessage, ended: dict[str, tuple[str, int]]) -> Iterator[FedwireMistake]:
-    """A payment ends once in a file, but for one that has settled and then comes back."""
+    """Yield payments with two final messages in a file; settled and then returned is allowed."""
     message = wire.message
     if isinstance(message, PaymentReturn):
         ending = "returned"
@@ -109,11 +109,14 @@ def _mistakes(wire: FedwireMessage, context: CheckContext) -> Iterator[tuple[str
 
 
 def _day(day: date, context: CheckContext) -> Iterator[tuple[str, str]]:
-    """Money settles on a day of Fedwire; the next one begins in the evening before it."""
+    """Yield a settlement date on which money cannot settle.
+
+    The next Fedwire business day is allowed: it begins in the evening before.
+    """
     if not context.calendars.is_fed_day(day):
         yield "IntrBkSttlmDt", f"Fedwire is closed on {day}"
     elif day > context.calendars.next_fed_day(context.today):
-        yield "IntrBkSttlmDt", f"{day} has not come"
+        yield "IntrBkSttlmDt", f"{day} is in the future"
 
 
 def _status(message: PaymentStatus, context: CheckContext) -> Iterator[tuple[str, str]]:
@@ -123,7 +126,7 @@ def _status(message: PaymentStatus, context: CheckContext) -> Iterator[tuple[str
         yield "OrgnlMsgId", f"no message {original.message_id} was sent"
         return
     if message.status not in STATUSES:
-        yield "TxSts", f"{message.status} is no status that is known here"
+        yield "TxSts", f"{message.status} is not a known status"
     conflicting_status = _CONFLICTING_STATUS.get(message.status)
     if sent.direction == WireDirection.OUTGOING and sent.status == conflicting_status:
         yield "TxSts", f"{message.status}, but the wire is {sent.status} already"
@@ -137,10 +140,10 @@ def _return(message: PaymentReturn, context: CheckContext) -> Iterator[tuple[str
         yield "OrgnlUETR", f"no payment {message.original.uetr} was sent"
         return
     if wire.status not in {"COMPLETED", "PROCESSING"}:
-        yield "OrgnlUETR", f"the payment is {wire.status}: it cannot come back"
+        yield "OrgnlUETR", f"the payment is {wire.status}: it cannot be returned"
     if wire.returned:
-        yield "OrgnlUETR", "the payment has come back already"
-    if wire.amount < message.amount:  # less is what comes when banks on the way keep charges
+        yield "OrgnlUETR", "the payment is already returned"
+    if wire.amount < message.amount:  # less is allowed: banks may deduct charges
         yield "RtrdIntrBkSttlmAmt", f"{_usd(message.amount)}, the payment was {_usd(wire.amount)}"
     if message.original_amount not in {None, wire.amount}:
         amounts = f"{_usd(message.original_amount or 0)}, the payment was {_usd(wire.amount)}"
@@ -153,13 +156,13 @@ def _request(message: ReturnRequest, context: CheckContext) -> Iterator[tuple[st
         yield "OrgnlUETR", f"no payment {message.original.uetr} arrived"
         return
     if wire.returned or wire.status != "COMPLETED":
-        yield "OrgnlUETR", "the payment has gone back already"
+        yield "OrgnlUETR", "the payment is already returned"
     if wire.amount != message.amount:
         yield "OrgnlIntrBkSttlmAmt", f"{_usd(message.amount)}, the payment was {_usd(wire.amount)}"
 
 
 def _original(original: OriginalMessage, direction: str, context: CheckContext) -> MatchedWire | None:
-    """The payment by its number from end to end, when the message's own number is its too."""
+    """Return the payment by UETR, if its message id matches too."""
     wire = context.payments.get((direction, original.uetr))
     return wire if wire is not None and wire.imad == original.message_id else None
 

@@ -1,5 +1,4 @@
-"""Fedwire ISO 20022 messages: written as the service takes them, read as it sends them.
+"""Fedwire ISO 20022 messages: types, XML layouts, files read and written.
 
-Owns where each thing stands in the XML. Never decides what becomes of a wire: it takes all
-messages of a file or none.
+Owns the XML layouts. Never decides about a wire; a file is valid as a whole or not at all.
 """

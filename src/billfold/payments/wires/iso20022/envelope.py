@@ -40,7 +40,7 @@ _TYPES_BY_ENVELOPE = {layout.envelope: message_type for message_type, layout in 
 def write_messages(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
     """Return the file of these messages.
 
-    Raises ValueError when a value does not keep to its pattern or length (`ports/fedwire`).
+    Raises ValueError if a value does not keep its pattern or length (`iso20022.types`).
     """
     namespace = f"urn:fedwirefunds:{way}:v001"
     name = f"FedwireFunds{way.capitalize()}"
@@ -62,8 +62,8 @@ def write_messages(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes
 def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
     """Return the messages of a file in order, with the lines on which they begin.
 
-    Raises FedwireRefused when anything is wrong with any of them: XML that is broken or cut, an
-    unknown message, a value that does not keep to its pattern, another currency.
+    Raises InvalidFedwireFile if any message is wrong: malformed or truncated XML, an unknown
+    message, a value that does not keep its pattern, another currency.
     """
     root = _parse(raw)
     namespace = f"urn:fedwirefunds:{way}:v001"
@@ -85,7 +85,7 @@ def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMess
 
 
 def _parse(raw: bytes) -> Element:
-    """Parse without entities, without the network, without anything a message has no use for."""
+    """Parse without entities, network access, comments or processing instructions."""
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
     )
@@ -136,7 +136,7 @@ def _read_struct(element: Element, rows: Sequence[ElementMapping], message_type:
 
 
 def _to_mistake(element: Element, rows: Sequence[ElementMapping], error_text: str) -> FedwireMistake:
-    """Say at its element what does not keep to its pattern, its length or its limits."""
+    """Return the mistake of an invalid value, at its element."""
     missing, error_path = _MISSING.search(error_text), _ERROR_PATH.search(error_text)
     fields = error_path.group(1).split(".") if error_path else []
     names = _names_of(rows, [*fields, missing.group(1)] if missing else fields)
@@ -149,7 +149,7 @@ def _to_mistake(element: Element, rows: Sequence[ElementMapping], error_text: st
 
 
 def _names_of(rows: Sequence[ElementMapping], fields: Sequence[str]) -> list[str]:
-    """The elements that hold a field of a field, from the outside in."""
+    """Return the elements that hold a nested field, outermost first."""
     names: list[str] = []
     for field in fields:
         row = next((each for each in rows if each.field == field), None)
@@ -161,7 +161,7 @@ def _names_of(rows: Sequence[ElementMapping], fields: Sequence[str]) -> list[str
 
 
 def _descend(element: Element, names: Sequence[str]) -> Element:
-    """Go down by these names as far as they lead."""
+    """Return the innermost element along these names."""
     for name in names:
         child = element.find(f"{{{etree.QName(element).namespace}}}{name}")
         if child is None:

@@ -1,6 +1,6 @@
-"""Where everything stands: a table per message, from top to bottom as its schema orders it.
+"""XML layouts: a table per message, in the order of its schema.
 
-Sources: ISO 20022 message definitions and the Fedwire Funds Service's release of 2025.
+Sources: ISO 20022 message definitions, Fedwire Funds Service release of 2025.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ _MARKET_PRACTICE = "www2.swift.com/mystandards/#/group/Federal_Reserve_Financial
 
 
 class Layout(NamedTuple):
-    """How a kind of message is laid out, and what the envelope calls it."""
+    """The layout of a message type, and its element in the envelope."""
 
     envelope: str
     element: str
@@ -49,7 +49,7 @@ _ACCOUNT: Table = (ElementMapping("Id/IBAN", "iban", TEXT), ElementMapping("Id/O
 
 
 def _bank(path: str, field: str) -> Table:
-    """A bank by its routing number, after the name of the clearing system."""
+    """A bank by routing number, after the code of the clearing system."""
     return (
         ElementMapping(f"{path}/FinInstnId/ClrSysMmbId/ClrSysId/Cd", field, constant("USABA")),
         ElementMapping(f"{path}/FinInstnId/ClrSysMmbId/MmbId", field, TEXT),
@@ -71,7 +71,7 @@ _ORIGINAL: Table = (
     ElementMapping("OrgnlUETR", "uetr", TEXT),
 )
 _ORIGINAL_WITHOUT_END_TO_END = tuple(row for row in _ORIGINAL if row.field != "end_to_end_id")
-"""As statuses have it: the service tells of a message by its number and UETR alone."""
+"""The original of a status: the service names it by message id and UETR only."""
 _GROUP: Table = (
     ElementMapping("GrpHdr/MsgId", "message_id", TEXT),
     ElementMapping("GrpHdr/CreDtTm", "created_at", INSTANT),

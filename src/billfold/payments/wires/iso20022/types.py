@@ -1,7 +1,6 @@
-"""The Fedwire Funds Service: what its ISO 20022 messages say, whichever way they go.
+"""ISO 20022 messages of the Fedwire Funds Service, inbound and outbound.
 
-Amounts are cents of US dollars. Lengths and patterns are those of the Fedwire profile of 2025; a
-message that does not keep them cannot be sent.
+Amounts are cents of US dollars. Lengths and patterns are those of the Fedwire profile of 2025.
 """
 
 from collections.abc import Sequence
@@ -13,9 +12,9 @@ from msgspec import Meta
 from typing_extensions import override
 
 Imad = Annotated[str, Meta(pattern="^[0-9]{8}[A-Z0-9]{8}[0-9]{6}$")]
-"""A message's own number: date, source and sequence."""
+"""The IMAD of a message: date, source and sequence."""
 Uetr = Annotated[str, Meta(pattern="^[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}$")]
-"""A payment's number from end to end: a UUID of version 4."""
+"""The UETR of a payment: a UUID of version 4."""
 RoutingNumber = Annotated[str, Meta(pattern="^[0-9]{9}$")]
 Bic = Annotated[str, Meta(pattern="^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$")]
 Iban = Annotated[str, Meta(pattern="^[A-Z]{2}[0-9]{2}[a-zA-Z0-9]{1,30}$")]
@@ -24,7 +23,7 @@ Cents = Annotated[int, Meta(gt=0, le=999_999_999_999)]
 """Up to $9,999,999,999.99."""
 MessageName = Annotated[str, Meta(pattern="^[a-z]{4}[.][0-9]{3}[.]001[.][0-9]{2}$")]
 Code = Annotated[str, Meta(pattern="^[A-Z0-9]{4}$")]
-"""A reason or status of ISO's external code sets, such as AC04 or ACSC."""
+"""A reason or status of the ISO 20022 external code sets, such as AC04 or ACSC."""
 Text16 = Annotated[str, Meta(min_length=1, max_length=16)]
 Text34 = Annotated[str, Meta(min_length=1, max_length=34)]
 Text35 = Annotated[str, Meta(min_length=1, max_length=35)]
@@ -34,7 +33,7 @@ Text140 = Annotated[str, Meta(min_length=1, max_length=140)]
 
 
 class PostalAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where somebody is. Free lines without town and country are no longer carried."""
+    """A postal address. Fedwire no longer accepts unstructured lines without town and country."""
 
     street: Text70 | None = None
     building: Text16 | None = None
@@ -54,21 +53,21 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Party(msgspec.Struct, frozen=True, kw_only=True):
-    """Who pays or is paid."""
+    """A debtor or creditor."""
 
     name: Text140
     address: PostalAddress | None = None
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """An account, by IBAN or by its bank's own number."""
+    """An account, by IBAN or account number."""
 
     iban: Iban | None = None
     number: Text34 | None = None
 
 
 class OriginalMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """The message that another one is about."""
+    """The original message that a message refers to."""
 
     message_id: Text35
     message_name: MessageName
@@ -78,7 +77,7 @@ class OriginalMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreditTransfer(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.008.001.08"):
-    """A customer's payment."""
+    """A customer credit transfer (pacs.008)."""
 
     message_id: Imad
     created_at: datetime
@@ -99,14 +98,14 @@ class CreditTransfer(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.008.00
     creditor: Party
     creditor_account: Account | None = None
     instructions: Text140 | None = None
-    """What the bank of whoever is paid is asked to do."""
+    """The instruction for the creditor agent."""
     remittance: Text140 | None = None
 
 
 class PaymentReturn(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.004.001.10"):
-    """A payment that comes back. Debtor and creditor are those of the return.
+    """A payment return (pacs.004). Debtor and creditor are those of the return.
 
-    `amount` is what settles; banks on the way may have kept `charges` of the original amount.
+    `amount` is what settles; banks may have deducted `charges` from the original amount.
     """
 
     message_id: Imad
@@ -128,7 +127,7 @@ class PaymentReturn(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.004.001
 
 
 class PaymentStatus(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.002.001.10"):
-    """What has become of a payment: ACSC settled, PDNG waiting, RJCT rejected."""
+    """A payment status (pacs.002): ACSC settled, PDNG pending, RJCT rejected."""
 
     message_id: Text35
     created_at: datetime
@@ -140,7 +139,7 @@ class PaymentStatus(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.002.001
 
 
 class ReturnRequest(msgspec.Struct, frozen=True, kw_only=True, tag="camt.056.001.08"):
-    """A sender asks for his payment back."""
+    """A return request of a sender (camt.056)."""
 
     message_id: Imad
     created_at: datetime
@@ -156,7 +155,7 @@ class ReturnRequest(msgspec.Struct, frozen=True, kw_only=True, tag="camt.056.001
 
 
 class ReturnRequestResponse(msgspec.Struct, frozen=True, kw_only=True, tag="camt.029.001.09"):
-    """The answer: CNCL the payment comes back, RJCR it does not, PDCR it is being looked at."""
+    """The answer to a return request (camt.029): CNCL returned, RJCR not returned, PDCR pending."""
 
     message_id: Text35
     created_at: datetime
@@ -174,10 +173,10 @@ Message = CreditTransfer | PaymentReturn | PaymentStatus | ReturnRequest | Retur
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag="head.001.001.03"):
-    """The business application header: from whom to whom, and which message follows.
+    """The business application header (head.001): sender, receiver and message name.
 
-    `business_id` of a message that arrives is its OMAD. Ends of the connection are routing numbers
-    or the names of connection parties.
+    `business_id` of an inbound message is its OMAD. Sender and receiver are routing numbers or the
+    names of connection parties.
     """
 
     sender: Annotated[str, Meta(pattern="^[A-Z0-9]{9}$")]
@@ -196,15 +195,15 @@ class FedwireMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FileDirection = Literal["outgoing", "incoming"]
-"""Of a file: from us to the service, or from it to us."""
+"""The direction of a file: to or from the service."""
 FEDWIRE_ROUTING_NUMBER = "021151080"
 """The routing number of the service itself, which sends statuses."""
 MISTAKES_MAX = 100
-"""Mistakes of one file that are told."""
+"""Maximum mistakes reported of one file."""
 
 
 class FedwireMistake(NamedTuple):
-    """One thing that is wrong: the line, counted from 1, the element and the reason."""
+    """One mistake: the line (from 1), the element and the reason."""
 
     line: int
     element: str
@@ -216,7 +215,7 @@ class FedwireMistake(NamedTuple):
 
 
 class InvalidFedwireFile(ValueError):
-    """Nothing of the file is taken. `mistakes` names lines and reasons, the first hundred."""
+    """The file is refused as a whole. `mistakes` lists the first hundred."""
 
     def __init__(self, mistakes: Sequence[FedwireMistake]) -> None:
         self.mistakes = tuple(mistakes[:MISTAKES_MAX])

@@ -1,4 +1,4 @@
-"""How values stand in XML: rows of a table lead from elements to fields, both ways."""
+"""Mapping between XML elements and struct fields, in both directions."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _REPEATABLE = frozenset(
         "Ustrd",
     )
 )
-"""Elements that ISO lets stand side by side. The first is read, and none moves money."""
+"""Elements that ISO 20022 allows to repeat. The first one is read; none of them moves money."""
 
 
 class ElementCodec(NamedTuple):
-    """One value in one element. `read` raises ValueError with the reason."""
+    """Reads and writes the value of one element. `read` raises ValueError with the reason."""
 
     write: Callable[[Element, Any], None]
     read: Callable[[Element], Any]
 
 
 class ElementMapping(NamedTuple):
-    """An element, by its path below the one above, and the field it holds.
+    """An element, by its path below its parent, and the field it holds.
 
-    A field without a value has no element. A form that is a table holds a struct of its own. A
-    constant stands there always, or with the field that is named beside it.
+    A field without a value has no element. A nested table holds a struct. A constant is written
+    always, or only with the field named beside it.
     """
 
     path: str
@@ -55,7 +55,7 @@ class ElementMapping(NamedTuple):
 
 
 def write_rows(parent: Element, rows: Iterable[ElementMapping], fields: object) -> None:
-    """Add the elements of `rows` below `parent`, in their order, with the values of `fields`."""
+    """Add the elements of `rows` below `parent`, in order, with the values of `fields`."""
     for row in rows:
         value = getattr(fields, row.field) if row.field else None
         if row.field and value is None:
@@ -67,7 +67,7 @@ def write_rows(parent: Element, rows: Iterable[ElementMapping], fields: object) 
 
 
 def read_rows(parent: Element, rows: Iterable[ElementMapping]) -> tuple[dict[str, Any], list[FedwireMistake]]:
-    """Return the fields found below `parent`, and what is wrong with them."""
+    """Return the fields below `parent`, and their mistakes."""
     fields: dict[str, Any] = {}
     mistakes: list[FedwireMistake] = []
     namespace = etree.QName(parent).namespace
@@ -100,22 +100,22 @@ def paths_of(rows: Iterable[ElementMapping], parent_path: tuple[str, ...] = ()) 
 
 
 def repeated_in(element: Element) -> Iterator[FedwireMistake]:
-    """Yield what stands below an element twice and may stand there once: it says two things."""
+    """Yield the elements that repeat although only one is allowed: their values would conflict."""
     for parent in element.iter():
         tags: set[object] = set()
         for child in parent:
             if child.tag in tags and etree.QName(child).localname not in _REPEATABLE:
-                yield mistake_at(child, "stands there twice")
+                yield mistake_at(child, "is repeated")
             tags.add(child.tag)
 
 
 def mistake_at(element: Element, reason: str) -> FedwireMistake:
-    """Return what is wrong at an element."""
+    """Return the mistake at an element."""
     return FedwireMistake(element.sourceline or 0, etree.QName(element).localname, reason)
 
 
 def constant(text: str) -> ElementCodec:
-    """An element that always says the same."""
+    """An element with a fixed value."""
 
     def read(element: Element) -> None:
         if _read_text(element) != text:
@@ -126,7 +126,7 @@ def constant(text: str) -> ElementCodec:
 
 
 def _new_element(parent: Element, path: str) -> Element:
-    """Return a new element at the path, below elements that are there."""
+    """Return a new element at the path, below existing elements."""
     parent_path, _, last = path.rpartition("/")
     parent = _element_at(parent, parent_path) if parent_path else parent
     element: Element = etree.SubElement(parent, f"{{{etree.QName(parent).namespace}}}{last}")
@@ -134,7 +134,7 @@ def _new_element(parent: Element, path: str) -> Element:
 
 
 def _element_at(parent: Element, path: str) -> Element:
-    """Return the element at the path: the last that was written there, or a new one."""
+    """Return the last element at the path, or a new one."""
     for step in path.split("/"):
         name = f"{{{etree.QName(parent).namespace}}}{step}"
         last = parent[-1] if len(parent) else None
@@ -177,7 +177,7 @@ def _read_money(element: Element) -> int:
         raise ValueError(reason)
     text = _read_text(element)
     if not text.isascii() or not text.replace(".", "", 1).isdecimal():
-        reason = f"{text!r} is no amount"
+        reason = f"{text!r} is not an amount"
         raise ValueError(reason)
     cents = Decimal(text) * _CENTS
     if cents != int(cents):
@@ -187,7 +187,7 @@ def _read_money(element: Element) -> int:
 
 
 def _ignore(_: Element) -> None:
-    """What is told twice is read once."""
+    """Reads a repeated element once."""
 
 
 TEXT = ElementCodec(_write_text, _read_text)
@@ -195,4 +195,4 @@ INSTANT = ElementCodec(_write_instant, _read_instant)
 DAY = ElementCodec(_write_text, _read_day)
 MONEY = ElementCodec(_write_money, _read_money)
 INSTRUCTED_AMOUNT = ElementCodec(_write_money, _ignore)
-"""The amount in the sender's currency: what we send is in dollars, what arrives may be in any."""
+"""The amount in the sender's currency: outbound always dollars, inbound any currency."""

@@ -1,6 +1,6 @@
-"""When a wire leaves, and what the codes of Fedwire mean to a customer.
+"""Cut-offs of wires, and the meaning of ISO 20022 reason codes for customers.
 
-Sources: cut-offs contract 9; reasons are ISO 20022's external code set of status reasons.
+Sources: cut-offs contract 9; the ISO 20022 external code set of status reasons.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ CODE_OF = {
     "INSUFFICIENT_FUNDS": "AM04",
     "INVALID_TRANSFER": "NARR",
 }
-"""What we write into a message for a reason of ours."""
+"""ISO 20022 codes for reasons of the bank."""
 
 
 def code_of(reason: str) -> str:
-    """Return the code of ISO for a reason of ours; one that is a code already stays."""
+    """Return the ISO 20022 code of a reason of the bank; a code is returned unchanged."""
     known = CODE_OF.get(reason)
     return known or (reason if _CODE.fullmatch(reason) else CODE_OF["INVALID_TRANSFER"])
 
 
 def reason_of(code: str | None) -> str:
-    """Return what a customer is told of a code of the network or of another bank."""
+    """Return the reason shown to the customer for a code of Fedwire or another bank."""
     return _REASON_OF.get(code or "", "INVALID_TRANSFER")
 
 
 def send_time(now: datetime, calendars: Calendars, hours: WireHours, *, international: bool) -> datetime:
-    """Return the instant at which a wire asked for `now` is sent and settles.
+    """Return the instant at which a wire accepted `now` is sent and settles.
 
-    At once within hours; else when the next day on which the Reserve is open begins.
+    Within the hours that is now, else the opening of the next Federal Reserve business day.
     """
     until = hours.international_cutoff if international else hours.domestic_cutoff
     local = now.astimezone(ET)
@@ -58,10 +58,10 @@ def send_time(now: datetime, calendars: Calendars, hours: WireHours, *, internat
 
 
 def uetr_of(seed: bytes, wire_id: UUID) -> str:
-    """Return the number of a payment of ours from end to end, a UUID of version 4."""
+    """Return the UETR of an outgoing payment, a UUID of version 4."""
     return str(as_version_4(derive(seed, wire_id, 0)))
 
 
 def reference_of(seed: bytes, wire_id: UUID) -> str:
-    """Return the number under which people speak of a wire of ours."""
+    """Return the reference number of an outgoing wire."""
     return "W" + digits(seed, wire_id, 0, _REFERENCE_DIGITS)

@@ -1,4 +1,4 @@
-"""A wire that arrives leaves a row, taken or not; one that is not taken goes back by a message."""
+"""Incoming wires: each is recorded; a wire that is not accepted queues its return."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def record_incoming_wire(
     group: UUID | None,
     counterparty_id: UUID | None,
 ) -> None:
-    """Write down a wire that arrived; `group` is its transaction, None when it is not taken."""
+    """Record an incoming wire; `group` is its transaction, None if it is rejected."""
     taken = group is not None
     add_wire(
         book,

@@ -1,4 +1,4 @@
-"""What a message that brought money tells of the wire it makes."""
+"""The fields of an incoming wire, taken from its message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from billfold.payments.wires.types import IncomingWireFields, WireType
 
 
 def incoming_wire_of(message: CreditTransfer, omad: str | None) -> IncomingWireFields:
-    """Return the wire that a payment makes."""
+    """Return the wire fields of a payment message."""
     return IncomingWireFields(
         uetr=message.uetr,
         imad=message.message_id,
@@ -26,7 +26,7 @@ def incoming_wire_of(message: CreditTransfer, omad: str | None) -> IncomingWireF
 
 
 def returned_wire_of(message: PaymentReturn, omad: str | None, original_wire_id: UUID | None) -> IncomingWireFields:
-    """Return the wire that a return makes; without an original it is a payment like any other."""
+    """Return the wire fields of a return message; without an original it is booked as a payment."""
     return IncomingWireFields(
         uetr=message.original.uetr,
         imad=message.message_id,
@@ -41,7 +41,7 @@ def returned_wire_of(message: PaymentReturn, omad: str | None, original_wire_id:
 
 
 def details_of(arrived: IncomingWireFields, wire_id: UUID) -> dict[str, Any]:
-    """Return what a transaction tells of the wire that made it."""
+    """Return the transaction details of an incoming wire."""
     original = arrived.original_wire_id
     return {
         "wire_type": WireType.PAYMENT if original is None else WireType.RETURN,
@@ -54,7 +54,7 @@ def details_of(arrived: IncomingWireFields, wire_id: UUID) -> dict[str, Any]:
 
 
 def remittance_of(message: CreditTransfer) -> dict[str, Any]:
-    """Return what the sender says the payment is for."""
+    """Return the remittance information of the sender."""
     return {
         "unstructured": [message.remittance] if message.remittance else [],
         "structured": {"end_to_end_identification": message.end_to_end_id},

@@ -1,6 +1,6 @@
-"""What our messages say, fitted to the lengths of Fedwire; numbers and dates come when they go.
+"""The content of outbound messages, fitted to the lengths of Fedwire; numbers and dates are set on sending.
 
-Terms are the fields of a message of `ports/fedwire` as JSON-ready values.
+Terms are the fields of a message of `iso20022.types` as JSON-ready values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_REFERENCE = "NOTPROVIDED"
 
 
 def fit_text(text: str | None, max_length: int) -> str | None:
-    """Return the text as an element can hold it, None when nothing is left."""
+    """Return the text in the characters and length of an element; None if nothing is left."""
     if not text:
         return None
     return " ".join(_UNSENDABLE.sub(" ", text).split())[:max_length].strip() or None
@@ -56,10 +56,10 @@ def credit_transfer(
     instructions: str | None,
     end_to_end: str | None,
 ) -> MessageFields:
-    """The terms of a pacs.008. `bank` and `correspondent` are routing numbers.
+    """Return the terms of a pacs.008. `bank` and `correspondent` are routing numbers.
 
-    `details` are those of the counterparty: abroad its `routing_number` is a BIC, and the payment
-    goes by way of the correspondent.
+    `details` are those of the counterparty: for an international one `routing_number` is a BIC, and
+    the payment goes through the correspondent.
     """
     return _without_none(
         {
@@ -80,7 +80,7 @@ def credit_transfer(
 
 
 def _creditor(payee: str, details: dict[str, Any], scheme: str) -> MessageFields:
-    """Whoever is paid, his account and his bank, which is named by BIC or routing number."""
+    """Return the creditor, its account and its bank, identified by BIC or routing number."""
     party = {"name": fit_text(payee, 140) or _NO_REFERENCE}
     address = address_of(details.get("address"))
     bank = fit_text(details.get("institution_name"), 140)
@@ -92,13 +92,13 @@ def _creditor(payee: str, details: dict[str, Any], scheme: str) -> MessageFields
 
 
 def account_of(identifier: str) -> MessageFields:
-    """Return an account by IBAN when it looks like one, else by its bank's own number."""
+    """Return an account by IBAN if the number is one, else by account number."""
     compacted = identifier.replace(" ", "").upper()
     return {"iban": compacted} if _IBAN.fullmatch(compacted) else {"number": compacted[:34]}
 
 
 def address_of(address: dict[str, Any] | None) -> MessageFields | None:
-    """Return an address of the APIs in the elements of a message."""
+    """Return an address of the APIs as elements of a message."""
     if not address:
         return None
     street = fit_text(" ".join(filter(None, _lines(address))), 70)
@@ -128,14 +128,14 @@ _decode_payment = msgspec.json.Decoder(CreditTransfer).decode
 
 
 def payment_message_of(wire: WireRow) -> CreditTransfer:
-    """Return the payment that brought an incoming wire. Raises Broken when no message did."""
+    """Return the payment message of an incoming wire. Raises InvariantError if it has none."""
     if wire.message is None:
-        raise InvariantError("No message brought this wire.", wire_id=str(wire.wire_id))
+        raise InvariantError("This wire has no message.", wire_id=str(wire.wire_id))
     return _decode_payment(wire.message)
 
 
 def payment_return(payment: CreditTransfer, *, bank: str, reason: str, information: str) -> MessageFields:
-    """The terms of a pacs.004 by which a payment that arrived goes back whole."""
+    """Return the terms of a pacs.004 that returns a received payment in full."""
     return _without_none(
         {
             "original": original_of(payment),
@@ -152,7 +152,7 @@ def payment_return(payment: CreditTransfer, *, bank: str, reason: str, informati
 
 
 def original_of(payment: CreditTransfer) -> MessageFields:
-    """What another message says of the payment it is about."""
+    """Return the reference to the original payment."""
     return {
         "message_id": payment.message_id,
         "message_name": "pacs.008.001.08",
@@ -163,7 +163,7 @@ def original_of(payment: CreditTransfer) -> MessageFields:
 
 
 def return_request(payment: CreditTransfer, *, case_id: str, creator: str, reason: str) -> MessageFields:
-    """The terms of a camt.056 by which we ask for a payment of ours back."""
+    """Return the terms of a camt.056 that requests the return of a payment we sent."""
     return {
         "case_id": case_id,
         "sender": payment.sender,
@@ -179,7 +179,7 @@ def return_request(payment: CreditTransfer, *, case_id: str, creator: str, reaso
 def return_request_response(
     request: ReturnRequest, *, bank: str, creator: str, verdict: str, reason: str | None
 ) -> MessageFields:
-    """The terms of a camt.029: CNCL the payment comes back, RJCR it does not."""
+    """Return the terms of a camt.029: CNCL the payment is returned, RJCR it is not."""
     return _without_none(
         {
             "case_id": request.case_id,
@@ -205,9 +205,9 @@ _SAMPLE_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: date) -> Message:
-    """Return the message that says these terms, with its number, instant and day of settlement.
+    """Return the message with these terms, its number, instant and settlement date.
 
-    Raises ValueError when it cannot be sent as it is.
+    Raises ValueError if a field does not keep its pattern or length.
     """
     settlement = {"settles_on": day} if kind in _WITH_SETTLEMENT_DATE else {}
     shape = _MESSAGE_TYPES[kind]
@@ -216,7 +216,7 @@ def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: da
 
 
 def expect_sendable(kind: str, terms: MessageFields) -> None:
-    """Raise Broken when no message can say these terms: a bug, and better now than later."""
+    """Raise InvariantError if the terms make no valid message: fail before the booking, not on sending."""
     try:
         message_of(kind, terms, _SAMPLE_IMAD, _SAMPLE_TIME, _SAMPLE_DAY)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""A wire of ours comes back, maybe days after it settled: a wire of its own, invested again."""
+"""Return of a wire that we sent: it is booked as a wire of its own and invested."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _TAKES = NOT_CLOSED
 
 
 def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> Outcome:
-    """Book the money of the wire again, once.
+    """Book the returned money, once per wire.
 
-    Refuses: wire-already-returned when it has come back before, wire-not-completed when it never
-    left, pocket-not-open when its pocket takes nothing any more.
+    Refuses: wire-already-returned, wire-not-completed if the wire was never sent, pocket-not-open
+    if its pocket is closed.
     """
     book = book_of(books, cmd.customers[0])
     original, returned, _ = referenced_wire(book, cmd.original_id)
     if returned:
-        raise Refused("wire-already-returned", "The wire has come back already.")
+        raise Refused("wire-already-returned", "The wire is already returned.")
     if original.status == WireStatus.REJECTED or original.journal_no is None:
-        raise Refused("wire-not-completed", "The wire has not settled: it cannot come back.")
+        raise Refused("wire-not-completed", "The wire has not settled and cannot be returned.")
     pocket = book.pockets[original.pocket_id]
     if pocket.status not in _TAKES:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
@@ -66,7 +66,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
 
 
 def _description(original: WireRow, cmd: ReceiveWireReturn) -> str:
-    """Why it came back, and what the banks on its way kept."""
+    """Return the return reason and the charges that banks deducted."""
     why = cmd.information or cmd.code
     kept = original.amount - cmd.amount
     return f"{why}, less {format_usd(kept)} in charges" if kept else why

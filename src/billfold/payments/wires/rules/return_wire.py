@@ -1,6 +1,6 @@
-"""A wire that arrived is paid back whole, because its sender asked or the bank must.
+"""Return of a received wire in full, at the request of its sender or because the bank must.
 
-What the pocket cannot raise it owes; the payment itself is never short.
+What the pocket cannot cover becomes its overdraft; the return itself is always in full.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
     """Book the return and queue its message.
 
-    Refuses: wire-not-completed for what did not arrive as a payment, wire-already-returned,
-    pocket-not-open when its pocket is closed. A return that was rejected is none: it reverses what
-    undid that one.
+    Refuses: wire-not-completed unless it was received as a payment, wire-already-returned,
+    pocket-not-open if its pocket is closed. A rejected return does not count: the new one reverses
+    the reversal of the rejected one.
     """
     book = book_of(books, cmd.customers[0])
     original, returned, booked_journal_no = referenced_wire(book, cmd.original_id)
     if returned:
-        raise Refused("wire-already-returned", "The wire has gone back already.")
+        raise Refused("wire-already-returned", "The wire is already returned.")
     arrived = original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT
     if not arrived or original.status != WireStatus.COMPLETED or original.message is None:
-        raise Refused("wire-not-completed", "Only a payment that arrived can be paid back.")
+        raise Refused("wire-not-completed", "Only a received payment can be returned.")
     pocket = book.pockets[original.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
-        raise Refused("pocket-not-open", "The pocket is closed: what it held has left it.")
+        raise Refused("pocket-not-open", "The pocket is closed and holds no money.")
     send_at = _send_at(ctx)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date, reverses=booked_journal_no)

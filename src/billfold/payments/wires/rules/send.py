@@ -1,7 +1,7 @@
-"""A wire out: booked in full when it is accepted; the message waits until Fedwire takes it.
+"""Sending a wire: booked in full when it is accepted; its message is queued until Fedwire is open.
 
-The money is the rail's from then on, so nothing can lack later. `submit_wire` notes that the
-message has left, `complete_wire` that it has settled, `reject_wire` gives the money back.
+The rail account holds the money from then on, so that it cannot be short on sending. Later the
+message is submitted, the wire completed, or rejected and reversed (`status`).
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from billfold.payments.wires.commands import SendWire
 
 WIRE_SEND = "wire.send"
-"""The appointment at which messages that wait are sent."""
+"""The kind of scheduled job that sends queued messages."""
 
 
 class _WireReference(NamedTuple):
-    """A wire's id, and the number under which people speak of it."""
+    """The id of a wire, and its reference number."""
 
     wire_id: UUID
     reference: str
 
 
 def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
-    """Book the wire and queue its message; what the sanction screen stops is REJECTED unmoved.
+    """Book the wire and queue its message. A wire that screening stops is REJECTED and moves nothing.
 
     Refuses: customer-not-open, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
     counterparty-not-verified, insufficient-funds. NotFound for a pocket
     or counterparty that is not the customer's.
 
-    Of an approved one the refusal is told, and its code is the answer.
+    If the wire was approved before, a refusal raises `wire.rejected` and becomes the outcome.
     """
     book = book_of(books, cmd.customers[0])
     try:
@@ -81,7 +81,7 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
     return _outcome(wire_id, WireStatus.PENDING, None, amount)
 
 
-# -- may it ---------------------------------------------------------------------------
+# -- conditions -----------------------------------------------------------------------
 
 
 def _payable_pocket(book: Book, cmd: SendWire) -> PocketBook:
@@ -194,7 +194,7 @@ def _remittance(cmd: SendWire) -> dict[str, Any] | None:
     }
 
 
-# -- telling --------------------------------------------------------------------------
+# -- records --------------------------------------------------------------------------
 
 
 def _add_wire(
@@ -209,7 +209,7 @@ def _add_wire(
     booked: tuple[UUID, datetime] | None = None,
     reason: str | None = None,
 ) -> WireRow:
-    """Write the wire down; `booked` is its transaction and when its message leaves."""
+    """Record the wire; `booked` is its transaction and when its message is sent."""
     group, send_at = booked or (None, None)
     wire = WireRow(
         customer_id=book.customer_id,
@@ -242,7 +242,7 @@ def _add_wire(
 
 
 def add_wire(book: Book, wire: WireRow) -> None:
-    """Write a new wire down, under its id."""
+    """Record a new wire."""
     book.draft.add(wire)
     book.keep_fingerprint(WireRow, wire.wire_id, wire.proof)
     book.enter("wire", str(wire.wire_id), wire.wire_id)
@@ -269,7 +269,7 @@ def _queue(book: Book, ctx: Context, payee: Payee, wire: WireRow, send_at: datet
 def queue_message(
     book: Book, ctx: Context, kind: str, wire_id: UUID, terms: MessageFields, *, send_at: datetime
 ) -> None:
-    """Let a message about a wire be sent at its instant."""
+    """Queue a message about a wire, to be sent at its instant."""
     messages.expect_sendable(kind, terms)
     message = QueuedMessage(
         message_id=ctx.ids.next(),

@@ -1,7 +1,6 @@
-"""What becomes of a wire that was sent: it has left, it has settled, or it was rejected.
+"""Status changes of a sent wire: submitted, completed or rejected.
 
-A wire that has settled never goes back to being anything else: what comes back later is a wire of
-its own (`take_back_wire`).
+COMPLETED is final: a later return is a wire of its own (`receive_return`).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 
 
 def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
-    """PENDING becomes PROCESSING. A wire that has gone further stays where it is."""
+    """PENDING becomes PROCESSING. A later status stays."""
     book = book_of(books, cmd.customers[0])
     wire = referenced_wire(book, cmd.wire_id).row
     if wire.status != WireStatus.PENDING:
@@ -39,7 +38,7 @@ def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
 
 
 def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
-    """PENDING or PROCESSING becomes COMPLETED. A wire that has ended stays as it is."""
+    """PENDING or PROCESSING becomes COMPLETED. A final status stays."""
     book = book_of(books, cmd.customers[0])
     wire = referenced_wire(book, cmd.wire_id).row
     if wire.status not in _UNDER_WAY:
@@ -51,10 +50,10 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
 
 
 def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
-    """Give the money back, with the fee, and invest it again.
+    """Reverse the wire and its fee, and invest the money.
 
-    `no_pocket` is in the outcome when the pocket has been closed since: its caller lets the house
-    hold the money.
+    The outcome has `no_pocket` if the pocket was closed meanwhile: the caller holds the money in
+    suspense.
     """
     book = book_of(books, cmd.customers[0])
     wire = referenced_wire(book, cmd.wire_id).row
@@ -71,7 +70,7 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
 
 
 def referenced_wire(book: Book, wire_id: UUID) -> ReferencedWire:
-    """Return the wire the command looks at. Raises NotFound."""
+    """Return the wire of the command. Raises NotFound."""
     seen: ReferencedWire | None = book.referenced.get(wire_id)
     if seen is None:
         raise NotFound("There is no such wire.")
@@ -79,7 +78,7 @@ def referenced_wire(book: Book, wire_id: UUID) -> ReferencedWire:
 
 
 def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
-    """Return what an activity tells of a wire."""
+    """Return the transaction details of a wire."""
     return {
         "wire_type": wire_type,
         "wire_id": str(wire.wire_id),
@@ -93,7 +92,7 @@ def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
 
 def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     if wire.journal_no is None:
-        raise InvariantError("A wire is under way that was never booked.", wire_id=str(wire.wire_id))
+        raise InvariantError("A wire in process has no journal entry.", wire_id=str(wire.wire_id))
     pocket = book.pockets[wire.pocket_id]
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.journal_no)

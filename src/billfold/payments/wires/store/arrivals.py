@@ -1,4 +1,4 @@
-"""What the gate asks of the past: which messages have arrived, which wires they may be about."""
+"""Received message numbers, and the wires that messages may refer to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad
 
 
 class MatchedWire(NamedTuple):
-    """A wire that a message may be about. `returned`: it has come back already."""
+    """A wire that a message may refer to. `returned`: it is already returned."""
 
     customer_id: UUID
     wire_id: UUID
@@ -41,20 +41,20 @@ class MatchedWire(NamedTuple):
 
 
 async def find_arrived(conn: Connection | Pool, numbers: Sequence[str], file_id: UUID) -> dict[str, str]:
-    """Return those of the numbers that came in another file, and its name."""
+    """Return the numbers that were received in another file, with its name."""
     rows = await conn.fetch(_ARRIVED, numbers, file_id)
     return {row["number"]: row["name"] for row in rows}
 
 
 async def record_arrived(conn: Connection | Pool, numbers: Sequence[str], file_id: UUID, now: datetime) -> None:
-    """Note that these messages came in this file."""
+    """Record that these messages were received in this file."""
     await conn.execute(_INSERT, numbers, file_id, now)
 
 
 async def find_payments(conn: Connection | Pool, uetrs: Sequence[str]) -> dict[tuple[str, str], MatchedWire]:
-    """Return the payments of these numbers, by direction and number.
+    """Return the payments with these UETRs, by direction and UETR.
 
-    One that was rejected and then booked elsewhere is the latter.
+    If a rejected payment was booked to another account later, that one is returned.
     """
     rows = await conn.fetch(_BY_UETR, uetrs)
     return {(row["direction"], row["uetr"]): MatchedWire(*row) for row in rows}

@@ -1,4 +1,4 @@
-"""Cases: somebody asks for a wire back. Ours end with an answer, theirs with what we decide."""
+"""Cases: requests to return a wire. Ours (OUTGOING) close with an answer, theirs (INCOMING) with our decision."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CASES_OF = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction 
 
 
 class CaseRow(msgspec.Struct, frozen=True):
-    """One case. INCOMING: the sender of a wire that we took asks for it. `message` is JSON text."""
+    """One case. INCOMING: the sender of a wire that we received requests it. `message` is JSON text."""
 
     case_id: str
     direction: str
@@ -67,7 +67,7 @@ async def open_case(
     message: str,
     now: datetime,
 ) -> bool:
-    """Open a case; False when it is open already, or another about the same wire."""
+    """Open a case; False if a case about the wire is already open."""
     status_text = await conn.execute(_OPEN, case_id, direction, customer_id, wire_id, reason, information, message, now)
     return str(status_text) != "INSERT 0 0"
 
@@ -75,12 +75,12 @@ async def open_case(
 async def close_case(
     conn: Connection | Pool, direction: str, case_id: str, status: str, *, now: datetime, information: str | None = None
 ) -> None:
-    """End a case as ACCEPTED or REFUSED. One that has ended stays as it is."""
+    """Close a case as ACCEPTED or REFUSED. A closed case stays unchanged."""
     await conn.execute(_CLOSE, direction, case_id, status, now, information)
 
 
 async def find_open_cases(conn: Connection | Pool, case_ids: Sequence[str]) -> frozenset[str]:
-    """Return those of our cases that wait for an answer."""
+    """Return our cases among these that wait for an answer."""
     return frozenset(row["case_id"] for row in await conn.fetch(_OPEN_CASES, case_ids))
 
 
@@ -90,13 +90,13 @@ async def list_cases(conn: Connection | Pool, *, status: str | None = None, limi
 
 
 async def list_cases_of(conn: Connection | Pool, wire_id: UUID, direction: str) -> list[CaseRow]:
-    """Return every case about a wire, ended or not."""
+    """Return every case about a wire, open or closed."""
     return [CaseRow(*row) for row in await conn.fetch(_CASES_OF, wire_id, direction)]
 
 
 async def get_open_case(conn: Connection | Pool, wire_id: UUID, direction: str) -> CaseRow:
-    """Return the case that is open about a wire. Raises NotFound."""
+    """Return the open case about a wire. Raises NotFound."""
     row = await conn.fetchrow(_OF_WIRE, wire_id, direction)
     if row is None:
-        raise NotFound("No such case is open about this wire.")
+        raise NotFound("No such case is open for this wire.")
     return CaseRow(*row)

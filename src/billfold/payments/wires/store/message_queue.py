@@ -1,4 +1,4 @@
-"""Messages that wait to be sent: taken together, numbered, and found again by their numbers."""
+"""The queue of outbound messages: claimed, numbered, and found by their numbers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _EXPEDITE = "UPDATE wire_message SET send_at = $2 WHERE wire_id = $1 AND file_id
 
 
 class PendingMessage(NamedTuple):
-    """A message that may be sent now. `account_number` is one of the pocket it is about."""
+    """A message that is due. `account_number` is one of the wire's pocket."""
 
     message_id: UUID
     customer_id: UUID
@@ -63,7 +63,7 @@ class PendingMessage(NamedTuple):
 
 
 class SentMessage(msgspec.Struct, frozen=True):
-    """A message that has its number, and the wire it is about as far as there is one."""
+    """A numbered message, with its wire if there is one."""
 
     message_id: UUID
     customer_id: UUID
@@ -78,29 +78,29 @@ class SentMessage(msgspec.Struct, frozen=True):
 
 
 async def claim_pending(conn: Connection, now: datetime, limit: int) -> list[PendingMessage]:
-    """Return the messages whose instant has come, locked until the transaction ends."""
+    """Return due messages, locked until the transaction ends."""
     return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit)]
 
 
 async def allocate_numbers(conn: Connection, day: date, count: int) -> range:
-    """Return the next numbers of this day of Fedwire."""
+    """Return the next sequence numbers of this Fedwire business day."""
     last: int = await conn.fetchval(_NUMBERS, day, count)
     return range(last - count + 1, last + 1)
 
 
 async def mark_sent(conn: Connection, messages: Sequence[tuple[UUID, str]], file_id: UUID, now: datetime) -> None:
-    """Note the numbers of messages and the file they went into."""
+    """Record the IMADs of messages and their file."""
     ids, imads = zip(*messages, strict=True)
     await conn.execute(_SENT, ids, imads, file_id, now)
 
 
 async def list_of_file(conn: Connection | Pool, file_id: UUID) -> list[SentMessage]:
-    """Return the messages of one of our files, in order."""
+    """Return the messages of an outbound file, in order."""
     return [SentMessage(*row) for row in await conn.fetch(_OF_FILE, file_id)]
 
 
 async def find_sent(conn: Connection | Pool, imads: Sequence[str]) -> dict[str, SentMessage]:
-    """Return those of our messages that have these numbers."""
+    """Return our messages with these IMADs."""
     return {row["imad"]: SentMessage(*row) for row in await conn.fetch(_BY_IMAD, imads)}
 
 
@@ -111,10 +111,10 @@ async def find_last_sent(conn: Connection | Pool, wire_id: UUID, kinds: Sequence
 
 
 async def enqueue(conn: Connection | Pool, message: QueuedMessage) -> None:
-    """Let a message wait. One of this id that waits already, or is sent, stays as it is."""
+    """Queue a message. A message with this id that exists stays unchanged."""
     await conn.execute(_QUEUE, *msgspec.structs.astuple(message))
 
 
 async def expedite(conn: Connection | Pool, wire_id: UUID, now: datetime) -> bool:
-    """Let what waits about a wire be sent now; tell whether anything did."""
+    """Make queued messages about a wire due now; tell whether there were any."""
     return str(await conn.execute(_EXPEDITE, wire_id, now)) != "UPDATE 0"

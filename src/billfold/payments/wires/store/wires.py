@@ -1,4 +1,4 @@
-"""Reads of wires."""
+"""Queries of wires."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _LISTS = {(owner, down): _list(owner, down=down) for owner in ("customer_id", "p
 async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, ReferencedWire]]:
-    """Return those of the ids that are wires of these customers, as flows look at them."""
+    """Return the wires of these customers among the ids, as rules see them."""
     referenced = []
     for row in await conn.fetch(_REFERENCED, customer_ids, ids):
         wire = _row(row)
@@ -81,7 +81,7 @@ async def get_wire(conn: Connection | Pool, customer_id: UUID, wire_id: UUID) ->
 
 
 async def find_wire(conn: Connection | Pool, wire_id: UUID) -> WireRow | None:
-    """Return the wire of this id, whoever it belongs to, or None."""
+    """Return the wire of any customer, or None."""
     row = await conn.fetchrow(_FIND, str(wire_id))
     return None if row is None else _row(row)
 

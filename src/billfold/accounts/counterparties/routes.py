@@ -1,0 +1,172 @@
+"""Counterparties, v2. The APIs differ in the ways of verification that they offer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Union
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.commands import ConfirmDeposits, UpdateCounterparty
+from billfold.accounts.counterparties.requests import (
+    ChangeCounterparty,
+    CounterpartyQuery,
+    Deposits,
+    add_counterparty_command,
+    command_content,
+    counterparty_page,
+    read_counterparty,
+)
+from billfold.accounts.counterparties.schemas import (
+    AchForm,
+    Counterparty,
+    DocumentIds,
+    Form,
+    InternationalForm,
+    OnUsForm,
+    WalletForm,
+    WireForm,
+)
+from billfold.http.caller import Call
+from billfold.http.customer_api.approvals import MAY_NEED_APPROVAL, RequestApproval
+from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.limits.rate_groups import COUNTERPARTIES
+from billfold.http.list_params import ListQuery
+from billfold.http.operations import MaybeInPath, get, patch, post, with_scope
+from billfold.http.responses import HttpResponse
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import InvalidInput, Refused
+
+READS = with_scope("transfers.read", COUNTERPARTIES)
+WRITES = with_scope("transfers.write", COUNTERPARTIES)
+_DEPOSIT_REFUSES = ("micro-deposits-not-pending", "micro-deposits-mismatch")
+_PATH, _OWN_PATH = "/api/v2/customers/{customer_id}/counterparties/", "/api/v2/counterparties/"
+
+
+class Verification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How it is proved that the customer holds the account; documents by their ids."""
+
+    type: Literal["supporting_documents", "incoming_wire"]
+    document_ids: DocumentIds | None = None
+
+
+class WireVerification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How it is proved that the customer holds the account; `unverified` for not at all."""
+
+    type: Literal["supporting_documents", "incoming_wire", "unverified"]
+    document_ids: DocumentIds | None = None
+
+
+class AccountVerification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How it is proved that the customer holds the account."""
+
+    type: Literal["supporting_documents", "incoming_wire", "micro_deposits"]
+    document_ids: DocumentIds | None = None
+
+
+def _create_requests(of_wires: type, of_accounts: type) -> Any:  # noqa: ANN401 - a type
+    """Return the bodies that one API accepts: every form, with the verifications it offers."""
+    forms: list[tuple[str, type, tuple[Any, ...]]] = [
+        ("Wire", WireForm, (of_wires,)),
+        ("ACH", AchForm, (of_accounts,)),
+        ("InternationalWire", InternationalForm, (of_wires,)),
+        ("OnUs", OnUsForm, (of_accounts | None, None)),
+        ("CryptoWalletAddress", WalletForm, (of_accounts | None, None)),
+    ]
+    bodies = [
+        msgspec.defstruct(
+            f"Create{name}CounterpartyRequest",
+            [("verification", *verification)],
+            bases=(form,),
+            namespace={"__doc__": form.__doc__},
+            kw_only=True,
+        )
+        for name, form, verification in forms
+    ]
+    return Union[tuple(bodies)]  # noqa: UP007 - of a list
+
+
+CreateCounterparty = _create_requests(WireVerification, AccountVerification)
+
+
+@post(_PATH, takes=_create_requests(Verification, Verification), refuses=("customer-not-open",))
+@post(_OWN_PATH, WRITES, takes=CreateCounterparty, documented=MAY_NEED_APPROVAL, refuses=("customer-not-open",))
+async def create_counterparty(
+    caller: Call, bank: Bank, customer_id: MaybeInPath, data: Form, request_approval: RequestApproval
+) -> Counterparty | HttpResponse:
+    """Add an account as payee. It is PENDING until it is proved whose account it is.
+
+    In the Customer API an approval rule of the team may require another user's approval first.
+    """
+    owner = await caller.owner(bank, customer_id)
+    command = await add_counterparty_command(caller, bank, owner, data)
+    if isinstance(caller, CustomerCaller):
+        content, subject = command_content(command), ("counterparty", None)
+        pending = await request_approval(
+            caller, bank, "NEW_COUNTERPARTY", "counterparty.create", subject, counterparty=content
+        )
+        if pending is not None:
+            return pending
+    answer = await bank.engine.submit(command)
+    return await read_counterparty(bank, owner, UUID(answer.outcome["counterparty_id"]))
+
+
+@get(_PATH)
+@get(_OWN_PATH, READS)
+async def list_counterparties(
+    *, caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, asked: CounterpartyQuery
+) -> CursorList[Counterparty]:
+    """List the counterparties of a customer, newest first."""
+    return await counterparty_page(bank, await caller.owner(bank, customer_id), wanted, asked)
+
+
+@get(_PATH + "{counterparty_id}/")
+@get(_OWN_PATH + "{counterparty_id}/", READS)
+async def get_counterparty(caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID) -> Counterparty:
+    """Read one counterparty."""
+    return await read_counterparty(bank, await caller.owner(bank, customer_id), counterparty_id)
+
+
+@patch(_PATH + "{counterparty_id}/", refuses=("counterparty-not-linked",))
+@patch(_OWN_PATH + "{counterparty_id}/", WRITES, refuses=("counterparty-not-linked",))
+async def update_counterparty(
+    caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID, data: ChangeCounterparty
+) -> Counterparty:
+    """Change the display name of a counterparty, or unlink it permanently."""
+    owner = await caller.owner(bank, customer_id)
+    rename = data.display_name is not UNSET
+    if not rename and data.status is None:
+        raise InvalidInput.at("body", msg="names nothing to change")
+    await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    await bank.engine.submit(
+        UpdateCounterparty(
+            **caller.command_fields(owner),
+            counterparty_id=counterparty_id,
+            display_name=data.display_name if isinstance(data.display_name, str) else None,
+            rename=rename,
+            unlink=data.status is not None,
+        )
+    )
+    return await read_counterparty(bank, owner, counterparty_id)
+
+
+@post(_PATH + "{counterparty_id}/verify-micro-deposits/", status=200, refuses=_DEPOSIT_REFUSES)
+@post(_OWN_PATH + "{counterparty_id}/verify-micro-deposits/", WRITES, status=200, refuses=_DEPOSIT_REFUSES)
+async def verify_micro_deposits(
+    caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID, data: Deposits
+) -> Counterparty:
+    """Verify a counterparty by the amounts of the two deposits, in any order; three attempts."""
+    owner = await caller.owner(bank, customer_id)
+    await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    first, second = data.amounts
+    answer = await bank.engine.submit(
+        ConfirmDeposits(**caller.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second))
+    )
+    if not answer.outcome["confirmed"]:
+        left = answer.outcome["left"]
+        rest = "The counterparty is unlinked." if left == 0 else f"Tries left: {left}."
+        raise Refused("micro-deposits-mismatch", f"These are not the deposits. {rest}", tries_left=left)
+    return await read_counterparty(bank, owner, counterparty_id)

@@ -1,0 +1,144 @@
+"""Customers as far as their Pockets need them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.commands import CloseCustomer, UpdateCustomer
+from billfold.accounts.customers import profile as customer_profile
+from billfold.accounts.customers import store as customer_store
+from billfold.accounts.customers.schemas import (
+    Address,
+    Customer,
+    Email,
+    Phone,
+    TrustedContact,
+    check_address,
+    render_customer,
+    to_e164,
+)
+from billfold.http.caller import Call, Caller
+from billfold.http.limits.rate_groups import CUSTOMER
+from billfold.http.list_params import ListQuery, page_of
+from billfold.http.operations import MaybeInPath, get, patch, with_scope
+from billfold.http.parameters import Query
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+from billfold.ledger.directory.types import CustomerRow
+from billfold.platform.errors import InvalidInput, Refused
+
+STATUSES = ("PENDING", "OPEN", "FROZEN", "CLOSED")
+TYPES = ("INDIVIDUAL", "BUSINESS")
+CLOSURE_FEATURE = "customer_closure"
+ClosureReason = Literal["SUSPICIOUS_ACTIVITY", "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "INACTIVITY"]
+
+
+class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Contact details to replace, or `status` CLOSED with a `closure_reason`; never both."""
+
+    email: Email | None = None
+    phone_number: Phone | None = None
+    address: Address | None = None
+    trusted_contact: TrustedContact | UnsetType | None = UNSET
+    status: Literal["CLOSED"] | None = None
+    closure_reason: ClosureReason | None = None
+    closure_description: Annotated[str, msgspec.Meta(max_length=500)] | None = None
+
+
+@get("/api/v1/customers/")
+async def list_customers(
+    caller: Caller,
+    bank: Bank,
+    wanted: ListQuery,
+    account_status: Annotated[str | None, Query(name="account_status")] = None,
+    type_: Annotated[str | None, Query(name="type")] = None,
+) -> CursorList[Customer]:
+    """List the partner's customers, newest first."""
+    _check_choice("account_status", account_status, STATUSES)
+    _check_choice("type", type_, TYPES)
+    scope = f"customers:{caller.partner_id}"
+    filters = {"status": account_status, "type": type_}
+    page = await wanted.page(
+        bank.pager,
+        scope,
+        filters,
+        read=lambda part: customer_store.list_customers(
+            bank.pool,
+            caller.partner_id,
+            account_status=account_status,
+            type_=type_,
+            after=part.dated_place,
+            backwards=part.backwards,
+            limit=part.limit,
+        ),
+        sort_key_of=_place,
+    )
+    return page_of(page, [render_customer(row) for row in page.items])
+
+
+@get("/api/v1/customers/{customer_id}/")
+@get("/api/v1/customer/", with_scope("customer.read", CUSTOMER), tag="customer")
+async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Customer:
+    """Read one customer: of the path, or of the token."""
+    return render_customer(await caller.customer(bank, customer_id))
+
+
+@patch("/api/v1/customers/{customer_id}/", refuses=("customer-not-open", "customer-has-balance", "feature-not-enabled"))
+async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> Customer:
+    """Replace contact details, or close the customer's account when every Pocket is empty."""
+    row = await caller.customer(bank, customer_id)
+    fields = caller.command_fields(row.customer_id)
+    changes = _changes(data)
+    if data.status is not None:
+        caller.require_feature(CLOSURE_FEATURE)
+        if row.customer_id == caller.own_customer_id:
+            raise Refused("forbidden", "Your own account is not closed like a customer's.")
+        reason = _parse_closure(data, changes)
+        await bank.engine.submit(CloseCustomer(**fields, reason=reason, references=(row.customer_id,)))
+    elif changes:
+        profile = customer_profile.merge_profile(msgspec.json.decode(row.profile), changes)
+        await bank.engine.submit(UpdateCustomer(**fields, profile=profile))
+    else:
+        raise InvalidInput.at("body", msg="names nothing to change")
+    return render_customer(await caller.customer(bank, row.customer_id))
+
+
+def _changes(data: ChangeCustomer) -> dict[str, Any]:
+    _check_addresses(data)
+    given = {name: value for name in ("email", "phone_number", "address") if (value := getattr(data, name)) is not None}
+    if data.trusted_contact is not UNSET:
+        given["trusted_contact"] = data.trusted_contact
+    built: dict[str, Any] = msgspec.to_builtins(given)
+    for person in (built, built.get("trusted_contact")):
+        if person and person.get("phone_number"):
+            person["phone_number"] = to_e164(person["phone_number"])
+    return built
+
+
+def _check_addresses(data: ChangeCustomer) -> None:
+    if data.address is not None:
+        check_address(data.address, "body", "address")
+    contact = data.trusted_contact
+    if isinstance(contact, TrustedContact) and contact.address is not None:
+        check_address(contact.address, "body", "trusted_contact", "address")
+
+
+def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> str:
+    if changes:
+        raise InvalidInput.at("body", "status", msg="closes the account and changes nothing else")
+    if data.closure_reason is None:
+        raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
+    return data.closure_reason
+
+
+def _check_choice(name: str, value: str | None, known: tuple[str, ...]) -> None:
+    if value is not None and value not in known:
+        raise InvalidInput.at("query", name, msg=f"must be one of {', '.join(known)}")
+
+
+def _place(row: CustomerRow) -> tuple[str, str]:
+    return row.opened_at.isoformat(), str(row.customer_id)

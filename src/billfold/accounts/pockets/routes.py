@@ -1,0 +1,167 @@
+"""Pockets, v2."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.commands import OpenPocket
+from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.requests import (
+    ChangePocket,
+    OmitQuery,
+    PocketName,
+    Statuses,
+    resolve_strategies,
+    update_pocket_command,
+)
+from billfold.accounts.pockets.schemas import Pocket, render_pocket
+from billfold.accounts.pockets.types import PocketRow
+from billfold.http.caller import Call, Caller
+from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.limits.rate_groups import POCKETS
+from billfold.http.list_params import Limit, ListQuery, Offset, Part, page_of
+from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
+from billfold.http.parameters import Query
+from billfold.http.schemas.pages import CursorList, OffsetList
+from billfold.ledger.bank import Bank
+from billfold.platform.paging import LIMIT_DEFAULT, parse_limit
+
+READS, WRITES = with_scope("pockets.read", POCKETS), with_scope("pockets.write", POCKETS)
+_UPDATE_REFUSES = ("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked")
+
+
+class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A new Pocket. `trading_strategy_id` sets both strategies."""
+
+    pocket_name: PocketName
+    deposit_strategy_id: str | None = None
+    reinvestment_strategy_id: str | UnsetType | None = UNSET
+    trading_strategy_id: str | None = None
+
+
+class CreatePocket(NewPocket, kw_only=True):
+    """A new Pocket. `pocket_configuration_id` and `trading_strategy_id` each set both strategies."""
+
+    pocket_configuration_id: str | None = None
+
+
+@post("/api/v2/customers/{customer_id}/pockets/", takes=CreatePocket, refuses=("customer-not-open",))
+@post("/api/v2/pockets/", WRITES, refuses=("customer-not-open",))
+async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data: NewPocket) -> Pocket:
+    """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
+    owner = await caller.owner(bank, customer_id)
+    deposit, reinvestment = resolve_strategies(
+        data.deposit_strategy_id,
+        data.reinvestment_strategy_id,
+        pocket_configuration_id=data.pocket_configuration_id if isinstance(data, CreatePocket) else None,
+        trading_strategy_id=data.trading_strategy_id,
+    )
+    answer = await bank.engine.submit(
+        OpenPocket(
+            **caller.command_fields(owner),
+            partner_id=caller.partner_id,
+            name=data.pocket_name,
+            deposit_weeks=deposit,
+            reinvestment_weeks=reinvestment,
+        )
+    )
+    row = await pocket_store.get_pocket(bank.pool, owner, UUID(answer.outcome["pocket_id"]))
+    return render_pocket(row, bank, caller.now)
+
+
+@get("/api/v2/customers/{customer_id}/pockets/")
+async def list_customer_pockets(
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, asked: OmitQuery, status: Statuses = None
+) -> CursorList[Pocket]:
+    """List the Pockets of one customer, newest first."""
+    owner = await caller.customer_id(bank, customer_id)
+    return await _list(caller, bank, wanted, [owner], status, asked.parse_omit)
+
+
+@get("/api/v2/pockets/")
+async def list_pockets(
+    caller: Caller,
+    bank: Bank,
+    wanted: ListQuery,
+    asked: OmitQuery,
+    status: Statuses = None,
+    customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]")] = None,
+    valuation_type: Literal["MARK", "REAL_TIME"] | None = None,
+) -> CursorList[Pocket]:
+    """List the Pockets of many customers, newest first."""
+    del valuation_type
+    owners = None
+    if customer_id is not None:
+        owners = [await caller.customer_id(bank, each) for each in dict.fromkeys(customer_id)]
+    return await _list(caller, bank, wanted, owners, status, asked.parse_omit)
+
+
+@get("/api/v2/pockets/", READS, name="list_pockets")
+async def list_own_pockets(
+    *,
+    member: CustomerCaller,
+    bank: Bank,
+    offset: Offset = 0,
+    limit: Limit = LIMIT_DEFAULT,
+    asked: OmitQuery,
+    status: Statuses = None,
+) -> OffsetList[Pocket]:
+    """List the Pockets, newest first; `count` is of all of them."""
+    omitted_parts, rows_max = asked.parse_omit, parse_limit(limit)
+    count, rows = await pocket_store.list_page_by_offset(
+        bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
+    )
+    items = [render_pocket(row, bank, member.now, omit=omitted_parts) for row in rows]
+    return OffsetList(offset=offset, count=count, items=items)
+
+
+@get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket")
+@get("/api/v2/pockets/{pocket_id}/", SIGNED, READS)
+async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, asked: OmitQuery) -> Pocket:
+    """Read one Pocket with its portfolio."""
+    key = await caller.pocket(bank, pocket_id, customer_id)
+    return render_pocket(await pocket_store.get_pocket(bank.pool, *key), bank, caller.now, omit=asked.parse_omit)
+
+
+@patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)
+@patch("/api/v2/pockets/{pocket_id}/", WRITES, refuses=_UPDATE_REFUSES)
+async def update_pocket(
+    caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, data: ChangePocket
+) -> Pocket:
+    """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
+    owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
+    await bank.engine.submit(update_pocket_command(caller, owner, own_id, data))
+    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    return render_pocket(row, bank, caller.now, with_customer_id=False)
+
+
+async def _list(
+    caller: Caller,
+    bank: Bank,
+    wanted: ListQuery,
+    owners: list[UUID] | None,
+    statuses: list[str] | None,
+    omit: frozenset[str],
+) -> CursorList[Pocket]:
+    scope = f"pockets:{caller.partner_id}"
+    filters = {"owners": owners, "status": statuses}
+
+    async def read(part: Part) -> list[PocketRow]:
+        rows: dict[str, Any] = {
+            "statuses": statuses,
+            "after": part.dated_place,
+            "backwards": part.backwards,
+            "limit": part.limit,
+        }
+        if owners is None:
+            return await pocket_store.list_of_partner(bank.pool, caller.partner_id, **rows)
+        return await pocket_store.list_for_customers(bank.pool, owners, **rows)
+
+    page = await wanted.page(
+        bank.pager, scope, filters, read=read, sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id))
+    )
+    return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])

@@ -1,0 +1,151 @@
+"""Trades of v1 and v2, as pages and as one file."""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import attrgetter
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.requests import resolve_pockets
+from billfold.accounts.trades import store as trade_store
+from billfold.accounts.trades.pages import V1_ACTIVITIES, TradeQuery, trade_page
+from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
+from billfold.accounts.trades.store import TradeFilters, TradeRow
+from billfold.http.caller import Call, Caller
+from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
+from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.customer_api.openapi import CSV_ANSWER
+from billfold.http.limits.rate_groups import TRADES
+from billfold.http.list_params import OrderedQuery, page_of
+from billfold.http.operations import MaybeInPath, get, with_scope
+from billfold.http.parameters import Query
+from billfold.http.responses import StreamedResponse
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+
+READS = with_scope("pockets.read", TRADES)
+Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
+Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
+_COLUMNS = (
+    "id",
+    "service_account_id",
+    "activity",
+    "cusip",
+    "description",
+    "quantity",
+    "price",
+    "notional",
+    "currency",
+    "trade_datetime",
+    "settled_date",
+    "is_settled",
+    "maturity_date",
+    "yield_to_maturity",
+    "tradable_id",
+)
+_PATHS = {"notional": "notional.value", "currency": "notional.currency"}
+_cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
+
+
+@get("/api/v1/customers/{customer_id}/trades/")
+@get("/api/v1/trades/", READS, name="list_v1_trades", refuses=("not-found",))
+async def list_v1_customer_trades(
+    *,
+    caller: Call,
+    bank: Bank,
+    customer_id: MaybeInPath,
+    wanted: OrderedQuery,
+    asked: TradeQuery,
+    account: Accounts = None,
+) -> CursorList[V1Trade]:
+    """List a customer's purchases, sales and maturities."""
+    owner, own = await _resolve(caller, bank, customer_id, account)
+    scope = f"trades:v1:{owner}:{sorted(account or [])}"
+    return await _v1_page(caller, bank, scope, (owner, own), wanted, asked)
+
+
+@get("/api/v1/service-accounts/{account_id}/trades/")
+async def list_v1_trades(
+    caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, asked: TradeQuery
+) -> CursorList[V1Trade]:
+    """List an account's purchases, sales and maturities."""
+    owner, own_id = await caller.pocket(bank, account_id)
+    return await _v1_page(caller, bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
+
+
+@get("/api/v1/trades.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
+async def get_trades_csv(
+    member: CustomerCaller, bank: Bank, asked: TradeQuery, account: Accounts = None
+) -> StreamedResponse:
+    """Read the same trades as one CSV file, newest first; `notional` in cents."""
+    _, own = await _resolve(member, bank, None, account)
+    rows = partial(_rows, member, bank, own, _of_v1(asked))
+    return csv_stream("trades.csv", _COLUMNS, rows, lambda row: _cells(render_v1_trade(row, bank, member.now)))
+
+
+@get("/api/v2/customers/{customer_id}/trades/")
+@get("/api/v2/trades/", READS, name="list_trades", refuses=("not-found",))
+async def list_customer_trades(
+    *,
+    caller: Call,
+    bank: Bank,
+    customer_id: MaybeInPath,
+    wanted: OrderedQuery,
+    asked: TradeQuery,
+    pocket_id: Pockets = None,
+) -> CursorList[Trade]:
+    """List a customer's trades, transfers of bills included."""
+    owner, own = await _resolve(caller, bank, customer_id, pocket_id)
+    scope = f"trades:v2:{owner}:{sorted(pocket_id or [])}"
+    return await _page(caller, bank, scope, (owner, own), wanted, asked)
+
+
+@get("/api/v2/pockets/{pocket_id}/trades/")
+async def list_pocket_trades(
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: TradeQuery
+) -> CursorList[Trade]:
+    """List a Pocket's trades, transfers of bills included."""
+    owner, own_id = await caller.pocket(bank, pocket_id)
+    return await _page(caller, bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
+
+
+async def _resolve(
+    caller: Call, bank: Bank, customer_id: UUID | None, requested: list[UUID] | None
+) -> tuple[UUID, list[UUID]]:
+    owner = await caller.owner(bank, customer_id)
+    return owner, await resolve_pockets(caller, bank, owner, requested)
+
+
+async def _page(
+    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
+) -> CursorList[Trade]:
+    page = await trade_page(bank, scope, of, wanted, asked)
+    return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
+
+
+async def _v1_page(
+    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
+) -> CursorList[V1Trade]:
+    page = await trade_page(bank, scope, of, wanted, _of_v1(asked))
+    return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
+
+
+def _of_v1(asked: TradeFilters) -> TradeFilters:
+    return msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
+
+
+async def _rows(
+    member: CustomerCaller, bank: Bank, own: list[UUID], asked: TradeFilters, last: TradeRow | None
+) -> list[TradeRow]:
+    return await trade_store.list_trades(
+        bank.pool,
+        member.customer_id,
+        own,
+        asked,
+        after=None if last is None else (last.journal_no, last.trade_no),
+        descending=True,
+        limit=ROWS_PER_PAGE,
+    )

@@ -1,0 +1,245 @@
+"""Transactions at every level: partner, customer, Pocket; and the older reads of v1."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from operator import attrgetter
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.requests import resolve_pockets
+from billfold.accounts.pockets.v1_routes import V1_READS
+from billfold.accounts.transactions import store as transaction_store
+from billfold.accounts.transactions.pages import (
+    SweepQuery,
+    TransactionQuery,
+    customer_transaction_page,
+    fetch_customer_transactions,
+    transaction_page,
+)
+from billfold.accounts.transactions.schemas import (
+    V1_TYPES,
+    Transaction,
+    V1Transaction,
+    render_transaction,
+    render_v1_transaction,
+)
+from billfold.accounts.transactions.store import TransactionFilters, TransactionRow
+from billfold.http.caller import Call, Caller
+from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
+from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.customer_api.openapi import CSV_ANSWER
+from billfold.http.limits.rate_groups import TRANSACTIONS
+from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
+from billfold.http.operations import MaybeInPath, get, with_scope
+from billfold.http.parameters import Query
+from billfold.http.responses import StreamedResponse
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+from billfold.platform.paging import Page, SortKey
+
+READS = with_scope("pockets.read", TRANSACTIONS)
+_COLUMNS = (
+    "id",
+    "transaction_id",
+    "pocket_id",
+    "type",
+    "direction",
+    "status",
+    "amount",
+    "currency",
+    "description",
+    "title",
+    "time_booked",
+    "time_settled",
+)
+_PATHS = {"type": "__struct_config__.tag", "amount": "amount.value", "currency": "amount.currency"}
+_cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
+
+
+@get("/api/v2/transactions/")
+async def list_transactions(
+    caller: Caller, bank: Bank, wanted: OrderedQuery, asked: SweepQuery
+) -> CursorList[Transaction]:
+    """List the transactions of all customers."""
+    page = await _partner_page(caller, bank, wanted, asked)
+    return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+
+
+@get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",))
+async def list_own_transactions(
+    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: TransactionQuery
+) -> CursorList[Transaction]:
+    """List the transactions of all Pockets, or of those named."""
+    page = await _customer_page(member, bank, member.customer_id, wanted, asked)
+    return page_of(page, [render_transaction(row, member.now) for row in page.items])
+
+
+@get("/api/v2/customers/{customer_id}/transactions/")
+async def list_customer_transactions(
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, asked: SweepQuery
+) -> CursorList[Transaction]:
+    """List the transactions of a customer's Pockets."""
+    owner = await caller.customer_id(bank, customer_id)
+    page = await _customer_page(caller, bank, owner, wanted, asked)
+    return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+
+
+@get("/api/v2/pockets/{pocket_id}/transactions/")
+async def list_pocket_transactions(
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: SweepQuery
+) -> CursorList[Transaction]:
+    """List the transactions of one Pocket."""
+    key = await caller.pocket(bank, pocket_id)
+    page = await _pocket_page(caller, bank, key, wanted, asked)
+    return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+
+
+@get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
+async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: TransactionQuery) -> StreamedResponse:
+    """Read the same transactions as one CSV file, newest first; amounts in cents."""
+    own = await resolve_pockets(member, bank, member.customer_id, asked.pockets)
+    rows = partial(_rows, member, bank, own, asked)
+    return csv_stream("transactions.csv", _COLUMNS, rows, lambda row: _cells(render_transaction(row, member.now)))
+
+
+@get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/")
+@get("/api/v2/transactions/{transaction_id}/", READS)
+async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, transaction_id: UUID) -> Transaction:
+    """Read one transaction by its `id` or its `transaction_id`."""
+    key: tuple[UUID, UUID | None] = (
+        (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
+    )
+    return render_transaction(await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now)
+
+
+class V1Query(msgspec.Struct, frozen=True, kw_only=True):
+    """Which transactions, in the words of v1."""
+
+    portal: Annotated[list[UUID] | None, Query(name="filter[portal]")] = None
+    card: Annotated[list[UUID] | None, Query(name="filter[card]")] = None
+    types: Annotated[list[str] | None, texts_among("filter[types]", frozenset(V1_TYPES))] = None
+    timestamp_from: Since = None
+    timestamp_to: Until = None
+
+    def now(self, account: list[UUID] | None = None) -> TransactionQuery:
+        """Return the same filters in the words of v2."""
+        v2_type = [each for kind in self.types or () for each in V1_TYPES[kind]]
+        return TransactionQuery(
+            pockets=account,
+            types=v2_type or None,
+            time_booked_from=self.timestamp_from,
+            time_booked_to=self.timestamp_to,
+            portals=self.portal,
+            cards=self.card,
+        )
+
+
+Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
+
+
+@get("/api/v1/customers/{customer_id}/transactions/", tag="accounts", deprecated=V1_READS)
+async def list_v1_customer_transactions(
+    *, caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, account: Accounts = None, filters: V1Query
+) -> CursorList[V1Transaction]:
+    """List a customer's transactions as v1 shows them. Use v2 instead."""
+    owner = await caller.customer_id(bank, customer_id)
+    page = await _customer_page(caller, bank, owner, wanted, filters.now(account))
+    return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
+
+
+@get("/api/v1/service-accounts/{account_id}/transactions/", tag="accounts", deprecated=V1_READS)
+async def list_v1_transactions(
+    *, caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, filters: V1Query
+) -> CursorList[V1Transaction]:
+    """List an account's transactions as v1 shows them. Use v2 instead."""
+    key = await caller.pocket(bank, account_id)
+    page = await _pocket_page(caller, bank, key, wanted, filters.now())
+    return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
+
+
+@get("/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/", tag="accounts", deprecated=V1_READS)
+async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, transaction_id: UUID) -> V1Transaction:
+    """Read one transaction as v1 shows it. Use v2 instead."""
+    key = await caller.pocket(bank, account_id)
+    return render_v1_transaction(
+        await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now
+    )
+
+
+async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery) -> Page[TransactionRow]:
+    scope = f"transactions:{caller.partner_id}"
+    places = [await caller.pocket(bank, each) for each in asked.pockets or ()]
+    own = list(dict.fromkeys(pocket_id for _, pocket_id in places))
+    owners = {owner for owner, _ in places}
+    if len(owners) == 1:
+        # Their own order leads straight to the rows; the partner's would go through everybody's.
+        return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (owners.pop(), own))
+    return await transaction_page(
+        bank,
+        wanted,
+        asked,
+        caller.now,
+        scope=scope,
+        key_of=lambda row: (row.booked_at.isoformat(), str(row.activity_id)),
+        fetch=partial(_fetch_partner_rows, bank, caller.partner_id, own or None),
+    )
+
+
+async def _customer_page(
+    caller: Call, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
+) -> Page[TransactionRow]:
+    own = await resolve_pockets(caller, bank, owner, asked.pockets)
+    scope = f"transactions:customer:{owner}"
+    return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (owner, own))
+
+
+async def _pocket_page(
+    caller: Caller, bank: Bank, key: tuple[UUID, UUID], wanted: ListQuery, asked: TransactionQuery
+) -> Page[TransactionRow]:
+    own = [key[1]]
+    if asked.pockets is not None:
+        named = [await caller.pocket(bank, each) for each in asked.pockets]
+        own = own if key in named else []
+    scope = f"transactions:pocket:{key[1]}"
+    return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (key[0], own))
+
+
+async def _fetch_partner_rows(
+    bank: Bank,
+    partner_id: UUID,
+    own: list[UUID] | None,
+    wanted: TransactionFilters,
+    key: SortKey | None,
+    including: bool,  # noqa: FBT001 - one of many of a page
+    descending: bool,  # noqa: FBT001 - as above
+    limit: int,
+) -> list[TransactionRow]:
+    after = None
+    if key is not None:
+        asked = UUID(str(key[1]))
+        if including:
+            asked = UUID(int=asked.int + (1 if descending else -1))
+        after = (datetime.fromisoformat(str(key[0])), asked)
+    return await transaction_store.list_partner_rows(
+        bank.pool, partner_id, own, wanted, after=after, descending=descending, limit=limit
+    )
+
+
+async def _rows(
+    member: CustomerCaller, bank: Bank, own: list[UUID], asked: TransactionQuery, last: TransactionRow | None
+) -> list[TransactionRow]:
+    place = None if last is None else (last.journal_no, last.leg_no)
+    return await fetch_customer_transactions(
+        bank,
+        member.customer_id,
+        own,
+        asked.wanted(member.now),
+        place,
+        including=False,
+        descending=True,
+        limit=ROWS_PER_PAGE,
+    )

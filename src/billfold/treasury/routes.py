@@ -1,0 +1,47 @@
+"""Trading strategies, which the Partner API also calls Pocket Configurations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from billfold.bills.rules.strategies import StrategyUse, list_strategies
+from billfold.http.limits.rate_groups import STRATEGIES
+from billfold.http.list_params import Limit
+from billfold.http.operations import SIGNED, get, with_scope
+from billfold.http.parameters import Query
+from billfold.http.schemas.pages import OffsetList
+from billfold.platform.paging import LIMIT_DEFAULT
+from billfold.treasury.schemas import TradingStrategy
+
+Offset = Annotated[int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")]
+
+
+@get("/api/v2/trading-strategies/", SIGNED, with_scope("pockets.read", STRATEGIES))
+async def list_trading_strategies(
+    enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
+) -> OffsetList[TradingStrategy]:
+    """List the strategies a Pocket can follow."""
+    return _page(enabled_for, offset, limit)
+
+
+@get("/api/v2/pocket-configurations/")
+async def list_pocket_configurations(
+    enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
+) -> OffsetList[TradingStrategy]:
+    """List the configurations a Pocket can be opened with."""
+    return _page(enabled_for, offset, limit)
+
+
+def _page(use: StrategyUse | None, offset: int, limit: int) -> OffsetList[TradingStrategy]:
+    items = [
+        TradingStrategy(
+            id=strategy.id,
+            description=strategy.description,
+            maturity_weeks=strategy.maturity_weeks,
+            enabled_for=[str(each) for each in strategy.enabled_for],
+        )
+        for strategy in list_strategies(use)
+    ]
+    return OffsetList(offset=offset, count=len(items), items=items[offset : offset + limit])

@@ -1,0 +1,342 @@
+"""Counterparties over HTTP: Pockets of this bank, linked by their network address."""
+
+import msgspec
+import pytest
+from tests.support.partner_desk import UNKNOWN
+from tests.support.payees import CONTOSO, HOME, abroad, ach, wallet, wire
+
+from billfold.accounts.counterparties.routes import CreateCounterparty
+from billfold.http.json_body import decode
+from billfold.platform.errors import InvalidInput
+
+NAMED = {"type": "business", "business_name": "Contoso"}
+
+
+def path_of(pocket, counterparty=None):
+    path = f"/api/v2/customers/{pocket.customer}/counterparties/"
+    return path if counterparty is None else f"{path}{counterparty}/"
+
+
+async def address_of(partner_desk, pocket):
+    shown = await partner_desk.get(f"{pocket.path}portals/{pocket.portal}/")
+    return shown["network_address"]
+
+
+def on_us(address, **fields):
+    return {"type": "on_us", "counterparty_name": NAMED, "account_number": address, **fields}
+
+
+async def test_a_counterparty_is_linked_at_once_by_its_address(partner_desk, other_partner):
+    pocket, target = await partner_desk.pocket(), await other_partner.pocket()
+    address = await address_of(other_partner, target)
+    made = await partner_desk.post(path_of(pocket), on_us(address, display_name="The supplier"))
+    assert (made["type"], made["status"], made["object_type"]) == ("on_us", "LINKED", "Counterparty")
+    assert (made["counterparty_name"], made["display_name"]) == ("Contoso", "The supplier")
+    assert made["account_number"] == address
+    assert made["time_created"] == "2025-06-02T13:00:00Z"
+    check = made["verification"]
+    assert (check["type"], check["status"]) == ("name_match", "NOT_REQUIRED")
+    assert check["supporting_documents"] == []
+    assert check["id"]
+    assert await partner_desk.get(path_of(pocket, made["id"])) == made
+    # Whose Pocket it is stays the bank's knowledge.
+    assert target.id not in str(made)
+    assert target.customer not in str(made)
+
+
+async def test_a_person_is_named_by_both_names(partner_desk):
+    pocket, target = await partner_desk.pocket(), await partner_desk.pocket()
+    name = {"type": "individual", "first_name": "Ada", "last_name": "Stone"}
+    body = on_us(await address_of(partner_desk, target)) | {"counterparty_name": name}
+    assert (await partner_desk.post(path_of(pocket), body))["counterparty_name"] == "Ada Stone"
+
+
+async def test_a_counterparty_is_renamed_and_unlinked_for_ever(partner_desk):
+    pocket, target = await partner_desk.pocket(), await partner_desk.pocket()
+    made = await partner_desk.post(path_of(pocket), on_us(await address_of(partner_desk, target)))
+    path = path_of(pocket, made["id"])
+    assert made["display_name"] is None
+    assert (await partner_desk.patch(path, {"display_name": "Rent"}))["display_name"] == "Rent"
+    assert (await partner_desk.patch(path, {"display_name": None}))["display_name"] is None
+    gone = await partner_desk.patch(path, {"status": "UNLINKED"})
+    assert gone["status"] == "UNLINKED"
+    assert await partner_desk.get(path) == gone
+    for body in ({"status": "UNLINKED"}, {"display_name": "again"}):
+        await partner_desk.refused("PATCH", path, body, status=409, code="counterparty-not-linked")
+
+
+async def test_counterparties_are_listed_page_by_page_and_by_state_and_type(partner_desk):
+    pocket, other = await partner_desk.pocket(), await partner_desk.pocket()
+    address = await address_of(partner_desk, other)
+    made = [await partner_desk.post(path_of(pocket), on_us(address)) for _ in range(5)]
+    await partner_desk.post(path_of(other), on_us(await address_of(partner_desk, pocket)))
+    await partner_desk.patch(path_of(pocket, made[0]["id"]), {"status": "UNLINKED"})
+    listed = await partner_desk.pages(path_of(pocket))
+    assert {each["id"] for each in listed} == {each["id"] for each in made}
+    for name in ("status", "status[]"):
+        gone = await partner_desk.get(path_of(pocket), {name: "UNLINKED"})
+        assert [each["id"] for each in gone["items"]] == [made[0]["id"]]
+        both = await partner_desk.get(path_of(pocket), {name: ["UNLINKED", "LINKED"]})
+        assert len(both["items"]) == 5
+        await partner_desk.ask("GET", path_of(pocket), status=422, filters={name: "FRIEND"})
+    for name in ("type", "type[]"):
+        assert len((await partner_desk.get(path_of(pocket), {name: "on_us"}))["items"]) == 5
+        assert (await partner_desk.get(path_of(pocket), {name: ["ach", "wire"]}))["items"] == []
+        await partner_desk.ask("GET", path_of(pocket), status=422, filters={name: "pigeon"})
+
+
+@pytest.mark.parametrize(
+    ("change", "loc"),
+    [
+        ({"account_number": None}, "body.account_number"),
+        ({"account_number": "700000000000"}, "body.account_number"),
+        ({"account_number": "7" * 11}, "body.account_number"),
+        ({"account_number": "seven"}, "body.account_number"),
+        ({"account_number": 7}, "body.account_number"),
+        ({"counterparty_name": "Contoso"}, "body.counterparty_name"),
+        ({"counterparty_name": {"type": "business"}}, "body.counterparty_name.business_name"),
+        ({"counterparty_name": {"type": "cat", "name": "Tom"}}, "body.counterparty_name.type"),
+        ({"display_name": ""}, "body.display_name"),
+        ({"routing_number": "021000021"}, "body.routing_number"),
+        ({"verification": {"type": "unverified"}}, "body.verification.type"),
+        ({"verification": {"type": "incoming_wire", "x": 1}}, "body.verification.x"),
+        ({"verification": {}}, "body.verification.type"),
+        ({"type": "pigeon"}, "body.type"),
+        ({"colour": "red"}, "body.colour"),
+    ],
+)
+async def test_nobody_is_linked_when_the_request_is_malformed(partner_desk, change, loc):
+    pocket = await partner_desk.pocket()
+    body = on_us(await address_of(partner_desk, await partner_desk.pocket())) | change
+    await partner_desk.invalid("POST", path_of(pocket), body, loc=loc)
+    assert (await partner_desk.counts())["counterparty"] == 0
+
+
+async def test_an_address_that_was_closed_leads_nowhere(partner_desk):
+    pocket, target = await partner_desk.pocket(), await partner_desk.pocket()
+    address = await address_of(partner_desk, target)
+    close = f"/api/v1/service-accounts/{target.id}/portals/{target.portal}/close/"
+    await partner_desk.ask("POST", close, b"{}", status=204)
+    await partner_desk.invalid("POST", path_of(pocket), on_us(address), loc="body.account_number")
+
+
+async def test_a_counterparty_is_not_there_for_others_nor_under_another_customer(partner_desk, other_partner):
+    pocket, other = await partner_desk.pocket(), await partner_desk.pocket()
+    made = await partner_desk.post(path_of(pocket), on_us(await address_of(partner_desk, other)))
+    change = {"display_name": "mine"}
+    for side, owner in ((other_partner, pocket), (partner_desk, other)):
+        path = path_of(owner, made["id"])
+        await side.refused("GET", path, status=404, code="not-found")
+        await side.refused("PATCH", path, change, status=404, code="not-found")
+    await other_partner.refused("GET", path_of(pocket), status=404, code="not-found")
+    body = on_us(await address_of(partner_desk, other))
+    await other_partner.refused("POST", path_of(pocket), body, status=404, code="not-found")
+    await partner_desk.refused("GET", path_of(pocket, UNKNOWN), status=404, code="not-found")
+    await partner_desk.invalid("GET", path_of(pocket, "mine"), loc="path.counterparty_id")
+    path = path_of(pocket, made["id"])
+    await partner_desk.invalid("PATCH", path, {}, loc="body")
+    await partner_desk.invalid("PATCH", path, {"status": "LINKED"}, loc="body.status")
+
+
+PATH = "/api/v2/counterparties/"
+NOT_PENDING = "micro-deposits-not-pending"
+
+
+def one(counterparty):
+    return f"{PATH}{counterparty['id']}/"
+
+
+def confirm(counterparty):
+    return f"{one(counterparty)}verify-micro-deposits/"
+
+
+def by_id(counterparties):
+    return sorted(counterparties, key=lambda each: each["id"])
+
+
+async def told_of(customer_desk, body):
+    """Return where a body is wrong, sorted."""
+    answer = (await customer_desk.ask("POST", PATH, body, status=422)).json()
+    return sorted(".".join(map(str, each["loc"])) for each in answer["detail"])
+
+
+async def test_every_kind_is_added_shown_and_listed(customer_desk, customer_world):
+    await customer_desk.pocket()
+    made = [
+        await customer_desk.post(PATH, body)
+        for body in (
+            wire(display_name="Supplier", wire_instructions="Invoice 7", institution_name="Chase"),
+            ach(verification={"type": "micro_deposits"}),
+            abroad(verification={"type": "unverified"}),
+            wallet(),
+        )
+    ]
+    assert [(each["type"], each["status"], each["verification"]["type"]) for each in made] == [
+        ("wire", "PENDING", "incoming_wire"),
+        ("ach", "PENDING", "micro_deposits"),
+        ("international_wire", "LINKED", "unverified"),
+        ("crypto_wallet_address", "LINKED", "pre_verified"),
+    ]
+    supplier, user, foreign, held = made
+    assert supplier["verification"]["status"] == "PENDING_REVIEW"
+    assert (supplier["routing_number"], supplier["account_number"]) == ("021000021", "000123456789")
+    assert (supplier["institution_name"], supplier["wire_instructions"]) == ("Chase", "Invoice 7")
+    assert supplier["address"]["city"] == "New York"
+    assert (user["account_type"], user["counterparty_name"]) == ("CHECKING", "Ada Stone")
+    assert user["verification"]["verification_failure_count"] == 0
+    assert "deposits" not in user["verification"]
+    assert (foreign["identifier_type"], foreign["account_number"]) == ("IBAN", "DE89370400440532013000")
+    assert (held["chain"], held["asset"]) == ("BASE", "USDC")
+    assert by_id(await customer_desk.pages(PATH)) == by_id(made)
+    listed = (await customer_desk.get(PATH, {"type[]": ["ach", "wire"]}))["items"]
+    assert by_id(listed) == by_id([user, supplier])
+    listed = (await customer_desk.get(PATH, {"status": "LINKED"}))["items"]
+    assert by_id(listed) == by_id([held, foreign])
+    assert await customer_desk.get(one(held)) == held
+    seen = await customer_world.get(f"/api/v2/customers/{customer_desk.team.customer}/counterparties/")
+    assert by_id(seen["items"]) == by_id(made)
+
+
+async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
+    await customer_desk.pocket()
+    wrong = wire(
+        routing_number="021000022",
+        identifier="DE00370400440532013000",
+        colour="red",
+        counterparty_name={"type": "individual", "first_name": " "},
+        display_name="",
+        address=HOME | {"state": "XX", "city": None},
+        verification={"type": "magic"},
+    )
+    assert await told_of(customer_desk, wrong) == [
+        "body.address.city",
+        "body.colour",
+        "body.counterparty_name.first_name",
+        "body.counterparty_name.last_name",
+        "body.display_name",
+        "body.identifier",
+        "body.routing_number",
+        "body.verification.type",
+    ]
+    assert await told_of(customer_desk, {"type": "ach"}) == [
+        "body.account_number",
+        "body.account_type",
+        "body.counterparty_name",
+        "body.routing_number",
+        "body.verification",
+    ]
+    assert (await customer_desk.get(PATH))["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "places"),
+    [
+        (wire(address=HOME | {"state": None}), ["address.state"]),
+        (wire(address=HOME | {"country": "XX"}), ["address.country"]),
+        (wire(account_number="1"), ["account_number"]),
+        (wire(verification={"type": "supporting_documents"}), ["verification.document_ids"]),
+        (wire(verification={"type": "incoming_wire", "document_ids": [UNKNOWN]}), ["verification.document_ids"]),
+        (wire(verification={"type": "micro_deposits"}), ["verification.type"]),
+        (wire(verification={"type": "pre_verified"}), ["verification.type"]),
+        (wire(wire_instructions="x" * 141), ["wire_instructions"]),
+        (ach(verification={"type": "unverified"}), ["verification.type"]),
+        (ach(account_number="123", routing_number="12"), ["account_number", "routing_number"]),
+        (ach(account_type="SHARES"), ["account_type"]),
+        (ach(identifier="1"), ["identifier"]),
+        (abroad(routing_number="COBAZZFF"), ["routing_number"]),
+        (abroad(routing_number=None), ["routing_number"]),
+        (abroad(identifier_code="ABA"), ["identifier_code"]),
+        (abroad(identifier_type="IBAN", identifier="12345678"), ["identifier"]),
+        (abroad(identifier="COBADEFF", account_number="DE99", routing_number="DEUTDEFF"), ["routing_number"]),
+        (wallet(chain="SOLANA"), ["wallet_address"]),
+        (wallet(wallet_address="0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266"), ["wallet_address"]),
+        (wallet(chain="DOGE"), ["chain"]),
+        (wallet(display_name="x"), ["display_name"]),
+        ({"type": "pigeon"}, ["type"]),
+        ({}, ["type"]),
+    ],
+)
+def test_what_is_wrong_is_told(body, places):
+    assert sorted(mistakes(body)) == [f"body.{each}" for each in places]
+
+
+def mistakes(body):
+    """Return where the door finds a body wrong."""
+    try:
+        decode(msgspec.json.encode(body), CreateCounterparty)
+    except InvalidInput as wrong:
+        return [".".join(map(str, each.loc)) for each in wrong.errors]
+    return []
+
+
+async def test_both_layouts_of_an_account_abroad_are_one(customer_desk):
+    await customer_desk.pocket()
+    first = await customer_desk.post(PATH, abroad())
+    turned = abroad(identifier="cobadeffxxx", account_number="DE89370400440532013000")
+    turned.pop("routing_number")
+    second = await customer_desk.post(PATH, turned)
+    for field in ("routing_number", "account_number", "identifier_type", "address"):
+        assert first[field] == second[field]
+    plain = await customer_desk.post(PATH, abroad(identifier="12-345/6", routing_number="DEUTDEFF"))
+    assert (plain["identifier_type"], plain["account_number"]) == ("ACCOUNT_NUMBER", "12-345/6")
+
+
+async def test_deposits_are_named_in_three_tries(customer_desk, other_customer):
+    await customer_desk.pocket()
+    made = await customer_desk.post(PATH, ach(verification={"type": "micro_deposits"}))
+    for body in ({"amounts": [11]}, {"amounts": [11, 22, 33]}, {"amounts": [0, 11]}, {}):
+        await customer_desk.ask("POST", confirm(made), body, status=422)
+    key = "a key"
+    for _ in range(2):  # a request that is repeated is one try
+        problem = await customer_desk.refused(
+            "POST", confirm(made), {"amounts": [11, 12]}, status=422, code="micro-deposits-mismatch", key=key
+        )
+        assert problem["tries_left"] == 2
+    assert (await customer_desk.get(one(made)))["verification"]["verification_failure_count"] == 1
+    await other_customer.ask("POST", confirm(made), {"amounts": [11, 22]}, status=404)
+    done = await customer_desk.post(confirm(made), {"amounts": [22, 11]}, status=200)
+    assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
+    await customer_desk.refused("POST", confirm(made), {"amounts": [22, 11]}, status=409, code=NOT_PENDING)
+    other = await customer_desk.post(PATH, ach(account_number="99887766", verification={"type": "micro_deposits"}))
+    for _ in range(3):
+        await customer_desk.ask("POST", confirm(other), {"amounts": [1, 2]}, status=422)
+    gone = await customer_desk.get(one(other))
+    assert (gone["status"], gone["verification"]["status"]) == ("UNLINKED", "REJECTED")
+    await customer_desk.refused("POST", confirm(other), {"amounts": [11, 22]}, status=409, code=NOT_PENDING)
+
+
+async def test_a_wire_from_the_account_verifies_it_and_notifies_the_team(customer_desk, customer_world):
+    pocket = await customer_desk.pocket()
+    waiting = await customer_desk.post(PATH, wire())
+    late = await customer_desk.post(PATH, wire(identifier="4711"))
+    sent = {
+        "portal_id": pocket.portal,
+        "amount_usdc": 1_00,
+        "sender_name": "Contoso",
+        "sender_account_number": "000123456789",
+        "sender_routing_number": "021000021",
+    }
+    await customer_world.ask("POST", "/api/v1/sandbox/wire/", sent, status=202)
+    done = await customer_desk.get(one(waiting))
+    assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
+    (moved,) = (await customer_desk.get("/api/v2/transactions/"))["items"]
+    assert moved["counterparty_id"] == waiting["id"]
+    told = (await customer_desk.get("/api/v1/notifications/"))["items"]
+    said = "The counterparty Contoso was verified."
+    assert said in [each["description"] for each in told]
+    # What was verified once is known the next time; another account waits for ninety days.
+    again = await customer_desk.post(PATH, wire(verification={"type": "incoming_wire"}))
+    assert (again["status"], again["verification"]["type"]) == ("LINKED", "pre_verified")
+    await customer_world.post("/api/v1/sandbox/clock/advance/", {"seconds": 89 * 86_400}, status=200)
+    assert (await customer_desk.get(one(late)))["status"] == "PENDING"
+    await customer_world.post("/api/v1/sandbox/clock/advance/", {"seconds": 2 * 86_400}, status=200)
+    ended = await customer_desk.get(one(late))
+    assert (ended["status"], ended["verification"]["status"]) == ("UNLINKED", "EXPIRED")
+
+
+async def test_nobody_called_unverifiable_is_linked(customer_desk):
+    await customer_desk.pocket()
+    name = CONTOSO | {"business_name": "Unverifiable Ltd"}
+    made = await customer_desk.post(PATH, wire(counterparty_name=name))
+    assert (made["status"], made["verification"]["status"]) == ("UNLINKED", "REJECTED")
+    await customer_desk.refused("PATCH", one(made), {"display_name": "x"}, status=409, code="counterparty-not-linked")

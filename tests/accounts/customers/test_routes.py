@@ -1,0 +1,228 @@
+"""Customers over HTTP: listed, read, changed and closed."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.accounts.customers.schemas import Name, render_customer
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus
+
+PATH = "/api/v1/customers/"
+ADDRESS = {
+    "street_address": "1 Main Street",
+    "city": "Springfield",
+    "postal_code": "12345",
+    "state": "NY",
+    "country": "US",
+}
+CLOSING = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+
+
+@pytest.fixture
+async def closer(partner_desks):
+    """The desk of a partner who may close customers."""
+    return await partner_desks("initech", features=("customer_closure",))
+
+
+async def test_customers_are_listed_without_the_partner_and_the_bank(partner_desk, other_partner):
+    made = [await partner_desk.customer(f"No. {n}") for n in range(4)]
+    person = await partner_desk.customer("Ada Stone", "INDIVIDUAL")
+    await partner_desk.facilitation()
+    await other_partner.customer()
+    listed = await partner_desk.pages(PATH)
+    assert {each["id"] for each in listed} == {*made, person}
+    assert all(each["object_type"] == "Customer" for each in listed)
+    people = await partner_desk.get(PATH, {"type": "INDIVIDUAL"})
+    assert [each["id"] for each in people["items"]] == [person]
+    await partner_desk.pocket(made[0])
+    for status, expected in (("OPEN", {made[0]}), ("PENDING", {*made[1:], person})):
+        items = await partner_desk.pages(PATH, {"account_status": status})
+        assert {each["id"] for each in items} == expected
+    for filters in ({"account_status": "NEW"}, {"type": "CAT"}, {"limit": "0"}, {"name": "x"}):
+        await partner_desk.ask("GET", PATH, status=422, filters=filters)
+
+
+async def test_a_person_has_a_name_in_parts_and_a_business_one_text(partner_desk):
+    parts = {"first_name": "Ada", "middle_name": "K. von", "last_name": "Stone"}
+    for given in (parts, "Ada K. von Stone"):
+        person = await partner_desk.customer(given, "INDIVIDUAL")
+        shown = await partner_desk.patch(f"{PATH}{person}/", {"email": "ada@example.org"})
+        assert shown["name"] == parts
+        assert shown["date_of_birth"] is None
+    business = await partner_desk.get(f"{PATH}{await partner_desk.customer('Northwind')}/")
+    assert (business["name"], business["date_of_birth"]) == ("Northwind", None)
+
+
+@pytest.mark.parametrize(
+    ("written", "parts"),
+    [
+        ("Ada K. von Stone", ("Ada", "K. von", "Stone")),
+        ("Ada Stone", ("Ada", None, "Stone")),
+        ("Stone", ("", None, "Stone")),
+        (" ", ("", None, "")),
+    ],
+    ids=["four words", "two", "one", "none"],
+)
+def test_a_name_in_one_line_is_shown_in_parts(written, parts):
+    row = CustomerRow(
+        customer_id=UUID(int=1),
+        partner_id=None,
+        role="customer",
+        type="INDIVIDUAL",
+        name=written,
+        account_status=CustomerStatus.OPEN,
+        profile="{}",
+        closed_at=None,
+        closure_reason=None,
+        opened_at=datetime(2025, 6, 2, tzinfo=UTC),
+    )
+    name = render_customer(row).name
+    assert isinstance(name, Name)
+    assert (name.first_name, name.middle_name, name.last_name) == parts
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Ada", "INDIVIDUAL"),
+        (f"Ada {'x' * 51}", "INDIVIDUAL"),
+        ({"first_name": "Ada"}, "INDIVIDUAL"),
+        ({"first_name": "Ada", "last_name": ""}, "INDIVIDUAL"),
+        ({"first_name": "Ada", "last_name": "Stone"}, "BUSINESS"),
+    ],
+    ids=["one word", "too long", "no last", "empty last", "of a business"],
+)
+async def test_a_name_is_refused_when_it_is_not_of_its_kind(partner_desk, name, kind):
+    body = {"name": name, "type": kind}
+    answer = await partner_desk.ask("POST", "/api/v1/sandbox/customers/", body, status=422)
+    assert answer.json()["detail"][0]["loc"][:2] == ["body", "name"]
+
+
+async def test_contact_details_are_replaced_one_by_one(partner_desk):
+    customer = await partner_desk.customer("Northwind")
+    path = f"{PATH}{customer}/"
+    shown = await partner_desk.get(path)
+    assert (shown["name"], shown["type"], shown["account_status"]) == ("Northwind", "BUSINESS", "PENDING")
+    contact = {"first_name": "Ada", "phone_number": "+12125550100"}
+    first = await partner_desk.patch(path, {"email": "a@example.org", "address": ADDRESS})
+    second = await partner_desk.patch(path, {"phone_number": "+12125550123", "trusted_contact": contact})
+    assert first["email"] == second["email"] == "a@example.org"
+    assert second["phone_number"] == "+12125550123"
+    for name, value in ADDRESS.items():
+        assert second["address"][name] == value
+    assert second["trusted_contact"]["first_name"] == "Ada"
+    third = await partner_desk.patch(path, {"trusted_contact": None})
+    assert third["trusted_contact"] is None
+    assert third["phone_number"] == "+12125550123"
+    assert await partner_desk.get(path) == third
+
+
+async def test_a_phone_number_without_a_plus_is_one_of_the_united_states(partner_desk):
+    path = f"{PATH}{await partner_desk.customer()}/"
+    contact = {"first_name": "Ada", "phone_number": "12125550100"}
+    shown = await partner_desk.patch(path, {"phone_number": "2125550123", "trusted_contact": contact})
+    assert shown["phone_number"] == "+12125550123"
+    assert shown["trusted_contact"]["phone_number"] == "+12125550100"
+
+
+async def test_an_address_abroad_has_the_states_of_its_country(partner_desk):
+    path = f"{PATH}{await partner_desk.customer()}/"
+    abroad = ADDRESS | {"country": "AU", "state": "VIC"}
+    assert (await partner_desk.patch(path, {"address": abroad}))["address"]["state"] == "VIC"
+
+
+@pytest.mark.parametrize(
+    ("body", "loc"),
+    [
+        ({}, "body"),
+        ({"email": "nobody"}, "body.email"),
+        ({"phone_number": "555"}, "body.phone_number"),
+        ({"address": {"city": "Springfield"}}, "body.address.street_address"),
+        ({"address": ADDRESS | {"country": "Narnia"}}, "body.address.country"),
+        ({"address": ADDRESS | {"country": "XX"}}, "body.address.country"),
+        ({"address": ADDRESS | {"state": "ZZ"}}, "body.address.state"),
+        ({"trusted_contact": {"address": ADDRESS | {"country": "UK"}}}, "body.trusted_contact.address.country"),
+        ({"phone_number": "+1 212 555 0100"}, "body.phone_number"),
+        ({"phone_number": "1125550100"}, "body.phone_number"),
+        ({"address": ADDRESS | {"planet": "Mars"}}, "body.address.planet"),
+        ({"trusted_contact": {"email": "nobody"}}, "body.trusted_contact.email"),
+        ({"name": "Other"}, "body.name"),
+        ({"status": "FROZEN"}, "body.status"),
+        ({"status": "CLOSED"}, "body.closure_reason"),
+        ({"status": "CLOSED", "closure_reason": "BORED"}, "body.closure_reason"),
+        (CLOSING | {"email": "a@example.org"}, "body.status"),
+    ],
+)
+async def test_a_customer_stays_as_he_was_when_the_change_is_malformed(closer, body, loc):
+    customer = await closer.customer()
+    path = f"{PATH}{customer}/"
+    before = await closer.get(path)
+    await closer.invalid("PATCH", path, body, loc=loc)
+    assert await closer.get(path) == before
+
+
+async def test_a_customer_is_closed_with_his_pockets_and_portals_when_all_are_empty(closer):
+    pocket = await closer.funded(1_000_00)
+    second = await closer.pocket(pocket.customer)
+    path = f"{PATH}{pocket.customer}/"
+    await closer.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
+    own = await closer.facilitation()
+    await closer.transfer(pocket, own, None, type="PARTNER_CUSTOMER_DEFUNDING", target="the last of it")
+    await closer.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
+    await closer.days(1)
+    closed = await closer.patch(path, CLOSING | {"closure_description": "moved away"})
+    assert closed["account_status"] == "CLOSED"
+    for each in (pocket, second):
+        assert (await closer.get(each.path))["status"] == "CLOSED"
+        assert (await closer.get(f"{each.path}portals/{each.portal}/"))["status"] == "CLOSED"
+    for body in (CLOSING, {"email": "late@example.org"}):
+        await closer.refused("PATCH", path, body, status=409, code="customer-not-open")
+    body = {"pocket_name": "Again", "deposit_strategy_id": "UST-4W"}
+    await closer.refused(
+        "POST", f"/api/v2/customers/{pocket.customer}/pockets/", body, status=409, code="customer-not-open"
+    )
+    listed = await closer.get(PATH, {"account_status": "CLOSED"})
+    assert [each["id"] for each in listed["items"]] == [pocket.customer]
+
+
+async def test_nobody_is_closed_when_the_partner_may_not(partner_desk):
+    customer = await partner_desk.customer()
+    path = f"{PATH}{customer}/"
+    await partner_desk.refused("PATCH", path, CLOSING, status=403, code="feature-not-enabled")
+    assert (await partner_desk.get(path))["account_status"] == "PENDING"
+
+
+async def test_a_partner_does_not_close_himself(closer):
+    path = f"{PATH}{closer.partner.own_customer_id}/"
+    await closer.refused("PATCH", path, CLOSING, status=403, code="forbidden")
+    assert (await closer.get(path))["account_status"] != "CLOSED"
+
+
+async def test_a_customer_is_not_there_for_others(partner_desk, other_partner):
+    customer = await partner_desk.customer()
+    for path in (f"{PATH}{customer}/", f"{PATH}{UNKNOWN}/"):
+        await other_partner.refused("GET", path, status=404, code="not-found")
+        body = {"email": "mine@example.org"}
+        await other_partner.refused("PATCH", path, body, status=404, code="not-found")
+    await partner_desk.invalid("GET", f"{PATH}me/", loc="path.customer_id")
+
+
+async def test_the_customer_is_shown_as_its_partner_sees_it(customer_desk, customer_world):
+    shown = await customer_desk.get("/api/v1/customer/")
+    assert shown == await customer_world.get(f"/api/v1/customers/{customer_desk.team.customer}/")
+    assert (shown["id"], shown["type"]) == (customer_desk.team.customer, "BUSINESS")
+
+
+async def test_a_person_has_a_name_in_parts(customer_desks, customer_world):
+    customer_desk = await customer_desks(await customer_world.customer("Ada Stone", "INDIVIDUAL"))
+    shown = await customer_desk.get("/api/v1/customer/")
+    assert shown["name"] == {"first_name": "Ada", "middle_name": None, "last_name": "Stone"}
+    assert (shown["type"], shown["identification_number"]) == ("INDIVIDUAL", None)
+
+
+async def test_details_that_change_are_seen_at_once(customer_desk, customer_world):
+    path = f"/api/v1/customers/{customer_desk.team.customer}/"
+    await customer_world.patch(path, {"email": "treasury@northwind.example"})
+    assert (await customer_desk.get("/api/v1/customer/"))["email"] == "treasury@northwind.example"

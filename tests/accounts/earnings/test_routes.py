@@ -1,0 +1,324 @@
+"""Earnings over HTTP: additive figures that agree with the portfolio, whatever the period."""
+
+from datetime import date, datetime, timedelta
+
+import pytest
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.platform.dates import ET
+
+PATH = "/api/v2/earnings/"
+FIGURES = (
+    "earnings",
+    "earnings_net",
+    "fees",
+    "realised",
+    "unrealised_change",
+    "contributions",
+    "withdrawals",
+    "start_value",
+    "end_value",
+)
+FLOWS = FIGURES[:7]
+"""The figures that add up over adjoining periods; values at the ends do not."""
+
+
+def one(pocket):
+    return f"{pocket.path}earnings/"
+
+
+def cents(entry):
+    """Return the figures of an entry in cents, each an Amount in dollars."""
+    assert all(entry[name]["currency"] == "USD" for name in FIGURES)
+    return {name: entry[name]["value"] for name in FIGURES}
+
+
+def between(date_from, date_to):
+    return {"period": "range", "date_from": str(date_from), "date_to": str(date_to)}
+
+
+def proven(entry):
+    """Return the figures after checking what holds for every entry."""
+    found = cents(entry)
+    assert found["earnings"] == found["realised"] + found["unrealised_change"]
+    assert found["earnings_net"] == found["earnings"] - found["fees"]
+    grown = found["end_value"] - found["start_value"]
+    assert grown == found["earnings_net"] + found["contributions"] - found["withdrawals"]
+    return found
+
+
+@pytest.fixture
+async def lived(partner_desk):
+    """A Pocket with three months behind it: flows both ways, a maturity, fees and a sale."""
+    pocket = await partner_desk.funded(500_000_00)
+    other = await partner_desk.pocket(pocket.customer, weeks=13)
+    await partner_desk.days(2)
+    await partner_desk.transfer(pocket, other, 120_000_00)
+    await partner_desk.days(3)
+    await partner_desk.ach(pocket, 7_777_77)
+    await partner_desk.days(20)
+    await partner_desk.transfer(other, pocket, 50_000_00, transfer_type="SECURITY_TRANSFER")
+    await partner_desk.until("2025-07-18T19:30:00-04:00")
+    await partner_desk.wire(pocket, 33_333_33)
+    await partner_desk.until("2025-08-21T11:00:00-04:00")
+    return pocket, other
+
+
+async def test_nothing_was_earned_on_the_day_the_money_came(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    entry = await partner_desk.get(one(pocket))
+    found = proven(entry)
+    assert found["contributions"] == 100_000_00
+    assert found["end_value"] == await partner_desk.value(pocket)
+    assert (found["start_value"], found["fees"]) == (0, 0)
+    assert abs(found["earnings"]) < 10_00
+    assert (entry["date_from"], entry["date_to"]) == ("2025-06-02", "2025-06-02")
+    assert entry["object_type"] == "PocketEarnings"
+
+
+async def test_all_time_agrees_with_the_portfolio_beside_it(partner_desk, lived):
+    for pocket in lived:
+        found = proven(await partner_desk.get(one(pocket), {"period": "all-time"}))
+        portfolio = (await partner_desk.get(pocket.path))["portfolio"]
+        assert found["end_value"] == portfolio["total_value"]["value"]
+        assert found["earnings"] == portfolio["all_time_earnings"]["value"]
+        assert found["earnings"] > 0
+    fee = await partner_desk.bank.pool.fetchval("SELECT sum(fees)::bigint FROM pocket")
+    assert fee > 0
+
+
+async def test_what_one_pocket_gives_the_other_takes(partner_desk, lived):
+    both = await partner_desk.get(PATH, {"customer_id": lived[0].customer})
+    found = cents(both["aggregate"])
+    assert found["contributions"] - found["withdrawals"] == 500_000_00 + 7_777_77 + 33_333_33
+
+
+@pytest.mark.parametrize("days", [1, 7, 30])
+async def test_adjoining_periods_add_up_to_the_whole(partner_desk, lived, days):
+    pocket, _ = lived
+    whole = proven(await partner_desk.get(one(pocket), between("2025-06-02", "2025-08-21")))
+    total = dict.fromkeys(FLOWS, 0)
+    begin, before, end = date(2025, 6, 2), None, date(2025, 8, 21)
+    while begin <= end:
+        until = min(begin + timedelta(days=days - 1), end)
+        part = proven(await partner_desk.get(one(pocket), between(begin, until)))
+        assert before in {None, part["start_value"]}
+        for name in FLOWS:
+            total[name] += part[name]
+        begin, before = until + timedelta(days=1), part["end_value"]
+    assert total == {name: whole[name] for name in FLOWS}
+    assert whole["end_value"] == before == await partner_desk.value(pocket)
+    everything = proven(await partner_desk.get(one(pocket)))
+    assert {name: everything[name] for name in FLOWS} == total
+
+
+async def test_instants_cut_a_day_where_they_say(partner_desk, lived):
+    pocket, _ = lived
+    # The wire came in the evening of the 18th of July, a Friday.
+    came = datetime(2025, 7, 18, 19, 30, tzinfo=ET)
+    day = (datetime(2025, 7, 18, tzinfo=ET), datetime(2025, 7, 19, tzinfo=ET))
+
+    async def flows(begin, end):
+        entry = await partner_desk.get(one(pocket), between(begin.isoformat(), end.isoformat()))
+        return proven(entry)
+
+    whole = await flows(*day)
+    assert whole["contributions"] == 33_333_33
+    before, after = await flows(day[0], came), await flows(came, day[1])
+    assert (before["contributions"], after["contributions"]) == (0, 33_333_33)
+    assert before["end_value"] == after["start_value"]
+    for name in FLOWS:
+        assert before[name] + after[name] == whole[name]
+    dates = proven(await partner_desk.get(one(pocket), between("2025-07-18", "2025-07-18")))
+    assert dates == whole
+    nothing = await flows(came, came)
+    assert all(nothing[name] == 0 for name in FLOWS)
+
+
+async def test_named_periods_begin_where_the_calendar_says(partner_desk, lived):
+    pocket, _ = lived
+    for period, begin in (("wtd", "2025-08-18"), ("mtd", "2025-08-01"), ("ytd", "2025-01-01")):
+        entry = await partner_desk.get(one(pocket), {"period": period})
+        assert (entry["date_from"], entry["date_to"]) == (begin, "2025-08-21")
+        same = await partner_desk.get(one(pocket), between(begin, "2025-08-21"))
+        assert proven(entry) == proven(same)
+    default = await partner_desk.get(one(pocket))
+    assert default == await partner_desk.get(one(pocket), {"period": "all-time"})
+
+
+async def test_all_pockets_come_with_their_exact_sum(partner_desk, lived):
+    alone = await partner_desk.funded(10_000_00)
+    await partner_desk.post(f"/api/v1/sandbox/pockets/{alone.id}/", {"real_time_yield": True}, 200)
+    for filters in ({}, {"period": "mtd"}, between("2025-07-01", "2025-07-31")):
+        listed = await partner_desk.get(PATH, filters)
+        assert listed["object_type"] == "EarningsList"
+        assert {each["pocket_id"] for each in listed["items"]} == {*(each.id for each in lived), alone.id}
+        entries = [proven(each) for each in listed["items"]]
+        total = proven(listed["aggregate"])
+        assert total == {name: sum(each[name] for each in entries) for name in FIGURES}
+        for each in listed["items"]:
+            path = f"/api/v2/pockets/{each['pocket_id']}/earnings/"
+            single = await partner_desk.get(path, filters)
+            assert "pocket_id" not in single
+            assert cents(single) == cents(each)
+    live = await partner_desk.get(PATH)
+    slopes = [each for each in live["items"] if each["appreciation_per_second"]]
+    assert [each["pocket_id"] for each in slopes] == [alone.id]
+    slope = slopes[0]["appreciation_per_second"]
+    assert live["aggregate"]["appreciation_per_second"] == slope
+    assert live["aggregate"]["pricing_timestamp"] == slopes[0]["pricing_timestamp"]
+    past = await partner_desk.get(PATH, between("2025-07-01", "2025-07-31"))
+    assert past["aggregate"]["appreciation_per_second"] is None
+
+
+async def test_closed_pockets_are_there_only_when_named(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    await partner_desk.transfer(pocket, other, None)
+    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
+    await partner_desk.days(1)
+    await partner_desk.patch(path, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"})
+    listed = await partner_desk.get(PATH)
+    assert [each["pocket_id"] for each in listed["items"]] == [other.id]
+    named = await partner_desk.get(PATH, {"pocket_id[]": [pocket.id, pocket.id]})
+    assert [each["pocket_id"] for each in named["items"]] == [pocket.id]
+    assert proven(named["items"][0])["end_value"] == 0
+    nobody = await partner_desk.get(PATH, {"customer_id": await partner_desk.customer()})
+    assert nobody["items"] == []
+    assert set(cents(nobody["aggregate"]).values()) == {0}
+    assert nobody["aggregate"]["date_from"] is None
+
+
+async def test_more_than_thirty_pockets_are_too_many(partner_desk):
+    customer = await partner_desk.customer()
+    opened = [await partner_desk.pocket(customer) for _ in range(31)]
+    await partner_desk.refused("GET", PATH, status=422, code="too-many-pockets")
+    filters = {"customer_id": customer}
+    await partner_desk.refused("GET", PATH, filters=filters, status=422, code="too-many-pockets")
+    names = {"pocket_id[]": [each.id for each in opened]}
+    await partner_desk.refused("GET", PATH, filters=names, status=422, code="too-many-pockets")
+    names = {"pocket_id[]": [each.id for each in opened[:30]]}
+    assert len((await partner_desk.get(PATH, names))["items"]) == 30
+
+
+@pytest.mark.parametrize(
+    ("filters", "loc"),
+    [
+        ({"period": "decade"}, "query.period"),
+        ({"period": "range"}, "query.date_from"),
+        ({"period": "range", "date_from": "2025-06-02"}, "query.date_to"),
+        ({"period": "range", "date_to": "2025-06-02"}, "query.date_from"),
+        ({"period": "mtd", "date_from": "2025-06-02"}, "query.date_from"),
+        ({"date_to": "2025-06-02"}, "query.date_to"),
+        (between("2025-06-02", "2025-06-01"), "query.date_to"),
+        (between("2025-06-02", "2025-05-01"), "query.date_to"),
+        (between("2025-06-03", "2025-06-04"), "query.date_from"),
+        (between("yesterday", "2025-06-02"), "query.date_from"),
+        (between("2025-02-30", "2025-06-02"), "query.date_from"),
+        (between("2025-06-02T09:00:00", "2025-06-02T10:00:00"), "query.date_from"),
+        ({"colour": "red"}, "query.colour"),
+    ],
+)
+async def test_a_period_is_refused_when_it_is_not_one(partner_desk, filters, loc):
+    await partner_desk.invalid("GET", PATH, filters=filters, loc=loc)
+    pocket = await partner_desk.pocket()
+    for path in (one(pocket), PATH):
+        await partner_desk.invalid("GET", path, filters=filters, loc=loc)
+
+
+async def test_a_period_before_the_pocket_was_opened_is_empty(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    found = proven(await partner_desk.get(one(pocket), between("2024-01-01", "2024-12-31")))
+    assert set(found.values()) == {0}
+
+
+async def test_a_range_may_begin_with_the_calendar_and_end_with_it(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    for path in (one(pocket), PATH):
+        ever = await partner_desk.get(path, between("0001-01-01", "9999-12-31"))
+        entry = ever.get("aggregate", ever)
+        assert entry["contributions"]["value"] == 100_000_00
+        assert (entry["date_from"], entry["date_to"]) == ("0001-01-01", "2025-06-02")
+
+
+@pytest.mark.parametrize("day", ["2025-W23-1", "20250602", "2025-6-2", "2025-02-30"])
+async def test_a_day_has_one_spelling(partner_desk, day):
+    pocket = await partner_desk.funded(1_000_00)
+    filters = between(day, "2025-06-02")
+    await partner_desk.invalid("GET", one(pocket), filters=filters, loc="query.date_from")
+    for path, names in (
+        (f"{pocket.path}trades/", ["book_date_from", "settlement_date_to", "trade_datetime_to"]),
+        (f"{pocket.path}transactions/", ["time_booked_from", "time_settled_to"]),
+    ):
+        for name in names:
+            await partner_desk.invalid("GET", path, filters={name: day}, loc=f"query.{name}")
+
+
+async def test_earnings_of_others_are_not_there(partner_desk, other_partner):
+    pocket, foreign = await partner_desk.pocket(), await other_partner.pocket()
+    await partner_desk.refused("GET", one(foreign), status=404, code="not-found")
+    for filters in (
+        {"pocket_id[]": [pocket.id, foreign.id]},
+        {"customer_id": foreign.customer},
+        {"customer_id": UNKNOWN},
+        {"customer_id": (await partner_desk.pocket()).customer, "pocket_id[]": pocket.id},
+    ):
+        await partner_desk.refused("GET", PATH, filters=filters, status=404, code="not-found")
+    await partner_desk.ask("GET", PATH, status=422, filters={"pocket_id[]": "mine"})
+    await partner_desk.invalid("GET", PATH, filters={"customer_id": "me"}, loc="query.customer_id")
+
+
+@pytest.fixture
+async def three_pockets(customer_desk, customer_world):
+    """Three Pockets over five weeks."""
+    opened = []
+    for n in range(3):
+        opened.append(await customer_desk.pocket(weeks=4))
+        await customer_world.wire(opened[-1], 70_000_01 + n)
+        await customer_world.days(1)
+    await customer_world.days(24)
+    return opened
+
+
+@pytest.mark.parametrize("period", ["wtd", "mtd", "ytd", "all-time", "range"])
+async def test_the_sum_is_exact_for_every_period(customer_desk, customer_world, three_pockets, period):
+    asked = {"period": period}
+    if period == "range":
+        asked |= {"date_from": "2025-06-03", "date_to": "2025-06-20"}
+    told = await customer_desk.get(PATH, asked)
+    assert told["object_type"] == "EarningsList"
+    assert {each["pocket_id"] for each in told["items"]} == {each.id for each in three_pockets}
+    for name in FIGURES:
+        total = sum(each[name]["value"] for each in told["items"])
+        assert told["aggregate"][name]["value"] == total
+    assert told["aggregate"]["earnings"]["value"] > 0
+    for each in told["items"]:
+        one = f"/api/v2/pockets/{each.pop('pocket_id')}/earnings/"
+        assert await customer_desk.get(one, asked) == each == await customer_world.get(one, asked)
+
+
+async def test_pockets_are_named_or_all_that_are_not_closed(customer_desk):
+    kept, closed = await customer_desk.pocket(), await customer_desk.pocket()
+    await customer_desk.patch(closed.path, {"status": "CLOSED", "closure_reason": "INACTIVITY"})
+    assert [each["pocket_id"] for each in (await customer_desk.get(PATH))["items"]] == [kept.id]
+    named = (await customer_desk.get(PATH, {"pocket_id[]": [closed.id, closed.id]}))["items"]
+    assert [each["pocket_id"] for each in named] == [closed.id]
+
+
+async def test_at_most_thirty_pockets_are_summed(customer_desk):
+    opened = [await customer_desk.pocket(name=str(n)) for n in range(31)]
+    await customer_desk.refused("GET", PATH, status=422, code="too-many-pockets")
+    asked = {"pocket_id[]": [each.id for each in opened]}
+    await customer_desk.refused("GET", PATH, filters=asked, status=422, code="too-many-pockets")
+    asked["pocket_id[]"].pop()
+    assert len((await customer_desk.get(PATH, asked))["items"]) == 30
+
+
+async def test_earnings_of_another_customer_are_not_there(customer_desk, other_customer):
+    theirs = await other_customer.pocket()
+    for each in (theirs.id, UNKNOWN):
+        asked = {"pocket_id[]": each}
+        await customer_desk.refused("GET", PATH, filters=asked, status=404, code="not-found")
+        one = f"/api/v2/pockets/{each}/earnings/"
+        await customer_desk.refused("GET", one, status=404, code="not-found")
+    assert (await customer_desk.get(PATH))["items"] == []

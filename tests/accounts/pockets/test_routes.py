@@ -1,0 +1,401 @@
+"""Pockets over HTTP: opened, read in every way, listed, changed and closed."""
+
+from uuid import UUID
+
+import pytest
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.accounts.commands import CloseCustomer
+from billfold.platform import ids
+
+NAME = {"pocket_name": "Reserve"}
+
+
+@pytest.mark.parametrize(
+    ("body", "deposit", "reinvestment"),
+    [
+        ({"deposit_strategy_id": "UST-4W"}, "UST-4W", "UST-4W"),
+        ({"trading_strategy_id": "UST-13W"}, "UST-13W", "UST-13W"),
+        ({"pocket_configuration_id": "UST-26W"}, "UST-26W", "UST-26W"),
+        ({"deposit_strategy_id": "UST-52W", "reinvestment_strategy_id": "UST-4W"}, "UST-52W", "UST-4W"),
+        ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": None}, "UST-4W", None),
+        ({"trading_strategy_id": "UST-4W", "deposit_strategy_id": "UST-4W"}, "UST-4W", "UST-4W"),
+        ({"trading_strategy_id": "UST-4W", "reinvestment_strategy_id": "UST-4W"}, "UST-4W", "UST-4W"),
+    ],
+)
+async def test_a_pocket_is_opened_with_the_strategies_that_were_named(partner_desk, body, deposit, reinvestment):
+    customer = await partner_desk.customer()
+    made = await partner_desk.post(f"/api/v2/customers/{customer}/pockets/", NAME | body)
+    assert made["deposit_strategy_id"] == deposit
+    assert made["reinvestment_strategy_id"] == reinvestment
+    assert (made["pocket_name"], made["status"]) == ("Reserve", "OPEN")
+    assert (made["type"], made["object_type"]) == ("STANDARD", "Pocket")
+    assert made["customer_id"] == customer
+    assert await partner_desk.get(f"/api/v2/pockets/{made['id']}/") == made
+    account = await partner_desk.get(f"/api/v1/customers/{customer}/")
+    assert account["account_status"] == "OPEN"
+
+
+@pytest.mark.parametrize(
+    ("body", "loc"),
+    [
+        ({}, "body.deposit_strategy_id"),
+        ({"reinvestment_strategy_id": "UST-4W"}, "body.deposit_strategy_id"),
+        ({"trading_strategy_id": "UST-4W", "deposit_strategy_id": "UST-13W"}, "body.trading_strategy_id"),
+        ({"trading_strategy_id": "UST-4W", "reinvestment_strategy_id": None}, "body.trading_strategy_id"),
+        ({"trading_strategy_id": "UST-4W", "pocket_configuration_id": "UST-13W"}, "body.pocket_configuration_id"),
+        ({"deposit_strategy_id": "UST-8W"}, "body.deposit_strategy_id"),
+        ({"deposit_strategy_id": "UST-1W"}, "body.deposit_strategy_id"),
+        ({"deposit_strategy_id": ""}, "body.deposit_strategy_id"),
+        ({"trading_strategy_id": "ust-4w"}, "body.trading_strategy_id"),
+        ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": "GOLD"}, "body.reinvestment_strategy_id"),
+        ({"deposit_strategy_id": 4}, "body.deposit_strategy_id"),
+        ({"deposit_strategy_id": "UST-4W", "pocket_name": ""}, "body.pocket_name"),
+        ({"deposit_strategy_id": "UST-4W", "pocket_name": "x" * 129}, "body.pocket_name"),
+        ({"deposit_strategy_id": "UST-4W", "pocket_name": " \n "}, "body.pocket_name"),
+        ({"deposit_strategy_id": "UST-4W", "pocket_name": "a\0b"}, "body.pocket_name"),
+        ({"deposit_strategy_id": "UST-4W", "colour": "red"}, "body.colour"),
+    ],
+)
+async def test_no_pocket_is_opened_when_the_request_contradicts_itself(partner_desk, body, loc):
+    customer = await partner_desk.customer()
+    path = f"/api/v2/customers/{customer}/pockets/"
+    await partner_desk.invalid("POST", path, NAME | body, loc=loc)
+    assert (await partner_desk.get(path))["items"] == []
+
+
+async def test_a_pocket_has_its_first_portal_and_money_becomes_bills(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    shown = await partner_desk.get(pocket.path)
+    portfolio = shown["portfolio"]
+    (held,) = portfolio["securities"]
+    assert held["type"] == "FIXED_INCOME"
+    assert held["description"] == "US T-Bill"
+    assert len(held["cusip"]) == 9
+    assert held["quantity"] > 0
+    assert held["maturity_date"] > "2025-06-02"
+    assert "." in held["mark_price"]
+    assert 0.03 < float(held["yield_to_maturity"]) < 0.06
+    micros = round(float(held["mark_price"]) * 1_000_000)
+    assert held["market_value"]["value"] == (held["quantity"] * micros + 5000) // 10_000
+    cash, total = portfolio["cash"]["value"], portfolio["total_value"]
+    assert total["value"] == held["market_value"]["value"] + cash
+    assert total["currency"] == "USD"
+    assert total["formatted"] == f"${total['value'] / 100:,.2f}"
+    # Bills bought today settle tomorrow: nobody can be paid with them today.
+    assert portfolio["liquidation_value_t0"]["value"] == cash
+    assert portfolio["liquidation_value_t1"]["value"] > 99_000_00
+    assert portfolio["all_time_earnings"]["value"] == total["value"] - 100_000_00
+    assert portfolio["fees"] == []
+    assert "pricing_timestamp" not in portfolio or portfolio["pricing_timestamp"] is None
+
+
+async def test_bills_can_be_turned_into_money_the_same_day_once_they_have_settled(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    await partner_desk.days(1)
+    portfolio = (await partner_desk.get(pocket.path))["portfolio"]
+    assert portfolio["liquidation_value_t0"]["value"] > 99_000_00
+    assert portfolio["liquidation_value_t1"]["value"] > 99_000_00
+
+
+async def test_the_fee_of_the_days_gone_by_is_shown_before_it_is_charged(partner_desk):
+    pocket = await partner_desk.funded(1_000_000_00)
+    await partner_desk.days(5)
+    portfolio = (await partner_desk.get(pocket.path))["portfolio"]
+    (fee,) = portfolio["fees"]
+    assert fee["type"] == "AUM_FEE"
+    # 25 basis points a year on a million dollars are $6.85 a day; seven days have ended.
+    assert abs(fee["amount"]["value"] - 7 * 685) < 20
+    worth = portfolio["total_value"]["value"] - fee["amount"]["value"]
+    assert abs(portfolio["liquidation_value_t0"]["value"] - worth) < 30_000
+
+
+async def test_the_slope_leads_from_one_value_to_the_next_when_the_yield_is_in_real_time(partner_desk):
+    pocket = await partner_desk.funded(1_000_000_00)
+    await partner_desk.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"real_time_yield": True}, 200)
+    first = await partner_desk.get(pocket.path)
+    assert "real_time_yield" in first["attributes"]
+    assert first["portfolio"]["pricing_timestamp"] == "2025-06-02T13:00:00Z"
+    slope = float(first["portfolio"]["appreciation_per_second"])
+    assert slope > 0
+    await partner_desk.later(hours=2)
+    second = await partner_desk.get(pocket.path)
+    grown = second["portfolio"]["total_value"]["value"] - first["portfolio"]["total_value"]["value"]
+    assert abs(grown - slope * 7200) <= 2
+
+
+async def test_a_slope_has_twelve_decimals_when_there_is_nothing_to_grow(partner_desk):
+    pocket = await partner_desk.pocket()
+    await partner_desk.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"real_time_yield": True}, 200)
+    shown = (await partner_desk.get(pocket.path))["portfolio"]
+    earned = await partner_desk.get(f"{pocket.path}earnings/")
+    of_all = await partner_desk.get("/api/v2/earnings/", {"pocket_id[]": pocket.id})
+    for found in (shown, earned, *of_all["items"], of_all["aggregate"]):
+        assert found["appreciation_per_second"] == "0.000000000000"
+
+
+async def test_parts_of_a_pocket_are_left_out_when_asked(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    for path in (pocket.path, f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"):
+        for name in ("omit[]", "omit"):
+            shown = await partner_desk.get(path, {name: "ALL_TIME_EARNINGS"})
+            assert "all_time_earnings" not in shown["portfolio"]
+            assert (await partner_desk.get(path, {name: "PORTFOLIO"}))["portfolio"] is None
+        assert "all_time_earnings" in (await partner_desk.get(path))["portfolio"]
+        await partner_desk.ask("GET", path, status=422, filters={"omit[]": "CASH"})
+    lists = ("/api/v2/pockets/", f"/api/v2/customers/{pocket.customer}/pockets/")
+    for path in lists:
+        both = {"omit[]": ["ALL_TIME_EARNINGS", "PORTFOLIO"]}
+        assert (await partner_desk.get(path, both))["items"][0]["portfolio"] is None
+
+
+async def test_the_old_earnings_figure_is_gone_after_its_last_day(partner_desk):
+    pocket = await partner_desk.pocket()
+    await partner_desk.until("2026-07-31T12:00:00-04:00")
+    assert "all_time_earnings" in (await partner_desk.get(pocket.path))["portfolio"]
+    await partner_desk.until("2026-08-03T12:00:00-04:00")
+    assert "all_time_earnings" not in (await partner_desk.get(pocket.path))["portfolio"]
+
+
+async def test_pockets_are_listed_newest_first_page_by_page(partner_desk, other_partner):
+    customer = await partner_desk.customer()
+    opened = [await partner_desk.pocket(customer, name=f"No. {n}") for n in range(5)]
+    other = await partner_desk.pocket()
+    await other_partner.pocket()
+    path = f"/api/v2/customers/{customer}/pockets/"
+    mine = await partner_desk.pages(path)
+    assert {each["id"] for each in mine} == {each.id for each in opened}
+    everyone = await partner_desk.pages("/api/v2/pockets/")
+    assert {each["id"] for each in everyone} == {each.id for each in [*opened, other]}
+    named = await partner_desk.pages("/api/v2/pockets/", {"customer_id[]": [customer]}, limit=3)
+    assert named == mine
+    both = {"customer_id[]": [customer, other.customer]}
+    assert len(await partner_desk.pages("/api/v2/pockets/", both)) == 6
+    assert all(each["customer_id"] for each in everyone)
+
+
+async def test_a_list_shows_only_pockets_of_the_states_asked_for(partner_desk):
+    customer = await partner_desk.customer()
+    kept, gone = await partner_desk.pocket(customer), await partner_desk.pocket(customer)
+    await _close(partner_desk, gone)
+    for path in ("/api/v2/pockets/", f"/api/v2/customers/{customer}/pockets/"):
+        for status, expected in (("OPEN", {kept.id}), ("CLOSED", {gone.id}), ("FROZEN", set())):
+            page = await partner_desk.get(path, {"filter[status]": status})
+            assert {each["id"] for each in page["items"]} == expected
+        await partner_desk.ask("GET", path, status=422, filters={"filter[status]": "SOLD"})
+
+
+async def test_a_list_is_refused_when_its_query_is_wrong(partner_desk, other_partner):
+    pocket = await partner_desk.pocket()
+    await partner_desk.pocket(pocket.customer)
+    foreign = await other_partner.pocket()
+    path = "/api/v2/pockets/"
+    for limit in ("0", "101", "-1", "ten", ""):
+        await partner_desk.invalid("GET", path, filters={"limit": limit}, loc="query.limit")
+    await partner_desk.invalid("GET", path, filters={"cursor": "abc"}, loc="query.cursor")
+    await partner_desk.invalid("GET", path, filters={"colour": "red"}, loc="query.colour")
+    await partner_desk.ask("GET", path, status=422, filters={"valuation_type": "BOOK"})
+    assert (await partner_desk.get(path, {"valuation_type": "REAL_TIME"}))["items"]
+    await partner_desk.ask("GET", path, status=404, filters={"customer_id[]": foreign.customer})
+    await partner_desk.ask("GET", path, status=422, filters={"customer_id[]": "me"})
+    cursor = (await partner_desk.get(path, {"limit": 1}))["next_page"]
+    await partner_desk.invalid("GET", path, filters={"cursor": cursor, "filter[status]": "OPEN"}, loc="query.cursor")
+    await partner_desk.invalid(
+        "GET", path, filters={"cursor": cursor[:-1] + ("B" if cursor.endswith("A") else "A")}, loc="query.cursor"
+    )
+    await other_partner.invalid("GET", path, filters={"cursor": cursor}, loc="query.cursor")
+
+
+async def test_a_pocket_gets_another_name_and_other_strategies(partner_desk):
+    pocket = await partner_desk.pocket()
+    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
+    for name in ("pocket_name", "name"):
+        changed = await partner_desk.patch(path, {name: f"by {name}"})
+        assert changed["pocket_name"] == f"by {name}"
+        assert "customer_id" not in changed
+    changed = await partner_desk.patch(path, {"deposit_strategy_id": "UST-13W"})
+    assert changed["deposit_strategy_id"] == "UST-13W"
+    assert changed["reinvestment_strategy_id"] == "UST-4W"
+    changed = await partner_desk.patch(path, {"reinvestment_strategy_id": None})
+    assert changed["reinvestment_strategy_id"] is None
+    changed = await partner_desk.patch(path, {"reinvestment_strategy_id": "UST-52W"})
+    assert changed["reinvestment_strategy_id"] == "UST-52W"
+    shown = await partner_desk.get(path)
+    assert (shown["pocket_name"], shown["status"]) == ("by name", "OPEN")
+
+
+@pytest.mark.parametrize(
+    ("body", "loc"),
+    [
+        ({"status": "CLOSED"}, "body.closure_reason"),
+        ({"status": "OPEN", "closure_reason": "INACTIVITY"}, "body.status"),
+        ({"status": "CLOSED", "closure_reason": "BORED"}, "body.closure_reason"),
+        ({"name": "a", "pocket_name": "b"}, "body.name"),
+        ({}, "body"),
+        ({"pocket_name": None}, "body"),
+        ({"closure_reason": "INACTIVITY"}, "body.closure_reason"),
+        ({"closure_reason": "INACTIVITY", "name": "a"}, "body.closure_reason"),
+        ({"pocket_name": ""}, "body.pocket_name"),
+        ({"deposit_strategy_id": "UST-1W"}, "body.deposit_strategy_id"),
+        ({"colour": "red"}, "body.colour"),
+    ],
+)
+async def test_a_pocket_stays_as_it_was_when_the_change_is_malformed(partner_desk, body, loc):
+    pocket = await partner_desk.pocket()
+    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
+    before = await partner_desk.get(path)
+    await partner_desk.invalid("PATCH", path, body, loc=loc)
+    assert await partner_desk.get(path) == before
+
+
+async def _close(partner_desk, pocket, reason="USER_INSTIGATED"):
+    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
+    return await partner_desk.patch(path, {"status": "CLOSED", "closure_reason": reason})
+
+
+async def test_a_pocket_is_closed_for_ever_with_its_portals_when_it_is_empty(partner_desk):
+    pocket = await partner_desk.pocket()
+    await partner_desk.pocket(pocket.customer)
+    assert (await _close(partner_desk, pocket))["status"] == "CLOSED"
+    shown = await partner_desk.get(pocket.path)
+    assert shown["status"] == "CLOSED"
+    portal = await partner_desk.get(f"{pocket.path}portals/{pocket.portal}/")
+    assert portal["status"] == "CLOSED"
+    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
+    for body in ({"status": "CLOSED", "closure_reason": "INACTIVITY"}, {"name": "again"}):
+        await partner_desk.refused("PATCH", path, body, status=409, code="pocket-not-open")
+    await partner_desk.refused(
+        "POST", f"{pocket.path}portals/", {"name": "one more"}, status=409, code="pocket-not-open"
+    )
+
+
+async def test_a_pocket_stays_open_when_it_holds_money_waits_or_is_the_last(partner_desk):
+    pocket = await partner_desk.funded(1_000_00)
+    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
+    closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+    await partner_desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
+    other = await partner_desk.pocket(pocket.customer)
+    await partner_desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
+    await partner_desk.transfer(pocket, other, None)
+    # Bought and sold today: its trades settle tomorrow.
+    await partner_desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
+    await partner_desk.days(1)
+    assert (await _close(partner_desk, pocket))["status"] == "CLOSED"
+    last = f"/api/v2/customers/{other.customer}/pockets/{other.id}/"
+    await partner_desk.later(days=2)
+    await partner_desk.refused("PATCH", last, closing, status=422, code="pocket-not-empty")
+    alone = await partner_desk.pocket()
+    lonely = f"/api/v2/customers/{alone.customer}/pockets/{alone.id}/"
+    await partner_desk.refused("PATCH", lonely, closing, status=422, code="last-open-pocket")
+
+
+async def test_a_frozen_pocket_can_be_read_and_paid_into_but_not_closed(partner_desk):
+    pocket = await partner_desk.pocket()
+    await partner_desk.pocket(pocket.customer)
+    await partner_desk.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"status": "FROZEN"}, 200)
+    await partner_desk.wire(pocket, 5_000_00)
+    shown = await partner_desk.get(pocket.path)
+    assert shown["status"] == "FROZEN"
+    assert shown["portfolio"]["total_value"]["value"] > 4_999_00
+    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
+    closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+    answer = await partner_desk.ask("PATCH", path, closing, status=409)
+    assert answer.json()["code"] in {"pocket-frozen", "pocket-not-open"}
+
+
+async def test_a_pocket_is_not_there_for_others_nor_under_another_customer(partner_desk, other_partner):
+    pocket, other = await partner_desk.pocket(), await partner_desk.pocket()
+    mixed = f"/api/v2/customers/{other.customer}/pockets/{pocket.id}/"
+    right = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
+    for path in (mixed, f"/api/v2/customers/{UNKNOWN}/pockets/{pocket.id}/"):
+        await partner_desk.refused("GET", path, status=404, code="not-found")
+        await partner_desk.refused("PATCH", path, {"name": "mine"}, status=404, code="not-found")
+    for path in (right, pocket.path):
+        await other_partner.refused("GET", path, status=404, code="not-found")
+    await other_partner.refused("PATCH", right, {"name": "mine"}, status=404, code="not-found")
+    path = f"/api/v2/customers/{pocket.customer}/pockets/"
+    body = NAME | {"deposit_strategy_id": "UST-4W"}
+    await other_partner.refused("POST", path, body, status=404, code="not-found")
+    await other_partner.refused("GET", path, status=404, code="not-found")
+
+
+async def test_one_pocket_is_opened_when_the_request_is_sent_again_under_its_key(partner_desk):
+    customer = await partner_desk.customer()
+    path, body = f"/api/v2/customers/{customer}/pockets/", NAME | {"deposit_strategy_id": "UST-4W"}
+    key = "11111111-2222-4333-8444-555555555555"
+    first = await partner_desk.ask("POST", path, body, status=201, key=key)
+    again = await partner_desk.ask("POST", path, body, status=201, key=key)
+    assert again.content == first.content
+    assert again.headers["idempotent-replayed"] == "true"
+    assert len((await partner_desk.get(path))["items"]) == 1
+
+
+POCKETS = "/api/v2/pockets/"
+
+
+async def test_a_pocket_is_opened_listed_and_read_as_partners_read_it(customer_desk, customer_world):
+    opened = await customer_desk.pocket(weeks=13)
+    await customer_world.wire(opened, 250_000_00)
+    shown = await customer_desk.get(opened.path)
+    assert shown == await customer_world.get(opened.path)
+    assert shown["portfolio"]["total_value"]["value"] > 249_000_00
+    assert (shown["status"], shown["customer_id"]) == ("OPEN", customer_desk.team.customer)
+    assert shown["deposit_strategy_id"] == shown["reinvestment_strategy_id"] == "UST-13W"
+    listed = await customer_desk.get(POCKETS)
+    assert listed == {"offset": 0, "count": 1, "items": [shown], "object_type": "List"}
+
+
+async def test_a_pocket_configuration_is_unknown_to_the_customer_api(customer_desk):
+    body = {"pocket_name": "x", "pocket_configuration_id": "UST-4W"}
+    await customer_desk.invalid("POST", POCKETS, body, loc="body.pocket_configuration_id")
+    assert (await customer_desk.get(POCKETS))["count"] == 0
+
+
+async def test_the_list_is_cut_by_offset_newest_first(customer_desk):
+    opened = []
+    for n in range(4):
+        opened.append((await customer_desk.pocket(name=f"p{n}")).id)
+        await customer_desk.later(seconds=1)
+    page = await customer_desk.get(POCKETS, {"offset": 1, "limit": 2})
+    assert (page["offset"], page["count"]) == (1, 4)
+    assert [each["id"] for each in page["items"]] == [opened[2], opened[1]]
+    assert (await customer_desk.get(POCKETS, {"offset": 9}))["items"] == []
+    lean = await customer_desk.get(POCKETS, {"omit[]": "PORTFOLIO"})
+    assert [each["portfolio"] for each in lean["items"]] == [None] * 4
+    assert (await customer_desk.get(POCKETS, {"filter[status]": "CLOSED"}))["count"] == 0
+    for filters in (
+        {"offset": -1},
+        {"offset": "x"},
+        {"offset": 10**30},
+        {"limit": 0},
+        {"limit": 101},
+        {"omit": "X"},
+        {"filter[status]": "X"},
+        {"cursor": "x"},
+    ):
+        await customer_desk.ask("GET", POCKETS, status=422, filters=filters)
+
+
+async def test_a_customer_renames_its_pocket(customer_desk):
+    opened = await customer_desk.pocket()
+    assert (await customer_desk.patch(opened.path, {"name": "Taxes"}))["pocket_name"] == "Taxes"
+
+
+async def test_pockets_of_another_customer_are_not_there(customer_desk, other_customer):
+    theirs = await other_customer.pocket()
+    for method, path, body in (
+        ("GET", theirs.path, b""),
+        ("PATCH", theirs.path, {"name": "mine"}),
+        ("GET", f"{POCKETS}{UNKNOWN}/", b""),
+    ):
+        await customer_desk.refused(method, path, body, status=404, code="not-found")
+    assert (await customer_desk.get(POCKETS))["count"] == 0
+    assert (await other_customer.get(theirs.path))["pocket_name"] == "Reserve"
+
+
+async def test_nothing_opens_for_a_customer_who_has_left(customer_desk):
+    customer = UUID(customer_desk.team.customer)
+    leaves = CloseCustomer(caller="test", key=ids.new(), customers=(customer,), reason="moved")
+    await customer_desk.bank.engine.submit(leaves)
+    body = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
+    await customer_desk.refused("POST", POCKETS, body, status=409, code="customer-not-open")

@@ -1,0 +1,316 @@
+"""Portals over HTTP, v1 and v2: opened, read, renamed, closed, and how to pay into them."""
+
+import pytest
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.payments.on_us.worker import execute_all_pending
+
+RAILS = ["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
+
+
+def v1(pocket, portal=None):
+    """Return the older path of a Pocket's portals, or of one."""
+    path = f"/api/v1/service-accounts/{pocket.id}/portals/"
+    return path if portal is None else f"{path}{portal}/"
+
+
+def v2(pocket, portal=None):
+    """Return the path of a Pocket's portals, or of one."""
+    path = f"{pocket.path}portals/"
+    return path if portal is None else f"{path}{portal}/"
+
+
+async def test_a_portal_is_opened_and_read(partner_desk):
+    pocket = await partner_desk.pocket()
+    made = await partner_desk.post(v2(pocket), {"name": "Payroll"})
+    assert (made["name"], made["status"], made["object_type"]) == ("Payroll", "OPEN", "Portal")
+    assert made["type"] == "BANK_VIRTUAL_ACCOUNT_PORTAL"
+    assert (made["pocket_id"], made["customer_id"]) == (pocket.id, pocket.customer)
+    assert made["payment_rails"] == RAILS
+    assert len(made["routing_number"]) == 9
+    assert len(made["account_number"]) == len(made["network_address"]) == 12
+    assert made["time_created"] == made["updated_at"] == "2025-06-02T13:00:00Z"
+    assert await partner_desk.get(v2(pocket, made["id"])) == made
+    numbers = {made["account_number"], made["network_address"]}
+    first = await partner_desk.get(v2(pocket, pocket.portal))
+    assert numbers.isdisjoint({first["account_number"], first["network_address"]})
+
+
+async def test_a_portal_takes_only_the_rails_it_was_opened_for(partner_desk):
+    pocket = await partner_desk.pocket()
+    made = await partner_desk.post(v2(pocket), {"name": "Wires", "payment_rails": ["WIRE", "ACH"]})
+    assert made["payment_rails"] == ["ACH", "WIRE"]
+    assert "network_address" not in made
+    shown = await partner_desk.get(f"{v2(pocket, made['id'])}funding-instructions/")
+    assert [each["payment_rail"] for each in shown["instructions"]] == ["ACH", "WIRE"]
+
+
+async def test_instructions_say_how_to_pay_by_every_rail(partner_desk):
+    customer = await partner_desk.customer("Northwind Traders")
+    pocket = await partner_desk.pocket(customer)
+    portal = await partner_desk.get(v2(pocket, pocket.portal))
+    shown = await partner_desk.get(f"{v2(pocket, pocket.portal)}funding-instructions/")
+    assert (shown["portal_id"], shown["object_type"]) == (pocket.portal, "FundingInstructions")
+    by_rail = {each["payment_rail"]: each for each in shown["instructions"]}
+    assert list(by_rail) == RAILS
+    for each in by_rail.values():
+        assert each["beneficiary_name"] == "Northwind Traders"
+    for rail in ("ACH", "WIRE"):
+        assert by_rail[rail]["routing_number"] == portal["routing_number"]
+        assert by_rail[rail]["account_number"] == portal["account_number"]
+        assert by_rail[rail]["account_type"] == "CHECKING"
+        assert by_rail[rail]["bank_name"]
+    bank_address = by_rail["WIRE"]["bank_address"]
+    assert by_rail["WIRE"]["beneficiary_address"] == bank_address
+    assert by_rail["INTERNATIONAL_WIRE"]["account_number"] == portal["account_number"]
+    assert len(by_rail["INTERNATIONAL_WIRE"]["swift_bic"]) in {8, 11}
+    assert by_rail["ON_US"]["network_address"] == portal["network_address"]
+
+
+async def test_a_wire_is_for_the_customer_at_his_own_address(partner_desk):
+    pocket = await partner_desk.pocket()
+    home = {
+        "street_address": "1 Main Street",
+        "street_address2": "Suite 9",
+        "city": "New York",
+        "postal_code": "10001",
+        "state": "NY",
+        "country": "US",
+    }
+    await partner_desk.patch(f"/api/v1/customers/{pocket.customer}/", {"address": home})
+    shown = await partner_desk.get(f"{v2(pocket, pocket.portal)}funding-instructions/")
+    for each in shown["instructions"]:
+        if "beneficiary_address" in each:
+            line = "1 Main Street, Suite 9, New York, NY 10001, US"
+            assert each["beneficiary_address"] == line
+
+
+async def test_portals_are_listed_by_pocket_and_by_customer(partner_desk):
+    pocket = await partner_desk.pocket()
+    other = await partner_desk.pocket(pocket.customer)
+    for n in range(4):
+        await partner_desk.post(v2(pocket), {"name": f"No. {n}"})
+    mine = await partner_desk.pages(v2(pocket))
+    assert len(mine) == 5
+    assert all(each["pocket_id"] == pocket.id for each in mine)
+    path = f"/api/v2/customers/{pocket.customer}/portals/"
+    everything = await partner_desk.pages(path)
+    assert len(everything) == 6
+    assert {each["pocket_id"] for each in everything} == {pocket.id, other.id}
+    banks = {"type[]": "BANK_VIRTUAL_ACCOUNT_PORTAL"}
+    crypto = {"type[]": "CRYPTO_DEPOSIT_ADDRESS_PORTAL"}
+    assert await partner_desk.pages(path, banks) == everything
+    assert (await partner_desk.get(path, crypto))["items"] == []
+    await partner_desk.ask("GET", path, status=422, filters={"type[]": "DOOR"})
+    cursor = (await partner_desk.get(path, {"limit": 1}))["next_page"]
+    await partner_desk.invalid("GET", v2(pocket), filters={"cursor": cursor}, loc="query.cursor")
+
+
+async def test_the_older_operations_show_the_same_portals(partner_desk):
+    pocket = await partner_desk.pocket()
+    made = await partner_desk.post(v1(pocket), {"name": "Payroll"})
+    assert set(made) == {
+        "id",
+        "service_account_id",
+        "name",
+        "status",
+        "routing_number",
+        "account_number",
+        "payment_rails",
+        "object_type",
+    }
+    assert made["service_account_id"] == pocket.id
+    assert await partner_desk.get(v1(pocket, made["id"])) == made
+    listed = await partner_desk.get(v1(pocket))
+    assert (listed["count"], listed["object_type"]) == (2, "List")
+    assert {each["id"] for each in listed["portals"]} == {made["id"], pocket.portal}
+    everyone = await partner_desk.get(f"/api/v1/customers/{pocket.customer}/portals/")
+    assert everyone == listed
+    renamed = await partner_desk.patch(v1(pocket, made["id"]), {"name": "Wages"})
+    assert renamed["name"] == "Wages"
+    assert (await partner_desk.get(v2(pocket, made["id"])))["name"] == "Wages"
+
+
+async def test_a_portal_gets_another_name(partner_desk):
+    pocket = await partner_desk.pocket()
+    await partner_desk.later(hours=1)
+    renamed = await partner_desk.patch(v2(pocket, pocket.portal), {"name": "Rent"})
+    assert renamed["name"] == "Rent"
+    assert renamed["updated_at"] > renamed["time_created"]
+    assert await partner_desk.get(v2(pocket, pocket.portal)) == renamed
+
+
+async def test_a_portal_is_closed_once_and_takes_nothing_after(partner_desk):
+    pocket = await partner_desk.pocket()
+    close = f"{v1(pocket, pocket.portal)}close/"
+    answer = await partner_desk.ask("POST", close, b"{}", status=204)
+    assert answer.content == b""
+    assert (await partner_desk.get(v2(pocket, pocket.portal)))["status"] == "CLOSED"
+    await partner_desk.refused("POST", close, b"{}", status=412, code="already-closed")
+    for path in (v1(pocket, pocket.portal), v2(pocket, pocket.portal)):
+        await partner_desk.refused("PATCH", path, {"name": "x"}, status=412, code="already-closed")
+    body = {"portal_id": pocket.portal, "amount_usdc": 100, "sender_name": "Contoso"}
+    await partner_desk.refused("POST", "/api/v1/sandbox/wire/", body, status=409, code="no-open-portal")
+
+
+@pytest.mark.parametrize(
+    ("body", "loc"),
+    [
+        ({}, "body.name"),
+        ({"name": ""}, "body.name"),
+        ({"name": "x" * 129}, "body.name"),
+        ({"name": "a", "type": "DOOR"}, "body.type"),
+        ({"name": "a", "payment_rails": ["BOAT"]}, "body.payment_rails.0"),
+        ({"name": "a", "payment_rails": []}, "body.payment_rails"),
+        ({"name": "a", "chain": "BASE"}, "body.chain"),
+        ({"name": "a", "colour": "red"}, "body.colour"),
+    ],
+)
+async def test_no_portal_is_opened_when_the_request_is_malformed(partner_desk, body, loc):
+    pocket = await partner_desk.pocket()
+    await partner_desk.invalid("POST", v2(pocket), body, loc=loc)
+    assert (await partner_desk.counts())["portal"] == 1
+
+
+async def test_names_have_a_limit_and_crypto_is_not_there_yet(partner_desk):
+    pocket = await partner_desk.pocket()
+    assert (await partner_desk.post(v2(pocket), {"name": "x" * 128}))["name"] == "x" * 128
+    for path in (v1(pocket, pocket.portal), v2(pocket, pocket.portal)):
+        assert (await partner_desk.patch(path, {"name": "y" * 50}))["name"] == "y" * 50
+        await partner_desk.invalid("PATCH", path, {"name": "y" * 51}, loc="body.name")
+        await partner_desk.invalid("PATCH", path, {"status": "CLOSED", "name": "a"}, loc="body.status")
+    body = {"type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "name": "Chain", "chain": "BASE"}
+    await partner_desk.refused("POST", v2(pocket), body, status=422, code="rail-not-available")
+
+
+async def test_a_portal_is_not_there_for_others_nor_under_another_pocket(partner_desk, other_partner):
+    pocket, other = await partner_desk.pocket(), await partner_desk.pocket()
+    for side, origin in ((other_partner, pocket), (partner_desk, other)):
+        for path in (v1(origin, pocket.portal), v2(origin, pocket.portal)):
+            await side.refused("GET", path, status=404, code="not-found")
+            await side.refused("PATCH", path, {"name": "x"}, status=404, code="not-found")
+        close = f"{v1(origin, pocket.portal)}close/"
+        await side.refused("POST", close, b"{}", status=404, code="not-found")
+        instructions = f"{v2(origin, pocket.portal)}funding-instructions/"
+        await side.refused("GET", instructions, status=404, code="not-found")
+    for path in (v1(pocket), v2(pocket)):
+        await other_partner.refused("GET", path, status=404, code="not-found")
+        await other_partner.refused("POST", path, {"name": "x"}, status=404, code="not-found")
+    await partner_desk.refused("GET", v2(pocket, UNKNOWN), status=404, code="not-found")
+    await partner_desk.invalid("GET", v2(pocket, "mine"), loc="path.portal_id")
+
+
+async def test_each_side_of_a_payment_sees_the_other_on_the_network(partner_desk):
+    """Only the payer has linked somebody, so only he sees a counterparty's id."""
+    payer, payee = await partner_desk.funded(10_000_00), await partner_desk.pocket()
+    addresses = [
+        (await partner_desk.get(f"{each.path}portals/{each.portal}/"))["network_address"] for each in (payer, payee)
+    ]
+    linked = await partner_desk.post(
+        f"/api/v2/customers/{payer.customer}/counterparties/",
+        {
+            "type": "on_us",
+            "account_number": addresses[1],
+            "counterparty_name": {"type": "business", "business_name": "Target"},
+        },
+    )
+    for later in (False, True):
+        body = {
+            "type": "PEER_TO_PEER",
+            "from_account": {"id": payer.id},
+            "counterparty_id": linked["id"],
+            "amount_usdc": 100_00,
+            "async_mode": later,
+        }
+        await partner_desk.post("/api/v1/transfers/on-us/", body)
+        await execute_all_pending(partner_desk.bank)
+        paid = (await partner_desk.get(f"{payer.path}transactions/"))["items"][0]["counterparty"]
+        got = (await partner_desk.get(f"{payee.path}transactions/"))["items"][0]["counterparty"]
+        assert (paid["id"], paid["network_address"]) == (linked["id"], addresses[1])
+        assert (got["id"], got["network_address"]) == (None, addresses[0])
+
+
+@pytest.fixture
+async def pocket(customer_desk):
+    return await customer_desk.pocket()
+
+
+async def test_a_portal_is_opened_listed_and_paid_into(customer_desk, customer_world, pocket):
+    path = f"{pocket.path}portals/"
+    made = await customer_desk.post(path, {"name": "Payroll", "payment_rails": ["WIRE"]})
+    assert (made["status"], made["payment_rails"]) == ("OPEN", ["WIRE"])
+    assert made == await customer_world.get(f"{path}{made['id']}/")
+    listed = (await customer_desk.get(path))["items"]
+    assert {each["id"] for each in listed} == {made["id"], pocket.portal}
+    assert listed == (await customer_desk.get("/api/v2/portals/"))["items"]
+    assert await customer_desk.pages(path, limit=1) == listed
+    body = {"portal_id": made["id"], "amount_usdc": 5_000_00, "sender_name": "Contoso"}
+    await customer_world.ask("POST", "/api/v1/sandbox/wire/", body, status=202)
+    assert (await customer_desk.get("/api/v2/transactions/"))["items"][0]["portal_id"] == made["id"]
+
+
+async def test_portals_are_filtered_by_type(customer_desk, pocket):
+    for path in ("/api/v2/portals/", f"{pocket.path}portals/"):
+        kinds = {"BANK_VIRTUAL_ACCOUNT_PORTAL": 1, "CRYPTO_DEPOSIT_ADDRESS_PORTAL": 0}
+        for kind, count in kinds.items():
+            assert len((await customer_desk.get(path, {"type[]": kind}))["items"]) == count
+        await customer_desk.invalid("GET", path, filters={"type[]": "X"}, loc="query.type[]")
+
+
+async def test_a_portal_is_renamed_and_closed_for_ever_without_an_answer(customer_desk, pocket):
+    path = f"{pocket.path}portals/{pocket.portal}/"
+    answer = await customer_desk.ask("PATCH", path, {"name": "Wages"}, status=204)
+    assert answer.content == b""
+    await customer_desk.ask("PATCH", path, {"name": "Old wages", "status": "CLOSED"}, status=204)
+    (shown,) = (await customer_desk.get(f"{pocket.path}portals/"))["items"]
+    assert (shown["name"], shown["status"]) == ("Old wages", "CLOSED")
+    for body in ({"status": "CLOSED"}, {"name": "x"}):
+        await customer_desk.refused("PATCH", path, body, status=412, code="already-closed")
+
+
+@pytest.mark.parametrize(
+    ("body", "loc"),
+    [
+        ({}, "body"),
+        ({"status": "OPEN"}, "body.status"),
+        ({"name": ""}, "body.name"),
+        ({"name": "x" * 51}, "body.name"),
+        ({"colour": "red"}, "body.colour"),
+    ],
+)
+async def test_a_change_of_another_shape_is_refused(customer_desk, pocket, body, loc):
+    await customer_desk.invalid("PATCH", f"{pocket.path}portals/{pocket.portal}/", body, loc=loc)
+
+
+async def test_portals_that_cannot_be_opened_are_refused(customer_desk, pocket):
+    path = f"{pocket.path}portals/"
+    crypto = {"name": "x", "type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "chain": "SOLANA"}
+    await customer_desk.refused("POST", path, crypto, status=422, code="rail-not-available")
+    await customer_desk.invalid("POST", path, {"name": "x", "chain": "SOLANA"}, loc="body.chain")
+    await customer_desk.invalid("POST", path, {"name": "x", "payment_rails": []}, loc="body.payment_rails")
+    await customer_desk.invalid("POST", path, {"name": "x" * 129}, loc="body.name")
+    assert len((await customer_desk.get(path))["items"]) == 1
+
+
+async def test_instructions_say_how_to_pay_by_each_rail(customer_desk, customer_world, pocket):
+    path = f"{pocket.path}portals/{pocket.portal}/funding-instructions/"
+    told = await customer_desk.get(path)
+    assert told == await customer_world.get(path)
+    rails = [each["payment_rail"] for each in told["instructions"]]
+    assert rails == ["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
+    assert {each["beneficiary_name"] for each in told["instructions"]} == {"Northwind"}
+
+
+async def test_portals_of_another_customer_are_not_there(customer_desk, other_customer, pocket):
+    theirs = await other_customer.pocket()
+    portal = f"portals/{theirs.portal}/"
+    for method, path, body in (
+        ("GET", f"{theirs.path}portals/", b""),
+        ("POST", f"{theirs.path}portals/", {"name": "x"}),
+        ("PATCH", theirs.path + portal, {"status": "CLOSED"}),
+        ("PATCH", pocket.path + portal, {"status": "CLOSED"}),
+        ("GET", f"{pocket.path}{portal}funding-instructions/", b""),
+        ("GET", f"{pocket.path}portals/{UNKNOWN}/funding-instructions/", b""),
+    ):
+        await customer_desk.refused(method, path, body, status=404, code="not-found")
+    assert [each["status"] for each in (await other_customer.get("/api/v2/portals/"))["items"]] == ["OPEN"]

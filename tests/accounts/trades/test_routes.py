@@ -1,0 +1,320 @@
+"""Trades over HTTP: bought, redeemed and moved in kind, in both versions."""
+
+import re
+from uuid import UUID
+
+import pytest
+from tests.accounts.transactions.test_pages import table
+
+PRICED = {
+    "id",
+    "trade_datetime",
+    "book_date",
+    "settled_date",
+    "status",
+    "pocket_id",
+    "activity",
+    "cusip",
+    "description",
+    "quantity",
+    "price",
+    "notional",
+    "maturity_date",
+    "yield_to_maturity",
+    "object_type",
+}
+MOVED = {
+    "id",
+    "trade_datetime",
+    "book_date",
+    "settled_date",
+    "status",
+    "pocket_id",
+    "activity",
+    "cusip",
+    "quantity",
+    "maturity_date",
+    "market_value",
+    "direction",
+    "counter_pocket_id",
+    "on_us_transfer_id",
+    "object_type",
+}
+OLDER = {
+    "id",
+    "trade_datetime",
+    "settled_date",
+    "is_settled",
+    "activity",
+    "cusip",
+    "description",
+    "notional",
+    "quantity",
+    "price",
+    "maturity_date",
+    "service_account_id",
+    "yield_to_maturity",
+    "tradable_id",
+    "object_type",
+}
+
+
+def newer(pocket):
+    return [f"/api/v2/customers/{pocket.customer}/trades/", f"{pocket.path}trades/"]
+
+
+def older(pocket):
+    return [f"/api/v1/customers/{pocket.customer}/trades/", f"/api/v1/service-accounts/{pocket.id}/trades/"]
+
+
+async def test_a_purchase_is_booked_at_once_and_settles_on_the_next_day(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    paths = newer(pocket)
+    for path in paths:
+        (shown,) = (await partner_desk.get(path))["items"]
+        assert set(shown) == PRICED
+        assert (shown["activity"], shown["status"]) == ("BUY", "BOOKED")
+        assert (shown["book_date"], shown["settled_date"]) == ("2025-06-02", None)
+    (shown,) = (await partner_desk.get(paths[0]))["items"]
+    assert shown["description"]
+    assert re.fullmatch(r"99\.\d{6}", shown["price"])
+    assert re.fullmatch(r"0\.04\d{3}", shown["yield_to_maturity"])
+    micros = int(shown["price"].replace(".", ""))
+    assert shown["notional"]["value"] == (shown["quantity"] * micros + 5000) // 10_000
+    await partner_desk.until("2025-06-02T23:59:00-04:00")
+    (shown,) = (await partner_desk.get(paths[-1]))["items"]
+    assert (shown["status"], shown["settled_date"]) == ("BOOKED", None)
+    await partner_desk.until("2025-06-03T00:00:00-04:00")
+    (shown,) = (await partner_desk.get(paths[-1]))["items"]
+    assert (shown["status"], shown["settled_date"]) == ("SETTLED", "2025-06-03")
+
+
+async def test_a_sale_on_friday_evening_shows_the_yield_its_price_was_struck_at(partner_desk):
+    """The bid of Friday 6 June is 4.170 %: 99.791500 for Friday, 18 days before maturity.
+
+    (100 - 99.791500) / 99.791500 x 365 / 18 is 4.237 %, though the sale settles on Monday, 15 days
+    before maturity. Own Pockets get the last bid for Monday, 99.826250: 4.235 %.
+    """
+    own, pocket = await partner_desk.facilitation(1_000_00), await partner_desk.funded(100_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    await partner_desk.until("2025-06-06T20:00:00-04:00")
+    away = {"type": "PARTNER_CUSTOMER_DEFUNDING", "target": "Payroll"}
+    await partner_desk.transfer(pocket, own, 10_000_00, **away)
+    await partner_desk.transfer(pocket, other, 10_000_00)
+    inside, outside, _ = (await partner_desk.get(newer(pocket)[1]))["items"]
+    assert (outside["price"], outside["yield_to_maturity"]) == ("99.791500", "0.04237")
+    assert (inside["price"], inside["yield_to_maturity"]) == ("99.826250", "0.04235")
+    assert (outside["status"], outside["settled_date"]) == ("BOOKED", None)
+    await partner_desk.until("2025-06-09T00:00:00-04:00")
+    inside, outside, _ = (await partner_desk.get(newer(pocket)[1]))["items"]
+    assert (outside["status"], outside["settled_date"]) == ("SETTLED", "2025-06-09")
+    assert inside["status"] == "BOOKED"
+
+
+async def test_v1_shows_the_same_purchase_and_an_id_of_the_bill(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    await partner_desk.ach(pocket, 5_000_00)
+    new = (await partner_desk.get(newer(pocket)[1]))["items"]
+    answers = [await partner_desk.ask("GET", path, status=200) for path in older(pocket)]
+    for answer in answers:
+        assert "deprecation" not in answer.headers
+        shown = answer.json()["items"]
+        assert [set(each) for each in shown] == [OLDER, OLDER]
+        assert [each["id"] for each in shown] == [each["id"] for each in new]
+    shown = answers[-1].json()["items"]
+    for name in ("cusip", "price", "notional", "quantity", "yield_to_maturity", "maturity_date"):
+        assert shown[0][name] == new[0][name]
+    assert (shown[0]["is_settled"], shown[0]["service_account_id"]) == (False, pocket.id)
+    assert shown[0]["tradable_id"] == shown[1]["tradable_id"]
+    assert UUID(shown[0]["tradable_id"]).version == 5
+
+
+async def test_a_maturity_is_at_par_and_yields_nothing(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    (bought,) = (await partner_desk.get(newer(pocket)[1]))["items"]
+    await partner_desk.until(f"{bought['maturity_date']}T12:00:00-04:00")
+    found = (await partner_desk.get(newer(pocket)[1], {"order": "asc"}))["items"]
+    assert [each["activity"] for each in found] == ["BUY", "MATURITY", "BUY"]
+    redeemed = found[1]
+    assert (redeemed["price"], redeemed["yield_to_maturity"]) == ("100.000000", "0")
+    assert redeemed["cusip"] == bought["cusip"]
+    assert redeemed["notional"]["value"] == redeemed["quantity"] * 100_00
+    (same,) = [each for each in (await partner_desk.get(older(pocket)[0]))["items"] if each["activity"] == "MATURITY"]
+    assert (same["id"], same["yield_to_maturity"]) == (redeemed["id"], "0")
+
+
+async def test_bills_moved_in_kind_are_in_v2_on_both_sides_and_not_in_v1(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    made = await partner_desk.transfer(pocket, other, 10_000_00, transfer_type="SECURITY_TRANSFER")
+    out = (await partner_desk.get(newer(pocket)[1]))["items"][0]
+    (into,) = (await partner_desk.get(newer(other)[1]))["items"]
+    assert set(out) == set(into) == MOVED
+    assert out["activity"] == into["activity"] == "SAME_ENTITY_SECURITY_TRANSFER"
+    assert (out["direction"], into["direction"]) == ("OUT", "IN")
+    assert (out["counter_pocket_id"], into["counter_pocket_id"]) == (other.id, pocket.id)
+    assert out["on_us_transfer_id"] == into["on_us_transfer_id"] == made["id"]
+    assert out["market_value"] == into["market_value"]
+    assert out["market_value"]["value"] >= 10_000_00
+    of_customer = await partner_desk.pages(newer(pocket)[0], limit=1)
+    assert len(of_customer) == 3
+    assert [each["activity"] for each in (await partner_desk.get(older(pocket)[0]))["items"]] == ["BUY"]
+    assert (await partner_desk.get(older(other)[1]))["items"] == []
+
+
+async def test_pages_walk_both_ways_in_both_orders(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    second = await partner_desk.funded(50_000_00, pocket.customer)
+    for cents in (1_000_00, 2_000_00):
+        await partner_desk.ach(pocket, cents)
+        await partner_desk.ach(second, cents)
+    for path in (*newer(pocket), *older(pocket)):
+        whole = (await partner_desk.get(path))["items"]
+        for limit in (1, 2):
+            assert await partner_desk.pages(path, limit=limit) == whole
+            assert await partner_desk.pages(path, {"order": "asc"}, limit=limit) == whole[::-1]
+
+
+async def test_days_are_part_of_a_list_from_the_first_to_the_last(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    await partner_desk.days(1)
+    await partner_desk.ach(pocket, 5_000_00)
+    path = newer(pocket)[1]
+    second, first = (await partner_desk.get(path))["items"]
+    for filters, found in (
+        ({"book_date_from": "2025-06-03"}, [second]),
+        ({"book_date_to": "2025-06-02"}, [first]),
+        ({"settlement_date_from": "2025-06-04"}, [second]),
+        ({"settlement_date_to": "2025-06-03"}, [first]),
+        ({"trade_datetime_from": "2025-06-03"}, [second]),
+        ({"trade_datetime_to": "2025-06-02"}, [first]),
+        ({"trade_datetime_to": "2025-06-03"}, [second, first]),
+        ({"trade_datetime_to": "9999-12-31"}, [second, first]),
+        ({"trade_datetime_to": second["trade_datetime"]}, [first]),
+    ):
+        assert (await partner_desk.get(path, filters))["items"] == found, filters
+
+
+async def test_pockets_choose_trades_once_however_often_they_are_named(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    second, foreign = (await partner_desk.funded(50_000_00, pocket.customer), await partner_desk.funded(10_000_00))
+    for path, name in ((newer(pocket)[0], "pocket_id[]"), (older(pocket)[0], "account[]")):
+        assert len((await partner_desk.get(path))["items"]) == 2
+        (shown,) = (await partner_desk.get(path, {name: [second.id, second.id]}))["items"]
+        assert shown.get("pocket_id", shown.get("service_account_id")) == second.id
+        filters = {name: foreign.id}
+        await partner_desk.refused("GET", path, filters=filters, status=404, code="not-found")
+
+
+async def test_a_cursor_goes_on_when_a_pocket_was_opened_meanwhile(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    await partner_desk.ach(pocket, 5_000_00)
+    path = newer(pocket)[0]
+    second, first = (await partner_desk.get(path))["items"]
+    page = await partner_desk.get(path, {"limit": 1})
+    assert page["items"] == [second]
+    await partner_desk.funded(50_000_00, pocket.customer)
+    following = await partner_desk.get(path, {"limit": 1, "cursor": page["next_page"]})
+    assert following["items"] == [first]
+    for wrong, filters in ((newer(pocket)[1], {}), (path, {"pocket_id[]": pocket.id})):
+        asked = {**filters, "cursor": page["next_page"]}
+        await partner_desk.invalid("GET", wrong, filters=asked, loc="query.cursor")
+
+
+async def test_foreign_trades_and_wrong_queries_are_refused(partner_desk, other_partner):
+    pocket = await partner_desk.funded(100_000_00)
+    for path in (*newer(pocket), *older(pocket)):
+        await other_partner.refused("GET", path, status=404, code="not-found")
+        for name, value in (
+            ("colour", "red"),
+            ("order", "up"),
+            ("limit", "0"),
+            ("book_date_from", "soon"),
+            ("trade_datetime_to", "soon"),
+            ("settlement_date_to", "2025-13-01"),
+        ):
+            await partner_desk.invalid("GET", path, filters={name: value}, loc=f"query.{name}")
+
+
+async def test_bills_from_another_custodian_are_listed_with_his_name(partner_desk):
+    pocket = await partner_desk.pocket()
+    body = {
+        "account_id": pocket.id,
+        "direction": "IN",
+        "cusip": "912797PT8",
+        "quantity": 5,
+        "counterparty_name": "Harbor Custody",
+        "cost_usdc": 490_00,
+    }
+    await partner_desk.ask("POST", "/api/v1/sandbox/security-transfer/", body, status=202)
+    for path in newer(pocket):
+        (shown,) = (await partner_desk.get(path))["items"]
+        assert set(shown) == MOVED - {"counter_pocket_id", "on_us_transfer_id"} | {"counterparty_name"}
+        assert (shown["activity"], shown["direction"]) == ("EXTERNAL_SECURITY_TRANSFER", "IN")
+        assert (shown["counterparty_name"], shown["quantity"]) == ("Harbor Custody", 5)
+        assert shown["status"] == "SETTLED"
+    for path in older(pocket):
+        assert (await partner_desk.get(path))["items"] == []
+
+
+V1_PATH, V2_PATH, FILE = "/api/v1/trades/", "/api/v2/trades/", "/api/v1/trades.csv"
+
+
+@pytest.fixture
+async def lived(customer_desk, customer_world):
+    """Two Pockets: bills bought, moved in kind, sold and redeemed."""
+    first, second = await customer_desk.pocket(), await customer_desk.pocket()
+    await customer_world.wire(first, 100_000_00)
+    await customer_world.days(2)
+    await customer_world.transfer(first, second, 10_000_00, transfer_type="SECURITY_TRANSFER")
+    await customer_world.transfer(first, second, 5_000_00)
+    await customer_world.days(22)
+    return first, second
+
+
+async def test_both_versions_show_what_the_partner_sees(customer_desk, customer_world, lived):
+    customer = customer_desk.team.customer
+    newer = (await customer_desk.get(V2_PATH, {"limit": 100}))["items"]
+    theirs = await customer_world.get(f"/api/v2/customers/{customer}/trades/", {"limit": 100})
+    assert newer == theirs["items"]
+    kinds = {each["activity"] for each in newer}
+    assert kinds == {"BUY", "SELL", "MATURITY", "SAME_ENTITY_SECURITY_TRANSFER"}
+    older = (await customer_desk.get(V1_PATH, {"limit": 100}))["items"]
+    theirs = await customer_world.get(f"/api/v1/customers/{customer}/trades/", {"limit": 100})
+    assert older == theirs["items"]
+    assert {each["activity"] for each in older} == {"BUY", "SELL", "MATURITY"}
+    assert await customer_desk.pages(V2_PATH, limit=3) == newer
+    assert await customer_desk.pages(V1_PATH, {"order": "asc"}, limit=3) == older[::-1]
+
+
+async def test_pockets_and_dates_choose_in_lists_and_the_file(customer_desk, lived):
+    first, _ = lived
+    for filters in (
+        {},
+        {"account[]": first.id},
+        {"book_date_from": "2025-06-04"},
+        {"book_date_to": "2025-06-02"},
+        {"settlement_date_from": "2025-06-05", "settlement_date_to": "2025-06-05"},
+        {"trade_datetime_from": "2025-06-03", "trade_datetime_to": "2025-06-04"},
+    ):
+        items = (await customer_desk.get(V1_PATH, {**filters, "limit": 100}))["items"]
+        rows = table(await customer_desk.ask("GET", FILE, status=200, filters=filters))
+        assert [row["id"] for row in rows] == [each["id"] for each in items]
+        for row, each in zip(rows, items, strict=True):
+            assert row["notional"] == str(each["notional"]["value"])
+            assert row["is_settled"] == str(each["is_settled"]).lower()
+            assert row["settled_date"] == (each["settled_date"] or "")
+    named = (await customer_desk.get(V2_PATH, {"pocket_id[]": first.id, "limit": 100}))["items"]
+    assert {each["pocket_id"] for each in named} == {first.id}
+
+
+async def test_wrong_filters_and_foreign_pockets_are_refused(customer_desk, other_customer, lived):
+    first, _ = lived
+    for path in (V1_PATH, V2_PATH, FILE):
+        await customer_desk.invalid("GET", path, filters={"book_date_from": "x"}, loc="query.book_date_from")
+        await customer_desk.invalid("GET", path, filters={"colour": "red"}, loc="query.colour")
+    for path, name in ((V1_PATH, "account[]"), (V2_PATH, "pocket_id[]"), (FILE, "account[]")):
+        asked = {name: first.id}
+        await other_customer.refused("GET", path, filters=asked, status=404, code="not-found")
+        await customer_desk.invalid("GET", path, filters={name: "x"}, loc=f"query.{name}.0")
+    assert (await other_customer.get(V2_PATH))["items"] == []

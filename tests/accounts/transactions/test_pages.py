@@ -1,0 +1,127 @@
+"""Pages of transactions as the Customer API offers them: every filter, one, and the file."""
+
+import csv
+import io
+
+import pytest
+from tests.support.partner_desk import UNKNOWN
+
+PATH, FILE = "/api/v2/transactions/", "/api/v2/transactions.csv"
+
+
+def table(answer):
+    """Return the rows of a CSV answer."""
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"].startswith("attachment")
+    return list(csv.DictReader(io.StringIO(answer.text)))
+
+
+@pytest.fixture
+async def lived(customer_desk, customer_world):
+    """Two Pockets with wires, ACH credits and a transfer between them."""
+    first, second = await customer_desk.pocket(), await customer_desk.pocket()
+    await customer_world.wire(first, 50_000_00)
+    await customer_world.later(hours=1)
+    await customer_world.ach(first, 1_234_00, count=2)
+    await customer_world.later(hours=1)
+    await customer_world.transfer(first, second, 2_000_00)
+    return first, second
+
+
+async def test_transactions_are_those_the_partner_sees(customer_desk, customer_world, lived):
+    theirs = await customer_world.get(f"/api/v2/customers/{customer_desk.team.customer}/transactions/")
+    assert (await customer_desk.get(PATH))["items"] == theirs["items"]
+    assert len(theirs["items"]) == 5
+    assert await customer_desk.pages(PATH) == theirs["items"]
+    assert await customer_desk.pages(PATH, {"order": "asc"}) == theirs["items"][::-1]
+
+
+async def test_every_filter_chooses(customer_desk, lived):
+    first, second = lived
+    items = (await customer_desk.get(PATH))["items"]
+    moved = next(each for each in items if each["type"] == "ON_US")
+    wired = next(each for each in items if each["type"] == "WIRE")
+    noon = "2025-06-02T10:30:00-04:00"
+    for filters, count in (
+        ({"pocket[]": first.id}, 4),
+        ({"pocket[]": [first.id, second.id, first.id]}, 5),
+        ({"type[]": "ACH"}, 2),
+        ({"type[]": ["ACH", "WIRE"]}, 3),
+        ({"direction": "DEBIT"}, 1),
+        ({"on_us_transfer[]": moved["on_us_transfer_id"]}, 2),
+        ({"on_us_transfer[]": UNKNOWN}, 0),
+        ({"wire[]": wired["wire_id"]}, 1),
+        ({"portal[]": first.portal}, 3),
+        ({"card[]": UNKNOWN}, 0),
+        ({"amount_from": 2_000_00}, 3),
+        ({"amount_from": 1_234_00, "amount_to": 2_000_00}, 4),
+        ({"time_booked_to": noon}, 3),
+        ({"time_booked_from": noon}, 2),
+        ({"time_settled_to": noon}, 1),
+        ({"time_booked_from": "2025-06-03"}, 0),
+    ):
+        found = (await customer_desk.get(PATH, filters))["items"]
+        assert len(found) == count, filters
+        rows = table(await customer_desk.ask("GET", FILE, status=200, filters=filters))
+        assert [row["id"] for row in rows] == [each["id"] for each in found]
+
+
+@pytest.mark.parametrize(
+    ("filters", "loc"),
+    [
+        ({"type[]": "SWEEP"}, "query.type[]"),
+        ({"include_sweeps": "true"}, "query.include_sweeps"),
+        ({"direction": "UP"}, "query.direction"),
+        ({"pocket[]": "x"}, "query.pocket[].0"),
+        ({"amount_from": "-1"}, "query.amount_from"),
+        ({"time_booked_from": "noon"}, "query.time_booked_from"),
+        ({"colour": "red"}, "query.colour"),
+    ],
+)
+async def test_filters_of_another_shape_are_refused(customer_desk, filters, loc):
+    await customer_desk.invalid("GET", PATH, filters=filters, loc=loc)
+    await customer_desk.invalid("GET", FILE, filters=filters, loc=loc)
+
+
+async def test_the_page_is_asked_for_in_the_right_shape(customer_desk):
+    for filters in ({"limit": 0}, {"limit": 101}, {"order": "up"}, {"cursor": "x"}):
+        await customer_desk.ask("GET", PATH, status=422, filters=filters)
+
+
+async def test_one_transaction_is_read_by_either_id(customer_desk, lived):
+    for each in (await customer_desk.get(PATH))["items"]:
+        assert await customer_desk.get(f"{PATH}{each['id']}/") == each
+        shared = await customer_desk.get(f"{PATH}{each['transaction_id']}/")
+        assert shared["transaction_id"] == each["transaction_id"]
+    await customer_desk.refused("GET", f"{PATH}{UNKNOWN}/", status=404, code="not-found")
+    await customer_desk.invalid("GET", f"{PATH}x/", loc="path.transaction_id")
+
+
+async def test_the_file_has_all_pages_and_no_formulas(customer_desk, customer_world, monkeypatch):
+    monkeypatch.setattr("billfold.accounts.transactions.routes.ROWS_PER_PAGE", 2)
+    monkeypatch.setattr("billfold.http.csv_export.ROWS_PER_PAGE", 2)
+    pocket = await customer_desk.pocket()
+    for name in ('=HYPERLINK("x")', "-1+1", 'Smith, "Co"', "@sum"):
+        await customer_world.wire(pocket, 1_000_00, sender=name)
+    answer = await customer_desk.ask("GET", FILE, status=200)
+    assert answer.text.splitlines()[0] == (
+        "id,transaction_id,pocket_id,type,direction,status,amount,currency,description,title,time_booked,time_settled"
+    )
+    rows = table(answer)
+    assert [row["id"] for row in rows] == [each["id"] for each in (await customer_desk.get(PATH))["items"]]
+    assert {row["amount"] for row in rows} == {"100000"}
+    for row in rows:
+        assert not row["description"].startswith(("=", "+", "-", "@"))
+        assert not row["title"].startswith(("=", "+", "-", "@"))
+
+
+async def test_transactions_of_another_customer_are_not_there(customer_desk, other_customer, lived):
+    (one, *_) = (await customer_desk.get(PATH))["items"]
+    await other_customer.refused("GET", f"{PATH}{one['id']}/", status=404, code="not-found")
+    asked = {"pocket[]": lived[0].id}
+    for path in (PATH, FILE):
+        await other_customer.refused("GET", path, filters=asked, status=404, code="not-found")
+    assert (await other_customer.get(PATH))["items"] == []
+    assert table(await other_customer.ask("GET", FILE, status=200)) == []
+    cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
+    await other_customer.invalid("GET", PATH, filters={"limit": 1, "cursor": cursor}, loc="query.cursor")

@@ -1,0 +1,63 @@
+"""What `make check` does not measure: no exemption from an import contract, small files, short functions."""
+
+import ast
+import tomllib
+
+from tests.architecture.pages import ROOT, SOURCE, text_of
+
+FILE_LINES, FUNCTION_LINES, STORY_LINES = 400, 40, 60
+LONG_FILES = {
+    "src/billfold/payments/ach/checks.py",
+    "src/billfold/payments/ach/inbound/booking.py",
+    "tests/accounts/transactions/test_partner_routes.py",
+    "tests/payments/on_us/test_routes.py",
+    "tests/simulation/life.py",
+}
+LONG_FUNCTIONS = {
+    "src/billfold/access/oauth/consent.py approve",
+    "src/billfold/accounts/trades/schemas.py render_trade",
+    "src/billfold/approvals/store/reviews.py record_review",
+    "src/billfold/approvals/transfer_requests.py create",
+    "src/billfold/bills/rules/valuation.py value",  # the hot path of every read: no calls in its loop
+    "src/billfold/payments/on_us/rules.py _move_money",
+    "src/billfold/verify/replay.py _check_transaction",
+}
+LARGE_FOLDERS = {"src/billfold/events/webhooks", "src/billfold/verify"}
+"""Exemptions. These lists may only get shorter."""
+FOLDER_FILES = 15
+
+SOURCES = [*SOURCE.rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def test_nothing_is_exempt_from_an_import_contract():
+    contracts = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    assert len(contracts) == 4
+    assert not [each["name"] for each in contracts if "ignore_imports" in each]
+
+
+def test_files_are_small():
+    assert {name_of(path) for path in SOURCES if path.read_text().count("\n") > FILE_LINES} <= LONG_FILES
+
+
+def test_functions_are_short():
+    assert {name for path in SOURCES for name in long_functions(path)} <= LONG_FUNCTIONS
+
+
+def test_folders_of_the_package_are_small():
+    folders = {path.parent for path in SOURCE.rglob("*.py")}
+    assert {name_of(each) for each in folders if len(list(each.glob("[!_]*.py"))) > FOLDER_FILES} <= LARGE_FOLDERS
+
+
+def long_functions(path):
+    """The functions of a file that are longer than they may be."""
+    is_rule = "rules" in path.parts or path.stem == "rules" or path.parent.name == "book"
+    longest = FUNCTION_LINES if path.is_relative_to(SOURCE) and not is_rule else STORY_LINES
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            if node.end_lineno - node.lineno + 1 > longest:
+                yield f"{name_of(path)} {node.name}"
