@@ -76,24 +76,24 @@ class Clearing:
         await self._opened.close()
 
     async def _write(self) -> int:
-        await self._windows.number(self._bank, await self._bank.pool.fetchval(_DUE))
+        await self._windows.assign_numbers(self._bank, await self._bank.pool.fetchval(_DUE))
         waiting = await files.list_unconfirmed(self._bank.pool)
         return sum([await self._windows.transmit(self._bank, file) for file in waiting])
 
     async def _tell(self) -> int:
         waiting = await files.list_unconfirmed(self._bank.pool)
         for file in waiting:
-            await self._windows.tell(self._bank, file)
+            await self._windows.confirm(self._bank, file)
         return len(waiting)
 
     async def _check(self) -> int:
-        kept = await self._gate.admit(self._bank, _NAME)
+        kept = await self._gate.store_file(self._bank, _NAME)
         assert kept is not None
         await self._gate.check_file(self._bank, await files_store.read_content(self._bank.pool, kept.file_id))
         return 1
 
     async def _book(self) -> int:
-        return await self._gate.take(self._bank)
+        return await self._gate.process_all(self._bank)
 
 
 async def open_clearing(location: Location) -> Clearing:

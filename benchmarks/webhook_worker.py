@@ -32,7 +32,7 @@ from billfold.events.webhooks.types import EventSimulation
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.ids import new
-from billfold.wiring.webhook_client import webhook_client_of
+from billfold.wiring.providers import webhook_client_of
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 SIMULATED_KIND = "card.status.open"

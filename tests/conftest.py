@@ -20,6 +20,7 @@ from billfold.migrations import runner
 from billfold.platform.postgres import embedded as embedded_postgres
 
 pytest_plugins = [
+    "tests.support.approvals",
     "tests.support.whole_bank",
     *(f"tests.fixtures.{path.stem}" for path in (Path(__file__).parent / "fixtures").glob("[!_]*.py")),
 ]

@@ -6,7 +6,6 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from tests.fixtures.damaged_bank import DROP_EVERYTHING
 from tests.support.approvals import REQUESTS, ask_for_two, ask_step_up, decide, on_us, path_of
 from tests.support.damage import report_of, undetected
 
@@ -16,12 +15,12 @@ from billfold.verify.fingerprints import FINGERPRINTED_TABLES, check_fingerprint
 from billfold.verify.runner import verify_bank
 
 DAMAGES = {
-    "its hash is of something else": "UPDATE transfer_request SET content_hash = sha256('x')",
-    "it was approved by fewer than it needs": "UPDATE review SET voided_at = now()",
-    "the audit log knows of nobody who said so": "UPDATE review SET decision = 'DENIED'",
-    "it is about the reviewer's own request": "UPDATE transfer_request q SET user_id = v.user_id "
+    "content_hash is not the hash of its content": "UPDATE transfer_request SET content_hash = sha256('x')",
+    "approved with fewer approvals than required": "UPDATE review SET voided_at = now()",
+    "the audit log has no entry of this review": "UPDATE review SET decision = 'DENIED'",
+    "the reviewer is the requester": "UPDATE transfer_request q SET user_id = v.user_id "
     "FROM review v WHERE v.request_id = q.request_id",
-    "it carries out what nobody approved": "UPDATE transfer_request SET status = 'DENIED'",
+    "its transfer request is not approved": "UPDATE transfer_request SET status = 'DENIED'",
 }
 
 
@@ -33,7 +32,7 @@ async def approved(customer_desk, manager, funded, other):
     return made
 
 
-async def test_the_proof_names_what_was_not_approved_as_it_says(customer_desk, approved):
+async def test_verify_names_requests_without_their_approvals(customer_desk, approved):
     bank = customer_desk.bank
     async with bank.pool.acquire() as conn:
         for message, damage in DAMAGES.items():
@@ -42,7 +41,7 @@ async def test_the_proof_names_what_was_not_approved_as_it_says(customer_desk, a
             await conn.execute(damage)
             report = await verify_bank(conn, market=bank.market, vault=bank.vault)
             await transaction.rollback()
-            assert message in {each.wrong for each in report.findings}, message
+            assert message in {each.message for each in report.findings}, message
 
 
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
@@ -120,7 +119,6 @@ async def test_each_column_of_a_request_is_verified(market_dsn, requested):
     conn = await asyncpg.connect(market_dsn)
     transaction = conn.transaction()
     await transaction.start()
-    await conn.execute(DROP_EVERYTHING)
     assert (await report_of(conn, check_fingerprints)).is_clean
     missed = {
         (table, where): message

@@ -42,7 +42,7 @@ def ask(dsn, customer):
     asyncio.run(write())
 
 
-def test_the_operator_confirms_what_a_team_of_one_asked_for(founded, database_dsn):
+def test_the_operator_confirms_a_request_of_a_team_of_one(founded, database_dsn):
     founded("partner", "create", "acme")
     own = str(partner_ids(SEED, "acme").sandbox_customer_id)
     founded("users", "add", *ANNA, "--customer", own, "--role", "admin")

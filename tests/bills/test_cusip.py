@@ -21,7 +21,7 @@ def test_the_isin_is_the_cusip_between_country_and_luhn_digit() -> None:
     assert cusips.isin_of("912797UZ8") == "US912797UZ81"
 
 
-def test_a_simulated_cusip_tells_its_maturity_and_no_other_day_shares_it() -> None:
+def test_a_simulated_cusip_encodes_one_maturity() -> None:
     first = date(2016, 1, 1)
     days = [first + timedelta(days=n) for n in range(40 * 365)]
     numbers = [cusips.simulated_cusip(day) for day in days]

@@ -92,7 +92,7 @@ def test_the_help_of_a_command_says_what_it_does_and_shows_an_example(words):
     assert "billfold" in shown[shown.index("Example") :]
 
 
-def test_the_version_is_printed_when_asked_for(capsys):
+def test_the_version_is_printed(capsys):
     assert run(Wiring({}), arguments=["--version"]) == 0
     assert capsys.readouterr().out.startswith("billfold ")
 

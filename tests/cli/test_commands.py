@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-import os
 from datetime import date
 
-import asyncpg
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from tests.fixtures.cli import SEED, fetch
 
 from billfold.access.partners.rules import FEATURES
 from billfold.accounts.customers import routes as customers
@@ -18,41 +17,7 @@ from billfold.payments.wires import routes as wires
 from billfold.wiring.cli_context import Wiring
 from billfold.wiring.initialize import partner_ids
 
-SEED = "a seed of the command line"
 RESTART = "Restart `billfold serve` and every `billfold worker`"
-
-
-@pytest.fixture
-def billfold(database_dsn, tmp_path, capsys):
-    """Run a command on a database of this test; return (status, what was said)."""
-    environment = {
-        "BILLFOLD_DATABASE_URL": database_dsn,
-        "BILLFOLD_STATE_DIR": str(tmp_path),
-        "BILLFOLD_SEED": SEED,
-        "BILLFOLD_LOG_LEVEL": "ERROR",
-        "PATH": os.environ["PATH"],
-    }
-
-    def call(*words, **more):
-        status = run(Wiring(environment | more), arguments=words)
-        captured = capsys.readouterr()
-        return status, " ".join((captured.out + captured.err).split())
-
-    return call
-
-
-@pytest.fixture
-def founded(billfold):
-    assert billfold("migrate", "up")[0] == 0
-    return billfold
-
-
-async def fetch(dsn, query):
-    conn = await asyncpg.connect(dsn)
-    try:
-        return await conn.fetch(query)
-    finally:
-        await conn.close()
 
 
 def _fetch(dsn, query):
@@ -67,7 +32,7 @@ def test_a_bank_is_founded_once_when_the_database_is_migrated(billfold):
     assert "another seed" in said
 
 
-def test_steps_are_taken_back_and_done_again(billfold):
+def test_migrations_are_reverted_and_applied_again(billfold):
     assert billfold("migrate", "down", "--yes")[0] == 0
     status, said = billfold("migrate", "status")
     assert status == 1
@@ -105,7 +70,7 @@ def test_a_partner_is_made_with_what_it_needs(founded):
     places = partner_ids(SEED.encode(), "acme")
     assert str(places.facilitation_pocket_id) in said
     assert "password" in said
-    assert "once" in said
+    assert "not shown again" in said
     status, said = founded("partner", "create", "acme")
     assert status == 1
     assert "duplicate-id" in said
@@ -194,7 +159,7 @@ def test_help_says_when_running_processes_know(billfold, words, when):
     assert when in " ".join(said.split())
 
 
-def test_days_are_overridden_and_given_back(founded, database_dsn):
+def test_calendar_overrides_are_saved_and_removed(founded, database_dsn):
     words = ("calendar", "override", "2025-11-28", "--closes", "13:00", "--reason", "Early close")
     status, said = founded(*words)
     assert status == 0
@@ -228,7 +193,7 @@ def test_newer_rates_are_imported_and_contradicting_ones_refused(founded, tmp_pa
     assert founded("market", "import")[0] == 1
 
 
-def test_the_ledger_is_proven_and_the_first_bad_row_is_named(founded, database_dsn):
+def test_the_ledger_is_verified_and_the_first_bad_row_is_named(founded, database_dsn):
     founded("partner", "create", "acme")
     status, said = founded("verify")
     assert status == 0, said

@@ -14,9 +14,9 @@ from billfold.platform import ids
 
 
 @pytest.fixture
-async def members(bank, world, calling):
+async def members(bank, customer_world, calling):
     """The calls of two administrators, and two Pockets of their company."""
-    customer = await world.customer()
+    customer = await customer_world.customer()
     calls: list[CustomerApi] = []
     for _ in range(2):
         async with bank.pool.acquire() as conn:
@@ -27,7 +27,7 @@ async def members(bank, world, calling):
         http = calling(bank.settings.customer_origin)
         http.headers["authorization"] = f"Bearer {token.text}"
         calls.append(CustomerApi(http))
-    pockets = [await world.funded(9_000_00, customer), await world.pocket(customer)]
+    pockets = [await customer_world.funded(9_000_00, customer), await customer_world.pocket(customer)]
     return calls, [UUID(each.id) for each in pockets]
 
 

@@ -46,9 +46,9 @@ async def registered(bank, client_id="books", **fields):
 
 
 @pytest.fixture
-async def person(bank, world):
+async def person(bank, customer_world):
     """An administrator of a new customer."""
-    customer = await world.customer()
+    customer = await customer_world.customer()
     async with bank.pool.acquire() as conn:
         return await member(conn, UUID(customer))
 
@@ -84,7 +84,7 @@ async def api(bank, calling, bridge, person):
     return CustomerApi(calling(bank.settings.customer_origin, auth)), auth
 
 
-async def test_a_user_consents_and_every_call_has_a_proof(api, world, person):
+async def test_a_user_consents_and_every_call_has_a_proof(api, customer_world, person):
     calls, _ = api
 
     def work():
@@ -104,7 +104,7 @@ async def test_a_user_consents_and_every_call_has_a_proof(api, world, person):
     made, portal = await asyncio.to_thread(work)
     for _ in range(3):
         body = {"portal_id": str(portal.id), "amount_usdc": 1_000_00, "sender_name": "Contoso"}
-        await world.ask("POST", "/api/v1/sandbox/wire/", body, status=202)
+        await customer_world.ask("POST", "/api/v1/sandbox/wire/", body, status=202)
 
     def look():
         assert calls.pocket(made.id).portfolio.total_value.value > 2_900_00
@@ -153,8 +153,8 @@ async def test_tokens_are_renewed_before_they_end_and_when_they_are_gone(bank, a
     assert auth.tokens.access_token != second.access_token
 
 
-async def test_client_credentials_need_no_user(bank, world, calling):
-    customer = await world.customer()
+async def test_client_credentials_need_no_user(bank, customer_world, calling):
+    customer = await customer_world.customer()
     me = await registered(
         bank,
         "service",

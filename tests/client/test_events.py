@@ -12,8 +12,8 @@ from billfold.platform import ids
 SINCE = datetime(2025, 6, 1, tzinfo=UTC)
 
 
-async def test_a_partner_subscribes_reads_and_mends(api, world):
-    customer = UUID(await world.customer())
+async def test_a_partner_subscribes_reads_and_mends(api, customer_world):
+    customer = UUID(await customer_world.customer())
 
     def work():
         made = api.subscribe("https://93.184.215.14/", ["transfers.wire.in.success"], shared_secret="x" * 24)

@@ -14,9 +14,9 @@ from billfold.platform.clock import wall_now
 
 
 @pytest.fixture
-async def api(bank, world, calling):
-    """The Partner API in the name of the partner of the world."""
-    key, partner = KEYS["ES256"], world.partner
+async def api(bank, customer_world, calling):
+    """The Partner API in the name of the partner of the customer_world."""
+    key, partner = KEYS["ES256"], customer_world.partner
     kid = await credentials.register_partner_key(
         bank.pool, partner.user_id, algorithm="ES256", public_pem=pem_of(key), now=wall_now()
     )
@@ -31,8 +31,8 @@ async def api(bank, world, calling):
     return PartnerApi(calling(url, auth))
 
 
-async def test_a_partner_opens_funds_and_reads(api, world):
-    customer = UUID(await world.customer())
+async def test_a_partner_opens_funds_and_reads(api, customer_world):
+    customer = UUID(await customer_world.customer())
 
     def work():
         assert customer in {each.id for each in api.customers()}

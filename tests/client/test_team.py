@@ -16,9 +16,9 @@ from billfold.client.responses import ApiError
 
 
 @pytest.fixture
-async def boss(bank, world, calling):
+async def boss(bank, customer_world, calling):
     """The calls of an administrator, and his member id."""
-    customer = await world.customer()
+    customer = await customer_world.customer()
     async with bank.pool.acquire() as conn:
         await program(conn, keys=(), scopes=EVERYTHING, profile="documented")
         user = await member(conn, UUID(customer))

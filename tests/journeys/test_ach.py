@@ -124,7 +124,9 @@ async def test_a_payroll_goes_out_with_two_returns_and_a_change(town, books):
     ]
     small, large = (books.files()[0].batches, books.files()[1].batches if len(books.files()) > 1 else [])
     assert sum(len(batch.entries) for batch in small) == 3
-    assert (small[0].purpose, small[0].descriptive_date, small[0].entry_class) == ("PAYROLL", "SD1300", "PPD")
+    first = small[0]
+    assert (first.company_entry_description, first.company_descriptive_date) == ("PAYROLL", "SD1300")
+    assert first.standard_entry_class_code == "PPD"
     assert not large or large[0].entries[0].amount == 30_000_00
     # A bank says the account has another number: the next payment goes there.
     await books.move(states[0], "change", code="C01", corrected="998877")

@@ -5,7 +5,7 @@ from tests.journeys.two_partners import Town
 from tests.support.apps import lend_partner_app, take_back
 from tests.support.partner_client import PartnerClient, new_partner
 
-from billfold.wiring.file_exchange import rail_files_folder
+from billfold.wiring.providers import rail_files_folder
 
 HOME = {
     "type": "wire",

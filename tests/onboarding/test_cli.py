@@ -4,7 +4,7 @@ import os
 from uuid import UUID
 
 import pytest
-from tests.cli.test_commands import SEED
+from tests.fixtures.cli import SEED
 from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
@@ -56,7 +56,7 @@ def waiting(founded, database_dsn, tmp_path):
     return run_with_bank(Wiring(environment), prepare)
 
 
-def test_what_waits_is_listed_looked_at_and_decided_once(founded, waiting, tmp_path):
+def test_pending_reviews_are_listed_downloaded_and_decided_once(founded, waiting, tmp_path):
     def review(*words):
         return founded("review", *words)
 
@@ -64,7 +64,7 @@ def test_what_waits_is_listed_looked_at_and_decided_once(founded, waiting, tmp_p
     assert status == 0
     assert "Contoso (wire)" in said
     out = tmp_path / "s.pdf"
-    assert review("file", str(DOCUMENT), "--out", str(out))[0] == 0
+    assert review("download", str(DOCUMENT), "--out", str(out))[0] == 0
     assert out.read_bytes() == b"%PDF-a statement"
     assert review("approve", str(waiting)) == (0, "✓ The counterparty is verified.")
     assert review("list") == (0, "Nothing waits.")

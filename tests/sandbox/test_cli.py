@@ -285,7 +285,7 @@ def test_plain_http_is_refused(sandbox):
         assert json.loads(refusal.value.read())["code"] == "https-required"
 
 
-def test_a_second_sandbox_says_that_the_port_is_taken(sandbox):
+def test_a_second_sandbox_reports_that_the_port_is_in_use(sandbox):
     done = subprocess.run(
         [sys.executable, "-m", "billfold", "sandbox", "--port", str(sandbox.port)],
         cwd=sandbox.state.parent,
@@ -300,10 +300,10 @@ def test_a_second_sandbox_says_that_the_port_is_taken(sandbox):
 
 def test_a_second_sandbox_in_one_folder_or_with_one_port_for_both_is_refused(sandbox):
     one, two = free_ports(2)
-    for http_port, told in ((two, "A sandbox runs in"), (one, "--http-port")):
+    for http_port, expected in ((two, "A sandbox already runs in"), (one, "--http-port")):
         with sandbox.run("sandbox", "--port", one, "--http-port", http_port) as second:
             assert second.wait(START_SECONDS) == 1
-            assert told in second.stderr.read()
+            assert expected in second.stderr.read()
     assert sandbox.home().base_url.endswith(f":{sandbox.port}")
 
 

@@ -2,8 +2,6 @@
 
 from uuid import UUID
 
-import pytest
-
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.approvals.store import mfa_policy
 from billfold.approvals.store.fingerprints import record_checksums
@@ -13,26 +11,6 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
 REQUESTS = "/api/v1/transfer-requests/"
-
-
-@pytest.fixture
-async def funded(customer_desk, customer_world):
-    """A Pocket of the administrator's company, with $9,000.00 in it."""
-    pocket = await customer_desk.pocket()
-    await customer_world.wire(pocket, 9_000_00)
-    return pocket
-
-
-@pytest.fixture
-async def other(customer_desk):
-    """Another Pocket of the company."""
-    return await customer_desk.pocket(name="Payroll")
-
-
-@pytest.fixture
-async def manager(customer_desk, customer_desks):
-    """Another member who may approve."""
-    return await customer_desks(customer_desk.team.customer, role="MANAGER")
 
 
 async def status_of(customer_desk, request):

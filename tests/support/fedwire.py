@@ -22,7 +22,7 @@ from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank
 from billfold.wiring.fedwire import FedwireService
-from billfold.wiring.file_exchange import rail_files_folder
+from billfold.wiring.providers import rail_files_folder
 
 SENT = ["pacs.008", "pacs.004"]
 _ACCOUNT = "SELECT account_number FROM portal WHERE portal_id = $1"
@@ -49,7 +49,7 @@ class Fedwire:
         inbox = self.folder / "inbox"
         inbox.mkdir(parents=True, exist_ok=True)
         (inbox / name).write_bytes(raw)
-        await self.room.gate.take(self.bank)
+        await self.room.gate.process_all(self.bank)
         return raw
 
     def taken(self, name):

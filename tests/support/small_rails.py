@@ -196,7 +196,7 @@ async def _receive(bank, anna, bert):
         created_at=datetime(2025, 6, 2, 9),
     )
     await bank.rails.ach.network_side().transmit("ENTRIES.ach", write_file(file))
-    await AchFileProcessor().take(bank)
+    await AchFileProcessor().process_all(bank)
     for customer, cents in ((bert, 65_00), (anna, 50_00)):
         ach_id = await bank.pool.fetchval("SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents)
         if customer is bert:

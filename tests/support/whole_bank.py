@@ -28,8 +28,8 @@ from billfold.platform.paging import Pager
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
-from billfold.wiring.file_exchange import file_store_of, linking_provider_of, rail_exchanges_of
 from billfold.wiring.initialize import create_bank_customer, initialize_bank
+from billfold.wiring.providers import file_store_of, linking_provider_of, rail_exchanges_of
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 

@@ -1,20 +1,19 @@
 """Wires and counterparties against the fingerprints their commands left."""
 
 import pytest
-from tests.support.damage import report_of, undetected
+from tests.support.damage import checks_of, report_of, undetected
 
-from billfold.payments.files.checks import check_rail_files
-from billfold.payments.wires.checks import WIRE_CHECKS
+import billfold.accounts.checks as account_checks
+import billfold.payments.ach.checks as ach_checks
+import billfold.payments.files.checks as file_checks
+import billfold.payments.wires.checks as wire_checks
 from billfold.verify.fingerprints import check_fingerprints
-from billfold.verify.query_check import run_checks
 
-
-async def check_wires(conn, found):
-    await run_checks(conn, found, WIRE_CHECKS)
+check_parts = checks_of(account_checks, ach_checks, file_checks, wire_checks)
 
 
 async def test_nothing_is_named_when_nothing_was_damaged(rails):
-    assert (await report_of(rails, check_fingerprints, check_wires)).is_clean
+    assert (await report_of(rails, check_fingerprints, check_parts)).is_clean
 
 
 @pytest.mark.parametrize(
@@ -32,8 +31,7 @@ async def test_a_wire_is_named_when_it_was_damaged(rails, where):
             rails,
             "wire",
             check_fingerprints,
-            check_wires,
-            check_rail_files,
+            check_parts,
             where=where,
             undetectable=("omad", "updated_at"),
         )
@@ -48,7 +46,7 @@ async def test_a_counterparty_is_named_when_it_was_damaged(rails, where):
             rails,
             "counterparty",
             check_fingerprints,
-            check_rail_files,
+            check_parts,
             where=where,
             undetectable=("display_name", "created_at", "updated_at"),
         )

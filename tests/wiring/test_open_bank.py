@@ -94,7 +94,7 @@ async def test_a_market_that_was_imported_is_the_banks(settings, database_dsn):
 
 
 async def test_a_running_bank_notices_what_is_imported(settings, database_dsn, monkeypatch):
-    monkeypatch.setattr(market_watch, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(market_watch, "REFRESH_SECONDS", 0.01)
     await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as bank:
         with pytest.raises(NotFound):

@@ -1,4 +1,4 @@
-"""What may be asked of a customer's account: the customer, its pockets and portals."""
+"""Commands about a customer's account: the customer, its pockets and portals."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.accounts.customers.enroll import enrol_customer
-from billfold.accounts.customers.rules import close_customer, update_customer
+from billfold.accounts.customers.rules import close_customer, enrol_customer, update_customer
 from billfold.accounts.pockets.rules import open_pocket, set_pocket_state, update_pocket
 from billfold.accounts.portals.rules import open_portal, update_portal
 from billfold.ledger.commands import AuditedAction, Command, Reference
@@ -16,7 +15,7 @@ from billfold.ledger.types import PocketStatus
 
 
 class EnrolCustomer(Command, frozen=True, kw_only=True):
-    """Make the customer `customers[0]`; role is customer, partner or house."""
+    """Create the customer `customers[0]`; role is customer, partner or house."""
 
     rule = enrol_customer
     creates_customer = True
@@ -39,7 +38,7 @@ class UpdateCustomer(Command, frozen=True, kw_only=True):
 
 
 class CloseCustomer(Command, frozen=True, kw_only=True):
-    """Close the customer's account with all its pockets. Looks at the customer's ACH entries."""
+    """Close the customer's account with all its pockets. References the customer's ACH entries."""
 
     rule = close_customer
     reference_kinds = (Reference.OPEN_ACH_ENTRIES,)
@@ -64,9 +63,9 @@ class OpenPocket(Command, frozen=True, kw_only=True):
 
 
 class UpdatePocket(Command, frozen=True, kw_only=True):
-    """Change what is given; `keep_reinvestment` tells None from not given.
+    """Change what is given; `keep_reinvestment` distinguishes None from not given.
 
-    One that closes looks at the Pocket, and so sees what is under way by ACH.
+    Closing references the Pocket, and with it the ACH entries in process.
     """
 
     rule = update_pocket
@@ -116,7 +115,7 @@ class OpenPortal(Command, frozen=True, kw_only=True):
 
 
 class UpdatePortal(Command, frozen=True, kw_only=True):
-    """Rename a portal, or close it for ever."""
+    """Rename a portal, or close it permanently."""
 
     rule = update_portal
     audit = AuditedAction("portal", lambda c: "closed" if c.close else "updated", fields=("pocket_id", "name"))

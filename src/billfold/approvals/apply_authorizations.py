@@ -88,7 +88,7 @@ async def _administrator(
         raise NotFound
     requester = await team_store.get_member(bank.pool, change.customer_id, change.member_id, now)
     if requester.status != "ACTIVE":
-        raise Refused("forbidden", "Who asked for the change has left the team.")
+        raise Refused("forbidden", "The requester of the change has left the team.")
     return Administrator(
         pool=bank.pool,
         vault=bank.vault,

@@ -1,4 +1,4 @@
-"""What waited for long enough expires: verifications of counterparties, and requests."""
+"""Verifications of counterparties, and requests, expire."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RETURNING *
 
 
 async def expire_verification(bank: Bank, job: ScheduledJob) -> None:
-    """End the verification of a counterparty from whose account no wire has come."""
+    """End a verification by incoming wire when none has arrived."""
     assert job.customer_id is not None
     await bank.engine.submit(
         ExpireVerification(
@@ -39,7 +39,7 @@ async def expire_verification(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def expire_request(bank: Bank, job: ScheduledJob) -> None:
-    """Record that nobody decided a request in time; what was decided stays as it is."""
+    """Record that a request has expired; a decided one stays as it is."""
     assert job.customer_id is not None
     resource, table = _RESOURCES[job.kind]
     async with audit_record.audited(

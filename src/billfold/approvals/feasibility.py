@@ -33,7 +33,7 @@ _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
 async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID) -> None:
     """Find out whether a transfer could be carried out now. Raises Refused as that would.
 
-    What the simulated world rejects by its amount is let through: that is an answer to come.
+    Amounts that the sandbox rejects pass here: the rejection follows on execution.
     """
     if content.type == "USDC":
         return
@@ -41,7 +41,10 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
     command = await command_for(conn, customer_id, content, unverified_wires=unverified_wires)
     outcome = await dry_run(conn, bank, command)
     if outcome.get("reason") == INSUFFICIENT_FUNDS:
-        raise Refused("insufficient-funds", "The Pocket cannot raise the amount now; nothing was approved.")
+        raise Refused(
+            "insufficient-funds",
+            "The Pocket cannot raise the amount. Add funds, then approve again.",
+        )
 
 
 async def command_for(
@@ -123,5 +126,5 @@ async def _destination(conn: Connection | Pool, customer_id: UUID, content: Requ
     if peer is None:
         raise NotFound("There is no such counterparty.")
     if peer.customer_id is None or peer.pocket_id is None:
-        raise NotFound("The counterparty leads nowhere.")
+        raise NotFound("The counterparty has no Pocket.")
     return peer.customer_id, peer.pocket_id, (peer.payer_address, peer.payee_address)

@@ -57,7 +57,7 @@ def matching(
 
 
 def stricter(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRequirement]:
-    """Return what may decide when a rule has no room left today, in its order.
+    """Return the requirements that apply when the daily cap of a rule is used up, in order.
 
     Only what asks for more approvals does; the usual one approval stands at the end.
     """
@@ -153,7 +153,7 @@ def _count_mistakes(rule: Rule) -> list[FieldError]:
 
 
 def may_review(terms: ApprovalRequirement, member_id: UUID, role: Role, *, needs: str) -> bool:
-    """Tell whether a member may review under this requirement, at any place in its order."""
+    """Tell whether a member may review under this requirement, in any turn."""
     if needs not in PERMISSIONS[role]:
         return False
     return not (terms.roles or terms.ids) or role in terms.roles or member_id in terms.ids
@@ -168,14 +168,14 @@ def check_reviewer(
     `self-approval`, `forbidden`, `not-a-reviewer`.
     """
     if is_requester:
-        raise Refused("self-approval", "Who asked for it, or acts for who did, does not decide it.")
+        raise Refused("self-approval", "Self-approval is not allowed. Another member must decide.")
     if needs not in PERMISSIONS[role]:
         raise Refused("forbidden", f"The role {role} does not include {needs}.")
     if named and member_id not in named:
-        raise Refused("not-a-reviewer", "The request names its reviewers, and you are not one.")
+        raise Refused("not-a-reviewer", "The request names its reviewers, and you are not one of them.")
     if not may_review(terms, member_id, role, needs=needs):
-        rule = f"the rule {terms.rule_name!r}" if terms.rule_name else "what it is decided by"
-        raise Refused("not-a-reviewer", f"You are not among those whom {rule} asks.")
+        rule = f"the rule {terms.rule_name!r}" if terms.rule_name else "the rule of this request"
+        raise Refused("not-a-reviewer", f"You are not a reviewer under {rule}.")
 
 
 def check_turn(terms: ApprovalRequirement, member_id: UUID, role: Role, *, approvals: int) -> None:

@@ -11,7 +11,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.approvals.transfer_orders import MOST_CENTS
-from billfold.approvals.transfer_request_schemas import DualAuthUser, Review, render_person, render_review
+from billfold.approvals.transfer_request_schemas import (
+    DecideTransferRequest,
+    DualAuthUser,
+    Review,
+    render_person,
+    render_review,
+)
 from billfold.approvals.types import AuthorizationRequestRow, Reviewer, ReviewRow, Rule
 from billfold.http.schemas.texts import NOT_BLANK
 
@@ -62,12 +68,8 @@ class UpdateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
     enabled: bool | UnsetType = UNSET
 
 
-class DecideAuthorization(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the second person says. With `content_hash` he says it of the change he has read."""
-
-    status: Literal["APPROVED", "DENIED"]
-    comment: Annotated[str, msgspec.Meta(max_length=500)] | None = None
-    content_hash: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
+class DecideAuthorization(DecideTransferRequest, kw_only=True):
+    """The decision of a second member. With `content_hash` it counts for that content only."""
 
 
 class ApprovalRule(msgspec.Struct, kw_only=True):
@@ -121,12 +123,21 @@ class AuthorizationRequest(msgspec.Struct, kw_only=True):
     object_type: Literal["AuthorizationRequest"] = "AuthorizationRequest"
 
 
+_SHOWN_NAMES = {
+    "rule_id": "id",
+    "min_amount": "min_amount_usdc",
+    "daily_cap": "daily_cap_usdc",
+    "created_at": "time_created",
+}
+"""Field of a rule -> its name in the API, where they differ."""
+
+
 def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]:
     """Return what a body says of a rule, in the words of the rule."""
     told = {name: value for name in data.__struct_fields__ if (value := getattr(data, name)) is not UNSET}
-    for name, named in (("min_amount_usdc", "min_amount"), ("daily_cap_usdc", "daily_cap")):
-        if name in told:
-            told[named] = told.pop(name) or None
+    for name, shown in _SHOWN_NAMES.items():
+        if shown in told:
+            told[name] = told.pop(shown) or None
     unique_fields = {"actions", "transfer_types"}
     return {
         name: tuple(dict.fromkeys(value) if name in unique_fields else value) if isinstance(value, list) else value
@@ -136,26 +147,14 @@ def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]
 
 def render_rule(rule: Rule) -> ApprovalRule:
     """Return a rule as it is shown."""
-    return ApprovalRule(
-        id=rule.rule_id,
-        name=rule.name,
-        actions=list(rule.actions),
-        transfer_types=list(rule.transfer_types),
-        min_amount_usdc=rule.min_amount,
-        daily_cap_usdc=rule.daily_cap,
-        required_approvals=rule.required_approvals,
-        approver_roles=list(rule.approver_roles),
-        approver_ids=list(rule.approver_ids),
-        ordered=rule.ordered,
-        enabled=rule.enabled,
-        version=rule.version,
-        time_created=rule.created_at,
-        updated_at=rule.updated_at,
-    )
+    fields = msgspec.structs.asdict(rule)
+    for name, shown in _SHOWN_NAMES.items():
+        fields[shown] = fields.pop(name)
+    return msgspec.convert(fields, ApprovalRule)
 
 
 def render_change(
-    row: AuthorizationRequestRow, users: Mapping[UUID, Reviewer], voices: Sequence[ReviewRow]
+    row: AuthorizationRequestRow, users: Mapping[UUID, Reviewer], reviews: Sequence[ReviewRow]
 ) -> AuthorizationRequest:
     """Return a sensitive change as it is shown; a rule as rules are shown."""
     told = msgspec.json.decode(row.content)["change"]
@@ -171,7 +170,7 @@ def render_change(
         change=told,
         status=row.status,  # type: ignore[arg-type]
         requested_by=render_person(users[row.member_id]),
-        reviews=[render_review(each, users) for each in voices],
+        reviews=[render_review(each, users) for each in reviews],
         required_approvals=row.terms.required,
         content_hash=row.content_hash.hex(),
         applied_at=row.applied_at,

@@ -82,9 +82,9 @@ OrderedTransfer = OnUsOrder | WireOrder | UsdcOrder
 
 
 class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What is approved: the order, whom its counterparty stood for, and the named reviewers.
+    """The content that is approved: the order, the payee at that time, and the named reviewers.
 
-    Approvals are void when the counterparty stands for somebody else.
+    Approvals are void when the payee of the counterparty has changed.
     """
 
     transfer: OrderedTransfer

@@ -1,4 +1,4 @@
-"""A transfer request as it is asked for and as it is shown: what, by whom, decided by whom."""
+"""Bodies of transfer requests: as sent, and as shown with requester and reviews."""
 
 from __future__ import annotations
 
@@ -19,29 +19,34 @@ Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
 class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to move, and which members decide; without any named whoever may approve does."""
+    """The transfer, and its reviewers; an empty list is every member who may approve."""
 
     transfer: OrderedTransfer
     reviewers: Reviewers
 
 
 class ChangeTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Another content: the whole `transfer`, under the same id and type, or other `reviewers`."""
+    """A new content: the whole `transfer`, under the same id and type, or other `reviewers`."""
 
     transfer: OrderedTransfer | None = None
     reviewers: Reviewers | None = None
 
 
 class DecideTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the reviewer says. With `content_hash` he says it of the content he has read."""
+    """The decision of a reviewer. With `content_hash` it counts for that content only."""
 
     status: Literal["APPROVED", "DENIED"]
     comment: Annotated[str, msgspec.Meta(max_length=500)] | None = None
     content_hash: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
+    @property
+    def hash_read(self) -> bytes | None:
+        """The hash of the content that the reviewer has read."""
+        return bytes.fromhex(self.content_hash) if self.content_hash else None
+
 
 class DualAuthUser(msgspec.Struct, kw_only=True):
-    """Who asks or decides. A service user has no `user_id` and no `email`."""
+    """A requester or reviewer. A service user has no `user_id` and no `email`."""
 
     member_id: UUID
     user_id: UUID | None
@@ -52,14 +57,14 @@ class DualAuthUser(msgspec.Struct, kw_only=True):
 
 
 class DualAuthUsers(msgspec.Struct, kw_only=True):
-    """Who may be named as a reviewer."""
+    """The members who may be named as reviewers."""
 
     items: list[DualAuthUser]
     object_type: Literal["List"] = "List"
 
 
 class Review(msgspec.Struct, kw_only=True):
-    """What a reviewer said. It no longer counts when `is_void`: he, or the content, has changed."""
+    """A review. It is void when the reviewer's membership or the content has changed."""
 
     reviewer: DualAuthUser
     decision: Literal["APPROVED", "DENIED"]
@@ -69,7 +74,7 @@ class Review(msgspec.Struct, kw_only=True):
 
 
 class RequestedTransfer(msgspec.Struct, kw_only=True):
-    """What was asked for, and what became of it. `id` is also that of the transfer or wire."""
+    """The requested transfer and its execution. `id` is also that of the transfer or wire."""
 
     id: UUID
     type: Literal["ON_US", "WIRE", "USDC"]
@@ -106,46 +111,39 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
 
 
 class RequestDetails(NamedTuple):
-    """What is read beside requests: who is named, what was said, what has moved."""
+    """What is read beside requests: members, reviews, and the transactions they caused."""
 
-    people: Mapping[UUID, Reviewer]
-    voices: Mapping[UUID, Sequence[ReviewRow]]
+    users: Mapping[UUID, Reviewer]
+    reviews: Mapping[UUID, Sequence[ReviewRow]]
     moved: Mapping[UUID, Sequence[UUID]]
 
 
 def render_person(user: Reviewer) -> DualAuthUser:
-    """Return somebody as requests name him."""
-    return DualAuthUser(
-        member_id=user.member_id,
-        user_id=user.user_id,
-        first_name=user.first_name,
-        last_name=user.last_name,
-        email=user.email,
-        role=user.role,
-    )
+    """Return a member as requests show it."""
+    return msgspec.convert(user, DualAuthUser, from_attributes=True)
 
 
-def render_review(voice: ReviewRow, people: Mapping[UUID, Reviewer]) -> Review:
-    """Return what was said."""
+def render_review(review: ReviewRow, users: Mapping[UUID, Reviewer]) -> Review:
+    """Return a review as it is shown."""
     return Review(
-        reviewer=render_person(people[voice.member_id]),
-        decision=voice.decision,
-        comment=voice.comment,
-        time_created=voice.created_at,
-        is_void=not voice.holds,
+        reviewer=render_person(users[review.member_id]),
+        decision=review.decision,
+        comment=review.comment,
+        time_created=review.created_at,
+        is_void=not review.holds,
     )
 
 
-def render_request(row: TransferRequest, around: RequestDetails) -> ShownTransferRequest:
+def render_request(row: TransferRequest, details: RequestDetails) -> ShownTransferRequest:
     """Return a transfer request as it is shown."""
-    people = around.people
+    users = details.users
     return ShownTransferRequest(
         id=row.request_id,
         status=row.status,
-        transfer=_transfer_of(row, around),
-        requested_by=render_person(people[row.member_id]),
-        reviewers=[render_person(people[each]) for each in row.reviewers],
-        reviews=[render_review(each, people) for each in around.voices[row.request_id]],
+        transfer=_transfer_of(row, details),
+        requested_by=render_person(users[row.member_id]),
+        reviewers=[render_person(users[each]) for each in row.reviewers],
+        reviews=[render_review(each, users) for each in details.reviews[row.request_id]],
         required_approvals=row.terms.required,
         approval_rule_id=row.terms.rule_id,
         content_hash=row.content_hash.hex(),
@@ -155,7 +153,7 @@ def render_request(row: TransferRequest, around: RequestDetails) -> ShownTransfe
     )
 
 
-def _transfer_of(row: TransferRequest, around: RequestDetails) -> RequestedTransfer:
+def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTransfer:
     content = content_of(row)
     order = msgspec.to_builtins(content.transfer)
     kept = ("details", "counterparty_id", "description", "wire_instructions", "end_to_end_identification")
@@ -172,7 +170,7 @@ def _transfer_of(row: TransferRequest, around: RequestDetails) -> RequestedTrans
             "execution_status": row.execution,
             "reason": row.reason,
             "fees": [{"type": "WIRE_FEE", "amount": msgspec.to_builtins(usd(row.fee))}] if row.fee else [],
-            "transaction_ids": list(around.moved[row.request_id]),
+            "transaction_ids": list(details.moved[row.request_id]),
         },
         RequestedTransfer,
     )

@@ -15,7 +15,7 @@ import msgspec
 from billfold.approvals import rules
 from billfold.approvals.feasibility import check_feasible
 from billfold.approvals.store.approval_rules import requirement_for_transfer
-from billfold.approvals.store.fingerprints import record_checksums
+from billfold.approvals.store.fingerprints import audited_request, record_checksums
 from billfold.approvals.store.payees import check_same_payee
 from billfold.approvals.store.reviews import Subject, record_review, users_behind, void_reviews
 from billfold.approvals.store.transfer_requests import find_request, lock_request, possible_reviewers
@@ -85,7 +85,7 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
     `check_feasible`.
     """
     about = _audit_details(content)
-    async with _deed(by, "created", content.request_id, **about) as audited_action:
+    async with audited_request(by, _RESOURCE, "created", content.request_id, **about) as audited_action:
         conn = audited_action.conn
         if await conn.fetchval(_ID_EXISTS, str(content.request_id)):
             await _same_or_refuse(conn, by, content)
@@ -127,14 +127,16 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
 async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
     """Change the content of a pending request: its reviews become void.
 
-    Raises NotFound, Refused `forbidden` for everybody but who asked,
+    Raises NotFound, Refused `forbidden` for everybody but the requester,
     `transfer-request-not-pending`, and as `create`.
     """
-    async with _deed(by, "updated", content.request_id, **_audit_details(content)) as audited_action:
+    async with audited_request(
+        by, _RESOURCE, "updated", content.request_id, **_audit_details(content)
+    ) as audited_action:
         conn = audited_action.conn
         before = await lock_request(conn, by, content.request_id)
         if before.member_id != by.member_id:
-            raise Refused("forbidden", "Only who asked for the transfer changes it.")
+            raise Refused("forbidden", "Only the requester can change the transfer request.")
         _must_be_pending(before)
         terms, status = await _required(bank, by, content, conn=conn)
         text = rules.text_of(msgspec.to_builtins(content))
@@ -171,10 +173,10 @@ async def cancel(by: Actor, request_id: UUID) -> None:
 
     Raises NotFound, Refused `forbidden`, `transfer-request-not-pending`.
     """
-    async with _deed(by, "cancelled", request_id) as audited_action:
+    async with audited_request(by, _RESOURCE, "cancelled", request_id) as audited_action:
         found = await lock_request(audited_action.conn, by, request_id)
         if by.member_id != found.member_id and by.role != "ADMIN":
-            raise Refused("forbidden", "Who asked for the transfer cancels it, or an ADMIN.")
+            raise Refused("forbidden", "Only the requester or an ADMIN can cancel the transfer request.")
         _must_be_pending(found)
         await _move(audited_action, by, request_id, status="CANCELLED")
         await _schedule_next(audited_action.conn, by, request_id, status="CANCELLED", expires_at=found.expires_at)
@@ -191,11 +193,11 @@ async def decide(
 ) -> TransferRequest:
     """Approve or deny a request, as one of those who may.
 
-    `content_hash` is of the content the reviewer has seen, when he says so. Raises NotFound,
+    `content_hash` is of the content the reviewer has read, if given. Raises NotFound,
     Refused `content-changed`, and as `cast`; as `check_feasible` when it would be the
     last approval, which then does not count.
     """
-    async with _deed(by, decision.lower(), request_id) as audited_action:
+    async with audited_request(by, _RESOURCE, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await lock_request(conn, by, request_id)
         status = await record_review(audited_action, by, subject_of(found), decision=decision, comment=comment)
@@ -335,19 +337,6 @@ def _fingerprint(content: RequestContent) -> bytes:
 def _audit_details(content: RequestContent) -> dict[str, Any]:
     told = {"type": content.type, "pocket_id": content.pocket_id, "amount_usdc": content.amount}
     return told if content.counterparty_id is None else told | {"to": content.counterparty_id}
-
-
-def _deed(by: Actor, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
-    return audit_record.audited(
-        by.pool,
-        by.vault,
-        by.customer_id,
-        by.origin,
-        f"{_RESOURCE}.{verb}",
-        resource=(_RESOURCE, request_id),
-        now=by.wall,
-        details=details,
-    )
 
 
 async def _notify_reviewers(audited_action: AuditedAction, by: Actor, request: TransferRequest) -> None:

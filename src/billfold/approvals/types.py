@@ -1,4 +1,4 @@
-"""Requests, their requester, the approvals they require, and their reviews. Bank time."""
+"""Requests, their requester, the approvals they require, and their reviews. Times are of the bank's clock."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
 """What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
 EXPIRE_TRANSFER_REQUEST: Final = "request.expire"
 EXECUTE_TRANSFER_REQUEST: Final = "request.execute"
-"""Kinds of appointments of transfer requests; the object is the request."""
+"""Kinds of scheduled jobs; the object is the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Whoever requests or decides, and from where.
+    """The member who requests or decides, and the origin of the call.
 
     A person has a `user_id`; a service user has none. `client_id` is the application used.
     `now` is the bank's time, `business_date` its day, `wall` wall time.

@@ -14,9 +14,8 @@ from billfold.audit import seals
 from billfold.audit import store as audit_store
 from billfold.audit.rules import CHAIN_START
 from billfold.audit.types import AuditEntry, ChainHead
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.errors import InvariantError
-from billfold.verify.report import CHANGED, MISSING, UNEXPECTED, Findings
-from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
-CHECK, SEALS = "audit chain", "audit seals"
 _HEADS = "SELECT customer_id, entry_no, hash FROM audit_head"
 _SEALS = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no"
 
@@ -60,7 +58,7 @@ class _AuditLogWalk:
         self._last: AuditEntry | None = None
 
     def take(self, row: AuditEntry) -> None:
-        """Look at the next entry."""
+        """Check the next entry."""
         last = self._last
         if last is None or last.customer_id != row.customer_id:
             self._close()
@@ -69,52 +67,52 @@ class _AuditLogWalk:
         number = 1 if last is None else last.entry_no + 1
         if row.entry_no != number:
             missing = {"customer_id": row.customer_id, "entry_no": number}
-            self._findings.add(CHECK, "audit_entry", missing, "it is missing", MISSING)
+            self._findings.add("audit_entry", missing, "the row is missing", certainty=Certainty.MISSING)
         elif self._vault is not None:
             previous = CHAIN_START if last is None else last.hash
             if not audit_rules.is_chained_to(previous, row, self._vault):
-                self._report(row, "it is not what was written here")
+                self._report(row, "it differs from its hash")
         sealed = self.sealed.get(row.customer_id)
         if sealed and sealed.head.entry_no == row.entry_no and sealed.head.hash != row.hash.hex():
-            self._report(row, f"it is not what seal {sealed.seal_no} vouches for")
+            self._report(row, f"it differs from seal {sealed.seal_no}")
         self._last = row
 
     def end(self) -> None:
-        """Look at the heads and seals of customers who have no entry at all."""
+        """Check the heads and seals of customers without any entry."""
         self._close()
         for customer_id, head in self._heads.items():
             if head["entry_no"]:
-                self._report_missing(customer_id, 1, "it is missing")
+                self._report_missing(customer_id, 1, "the row is missing")
         for customer_id, sealed in self.sealed.items():
-            self._report_missing(customer_id, 1, f"seal {sealed.seal_no} vouches for it, and it is missing")
+            self._report_missing(customer_id, 1, f"seal {sealed.seal_no} covers it, and it is missing")
 
     def _close(self) -> None:
-        """Look at the end of the customer whose last entry has been read."""
+        """Check the end of the customer whose last entry has been read."""
         last = self._last
         if last is None:
             return
         head = self._heads.pop(last.customer_id, None)
         sealed = self.sealed.pop(last.customer_id, None)
         if sealed is not None and sealed.head.entry_no > last.entry_no:
-            missing_message = f"seal {sealed.seal_no} vouches for it or a later one, and it is missing"
+            missing_message = f"seal {sealed.seal_no} covers it or a later one, and it is missing"
             self._report_missing(last.customer_id, last.entry_no + 1, missing_message)
         key = {"customer_id": last.customer_id}
         if head is None:
-            self._findings.add(CHECK, "audit_head", key, "it is missing", MISSING)
+            self._findings.add("audit_head", key, "the row is missing", certainty=Certainty.MISSING)
         elif head["entry_no"] > last.entry_no:
-            self._report_missing(last.customer_id, last.entry_no + 1, "it is missing")
+            self._report_missing(last.customer_id, last.entry_no + 1, "the row is missing")
         elif head["entry_no"] < last.entry_no:
-            self._report(last, "the head knows nothing of it", UNEXPECTED)
+            self._report(last, "it is beyond the head", Certainty.UNEXPECTED)
         elif head["hash"] != last.hash:
-            self._findings.add(CHECK, "audit_head", key, "it is not the hash of the last entry")
+            self._findings.add("audit_head", key, "hash differs from the last entry's")
 
     def _report_missing(self, customer_id: UUID, entry_no: int, message: str) -> None:
         key = {"customer_id": customer_id, "entry_no": entry_no}
-        self._findings.add(CHECK, "audit_entry", key, message, MISSING)
+        self._findings.add("audit_entry", key, message, certainty=Certainty.MISSING)
 
-    def _report(self, row: AuditEntry, message: str, certainty: int = CHANGED) -> None:
+    def _report(self, row: AuditEntry, message: str, certainty: Certainty = Certainty.CHANGED) -> None:
         key = {"customer_id": row.customer_id, "entry_no": row.entry_no}
-        self._findings.add(CHECK, "audit_entry", key, message, certainty)
+        self._findings.add("audit_entry", key, message, certainty=certainty)
 
 
 async def _read_seals(
@@ -127,10 +125,12 @@ async def _read_seals(
     for n, (kept, exported) in enumerate(zip(stored_lines, exported_lines, strict=False), 1):
         if kept != exported:
             key = {"seal_no": n}
-            findings.add(SEALS, "audit_seal", key, "it is not as it was carried out", CHANGED)
+            findings.add("audit_seal", key, "it differs from the archived seal", certainty=Certainty.CHANGED)
             break
     if len(exported_lines) > len(stored_lines):
-        findings.add(SEALS, "audit_seal", {"seal_no": len(stored_lines) + 1}, "it is missing", MISSING)
+        findings.add(
+            "audit_seal", {"seal_no": len(stored_lines) + 1}, "the row is missing", certainty=Certainty.MISSING
+        )
     # What was carried out counts: whoever owns the database owns what is in it.
     lines = exported_lines + stored_lines[len(exported_lines) :]
     return _heads_in_seals(lines, findings, vault)
@@ -143,11 +143,11 @@ def _heads_in_seals(lines: list[str], findings: Findings, vault: Vault | None) -
         try:
             seal = seals.parse_seal(line, vault)
         except InvariantError as broken:
-            findings.add(SEALS, "audit_seal", {"seal_no": number}, broken.detail, CHANGED)
+            findings.add("audit_seal", {"seal_no": number}, broken.detail, certainty=Certainty.CHANGED)
             break
         if (seal.seal_no, seal.previous) != (number, previous):
             key = {"seal_no": number}
-            findings.add(SEALS, "audit_seal", key, "it does not follow the one before", CHANGED)
+            findings.add("audit_seal", key, "it does not chain to the previous seal", certainty=Certainty.CHANGED)
             break
         sealed_heads |= {head.customer_id: SealedHead(head, number) for head in seal.heads}
         previous = seals.fingerprint(line)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Archive(Protocol):
-    """Lines in their order. What was added stays; where it is kept is nobody's who owns rows."""
+    """Append-only lines, stored where owners of database rows have no access."""
 
     async def lines(self) -> list[str]:
         """Return every line, oldest first."""

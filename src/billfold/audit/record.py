@@ -70,7 +70,7 @@ INSERT INTO audit_entry ({_COLUMN_NAMES}) SELECT {_SELECTED} FROM entry
 async def record(conn: Connection, vault: Vault, entry: NewEntry, *, now: datetime) -> None:
     """Add an entry to the log of its customer, in the caller's transaction.
 
-    Until that ends nobody else adds to the same customer's log: do it last.
+    Until that ends the customer's log is locked: do it last.
     """
     await record_all(conn, vault, [entry], now=now)
 

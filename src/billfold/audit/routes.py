@@ -67,7 +67,7 @@ async def get_audit_logs_csv(
 
 
 async def _check_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> UUID:
-    """Return the id when it is of the team, be he active or not. Raises NotFound."""
+    """Return the id when it is a member of the team, active or not. Raises NotFound."""
     if not await user_store.is_member(bank.pool, member.customer_id, member_id):
         raise NotFound("There is no such member.")
     return member_id

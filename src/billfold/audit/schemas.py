@@ -1,4 +1,4 @@
-"""An entry of the audit log as it is told."""
+"""An audit log entry as the API returns it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from billfold.audit.types import AuditEntry
 
 
 class CustomerAuditLogEntry(msgspec.Struct, kw_only=True):
-    """What somebody did. `member_id` is null when it was no member of the team.
+    """An action. `member_id` is null when it was no member of the team.
 
     `actor_type` says who it was instead: a client by itself, the partner, or the operator of the
     bank. `client_id` is the OAuth client of the request.
@@ -39,7 +39,7 @@ COLUMNS = tuple(name for name in CustomerAuditLogEntry.__struct_fields__ if name
 
 
 def render_entry(row: AuditEntry) -> CustomerAuditLogEntry:
-    """Return an entry as it is told."""
+    """Return an entry as the API shows it."""
     return CustomerAuditLogEntry(
         id=row.entry_id,
         timestamp=row.recorded_at,

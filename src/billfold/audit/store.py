@@ -32,7 +32,7 @@ async def list_entries(
     descending: bool = True,
     limit: int,
 ) -> list[AuditEntry]:
-    """Return up to `limit` entries on from a place, newest first unless told otherwise."""
+    """Return up to `limit` entries on from a place, newest first unless not `descending`."""
     values: list[Any] = [entry_filter.customer_id]
     where = ["customer_id = $1"]
 

@@ -1,7 +1,7 @@
 """Keeps what a process knows of the market as new as its tables, without a restart.
 
-An import is noticed within `LOOK_SECONDS`. Its bills are known at once and bought, at its prices,
-`GRACE_SECONDS` later: by then every process knows a bill that any of them may buy.
+An import is noticed within `REFRESH_SECONDS`. Its bills are known at once and bought, at its prices,
+`ACTIVATION_DELAY_SECONDS` later: by then every process knows a bill that any of them may buy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def run_market_refresher(pool: Pool, market: Market) -> AsyncIterator[None
 
 
 class MarketRefresher:
-    """Looks after the one market of a process. It costs one small query every `LOOK_SECONDS`."""
+    """Looks after the one market of a process. It costs one small query every `REFRESH_SECONDS`."""
 
     def __init__(self, pool: Pool, market: Market, *, activation_delay: float = ACTIVATION_DELAY_SECONDS) -> None:
         self._pool = pool

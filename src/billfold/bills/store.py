@@ -19,7 +19,7 @@ SELECT a.cusip, a.term, a.auction_date, a.issue_date, s.maturity, a.announced_on
        a.basis
   FROM auction a JOIN security s USING (cusip) ORDER BY a.issue_date, a.cusip
 """
-# Rows are added, and results that were not out yet filled in; so their number tells what is new.
+# Rows are added, and results that were not out yet filled in; so their count shows what is new.
 _COUNTS = """
 SELECT (SELECT count(*) FROM security), count(*), count(*) FILTER (WHERE basis <> 'none'),
        (SELECT count(*) FROM bill_rate)

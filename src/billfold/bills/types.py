@@ -106,7 +106,7 @@ class Period(NamedTuple):
 
 
 class BillSettlement(Row, frozen=True, kw_only=True):
-    """All trades of one bill at one price on one side, as the house has settled them."""
+    """All trades of one bill at one price on one side, as the bank settled them."""
 
     table = "settlement"
 

@@ -5,8 +5,8 @@
     @group.command(f"recall {EXAMPLE_ID} --reason DUPL")
     async def recall(bank: Bank, wire_id: WireId) -> str: ...
 
-The first word of the usage is the command's name. Parameters named `bank`, `conn` and `context` are
-supplied by the runner; the others are the command's arguments and options.
+The first word of the usage is the command's name. Parameters named `bank`, `conn`, `context` and `ctx`
+are supplied by the runner; the others are the command's arguments and options.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
-import click
 import typer
 
 from billfold.audit.types import Origin
@@ -37,7 +36,7 @@ EXAMPLE_ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 OPERATOR = "operator"
 Row = Sequence[object]
 Work = TypeVar("Work", bound=Callable[..., Any])
-_SUPPLIED = frozenset({"bank", "conn", "context"})
+_SUPPLIED = frozenset({"bank", "conn", "context", "ctx"})
 
 
 class CommandGroup:
@@ -76,10 +75,9 @@ class CommandGroup:
 def _runnable(work: Callable[..., Any], show: Callable[[Any], None]) -> Callable[..., None]:
     """Return what Typer calls: it has the command's own parameters, resolved, and supplies the others."""
 
-    def run(**values: Any) -> None:
-        context = cast("CliContext", click.get_current_context().obj)
-        if "context" in supplied:
-            values["context"] = context
+    def run(ctx: typer.Context, **values: Any) -> None:
+        context = cast("CliContext", ctx.obj)
+        values |= {name: each for name, each in (("ctx", ctx), ("context", context)) if name in supplied}
         if "bank" in supplied:
             show(run_with_bank(context, lambda bank: work(bank=bank, **values)))
         elif "conn" in supplied:
@@ -93,9 +91,10 @@ def _runnable(work: Callable[..., Any], show: Callable[[Any], None]) -> Callable
     # Types of what is supplied are imported for the type checker alone: only the others are resolved.
     annotations = SimpleNamespace(__annotations__={name: each.annotation for name, each in own.items()})
     hints = get_type_hints(annotations, work.__globals__, include_extras=True)
-    run.__doc__, run.__name__, run.__annotations__ = work.__doc__, work.__name__, hints
-    signature = inspect.Signature([each.replace(annotation=hints[name]) for name, each in own.items()])
-    run.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` reads first
+    run.__doc__, run.__name__, run.__annotations__ = work.__doc__, work.__name__, hints | {"ctx": typer.Context}
+    first = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    resolved = [each.replace(annotation=hints[name]) for name, each in own.items()]
+    run.__signature__ = inspect.Signature([first, *resolved])  # type: ignore[attr-defined]  # what `inspect.signature` reads first
     return run
 
 

@@ -26,17 +26,17 @@ def example(*lines: str) -> str:
 
 
 def print_line(text: str) -> None:
-    """Tell the person something; markup is rendered."""
+    """Print a line; markup is rendered."""
     console.print(text)
 
 
 def print_success(text: str) -> None:
-    """Tell that something worked."""
+    """Print that something succeeded."""
     console.print(f"[green]✓[/] {text}")
 
 
 def print_error(wrong: str, next_step: str = "") -> None:
-    """Tell on standard error what is wrong and what to do next."""
+    """Print to standard error what is wrong and what to do next."""
     errors.print(f"[red]✗[/] {escape(wrong)}")
     if next_step:
         errors.print(f"  [bold]Next:[/] {escape(next_step)}")
@@ -65,5 +65,5 @@ def key_value_table(rows: Iterable[tuple[str, object]]) -> Table:
 
 
 def format_eastern(at: datetime) -> str:
-    """Return an instant as people in New York write it: "Mon 2025-06-02 09:00:00 EDT"."""
+    """Return an instant in New York time: "Mon 2025-06-02 09:00:00 EDT"."""
     return at.astimezone(ET).strftime("%a %Y-%m-%d %H:%M:%S %Z")

@@ -1,4 +1,4 @@
-"""A bank, a database or a file lent to one command and given back at its end."""
+"""A bank or a database connection for the duration of one command; text files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def read_text_file(path: Path) -> str:
-    """Return the text of a file that a person named. Raises CliError."""
+    """Return the text of a file. Raises CliError."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

@@ -52,7 +52,7 @@ class UploadRejected(Exception):
 
 
 class FileInspector(Protocol):
-    """Looks into a file before anybody else does."""
+    """Inspects a file before it is stored."""
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:
         """Return when the file is what it says and holds nothing that acts. Raises FileRefused."""

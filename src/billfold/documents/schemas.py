@@ -11,7 +11,7 @@ from billfold.documents.types import DocumentRow
 
 
 class Document(msgspec.Struct, kw_only=True):
-    """A document that was asked for or sent; `name` is its file's."""
+    """A requested or uploaded document; `name` is its file's."""
 
     id: UUID
     type: str

@@ -33,7 +33,7 @@ SELECT {COLUMNS} FROM document d
 
 
 async def get_document(conn: Connection | Pool, document_id: UUID, customer_id: UUID | None = None) -> DocumentRow:
-    """Return a document, of this customer or of anybody. Raises NotFound."""
+    """Return a document, of this customer or of any. Raises NotFound."""
     row = await conn.fetchrow(_BY_ID, document_id)
     if row is None or (customer_id is not None and row["customer_id"] != customer_id):
         raise NotFound("There is no such document.")

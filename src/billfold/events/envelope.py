@@ -15,7 +15,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One event, once. `event_id` is the same wherever and however often it receives.
 
     `sequence` counts what this reader's API can see, without a gap; `previous_sequence` is that of
-    the event told before it. Both are null for an event that never happened (a simulated one).
+    the event before it. Both are null for an event that never happened (a simulated one).
     """
 
     event_id: UUID
@@ -25,7 +25,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     previous_sequence: int | None
     api_version: str
     resource_version: int | None
-    """Of two events about one thing, that with the higher number tells what came later."""
+    """Of two events about one resource, the one with the higher number is later."""
     customer_id: UUID | msgspec.UnsetType = msgspec.UNSET
     payload: Any
 

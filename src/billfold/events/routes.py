@@ -39,7 +39,7 @@ READS = with_scope(SCOPE, EVENTS)
 
 
 class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events a caller asks for."""
+    """Filters of the list of events."""
 
     subscription_id: Annotated[UUID | None, Query(description="Those queued for this subscription.")] = None
     after: Annotated[Since, Query(description="Those with a later `timestamp`.")] = None

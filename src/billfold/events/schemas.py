@@ -126,7 +126,7 @@ def render_event(event: LoggedEvent, reader: Subscriber, attempts: Iterable[Atte
 
 
 def render_subscription(row: SubscriptionRow, warnings: list[str] | None = None) -> Subscription:
-    """Return a subscription; `warnings` are about what was just asked for."""
+    """Return a subscription; `warnings` are about the request."""
     policy = row.retry_policy
     return Subscription(
         id=row.subscription_id,

@@ -85,7 +85,7 @@ _LAST_SERIAL = "SELECT coalesce(max(serial), 0) FROM simulated_event"
 
 
 class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event with its place in somebody's sequence; a simulated one has none.
+    """An event with its place in a subscriber's sequence; a simulated one has none.
 
     `payload` is JSON text. `told_at` is the wall time at which its deliveries were made.
     """
@@ -109,7 +109,7 @@ class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewEvent(msgspec.Struct, frozen=True):
-    """An event that was just told of, and whose reader's `key` it is for."""
+    """A new event, and the `key` of its subscriber."""
 
     key: UUID
     event: LoggedEvent

@@ -32,7 +32,7 @@ _HEADERS = (
 
 
 def webhooks_of(kinds: Iterable[str], *, customer: bool) -> dict[str, Any]:
-    """Return one webhook for each kind; customers are told who they are."""
+    """Return one webhook for each kind; those of the Customer API contain `customer_id`."""
     return {kind: {"post": _call(KINDS[kind], customer=customer)} for kind in kinds}
 
 

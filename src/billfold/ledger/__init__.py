@@ -1,4 +1,4 @@
-"""The words of the ledger: kinds of accounts, journal entries, transactions and trades.
+"""The ledger: books, commands, postings, the chain, and the engine that writes them.
 
 Owns no table. Never decides anything.
 """

@@ -1,4 +1,4 @@
-"""The bank as every door sees it: the one writer, the market, the calendars, the keys."""
+"""The open bank that routes, workers and commands of the operator share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ JobRunners = Mapping[str, JobRunner]
 
 
 class Bank:
-    """Everything a door needs. One per process; its parts are never exchanged.
+    """Engine, market, calendars, keys and ports of one process.
 
     Not a dataclass: the web framework would take one apart and build it anew per request.
     """
@@ -94,5 +94,5 @@ class Bank:
         self.background = BackgroundTasks()
 
     async def now(self, conn: Connection | None = None) -> datetime:
-        """Return the business time. Costs a round trip in a sandbox: doors use `caller.now`."""
+        """Return the business time. Costs a round trip in a sandbox: routes use `caller.now`."""
         return await self.engine.now(conn)

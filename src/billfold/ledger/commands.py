@@ -1,8 +1,8 @@
-"""What a flow is given and what it may say: commands, the context, refusals.
+"""Commands, the context in which rules decide, and how they refuse.
 
-A command is a frozen struct. A flow is a plain function `flow(books, command, ctx)` that
+A command is a frozen struct. A rule is a plain function `rule(books, command, ctx)` that
 changes books and returns the outcome, a JSON-ready dict from which the answer is rendered.
-A rule that says no raises `Refused`; a book that is not loaded raises `Missing`.
+A rule that refuses raises `Refused`; a book that is not loaded raises `Missing`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import msgspec
 
 from billfold.audit.types import Origin
 from billfold.bills.rules.pricing import subtract_spread
-from billfold.ledger.book.book import Book
 from billfold.ledger.ports import NoScreening, Screening
 from billfold.platform.calendars import WireHours
 from billfold.platform.database.rows import Row
@@ -26,15 +25,17 @@ from billfold.platform.ids import IdSource, command_id
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.bills.types import Bill
+    from billfold.ledger.book.book import Book
     from billfold.platform.calendars import Calendars
 
 Outcome = dict[str, Any]
-Books = Mapping[UUID, Book]
-Rule = Callable[[Books, Any, "Context"], Outcome]
+Books = Mapping[UUID, "Book"]
+Rule = Callable[..., Outcome]
+"""`rule(books, command, ctx)`. The parameters are left open: decoding a command from JSON resolves this type."""
 
 
 class Reference(StrEnum):
-    """What a rule may look at beside the books of its customers."""
+    """What a rule may use besides the books of its customers."""
 
     ACH_ENTRY = "ach_entry"
     COUNTERPARTY = "counterparty"
@@ -55,10 +56,10 @@ class AuditedAction(NamedTuple):
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all commands: who asks, under which key, for which customers.
+    """Base of all commands: caller, idempotency key, customers.
 
     `customers[0]` owns the command row. `request_hash` is the fingerprint of the request;
-    the same (caller, key) with another fingerprint is refused. `origin` is who asked in person,
+    the same (caller, key) with another fingerprint is refused. `origin` is the user or client,
     for the audit log; it decides nothing. `references` are ids of whatever else the rule must see:
     it finds them in `Book.referenced`.
     """
@@ -66,12 +67,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     rule: ClassVar[Rule]
     # How the objects behind `references` are read.
     reference_kinds: ClassVar[tuple[Reference, ...]] = ()
-    # What the audit log says when somebody asks for it in person. A payment or a day that ends is
-    # proven by its own row and the chain of the ledger.
+    # What the audit log says of it when a user or client requests it. Payments and ends of days are
+    # proven by their own rows and the chain of the ledger.
     audit: ClassVar[AuditedAction | None] = None
     # Rows that change later and of which the outcome keeps a fingerprint.
     fingerprints: ClassVar[tuple[type[Row], ...]] = ()
-    # Does the rule look at portals, counterparties or waiting transfers?
+    # Does the rule use portals, counterparties or pending transfers?
     needs_identifiers: ClassVar[bool] = True
     creates_customer: ClassVar[bool] = False
     # Does it leave a command row? Under the name of its class: earlier ones stay readable.
@@ -87,7 +88,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def command_id(self) -> UUID:
-        """The name of this command for ever, from caller and key."""
+        """The id of this command, derived from caller and key."""
         return command_id(self.caller, self.key)
 
     @classmethod
@@ -116,7 +117,7 @@ def commands() -> Iterator[type[Command]]:
 
 
 class Missing(Exception):
-    """A flow met a customer whose book is not loaded."""
+    """A rule needs a customer whose book is not loaded."""
 
     def __init__(self, customer_id: UUID) -> None:
         super().__init__(str(customer_id))
@@ -138,7 +139,7 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Context:
-    """The moment in which a flow decides: now, market, calendars, ids, terms.
+    """What a rule decides by besides books: now, market, calendars, ids, terms.
 
     Prices are looked up once per bill and moment. `at` gives the same bank at another
     instant, for things that were due earlier.
@@ -178,7 +179,7 @@ class Context:
         self._offers: dict[int, tuple[Bill, int]] = {}
 
     def serve(self, command_id: UUID) -> None:
-        """Make ids in the name of this command from here on."""
+        """Derive ids from this command from here on."""
         self.command_id = command_id
         self.ids = IdSource(self.seed, command_id)
 
@@ -196,7 +197,7 @@ class Context:
         return self.market.bill(cusip)
 
     def t0_bid(self, cusip: str) -> int:
-        """What the house pays now for a bill, micro-dollars per $100, cash today."""
+        """The bank's own bid for a bill now, micro-dollars per $100, settling today (T+0)."""
         price = self._t0.get(cusip)
         if price is None:
             price = self.market.t0_bid(self.market.bill(cusip), self.now)
@@ -205,7 +206,7 @@ class Context:
         return price
 
     def t1_bid(self, cusip: str) -> int:
-        """What the street pays now for a bill that settles on the next business day."""
+        """The dealers' bid for a bill now, micro-dollars per $100, settling on the next business day (T+1)."""
         price = self._t1.get(cusip)
         if price is None:
             price = self._t1[cusip] = self.market.t1_bid(self.market.bill(cusip), self.now)
@@ -221,7 +222,7 @@ class Context:
 
 
 def book_of(books: Books, customer_id: UUID) -> Book:
-    """The customer's book, or a question to the engine to load it."""
+    """The customer's book. Raises Missing, so that the engine loads it and runs the rule again."""
     book = books.get(customer_id)
     if book is None:
         raise Missing(customer_id)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 CatchUpRule = Callable[["Book", "Context"], int]
 """Does everything that was due in a book by the context's `now`; returns how many things were done."""
 IdentifierLoader = Callable[["Connection", Mapping[UUID, "Book"]], Awaitable[None]]
-"""Loads into these books, by customer, what only some commands look at (`Command.needs_identifiers`)."""
+"""Loads into these books, by customer, what only some commands use (`Command.needs_identifiers`)."""
 
 
 class Screening(Protocol):

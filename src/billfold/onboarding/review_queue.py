@@ -1,6 +1,6 @@
-"""What waits for somebody of the bank to look at it: counterparties, documents, ACH entries.
+"""The bank's review queue: counterparties, documents, ACH entries.
 
-`REVIEWS` names every kind; whoever has things that wait adds theirs.
+`REVIEWS` names every kind; each part adds its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PendingReview(NamedTuple):
-    """One thing that waits: of whom, what it is in a few words, and since when."""
+    """An item of the queue: its customer, a short description, and since when it waits."""
 
     kind: str
     object_id: UUID

@@ -6,8 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.ledger.book.book import USD
-from billfold.verify.report import DERIVED, MISSING, Findings
+from billfold.platform.checks import Certainty, Findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,10 +20,7 @@ POCKET_ACCOUNTS = frozenset({"bank", "cash", "lot", "owed"})
 EXTERNAL_ACCOUNTS = frozenset(
     {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions", "owed"}
 )
-"""Where money comes from and goes to, as a customer sees it; what he owes is lent from there."""
-ACCOUNT_KINDS = (
-    POCKET_ACCOUNTS | EXTERNAL_ACCOUNTS | {"street", "treasury", "rounding", "custodian", "reserve", "suspense"}
-)
+"""Counter accounts of a customer's payments; an overdraft is lent from `owed`."""
 SUM_COLUMNS = ("debits", "credits", "reserved")
 """What the legs of an account add up to."""
 
@@ -77,51 +73,31 @@ class ReplayedAccounts:
         self.by_no: dict[int, ReplayedAccount] = {}
         self.held: dict[UUID, dict[int, ReplayedAccount]] = {}
         self.cash: dict[UUID, ReplayedAccount] = {}
-        self._identities: set[tuple[object, ...]] = set()
-        self._duplicates: set[int] = set()
         last: ReplayedAccount | None = None
         for row in rows:
             account = ReplayedAccount(row)
             self._check_order(account, last)
-            self._check_unique(account)
             self.by_no.setdefault(account.no, account)
             last = account
         if last is not None and last.kind == "bank":
-            self._report(last.no + 1, "a pocket's bank account stands alone", MISSING)
+            self._report(last.no + 1, "a pocket's bank account stands alone", Certainty.MISSING)
 
     def _check_order(self, account: ReplayedAccount, last: ReplayedAccount | None) -> None:
         """Numbers follow each other, and so do the two accounts of a pocket."""
         expected = 1 if last is None else last.no + 1
         if account.no > expected:
-            self._report(expected, "the account is missing", MISSING)
-        elif account.no < expected:
-            self._report(account.no, "the number is taken twice", MISSING)
+            self._report(expected, "the account is missing", Certainty.MISSING)
         after_bank = last is not None and last.kind == "bank"
         if after_bank and last is not None and account.pocket_id != last.pocket_id:
             message = last.no if account.kind == "cash" and last.no + 1 == account.no else account.no
             self._report(message, "a pocket has a bank account and a cash account")
         elif after_bank != (account.kind == "cash"):
             self._report(account.no, "a pocket has a bank account and then a cash account")
-        if (
-            account.kind not in ACCOUNT_KINDS
-            or (account.kind in POCKET_ACCOUNTS) != (account.pocket_id is not None)
-            or (account.kind == "lot") != (account.acquired_on is not None)
-            or (account.kind in CASH_ACCOUNTS and account.asset != USD)
-        ):
-            self._report(account.no, f"it cannot be of kind {account.kind}", MISSING)
         if account.kind == "cash" and account.pocket_id is not None:
             self.cash.setdefault(account.pocket_id, account)
 
-    def _check_unique(self, account: ReplayedAccount) -> None:
-        """Of each kind, pocket, asset and date there is one account."""
-        one = account.kind, account.pocket_id, account.asset, account.acquired_on
-        if one in self._identities:
-            self._duplicates.add(account.no)
-            self._report(account.no, "there is another account like it")
-        self._identities.add(one)
-
-    def _report(self, number: int, message: str, certainty: int = DERIVED) -> None:
-        self._findings.add("balances", "account", self.key(number), message, certainty)
+    def _report(self, number: int, message: str, certainty: Certainty = Certainty.DERIVED) -> None:
+        self._findings.add("account", self.key(number), message, certainty=certainty)
 
     def key(self, number: int) -> dict[str, object]:
         """The primary key of an account."""
@@ -131,7 +107,7 @@ class ReplayedAccounts:
         """The account a leg names, when it is there and holds the leg's asset."""
         account = self.by_no.get(number)
         if account is None:
-            self._report(number, "a leg names it, and it is not there", MISSING)
+            self._report(number, "a leg refers to it, and it is missing", Certainty.MISSING)
         elif account.asset != asset:
             self._report(number, f"it holds {account.asset}, and a leg moves {asset} in it")
         return account
@@ -162,14 +138,14 @@ class ReplayedAccounts:
         last = 0
         for account in self.by_no.values():
             is_beyond_head = account.no > head["account_no"]
-            if is_beyond_head and (account.no in self._duplicates or not account.matches_row()):
-                self._report(account.no, "its number is beyond the head's", MISSING)
+            if is_beyond_head and not account.matches_row():
+                self._report(account.no, "its number is beyond the head's", Certainty.MISSING)
             else:
                 last = max(last, account.no)
             self._compare(account)
         if last != head["account_no"]:
             key, message = {"customer_id": self.customer_id}, f"the last account is {last}"
-            self._findings.add("heads", "head", key, message)
+            self._findings.add("head", key, message)
 
     def _compare(self, account: ReplayedAccount) -> None:
         row = account.row
@@ -180,11 +156,11 @@ class ReplayedAccounts:
         for name in ("tax_basis", "earnings_basis"):
             if row[name] != getattr(account, name):
                 message = f"{name} is {row[name]}, the trades say {getattr(account, name)}"
-                self._findings.add("lots", "account", self.key(account.no), message)
+                self._findings.add("account", self.key(account.no), message)
         if account.redeemed and row["live"]:
-            self._findings.add("lots", "account", self.key(account.no), "its bill was redeemed and it is live")
+            self._findings.add("account", self.key(account.no), "its bill was redeemed and it is live")
         if not row["live"] and (account.kind != "lot" or account.balance):
-            self._report(account.no, "it is not live and still needed")
+            self._report(account.no, "it is not live, and is still in use")
 
 
 def to_int(value: Any) -> int:  # noqa: ANN401 - a sum of the database

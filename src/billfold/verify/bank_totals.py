@@ -1,4 +1,4 @@
-"""The bank as a whole: what all customers' books say together, and what the house explains."""
+"""The bank as a whole: the totals of all customers' books, compared with what is not settled."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from billfold.ledger.book.book import USD
-from billfold.payments.clearing.checks import check_clearing
 from billfold.payments.settlement.checks import KEY, SETTLEMENT
 from billfold.payments.settlement.worker import LOOKBACK
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.verify.accounts import to_int
-from billfold.verify.report import SUSPECT, Findings
-from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.database.pool import Connection
-    from billfold.verify.customers import LedgerWalk
 
 # Trades and what was settled of them, wherever the two differ.
 _DIFFERENCES = """
@@ -45,6 +42,7 @@ SELECT count(*) FROM trade t WHERE activity IN ('BUY', 'SELL', 'MATURITY') AND E
 _BANK_BUSINESS_DATE = """
 SELECT h.business_date FROM head h JOIN customer c USING (customer_id) WHERE c.role = 'house'
 """
+_BALANCES = "SELECT kind, asset, sum(credits - debits)::bigint AS balance FROM account GROUP BY kind, asset"
 _SIGN_BY_SIDE = {"BUY": -1, "SELL": 1, "MATURITY": 1}
 
 
@@ -61,32 +59,32 @@ class UnsettledTotals(Counter[tuple[str, str]]):
         self[kind_of_account, USD] -= sign * cents
 
 
-async def check_bank_totals(conn: Connection, findings: Findings, ledger_walk: LedgerWalk) -> None:
-    """Everything between the house and its customers is explained by what is not settled yet."""
+async def check_bank_totals(conn: Connection, findings: Findings) -> None:
+    """Compare the bank's positions with the trades that are not settled yet.
+
+    Rows of `account` were compared with the log before: here they are added up.
+    """
     bank_date = await conn.fetchval(_BANK_BUSINESS_DATE, timeout=STATEMENT_TIMEOUT_SECONDS)
     unsettled = UnsettledTotals()
     for row in await conn.fetch(_DIFFERENCES, timeout=STATEMENT_TIMEOUT_SECONDS):
         key = {name: row[name] for name in KEY}
-        if row["side"] not in _SIGN_BY_SIDE:
-            findings.add("settlement", SETTLEMENT, key, "there is no such side")
-            continue
         unsettled.add(row)
         settled = to_int(row["settled_units"])
         if settled > to_int(row["units"]):
             message = f"{settled} bills were settled, {to_int(row['units'])} were traded"
-            findings.add("settlement", SETTLEMENT, key, message)
+            findings.add(SETTLEMENT, key, message)
         elif settled == to_int(row["units"]):
             message = f"{row['settled_cents']} cents were settled, {row['cents']} were traded"
-            findings.add("settlement", SETTLEMENT, key, message)
+            findings.add(SETTLEMENT, key, message)
         elif bank_date is not None and bank_date - row["settles_on"] > LOOKBACK + timedelta(days=1):
-            findings.add("settlement", SETTLEMENT, key, "these trades were never settled", SUSPECT)
-    await check_clearing(conn, findings, ledger_walk, bank_date)
-    _check_totals(findings, ledger_walk, unsettled)
-    await _check_rounding(conn, findings, ledger_walk)
+            findings.add(SETTLEMENT, key, "its trades were never settled", certainty=Certainty.SUSPECT)
+    rows = await conn.fetch(_BALANCES, timeout=STATEMENT_TIMEOUT_SECONDS)
+    totals = Counter({(row["kind"], row["asset"]): row["balance"] for row in rows})
+    _check_totals(findings, totals, unsettled)
+    await _check_rounding(conn, findings, totals["rounding", USD])
 
 
-def _check_totals(findings: Findings, ledger_walk: LedgerWalk, unsettled: UnsettledTotals) -> None:
-    totals = ledger_walk.totals
+def _check_totals(findings: Findings, totals: Counter[tuple[str, str]], unsettled: UnsettledTotals) -> None:
     for asset in sorted({asset for _, asset in totals} | {asset for _, asset in unsettled}):
         for kind in ("street", "treasury"):
             if totals[kind, asset] != unsettled[kind, asset]:
@@ -94,25 +92,24 @@ def _check_totals(findings: Findings, ledger_walk: LedgerWalk, unsettled: Unsett
                     f"all {kind} accounts hold {totals[kind, asset]}, what is not settled"
                     f" explains {unsettled[kind, asset]}"
                 )
-                findings.add("house", "account", {"kind": kind, "asset": asset}, message, SUSPECT)
+                findings.add("account", {"kind": kind, "asset": asset}, message, certainty=Certainty.SUSPECT)
         if totals["on_us", asset]:
             message = f"all on_us accounts together hold {totals['on_us', asset]}"
-            findings.add("house", "account", {"kind": "on_us", "asset": asset}, message, SUSPECT)
+            findings.add("account", {"kind": "on_us", "asset": asset}, message, certainty=Certainty.SUSPECT)
         total = sum(balance for (_, custodied), balance in totals.items() if custodied == asset)
         if total:
             message = f"all accounts together hold {total}"
-            findings.add("conservation", "account", {"asset": asset}, message, SUSPECT)
+            findings.add("account", {"asset": asset}, message, certainty=Certainty.SUSPECT)
         custodied = totals["lot", asset] + unsettled["street", asset] + unsettled["treasury", asset]
         if asset != USD and -totals["custodian", asset] != custodied:
             has = -totals["custodian", asset]
             message = f"the custodian has {has}, customers' settled bills are {custodied}"
-            findings.add("house", "account", {"kind": "custodian", "asset": asset}, message, SUSPECT)
+            findings.add("account", {"kind": "custodian", "asset": asset}, message, certainty=Certainty.SUSPECT)
 
 
-async def _check_rounding(conn: Connection, findings: Findings, ledger_walk: LedgerWalk) -> None:
+async def _check_rounding(conn: Connection, findings: Findings, rounding: int) -> None:
     """A block and its parts differ by half a cent per trade at most."""
-    rounding = ledger_walk.totals["rounding", USD]
     trades = to_int(await conn.fetchval(_SETTLED_TRADES, timeout=STATEMENT_TIMEOUT_SECONDS))
     if 2 * abs(rounding) > trades:
         message = f"rounding holds {rounding} cents after {trades} trades"
-        findings.add("house", "account", {"kind": "rounding", "asset": USD}, message, SUSPECT)
+        findings.add("account", {"kind": "rounding", "asset": USD}, message, certainty=Certainty.SUSPECT)

@@ -1,6 +1,6 @@
-"""Dates as they may have been decided: an operator's word about a day comes when it comes.
+"""Dates as they may have been decided: an operator may override a day at any time.
 
-What was decided before he spoke stays decided, so a date is wrong only when neither the calendars
+What was decided before an override stays decided, so a date is wrong only when neither the calendars
 as they are now nor the calendars without any override would have set it.
 """
 

@@ -13,14 +13,13 @@ from struct import unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from billfold.ledger.engine.write_batch import chain_hash, encode_chained_rows
-from billfold.verify.report import CHANGED, MISSING, UNEXPECTED, Findings
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.verify.streams import (
     CHAIN_ENTRIES,
     COMMANDS,
     EVENTS,
     JOURNAL_ENTRIES,
     POSTINGS,
-    STATEMENT_TIMEOUT_SECONDS,
     TRADES,
     TRANSACTIONS,
     Table,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from billfold.platform.database.pool import Connection
 
-CHECK = "chain"
 COVERED_TABLES = (JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS, EVENTS, COMMANDS)
 """What a link covers, in the order in which it is hashed."""
 
@@ -85,7 +83,7 @@ class Chain:
             else:
                 self._check_end_numbers(commit)
                 if marks != link["marks"]:
-                    self._report(link, "its checksums are not those of its rows")
+                    self._report(link, "checksums differ from its rows")
         self.version, self.hash = link["version"], link["hash"]
         if not intact:
             self.journal_no = max(self.journal_no, link["journal_no"])
@@ -101,7 +99,7 @@ class Chain:
             self.event_no = events[-1]["event_no"]
         if (link["journal_no"], link["event_no"]) != (self.journal_no, self.event_no):
             message = f"it ends at journal {self.journal_no} and event {self.event_no}"
-            self._report(link, message, CHANGED - 1)
+            self._report(link, message, Certainty.EXACT)
 
     def end(self, head: Record) -> None:
         """Every link has been seen: the head names the last one."""
@@ -109,36 +107,33 @@ class Chain:
             self._report_missing(head["customer_id"], self.version + 1)
         elif self.version < head["version"]:
             message = f"its chain is that of version {self.version}"
-            self._findings.add(CHECK, "head", {"customer_id": head["customer_id"]}, message)
+            self._findings.add("head", {"customer_id": head["customer_id"]}, message)
         elif self.version > head["version"]:
             message = f"there are links up to version {self.version}"
-            self._findings.add(CHECK, "head", {"customer_id": head["customer_id"]}, message)
+            self._findings.add("head", {"customer_id": head["customer_id"]}, message)
         elif self.hash != head["chain"]:
-            message = "its chain is not the hash of the last link"
-            self._findings.add(CHECK, "head", {"customer_id": head["customer_id"]}, message)
+            message = "chain differs from the last link's hash"
+            self._findings.add("head", {"customer_id": head["customer_id"]}, message)
 
     def _is_next(self, link: Record) -> bool:
-        """Is it the next one? After a gap nobody can tell which rows are whose."""
+        """Is it the next one? After a gap rows cannot be assigned to commits."""
         expected = self.version + 1
         if link["version"] == expected:
             was_contiguous, self._after_gap = not self._after_gap, False
             return was_contiguous
         self._after_gap = True
-        if link["version"] < expected:
-            message = f"there is another link of version {link['version']}"
-            self._report(link, message, CHANGED - 1)
-        elif link["version"] > self._last:
-            self._report(link, f"the head knows versions up to {self._last}", CHANGED - 1)
+        if link["version"] > self._last:
+            self._report(link, f"the head knows versions up to {self._last}", Certainty.EXACT)
         else:
             self._report_missing(link["customer_id"], expected)
         return False
 
     def _report_missing(self, customer_id: object, version: int) -> None:
         key = {"customer_id": customer_id, "version": version}
-        self._findings.add(CHECK, "link", key, "the link is missing", CHANGED - 1)
+        self._findings.add("link", key, "the link is missing", certainty=Certainty.EXACT)
 
-    def _report(self, link: Record, message: str, certainty: int = UNEXPECTED) -> None:
-        self._findings.add(CHECK, "link", CHAIN_ENTRIES.key_of(link), message, certainty)
+    def _report(self, link: Record, message: str, certainty: Certainty = Certainty.UNEXPECTED) -> None:
+        self._findings.add("link", CHAIN_ENTRIES.key_of(link), message, certainty=certainty)
 
     def _report_changed_row(self, commit: Commit, encoded: Sequence[bytes]) -> None:
         """Say which row is not what was committed."""
@@ -150,18 +145,18 @@ class Chain:
                 left[crc] -= 1
                 continue
             table, row = commit.row(index)
-            message = "it was not committed so"
-            self._findings.add(CHECK, table.name, table.key_of(row), message, CHANGED)
+            message = "it differs from its checksum"
+            self._findings.add(table.name, table.key_of(row), message, certainty=Certainty.CHANGED)
             return
         missing_count = left.total()
         if not missing_count:
-            self._report(commit.link, "its hash is not that of its rows")
+            self._report(commit.link, "hash differs from its rows")
         elif [zlib.crc32(each) for each in encoded] == list(marks[: len(encoded)]):
             # Commands stand last, and nothing but the chain counts those that were refused.
             key = {"customer_id": commit.link["customer_id"], "version": commit.link["version"]}
-            self._findings.add(CHECK, "command", key, "a command of this commit is missing", UNEXPECTED)
+            self._findings.add("command", key, "a command of this commit is missing", certainty=Certainty.UNEXPECTED)
         elif (leg := _missing_posting(commit, encoded, marks)) is not None:
-            self._findings.add(CHECK, "leg", leg, "the leg is missing", UNEXPECTED)
+            self._findings.add("leg", leg, "the leg is missing", certainty=Certainty.UNEXPECTED)
         else:
             self._report(commit.link, f"{missing_count} rows of this commit are missing")
 
@@ -177,7 +172,7 @@ class Chain:
                 commit = Commit(link, _rows_through(rows, journal_no, event_no))
                 if chain_hash(self.hash, commit.encoded())[0] == link["hash"]:
                     message = f"it ends at journal {journal_no} and event {event_no}"
-                    self._report(link, message, CHANGED - 1)
+                    self._report(link, message, Certainty.EXACT)
                     return True
         return False
 
@@ -231,6 +226,6 @@ def _rows_through(rows: tuple[list[Record], ...], journal_no: int, event_no: int
     )
 
 
-def report_unexpected(findings: Findings, table: Table, row: Record, certainty: int = MISSING) -> None:
+def report_unexpected(findings: Findings, table: Table, row: Record, certainty: Certainty = Certainty.MISSING) -> None:
     """A row that no link covers."""
-    findings.add(CHECK, table.name, table.key_of(row), "no commit wrote it", certainty)
+    findings.add(table.name, table.key_of(row), "no commit covers it", certainty=certainty)

@@ -15,7 +15,7 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, key_value_table, print_error, print_success
 from billfold.cli.resources import run_with_connection
-from billfold.verify.report import Report
+from billfold.platform.checks import Report
 from billfold.verify.runner import verify_bank
 
 if TYPE_CHECKING:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.payments.settlement.checks import SETTLEMENT_KIND, SettlementReplay
+from billfold.platform.checks import Certainty, Findings
 from billfold.verify.accounts import ReplayedAccounts
 from billfold.verify.calendar_variants import CalendarVariants
 from billfold.verify.chain import COVERED_TABLES, Chain, Commit, report_unexpected
 from billfold.verify.heads import LogEnd, check_head
 from billfold.verify.pockets import PocketReplay
 from billfold.verify.replay import Journal, Replay
-from billfold.verify.report import CHANGED, MISSING, SUSPECT, Findings
 from billfold.verify.serialized_books import check_serialized_book
 from billfold.verify.streams import (
     ACCOUNTS,
@@ -42,9 +41,8 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 ProgressCallback = Callable[[int, int], None]
-"""Told now and then: commits checked, commits there are."""
+"""Called now and then with the commits checked and the commits in all."""
 
-HOUSE_ROLE = "house"
 # A date beyond the calendars, a number where none is: more surely named by the chain, if it is
 # in a row that the chain covers.
 _INVALID_VALUE_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
@@ -63,9 +61,6 @@ class LedgerWalk:
         self._readers: dict[str, TableReader] = {}
         self._done = 0
         self._all = 0
-        # Balance of every kind of account by asset, over all customers.
-        self.totals: Counter[tuple[str, str]] = Counter()
-        self.settling = SettlementReplay(found)
 
     async def go(self) -> None:
         """Check every customer."""
@@ -73,24 +68,17 @@ class LedgerWalk:
         heads = await TableReader.of(self._conn, LEDGER_HEADS)
         for table in CUSTOMER_TABLES:
             self._readers[table.name] = await TableReader.of(self._conn, table)
-        await self.settling.open(self._conn)
-        previous: UUID | None = None
         while (head := await heads.next()) is not None:
-            if head["customer_id"] == previous:
-                self.found.add("heads", "head", LEDGER_HEADS.key_of(head), "the head is there twice")
-                continue
-            previous = head["customer_id"]
-            await self._skip_to(previous)
+            await self._skip_to(head["customer_id"])
             try:
                 await self._customer(head)
             except _INVALID_VALUE_ERRORS as error:
                 message = f"its rows say what cannot be: {error!r}"
-                self.found.add("readable", "head", LEDGER_HEADS.key_of(head), message, SUSPECT)
+                self.found.add("head", LEDGER_HEADS.key_of(head), message, certainty=Certainty.SUSPECT)
                 for table in CUSTOMER_TABLES:
-                    await self._readers[table.name].drop(previous)
+                    await self._readers[table.name].drop(head["customer_id"])
             self.found.next_section()
         await self._skip_to(None)
-        await self.settling.close()
         for stream in (heads, *self._readers.values()):
             self.found.checked[stream.table.name] = stream.read
 
@@ -105,7 +93,7 @@ class LedgerWalk:
         without_head = named.get("customer") if named.get("customer") == named.get("link") else None
         if without_head is not None:
             key = {"customer_id": without_head}
-            self.found.add("heads", "head", key, "the customer has no head", CHANGED)
+            self.found.add("head", key, "the customer has no head", certainty=Certainty.CHANGED)
         for table, row in skipped:
             if row["customer_id"] != without_head:
                 report_unexpected(self.found, table, row)
@@ -128,17 +116,14 @@ class LedgerWalk:
         chain = Chain(self.found, head["version"])
         reader = _CommitReader(self, customer_id, chain)
         if not customers and not await reader.has_next():
-            message = "it is the head of nobody"
-            self.found.add("heads", "head", LEDGER_HEADS.key_of(head), message, CHANGED)
+            message = "its customer is missing"
+            self.found.add("head", LEDGER_HEADS.key_of(head), message, certainty=Certainty.CHANGED)
             return
-        is_house = bool(customers) and customers[0]["role"] == HOUSE_ROLE
         while (commit := await reader.next()) is not None:
             intact = await chain.prove(self._conn, commit)
             pockets.check_partner(commit.rows[2], commit.rows[3])
             for journal in reader.journals(commit, intact=intact):
                 await self._replay_entry(journal, replay, pockets)
-                if is_house and journal.row["kind"] == SETTLEMENT_KIND:
-                    await self.settling.compare(journal, accounts)
             self._report_progress()
         await self._report_unexpected(customer_id)
         chain.end(head)
@@ -147,7 +132,6 @@ class LedgerWalk:
         end = LogEnd(replay.last, reader.event_no)
         check_head(self.found, head, customers, pockets, end, self._market)
         check_serialized_book(self.found, head, customers, numbered, rows, liens)
-        self._add_totals(accounts)
 
     async def _replay_entry(self, journal: Journal, replay: Replay, pockets: PocketReplay) -> None:
         replay.play(journal)
@@ -161,11 +145,6 @@ class LedgerWalk:
         for table in (*COVERED_TABLES, SNAPSHOTS):
             for row in (await self.take(table, customer_id))[:1]:
                 report_unexpected(self.found, table, row)
-
-    def _add_totals(self, accounts: ReplayedAccounts) -> None:
-        for account in accounts.by_no.values():
-            if account.balance:
-                self.totals[account.kind, account.asset] += account.balance
 
     def _report_progress(self) -> None:
         self._done += 1
@@ -226,19 +205,15 @@ class _CommitReader:
         for row in rows:
             expected = self._next_number[table.name]
             if row[column] != expected:
-                self._report_gap(table, expected, twice=row[column] < expected)
+                self._report_gap(table, expected)
             self._next_number[table.name] = row[column] + 1
         if self._next_number[table.name] == through:
-            self._report_gap(table, through, twice=False)
+            self._report_gap(table, through)
             self._next_number[table.name] = through + 1
 
-    def _report_gap(self, table: Table, number: int, *, twice: bool) -> None:
-        key: Mapping[str, object] = {
-            "customer_id": self._customer_id,
-            table.columns[table.number]: number - 1 if twice else number,
-        }
-        message = "the number is taken twice" if twice else "the row is missing"
-        self._walk.found.add("numbers", table.name, key, message, MISSING)
+    def _report_gap(self, table: Table, number: int) -> None:
+        key = {"customer_id": self._customer_id, table.columns[table.number]: number}
+        self._walk.found.add(table.name, key, "the row is missing", certainty=Certainty.MISSING)
 
     @staticmethod
     def journals(commit: Commit, *, intact: bool) -> list[Journal]:

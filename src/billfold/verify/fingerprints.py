@@ -1,4 +1,4 @@
-"""Rows that no chain covers, against the fingerprints that a chain keeps of them.
+"""Rows that no chain covers, compared with the fingerprints that chained rows hold of them.
 
 A command that leaves such a row says in its outcome what the row's lasting part comes to: to whom
 a wire goes, from which account an entry takes, whether a counterparty may be paid. Of commands of
@@ -24,8 +24,7 @@ from billfold.payments.suspense import commands as suspense_commands
 from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires import commands as wire_commands
 from billfold.payments.wires.types import QueuedMessage, WireRow
-from billfold.verify.report import CHANGED, MISSING, Findings
-from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -33,19 +32,17 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
     from billfold.platform.database.rows import Row
 
-CHECK = "proofs"
 LEAVING = (ach_commands, counterparty_commands, deposit_commands, suspense_commands, wire_commands)
 """Loaded, so that `commands` knows all that leave a fingerprint."""
 _BATCH_SIZE = 2_000
-_DUPLICATE = "it is there twice"
-_CHANGED = "what left it said otherwise"
-_DELETED = "it was left here, and is not there"
-_UNEXPLAINED = "nothing left it here"
+_CHANGED = "it differs from its last fingerprint"
+_DELETED = "its fingerprint was left, and the row is missing"
+_UNEXPLAINED = "no command left its fingerprint"
 _QUERY_COLUMNS = frozenset({"said", "is_there", "needs_one", "of_customer", "of_id"})
 """What a query of ours adds to the columns of a row."""
 _OWNER = """CASE c.kind WHEN 'AssignFromSuspense' THEN (c.outcome->>'owner_id')::uuid
                   ELSE c.customer_id END"""
-"""Whose row it is. What the house assigns is its owner's."""
+"""The customer of the row. What the bank assigns from suspense belongs to its owner."""
 _COMMANDS = f"""
   SELECT customer_id, id, array_agg(proof) AS said
     FROM (SELECT {_OWNER} AS customer_id, p.key AS id, p.value AS proof,
@@ -92,10 +89,10 @@ def _of_all(row: Record) -> str:
 
 FINGERPRINTED_TABLES = (
     _proved(AchEntry, "ach_id"),
-    # What the house answers of its own it has held in suspense, or it moves nothing.
+    # Returns of the bank itself were held in suspense, or move nothing.
     _proved(PendingReturn, "answer_id", needs_one="t.customer_id <> (SELECT house_customer_id FROM bank)"),
     _proved(WireRow, "wire_id"),
-    # Those that ask and answer move no customer's money; nor do the house's own returns.
+    # Recalls and their answers move no customer's money; nor do the bank's own returns.
     _proved(
         QueuedMessage,
         "message_id",
@@ -122,18 +119,16 @@ async def check_fingerprints(
 
 async def _check(conn: Connection, findings: Findings, fingerprinted: FingerprintedTable) -> None:
     cursor = await conn.cursor(_sql(fingerprinted), timeout=STATEMENT_TIMEOUT_SECONDS)
-    before: tuple[UUID, str] | None = None
     while rows := await cursor.fetch(_BATCH_SIZE, timeout=STATEMENT_TIMEOUT_SECONDS):
         for row in rows:
             row_key = row["of_customer"], row["of_id"]
-            message = _DUPLICATE if row_key == before else _wrong(fingerprinted, row, row["said"])
-            before = row_key
+            message = _wrong(fingerprinted, row, row["said"])
             findings.checked[fingerprinted.table] += row["is_there"]
             if message is not None:
                 own = zip(fingerprinted.key, row_key[1].split("/"), strict=False)
                 key = {"customer_id": row_key[0]} | {name: _as_id(value) for name, value in own}
-                certainty = CHANGED if message == _CHANGED else MISSING
-                findings.add(CHECK, fingerprinted.table, key, message, certainty)
+                certainty = Certainty.CHANGED if message == _CHANGED else Certainty.MISSING
+                findings.add(fingerprinted.table, key, message, certainty=certainty)
 
 
 def _wrong(fingerprinted: FingerprintedTable, row: Record, said: Sequence[str] | None) -> str | None:

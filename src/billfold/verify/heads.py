@@ -1,4 +1,4 @@
-"""The head of a customer against his log, his pockets and his own row."""
+"""The head of a customer, compared with its log, its Pockets and its own row."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.ledger.book.holdings import Account, Lot, PocketBook
 from billfold.ledger.types import AccountKind
+from billfold.platform.checks import Certainty, Findings
 from billfold.platform.errors import NotFound
 from billfold.verify.calendar_variants import CalendarVariants
 from billfold.verify.pockets import PocketReplay
-from billfold.verify.report import MISSING, SUSPECT, Findings
 from billfold.verify.streams import CUSTOMERS, LEDGER_HEADS, POCKETS
 
 if TYPE_CHECKING:
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 
     from billfold.bills.rules.market import Market
 
-CHECK = "heads"
 _HOUSE_ROLE = "house"
 _DAY_END_KINDS = frozenset({"settlement", "clearing"})
 
 
 class LogEnd(NamedTuple):
-    """Where a customer's log ends: his last journal and the number of his last event."""
+    """Where a customer's log ends: its last journal and the number of its last event."""
 
     journal: Record | None
     event_no: int
@@ -36,25 +35,24 @@ def check_head(
 ) -> None:
     """Compare what the head says with the last journal and with what is due."""
     key, calendar_variants = LEDGER_HEADS.key_of(head), pockets.calendar_variants
-    if len(customers) != 1:
-        message = "the customer is missing" if not customers else "the customer is there twice"
-        findings.add(CHECK, "customer", key, message, MISSING)
+    if not customers:
+        findings.add("customer", key, "the row is missing", certainty=Certainty.MISSING)
         return
     customer = customers[0]
     for message in _customer(customer, pockets):
-        findings.add("customers", "customer", CUSTOMERS.key_of(customer), message, SUSPECT)
+        findings.add("customer", CUSTOMERS.key_of(customer), message, certainty=Certainty.SUSPECT)
     is_house = customer["role"] == _HOUSE_ROLE
     for message in _numbers(head, end):
-        findings.add(CHECK, "head", key, message)
+        findings.add("head", key, message)
     date_problem = _dates(head, customer["opened_at"], end.journal, calendar_variants, is_house=is_house)
     if date_problem:
-        findings.add(CHECK, "head", key, date_problem)
+        findings.add("head", key, date_problem)
     pocket_books = [] if is_house else list(_books(pockets, market))
     if is_house and head["due_at"] not in calendar_variants.closes(head["business_date"]):
-        findings.add(CHECK, "head", key, "its day does not end then", SUSPECT)
+        findings.add("head", key, "due_at is not the end of its day", certainty=Certainty.SUSPECT)
     elif not is_house and not calendar_variants.is_first_due(head["due_at"], pocket_books):
         due = calendar_variants.first_due(pocket_books)
-        findings.add(CHECK, "head", key, f"what is due first is due at {due}", SUSPECT)
+        findings.add("head", key, f"what is due first is due at {due}", certainty=Certainty.SUSPECT)
 
 
 def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
@@ -75,7 +73,7 @@ def _dates(
         return f"it was last booked at {last_booked_at}"
     if is_house:
         first = min(calendar_variants.business_dates(opened_at)) if last is None else last["business_date"]
-        # Its day goes on when it is closed; what the house books by day leaves it open.
+        # Its day advances when it is closed; journals that the bank books during a day leave it open.
         is_later = last is None or last["kind"] not in _DAY_END_KINDS or business_date > first
         if business_date < first or not is_later or not calendar_variants.is_settlement_day(business_date):
             return f"its day cannot be {business_date} after {first}"
@@ -91,26 +89,24 @@ def _dates(
 def _customer(row: Record, pockets: PocketReplay) -> Iterator[str]:
     status = row["account_status"]
     if (status == "CLOSED") != (row["closed_at"] is not None):
-        yield "it is closed without an end, or ended without being closed"
+        yield "account_status and closed_at contradict each other"
     if (status == "CLOSED") != (row["closure_reason"] is not None):
-        yield "it is closed without a reason, or has a reason without being closed"
+        yield "account_status and closure_reason contradict each other"
     if (row["partner_id"] is None) != (row["role"] == _HOUSE_ROLE):
-        yield "every customer but the house has a partner"
+        yield "partner_id contradicts its role"
     yield from _check_pockets(row, pockets)
 
 
 def _check_pockets(row: Record, pockets: PocketReplay) -> Iterator[str]:
     status = row["account_status"]
-    if status not in {"PENDING", "OPEN", "CLOSED"}:
-        yield f"no customer is {status}"
     if status == "PENDING" and pockets.by_id:
-        yield "it has pockets and is not open"
+        yield "it is pending, and has Pockets"
     if status == "OPEN" and not pockets.by_id and row["role"] != _HOUSE_ROLE:
-        yield "it is open without a pocket"
+        yield "it is open, and has no Pocket"
     if status == "CLOSED" and any(p["status"] != "CLOSED" for p in pockets.by_id.values()):
-        yield "it is closed and has open pockets"
+        yield "it is closed, and has open Pockets"
     if any(p["partner_id"] != row["partner_id"] for p in pockets.by_id.values()):
-        yield "its pockets are served by another partner"
+        yield "its partner differs from its Pockets'"
 
 
 def _books(pockets: PocketReplay, market: Market) -> Iterator[PocketBook]:

@@ -1,4 +1,4 @@
-"""Bills as the legs of one journal move them, beside the trades that tell of them."""
+"""Bills as the legs of one journal move them, compared with its trades."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def available_lots(trades: Iterable[Record]) -> dict[TradeKey, list[int]]:
 
 
 def trade_key(row: Record) -> TradeKey:
-    """The bills a trade tells of."""
+    """The bills of a trade."""
     return TradeKey(row["pocket_id"], row["cusip"], row["activity"], row["incoming"])
 
 
 def outgoing_key(lot: ReplayedAccount, other_account: ReplayedAccount) -> TradeKey:
-    """Which trade tells of bills that leave a lot for there."""
+    """The trade of bills that leave a lot for this account."""
     activity = _ACTIVITY_OUT.get(other_account.kind, "SELL")
     return TradeKey(lot.pocket_id, lot.asset, activity, incoming=False)
 
 
 def incoming_key(other_account: ReplayedAccount, lot: ReplayedAccount) -> TradeKey:
-    """Which trade tells of bills that enter a lot from there."""
+    """The trade of bills that enter a lot from this account."""
     return TradeKey(lot.pocket_id, lot.asset, _ACTIVITY_IN.get(other_account.kind, "BUY"), incoming=True)
 
 

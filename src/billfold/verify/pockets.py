@@ -10,10 +10,10 @@ from uuid import UUID
 import msgspec
 
 from billfold.bills.rules.issue_calendar import TERMS
+from billfold.platform.checks import Certainty, Findings
 from billfold.platform.dates import et_date
 from billfold.verify.accounts import ReplayedAccounts
 from billfold.verify.calendar_variants import CalendarVariants
-from billfold.verify.report import DERIVED, MISSING, Findings
 from billfold.verify.streams import POCKETS, SNAPSHOTS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _ONE_DAY = timedelta(days=1)
 
 
 class PocketReplay:
-    """The pocket rows of a customer, followed through his log."""
+    """The pocket rows of a customer, followed through its log."""
 
     def __init__(
         self,
@@ -44,23 +44,20 @@ class PocketReplay:
         # When its last journal was booked, and until when it had moved before a hollow snapshot.
         self._last_booked_at: dict[UUID, datetime] = {}
         self._dates_before_empty_snapshot: dict[UUID, date] = {}
-        for row in rows:
-            if self.by_id[row["pocket_id"]] is not row:
-                self._report(row["pocket_id"], "the pocket is there twice", MISSING)
         for account in accounts.by_no.values():
             owner = account.pocket_id
             if owner is not None and owner not in self.by_id and owner not in accounts.cash:
-                message = "it is of a pocket that is not there"
-                findings.add("balances", "account", accounts.key(account.no), message, MISSING)
+                message = "its Pocket is missing"
+                findings.add("account", accounts.key(account.no), message, certainty=Certainty.MISSING)
         for pocket_id in accounts.cash.keys() - self.by_id.keys():
             key = {"customer_id": accounts.customer_id, "pocket_id": pocket_id}
-            findings.add("pockets", "pocket", key, "it has accounts, and it is not there", MISSING)
+            findings.add("pocket", key, "it has accounts, and is missing", certainty=Certainty.MISSING)
         for pocket_id in self.by_id.keys() - accounts.cash.keys():
-            self._report(pocket_id, "it has no accounts", MISSING)
+            self._report(pocket_id, "it has no accounts", Certainty.MISSING)
 
-    def _report(self, pocket_id: UUID, message: str, certainty: int = DERIVED) -> None:
+    def _report(self, pocket_id: UUID, message: str, certainty: Certainty = Certainty.DERIVED) -> None:
         key = POCKETS.key_of(self.by_id[pocket_id])
-        self._findings.add("pockets", "pocket", key, message, certainty)
+        self._findings.add("pocket", key, message, certainty=certainty)
 
     def check_partner(self, *tables: Iterable[Record]) -> None:
         """Rows of the log name the partner that serves their pocket."""
@@ -68,7 +65,7 @@ class PocketReplay:
             for row in rows:
                 pocket = self.by_id.get(row["pocket_id"])
                 if pocket is not None and pocket["partner_id"] != row["partner_id"]:
-                    self._report(row["pocket_id"], "its log names another partner")
+                    self._report(row["pocket_id"], "its partner differs from its log")
                     return
 
     # -- on the way ------------------------------------------------------------------
@@ -84,7 +81,7 @@ class PocketReplay:
             if snapshot_date is not None and snapshot_date >= today:
                 key = self._snapshot(pocket_id, snapshot_date)
                 message = f"the pocket moved on {today} after it"
-                self._findings.add("snapshots", "snapshot", key, message)
+                self._findings.add("snapshot", key, message)
             self._open_dates[pocket_id] = today
             self._last_booked_at[pocket_id] = journal["booked_at"]
             self._dates_before_empty_snapshot.pop(pocket_id, None)
@@ -97,19 +94,19 @@ class PocketReplay:
             pocket_id = row["pocket_id"]
             key = SNAPSHOTS.key_of(row)
             if row["journal_no"] != journal_no:
-                self._findings.add("snapshots", "snapshot", key, "it was taken after no journal")
+                self._findings.add("snapshot", key, "no journal precedes it")
                 continue
             moved_date = self._open_dates.pop(pocket_id, None)
             if moved_date is not None and moved_date > row["business_date"]:
-                self._findings.add("snapshots", "snapshot", key, f"the pocket had moved on {moved_date}")
+                self._findings.add("snapshot", key, f"the pocket had moved on {moved_date}")
             if self._last_snapshot_dates.get(pocket_id) == row["business_date"]:
-                self._findings.add("snapshots", "snapshot", key, "the date was kept already")
+                self._findings.add("snapshot", key, "the date has a snapshot already")
             if moved_date is None:
                 self._check_empty_snapshot(row, key)
             self._last_snapshot_dates[pocket_id] = row["business_date"]
             message = self._difference(row, counters.get(pocket_id))
             if message:
-                self._findings.add("snapshots", "snapshot", key, message)
+                self._findings.add("snapshot", key, message)
             if moved_date is not None and moved_date < row["business_date"]:
                 self._report_missing_snapshot(pocket_id, moved_date)
 
@@ -120,7 +117,7 @@ class PocketReplay:
         if last is not None:
             self._dates_before_empty_snapshot[pocket_id] = last
         if not self._may_be_empty(pocket_id, day):
-            self._findings.add("snapshots", "snapshot", key, "nothing moved on this day")
+            self._findings.add("snapshot", key, "nothing moved on this day")
 
     def _may_be_empty(self, pocket_id: UUID, day: date) -> bool:
         booked_at = self._last_booked_at.get(pocket_id)
@@ -147,7 +144,7 @@ class PocketReplay:
 
     def _report_missing_snapshot(self, pocket_id: UUID, day: date) -> None:
         key = self._snapshot(pocket_id, day)
-        self._findings.add("snapshots", "snapshot", key, "the snapshot is missing", MISSING)
+        self._findings.add("snapshot", key, "the snapshot is missing", certainty=Certainty.MISSING)
 
     def _snapshot(self, pocket_id: UUID, day: date) -> dict[str, object]:
         return {"customer_id": self.accounts.customer_id, "pocket_id": pocket_id, "business_date": day}
@@ -198,7 +195,7 @@ class PocketReplay:
             previous_date = self._dates_before_empty_snapshot.get(pocket_id)
             if previous_date is not None and previous_date - accrued == _ONE_DAY:
                 key = self._snapshot(pocket_id, self._last_snapshot_dates[pocket_id])
-                self._findings.add("snapshots", "snapshot", key, "nothing moved on this day")
+                self._findings.add("snapshot", key, "nothing moved on this day")
             else:
                 self._report(pocket_id, f"its fee has not accrued up to {max(last_dates)}")
         charges = {charge for day in last_dates for charge in self.calendar_variants.charge_dates(day)}
@@ -220,24 +217,22 @@ class PocketReplay:
         cash = self.accounts.cash.get(row["pocket_id"])
         balance = 0 if cash is None else cash.balance
         terms = {row["deposit_weeks"], row["reinvestment_weeks"] or row["deposit_weeks"]}
-        if not 0 <= row["idle"] <= balance:
-            yield f"of {balance} cents {row['idle']} are left alone"
-        if row["fee_accrued"] < 0 or row["accrued_through"] >= row["charge_on"]:
-            yield "its fee has accrued beyond the day of its charge, or below zero"
+        if row["idle"] > balance:
+            yield f"idle is {row['idle']}, but cash is {balance}"
+        if row["accrued_through"] >= row["charge_on"]:
+            yield "accrued_through is not before charge_on"
         if row["invest_at"] is not None and not self._is_opening(row["invest_at"]):
-            yield "it invests at an instant at which no market opens"
+            yield "invest_at is not an opening of the market"
         if not terms <= TERMS.keys():
-            yield "it follows a strategy that does not exist"
-        if row["status"] == "CLOSED" or row["closed_at"] is not None:
+            yield "its weeks are not a term of bills"
+        if row["closed_at"] is not None:
             yield from self._invalid_closure(row, balance)
 
     def _invalid_closure(self, row: Record, balance: int) -> Iterator[str]:
-        if row["status"] != "CLOSED" or row["closed_at"] is None:
-            yield "it is closed without an end, or ended without being closed"
-        elif row["closed_at"] < row["opened_at"]:
-            yield "it was closed before it was opened"
+        if row["closed_at"] < row["opened_at"]:
+            yield f"closed_at is {row['closed_at']}, before opened_at {row['opened_at']}"
         if balance or self.accounts.held.get(row["pocket_id"]) or row["fee_accrued"]:
-            yield "it is closed and holds something"
+            yield "it is closed, and its balance is not zero"
 
     def _is_opening(self, at: datetime) -> bool:
         return self.calendar_variants.is_settlement_day(et_date(at)) and self.calendar_variants.is_opening(at)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.bills.rules.lots import allocate_basis
+from billfold.platform.checks import Certainty, Findings
 from billfold.verify.accounts import (
     CASH_ACCOUNTS,
     CUSTOMER_ASSETS,
@@ -32,7 +33,6 @@ from billfold.verify.lot_movements import (
     trade_difference,
     trade_key,
 )
-from billfold.verify.report import DERIVED, MISSING, Findings
 from billfold.verify.streams import JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Replay:
         self._check_balances(journal, touched_accounts)
         self._compare_trades(journal, movements, cash_by_side)
         for row in transactions.values():
-            self._report_transaction(journal, row, "no leg of its journal says so")
+            self._report_transaction(journal, row, "no leg of its journal matches it")
 
     # -- legs ------------------------------------------------------------------------
 
@@ -113,12 +113,11 @@ class Replay:
         key = JOURNAL_ENTRIES.key_of(journal.row)
         if not journal.legs:
             message = "the journal has no legs"
-            self._findings.add("numbers", "leg", {**key, "leg_no": 1}, message, MISSING)
+            self._findings.add("leg", {**key, "leg_no": 1}, message, certainty=Certainty.MISSING)
         for expected, leg in enumerate(journal.legs, start=1):
             if leg["leg_no"] != expected:
-                twice = leg["leg_no"] < expected
-                message = "the leg is there twice" if twice else "the leg is missing"
-                self._findings.add("numbers", "leg", {**key, "leg_no": expected}, message, MISSING)
+                missing = {**key, "leg_no": expected}
+                self._findings.add("leg", missing, "the row is missing", certainty=Certainty.MISSING)
                 return
 
     def _apply_posting(self, leg: Record, debit: ReplayedAccount, credit: ReplayedAccount) -> None:
@@ -137,10 +136,10 @@ class Replay:
         for account in touched_accounts:
             if account.kind == "bank" and account.balance:
                 message = f"bank account {account.no} holds {account.balance} cents after it"
-                self._findings.add("bank zero", "journal", JOURNAL_ENTRIES.key_of(journal.row), message)
+                self._findings.add("journal", JOURNAL_ENTRIES.key_of(journal.row), message)
             if account.kind in CUSTOMER_ASSETS and account.balance < account.reserved:
                 message = f"account {account.no} holds {account.balance} after it"
-                self._findings.add("overdraft", "journal", JOURNAL_ENTRIES.key_of(journal.row), message)
+                self._findings.add("journal", JOURNAL_ENTRIES.key_of(journal.row), message)
 
     # -- bills -----------------------------------------------------------------------
 
@@ -208,14 +207,14 @@ class Replay:
         """A lot has the day its bills were bought on; whoever kept them before says which."""
         today = journal.row["business_date"]
         if debit.kind == "lot" and lot.acquired_on != debit.acquired_on:
-            self._report_lot(lot, "its bills came from a lot of another day")
+            self._report_lot(lot, "acquired_on differs from the lot its bills came from")
         elif debit.kind == "custodian" and lot.acquired_on is not None and lot.acquired_on > today:
-            self._report_lot(lot, "its bills were bought after they came")
+            self._report_lot(lot, "acquired_on is after its bills arrived")
         elif debit.kind not in {"lot", "custodian"} and lot.acquired_on != today:
-            self._report_lot(lot, "its bills were bought on another day")
+            self._report_lot(lot, "acquired_on is not the day of its purchase")
 
     def _report_lot(self, lot: ReplayedAccount, message: str) -> None:
-        self._findings.add("lots", "account", self.accounts.key(lot.no), message)
+        self._findings.add("account", self.accounts.key(lot.no), message)
 
     def _compare_trades(
         self, journal: Journal, movements: dict[TradeKey, LotMovement], cash_by_side: dict[tuple[UUID | None, str], int]
@@ -226,7 +225,7 @@ class Replay:
             bills = trade_key(row)
             legs = movements.pop(bills, None)
             if legs is None:
-                self._report_trade(journal, row, "no leg of its journal moves these bills")
+                self._report_trade(journal, row, "no leg of its journal moves its bills")
                 continue
             message = trade_difference(row, legs)
             if message:
@@ -257,7 +256,7 @@ class Replay:
         """Legs moved bills and no trade says so: a row is gone, or the account is another's."""
         message = f"{legs.units} bills of {bills.cusip} moved in it, and no trade says so"
         if journal.intact:
-            self._findings.add("lots", "account", self.accounts.key(legs.account), message)
+            self._findings.add("account", self.accounts.key(legs.account), message)
             return
         numbers = {row["trade_no"] for row in journal.trades}
         number = next(n for n in range(1, len(numbers) + 2) if n not in numbers)
@@ -267,25 +266,27 @@ class Replay:
             "journal_no": journal.row["journal_no"],
             "trade_no": number,
         }
-        self._findings.add("trades", "trade", key, "the trade is missing", MISSING)
+        self._findings.add("trade", key, "the trade is missing", certainty=Certainty.MISSING)
 
     def _report_trade(self, journal: Journal, row: Record, message: str) -> None:
-        self._findings.add("trades", "trade", TRADES.key_of(row), message, DERIVED + journal.intact)
+        self._findings.add(
+            "trade", TRADES.key_of(row), message, certainty=Certainty.SUSPECT if journal.intact else Certainty.DERIVED
+        )
 
     def _report_cash(self, journal: Journal, side: tuple[UUID | None, str], transactions: int, movements: int) -> None:
         """The cash of a trade: with the rows as committed it is an account that is another's."""
         message = f"{side[1]} moved {movements} cents in journal, its trades say {transactions}"
         if side[0] is None or not journal.intact:
-            self._findings.add("trades", "journal", JOURNAL_ENTRIES.key_of(journal.row), message, DERIVED + 1)
+            self._findings.add("journal", JOURNAL_ENTRIES.key_of(journal.row), message, certainty=Certainty.SUSPECT)
             return
         for leg in journal.legs:
             for number in (leg["debit"], leg["credit"]):
                 account = self.accounts.by_no.get(number)
                 if account is not None and account.pocket_id is None and leg["asset"] == "USD":
-                    self._findings.add("trades", "account", self.accounts.key(account.no), message)
+                    self._findings.add("account", self.accounts.key(account.no), message)
                     return
 
-    # -- what the customer is told --------------------------------------------------------
+    # -- transactions --------------------------------------------------------
 
     def _check_transaction(
         self,
@@ -326,10 +327,10 @@ class Replay:
         )
         if recorded[4] != expected[4] and journal.intact:
             message = f"it is of kind {external_account.kind}, and what went through it was {row['type']}"
-            self._findings.add("activity", "account", self.accounts.key(external_account.no), message)
+            self._findings.add("account", self.accounts.key(external_account.no), message)
         elif recorded[0] != expected[0] and journal.intact:
-            message = "it is another pocket's than the activity of its legs"
-            self._findings.add("activity", "account", self.accounts.key(pocket_account.no), message)
+            message = "its Pocket differs from the transaction of its legs"
+            self._findings.add("account", self.accounts.key(pocket_account.no), message)
         elif recorded != expected:
             self._report_transaction(journal, row, f"the leg says {expected}, the activity {recorded}")
         self._count_activity(row)
@@ -347,8 +348,8 @@ class Replay:
         self, journal: Journal, leg: Record, pocket_account: ReplayedAccount, external_account: ReplayedAccount
     ) -> None:
         if journal.intact:
-            message = f"leg {POSTINGS.key_of(leg)} goes through it, and no activity tells of it"
-            self._findings.add("activity", "account", self.accounts.key(external_account.no), message)
+            message = f"leg {POSTINGS.key_of(leg)} goes through it, and its transaction is missing"
+            self._findings.add("account", self.accounts.key(external_account.no), message)
             return
         key = {
             "customer_id": self.accounts.customer_id,
@@ -356,8 +357,10 @@ class Replay:
             "journal_no": leg["journal_no"],
             "leg_no": leg["leg_no"],
         }
-        self._findings.add("activity", "activity", key, "the activity is missing", MISSING)
+        self._findings.add("activity", key, "the activity is missing", certainty=Certainty.MISSING)
 
     def _report_transaction(self, journal: Journal, row: Record, message: str) -> None:
         key = TRANSACTIONS.key_of(row)
-        self._findings.add("activity", "activity", key, message, DERIVED + journal.intact)
+        self._findings.add(
+            "activity", key, message, certainty=Certainty.SUSPECT if journal.intact else Certainty.DERIVED
+        )

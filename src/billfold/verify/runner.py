@@ -1,4 +1,4 @@
-"""The proof of the bank: everything recomputed from the log, and the first bad row named.
+"""The verification of the bank: everything recomputed from the log, and the first bad row named.
 
 Reads in one snapshot, customer by customer and commit by commit, so a pocket with a million rows
 takes no more memory than one with ten. Writes nothing and repairs nothing.
@@ -6,23 +6,21 @@ takes no more memory than one with ten. Writes nothing and repairs nothing.
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Iterable
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from billfold.approvals.checks import check_approvals
+import billfold
 from billfold.audit.checks import check_audit
 from billfold.bills.business_days.store import load_calendars
 from billfold.bills.store import load_market
-from billfold.events.checks import check_event_sequences
-from billfold.payments.ach.checks import check_ach
-from billfold.payments.files.checks import check_rail_files
-from billfold.payments.suspense.checks import check_suspense
+from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
 from billfold.platform.errors import BillfoldError
 from billfold.verify.bank_totals import check_bank_totals
 from billfold.verify.customers import LedgerWalk, ProgressCallback
 from billfold.verify.fingerprints import check_fingerprints
-from billfold.verify.report import Finding, Findings, Report
-from billfold.verify.tracked_tables import check_tracked_tables
 
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
@@ -31,14 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["BankNotInitialized", "Finding", "ProgressCallback", "Report", "verify_bank"]
 
-_SEED = "SELECT seed FROM bank"
-
 
 class BankNotInitialized(BillfoldError):
-    """There is no bank in this database to prove."""
+    """There is no bank in this database to verify."""
 
     def __init__(self) -> None:
-        super().__init__("unavailable", "No bank was founded in this database.")
+        super().__init__("unavailable", "The database holds no bank. Run `billfold migrate up`.")
 
 
 async def verify_bank(
@@ -49,11 +45,11 @@ async def verify_bank(
     vault: Vault | None = None,
     seals: Iterable[str] = (),
 ) -> Report:
-    """Prove the whole bank as it is now; `progress` is told (commits done, commits in all).
+    """Verify the whole bank as it is now; `progress` is called with (commits done, commits in all).
 
     Runs in a transaction of its own, or in the caller's if there is one. `market` is loaded when
-    it is not given. Without the `vault` the contents of the audit log are not proven; `seals` are
-    the lines of its copied seals. Raises NoBank.
+    it is not given. Without the `vault` the contents of the audit log are not verified; `seals` are
+    the lines of its archived seals. Raises BankNotInitialized.
     """
     if conn.is_in_transaction():
         return await _verify(conn, progress, market, vault, seals)
@@ -68,8 +64,7 @@ async def _verify(
     vault: Vault | None,
     seals: Iterable[str],
 ) -> Report:
-    seed = await conn.fetchval(_SEED)
-    if seed is None:
+    if await conn.fetchval("SELECT count(*) FROM bank") == 0:
         raise BankNotInitialized
     findings = Findings()
     if market is None:
@@ -79,15 +74,25 @@ async def _verify(
     ledger_walk = LedgerWalk(conn, findings, market, progress)
     await ledger_walk.go()
     await conn.execute("SET LOCAL enable_seqscan = on")
-    await check_bank_totals(conn, findings, ledger_walk)
-    findings.next_section()
     await check_fingerprints(conn, findings)
-    await check_tracked_tables(conn, findings, seed)
-    await check_ach(conn, findings)
-    await check_rail_files(conn, findings)
-    await check_suspense(conn, findings, ledger_walk)
-    await check_approvals(conn, findings)
-    await check_event_sequences(conn, findings)
+    await check_parts(conn, findings)
+    await check_bank_totals(conn, findings)
     findings.next_section()
     await check_audit(conn, findings, vault, seals)
     return findings.report()
+
+
+async def check_parts(conn: Connection, findings: Findings) -> None:
+    """Run what the parts declare in their `checks` modules, in the order of the modules' names."""
+    modules = _check_modules()
+    checks: list[Check] = [check for module in modules for check in getattr(module, "CHECKS", ())]
+    await run_checks(conn, findings, checks)
+    for module in modules:
+        if hasattr(module, "check_rows"):
+            await module.check_rows(conn, findings)
+        await count_rows(conn, findings, getattr(module, "COUNTED", ()))
+
+
+def _check_modules() -> list[ModuleType]:
+    names = [each.name for each in pkgutil.walk_packages(billfold.__path__, "billfold.")]
+    return [importlib.import_module(name) for name in sorted(names) if name.endswith(".checks")]

@@ -13,13 +13,12 @@ from uuid import UUID
 
 from billfold.ledger.book.holdings import Account, Lot, PocketBook
 from billfold.ledger.engine.serialized_book import SerializedBook, deserialize_book, is_intact
-from billfold.verify.report import CHANGED, SUSPECT, Findings
+from billfold.platform.checks import Certainty, Findings
 from billfold.verify.streams import ACCOUNTS, CUSTOMERS, HOLDS, LEDGER_HEADS, POCKETS
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
-CHECK = "images"
 _CUSTOMER_COLUMNS = ("partner_id", "name", "account_status", "role")
 _ACCOUNT_COLUMNS = ("kind", "asset", "reserved", "tax_basis", "earnings_basis")
 
@@ -37,13 +36,13 @@ def check_serialized_book(
     if raw is None:
         return
     if not is_intact(raw):
-        findings.add(CHECK, "head", LEDGER_HEADS.key_of(head), "its image is damaged", CHANGED)
+        findings.add("head", LEDGER_HEADS.key_of(head), "its serialized book is damaged", certainty=Certainty.CHANGED)
         return
     image = deserialize_book(raw)
     if image is None:
         return
     for table, key, message in _differences(image, head, customers, accounts, pockets, liens):
-        findings.add(CHECK, table, key, f"{message}, the head's image says otherwise", SUSPECT)
+        findings.add(table, key, f"{message}, the head's image says otherwise", certainty=Certainty.SUSPECT)
 
 
 _Difference = tuple[str, Mapping[str, object], str]
@@ -78,7 +77,7 @@ def _pockets(unmatched: dict[UUID, PocketBook], head: Record, rows: Sequence[Rec
                 yield "pocket", POCKETS.key_of(row), f"its {name} is {row[name]}"
     for pocket_id in unmatched:
         key = {"customer_id": head["customer_id"], "pocket_id": pocket_id}
-        yield "pocket", key, "it is missing"
+        yield "pocket", key, "the row is missing"
 
 
 def _accounts(image: SerializedBook, head: Record, rows: Sequence[Record]) -> Iterator[_Difference]:
@@ -93,7 +92,7 @@ def _accounts(image: SerializedBook, head: Record, rows: Sequence[Record]) -> It
             yield "account", ACCOUNTS.key_of(row), "it holds what it holds"
     for number in unmatched:
         key = {"customer_id": head["customer_id"], "account_no": number}
-        yield "account", key, "it is missing"
+        yield "account", key, "the row is missing"
 
 
 def _accounts_of(image: SerializedBook) -> Iterator[tuple[Account, UUID | None]]:

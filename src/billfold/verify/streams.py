@@ -17,6 +17,7 @@ from billfold.ledger.book.rows import (
     TradeEntry,
     TransactionEntry,
 )
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -25,64 +26,34 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
     from billfold.platform.database.rows import Row
 
-STATEMENT_TIMEOUT_SECONDS = 3_600.0
-"""How long one statement may take: a proof is not in a hurry."""
 _BATCH_SIZE = 2_000
 
 LEDGER_HEAD_COLUMNS = (
-    "customer_id",
-    "version",
-    "journal_no",
-    "event_no",
-    "account_no",
-    "booked_at",
-    "business_date",
-    "due_at",
-    "chain",
-    "image",
+    "customer_id, version, journal_no, event_no, account_no, booked_at, business_date, due_at, chain, image"
 )
 ACCOUNT_COLUMNS = (
-    "customer_id",
-    "account_no",
-    "kind",
-    "pocket_id",
-    "asset",
-    "acquired_on",
-    "live",
-    "debits",
-    "credits",
-    "reserved",
-    "tax_basis",
-    "earnings_basis",
+    "customer_id, account_no, kind, pocket_id, asset, acquired_on, "
+    "live, debits, credits, reserved, tax_basis, earnings_basis"
 )
-POCKET_COLUMNS = ("customer_id", *PocketColumns.__struct_fields__)
-CUSTOMER_COLUMNS = (
-    "customer_id",
-    "partner_id",
-    "role",
-    "name",
-    "account_status",
-    "opened_at",
-    "closed_at",
-    "closure_reason",
-)
+POCKET_COLUMNS = ", ".join(("customer_id", *PocketColumns.__struct_fields__))
+CUSTOMER_COLUMNS = "customer_id, partner_id, role, name, account_status, opened_at, closed_at, closure_reason"
 
 
 class Table:
-    """How a table is read: its columns, the order after the customer, its key."""
+    """How a table is read: its columns, its order within a customer, its key."""
 
-    def __init__(self, name: str, columns: Sequence[str], order: Sequence[str], key: Sequence[str]) -> None:
+    def __init__(self, name: str, columns: str, order: Sequence[str], key: Sequence[str]) -> None:
         self.name = name
-        self.columns = tuple(columns)
+        self.columns = tuple(columns.split(", "))
         self.key = tuple(key)
         self.number = self.columns.index(order[0]) if order else 0
         listed = ", ".join(("customer_id", *order))
-        self.query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {listed}"
+        self.query = f"SELECT {columns} FROM {name} ORDER BY {listed}"
 
     @classmethod
     def of(cls, row: type[Row], order: Sequence[str], key: Sequence[str]) -> Table:
         """The table of a class of rows."""
-        return cls(row.table, row.__struct_fields__, order, key)
+        return cls(row.table, ", ".join(row.__struct_fields__), order, key)
 
     def key_of(self, row: Record) -> dict[str, object]:
         """The primary key of a row, by name."""
@@ -107,9 +78,7 @@ COMMANDS = Table.of(CommandEntry, ("version", "command_id"), ("customer_id", "co
 SNAPSHOTS = Table.of(
     PocketSnapshot, ("journal_no", "pocket_id", "business_date"), ("customer_id", "pocket_id", "business_date")
 )
-HOLDS = Table(
-    "lien", ("customer_id", "lien_id", "pocket_id", "amount", "until"), ("lien_id",), ("customer_id", "lien_id")
-)
+HOLDS = Table("lien", "customer_id, lien_id, pocket_id, amount, until", ("lien_id",), ("customer_id", "lien_id"))
 
 CUSTOMER_TABLES = (
     CUSTOMERS,

@@ -18,7 +18,7 @@ import psutil
 
 from billfold.access.auth_server.app import auth_document
 from billfold.audit.worker import AuditSealer
-from billfold.cli.context import CliError, StepReporter
+from billfold.cli.context import CliError, Database, StepReporter
 from billfold.events.email.worker import EmailSender
 from billfold.events.notifications.worker import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
@@ -36,11 +36,9 @@ from billfold.platform.settings.settings import Settings, variable_name
 from billfold.sandbox.credentials_file import require_sandbox_file
 from billfold.sandbox.routes.routes import sandbox_operations
 from billfold.sandbox.sandbox_client import SandboxClient, open_sandbox_client, partner_http
-from billfold.wiring.audit_archive import SEALS, archive_of
-from billfold.wiring.email import email_transport_of
 from billfold.wiring.open_bank import initialize_database, open_bank, vault_of
+from billfold.wiring.providers import SEALS, archive_of, email_transport_of, webhook_client_of
 from billfold.wiring.scheduled_jobs import file_receivers
-from billfold.wiring.webhook_client import webhook_client_of
 from billfold.wiring.worker import Worker
 
 if TYPE_CHECKING:
@@ -106,7 +104,7 @@ class ExternalDatabase:
 
 
 class Wiring:
-    """Everything the command line may ask for, made of the real parts."""
+    """Everything a command needs, made of the real parts."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -116,7 +114,7 @@ class Wiring:
         return replace(Settings.from_env(self._environ), **changes)
 
     @contextmanager
-    def database(self, settings: Settings, report: StepReporter) -> Iterator[EmbeddedDatabase | ExternalDatabase]:
+    def database(self, settings: Settings, report: StepReporter) -> Iterator[Database]:
         """Lend the database, started when it is the embedded one."""
         if settings.database_url is not None:
             yield ExternalDatabase(settings.database_url)
@@ -188,13 +186,13 @@ class Wiring:
         server.serve()
 
     async def run_plain(self, settings: Settings, stop: asyncio.Event) -> None:
-        """Tell whoever comes over plain http to use https, until told to stop."""
+        """Redirect plain HTTP to HTTPS until `stop` is set."""
         server = await serve_plain(settings.host, settings.http_port, https_host=f"{settings.domain}:{settings.port}")
         async with server:
             await stop.wait()
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
-        """Do what is due until told to stop."""
+        """Run the worker until `stop` is set."""
         tasks = (
             NotificationWorker(),
             EmailSender(email_transport_of(bank.settings)),
@@ -202,10 +200,10 @@ class Wiring:
         )
         worker = Worker(bank, execute_all_pending, *file_receivers(), *tasks)
         client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
-        courier = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
+        dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
         async with asyncio.TaskGroup() as group:
             group.create_task(worker.run(stop))
-            group.create_task(courier.run(stop))
+            group.create_task(dispatcher.run(stop))
 
     async def ingest_files(self, bank: Bank) -> int:
         """Take the files that have arrived from the rails; return how many there were."""
@@ -239,9 +237,9 @@ class Wiring:
         return (sys.executable, "-m", "billfold")
 
     def delete_state(self, state_dir: Path, report: StepReporter) -> None:
-        """Stop and remove the embedded database of a state directory, and what was told of it.
+        """Stop and remove the embedded database of a state directory, and the files about it.
 
-        What banks and people have sent goes too: the next bank would take it for its own.
+        Files received and uploaded are removed too: the next bank would take them for its own.
         """
         folder = state_dir / "postgres"
         if folder.exists():

@@ -1,4 +1,4 @@
-"""The wire room: what sends messages, what takes them, and in a sandbox the other side."""
+"""Fedwire: sender, file processor, and in a sandbox the simulated other side."""
 
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.sender import FedwireSender

@@ -1,4 +1,4 @@
-"""One server, several houses: which application a request is for, by its host name and path."""
+"""Selects the application of a request by host name and path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROTOCOL_PATHS = ("/api/", "/.well-known/")
 class HostRouter:
     """ASGI: the Partner API, unless the host is that of the authorization server or customers.
 
-    On the host of the authorization server programs find its endpoints and people its `pages`.
+    The host of the authorization server has its endpoints and the sign-in `pages`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class HostRouter:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Open all houses, close them in reverse."""
+        """Open all applications, close them in reverse."""
         async with AsyncExitStack() as stack:
             for app in self._apps:
                 await stack.enter_async_context(app.lifespan())

@@ -1,4 +1,4 @@
-"""A bank begins: its seed and its market in the database, the house and its partners enrolled.
+"""Initializes a bank: its seed and market in the database, the bank's own customer and its partners.
 
 Every step may be repeated: ids are derived from the seed, so what was done before a crash is
 found and only the rest is done.
@@ -77,7 +77,7 @@ async def find_bank_identity(conn: Connection) -> BankIdentity | None:
 async def initialize_bank(
     conn: Connection, *, seed: bytes, environment: str, clock_start: datetime, wall: datetime
 ) -> None:
-    """Write the bank's row, its market, and in a sandbox its clock. Raises AnotherBank."""
+    """Write the bank's row, its market, and in a sandbox its clock. Raises BankConfigMismatch."""
     now = wall if environment == "production" else clock_start
     async with conn.transaction():
         await conn.execute(_INSERT_BANK, seed, bank_customer_id(seed), now, environment)

@@ -1,4 +1,4 @@
-"""A database becomes a bank: founded once, opened by every process."""
+"""Initializes a bank in a database once, and opens it in every process."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from billfold.platform.paging import Pager
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
-from billfold.wiring.file_exchange import file_store_of, linking_provider_of, rail_exchanges_of
 from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank
+from billfold.wiring.providers import file_store_of, linking_provider_of, rail_exchanges_of
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
@@ -53,7 +53,7 @@ _MIGRATE = "Run `billfold migrate up`."
 async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -> AsyncIterator[Bank]:
     """Open the bank founded in a database; its engine runs until the context ends.
 
-    Raises CannotGoOn when there is no bank, or its schema is another release's.
+    Raises CliError when there is no bank, or its schema is another release's.
     """
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
@@ -124,7 +124,7 @@ def extra_lane_threshold(settings: Settings) -> int:
     """Return how many commands must wait before a process opens another lane than its first.
 
     Lanes of one process overlap its planning with the database's writing. Where several processes
-    answer, they do so for each other, and another lane would only make all batches smaller.
+    answer, they do so for each other, and another lane would only make every batch smaller.
     """
     return 1 if settings.workers == 1 else MIN_BATCH_FOR_EXTRA_LANE
 

@@ -33,13 +33,13 @@ def job_runners() -> JobRunners:
     gate = AchFileProcessor()
     return MappingProxyType(
         {
-            WIRE_SEND: wires.sender.keep,
+            WIRE_SEND: wires.sender.run,
             WIRE_ANSWER: wires.simulation.answer,
             "wire.suspense_return": queue_held_return,
             ach_windows.COLLECT_JOB: ach_windows.collect_debits,
             ach_windows.COUNT_SETTLED_JOB: ach_windows.count_settled,
             SIMULATED_ANSWER: SimulatedAchNetwork(gate).answer,
-            ACH_FILES_JOB: gate.keep,
+            ACH_FILES_JOB: gate.run,
             SUSPENSE_RETURN_JOB: queue_suspense_return,
             UNCLAIMED_RETURN_JOB: return_unclaimed,
             DEPOSITS_DUE: send_micro_deposits,
@@ -56,4 +56,4 @@ def job_runners() -> JobRunners:
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return what takes the files that arrived, per rail; each returns how many it looked at."""
-    return (FedwireService().gate, AchFileProcessor().take)
+    return (FedwireService().gate, AchFileProcessor().process_all)

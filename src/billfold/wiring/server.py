@@ -1,4 +1,4 @@
-"""A bank becomes a server: all its houses, in a sandbox with the simulated world behind them."""
+"""The server of a bank: all its applications, in a sandbox with simulated counterparts."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def partner_app() -> LazyApp:
 
 
 def _event_broadcaster(bank: Bank) -> EventBroadcaster:
-    """Return the newsroom of a worker. The server waits for answers: streams end when told to."""
+    """Return the broadcaster of a worker. The server waits for responses, so streams end on a signal."""
     sandbox = not bank.settings.is_production
     made = EventBroadcaster(bank.pool, sandbox=sandbox, on_open=lambda: _call_on_signals(made.stop))
     return made
 
 
 def _call_on_signals(stop: Callable[[], None]) -> None:
-    """Call `stop` in this loop besides what happens when the process is told to end."""
+    """Call `stop` in this loop besides the handlers that are already set."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, partial(_stop_and_chain, loop, stop, signal.getsignal(number)))
@@ -75,7 +75,7 @@ def _stop_and_chain(
 
 
 def make_host_router(bank: Bank, newsroom: EventBroadcaster | None = None) -> HostRouter:
-    """Return everything the server of a bank answers; both APIs tell events from one newsroom."""
+    """Return everything the server of a bank answers; both APIs stream events from one broadcaster."""
     newsroom = newsroom or create_event_broadcaster(bank)
     return HostRouter(
         bank.settings,

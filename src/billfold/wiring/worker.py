@@ -1,4 +1,4 @@
-"""The worker: does what is due, closes the house's day, carries out what waits, tidies up.
+"""The worker: does due work, closes the bank's day, runs scheduled jobs, purges old rows.
 
 It owns nothing: every round asks the database what there is to do, so it may be killed at any
 moment and any number may run. One of them at a time does due work; the others take over when
@@ -38,7 +38,7 @@ PeriodicTask = Callable[["Bank"], Awaitable[int]]
 
 
 class Worker:
-    """One worker of one bank. `errands` are further things that wait to be done."""
+    """One worker of one bank. `periodic_tasks` run beside due work."""
 
     def __init__(self, bank: Bank, *periodic_tasks: PeriodicTask, pause_seconds: float = IDLE_SECONDS) -> None:
         self._bank = bank
@@ -50,8 +50,8 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. A database that is away is waited for.
 
-        Due work and every errand go round by themselves: a long file or a slow mail server holds
-        up nothing else.
+        Due work and every periodic task have their own loop: a long file or a slow mail server
+        delays nothing else.
         """
         log.info("worker_started")
         async with asyncio.TaskGroup() as tasks:
@@ -108,7 +108,7 @@ class Worker:
             log.error("due_work_failed", customer_id=str(customer_id), error=repr(error))
         kept = await run_scheduled_jobs(self._bank, now)
         for job, error in kept.failed.items():
-            log.error("scheduled_job_failed", appointment=job.kind, object_id=str(job.object_id), error=repr(error))
+            log.error("scheduled_job_failed", kind=job.kind, object_id=str(job.object_id), error=repr(error))
         closed = await close_bank_days(self._bank, now)
         happened = due_customers.happened + kept.happened
         work_done = happened.total() + closed

@@ -72,7 +72,7 @@ def test_an_oauth_client_is_registered_listed_rotated_and_revoked(billfold, pem)
     assert billfold("oauth-client", "rotate-key", "nobody", pem("other.pem"))[0] == 1
 
 
-def test_a_program_that_cannot_be_is_refused_with_every_mistake(billfold, pem):
+def test_an_invalid_client_is_rejected_with_every_error(billfold, pem):
     status, said = create(
         billfold,
         pem,
@@ -89,7 +89,7 @@ def test_a_program_that_cannot_be_is_refused_with_every_mistake(billfold, pem):
     assert "books" not in billfold("oauth-client", "list")[1]
 
 
-def test_an_id_is_taken_once(billfold, pem):
+def test_a_client_id_is_unique(billfold, pem):
     assert create(billfold, pem)[0] == 0
     assert "duplicate-id" in create(billfold, pem)[1]
 

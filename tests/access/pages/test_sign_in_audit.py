@@ -63,7 +63,7 @@ async def test_a_lock_alerts_the_administrators(bank, anna, browser, pages_clock
     log = await log_of(bank, anna.customer_id)
     assert ("user.locked", "FAILURE", {}) in log
     (description,) = await alerts(bank)
-    assert "Five tries to sign in as Anna Lind failed" in description
+    assert "Five attempts to sign in as Anna Lind failed" in description
     # Anna gets her own letter, the other administrator the alert.
     assert sorted(subject for subject, _ in await emails()) == [
         "Security of Anna Lind's account",

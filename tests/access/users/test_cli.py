@@ -26,7 +26,7 @@ def test_a_new_user_is_a_member_and_gets_a_password_link(founded, database_dsn):
     assert "anna@acme.example" in founded("users", "list")[1]
 
 
-def test_the_link_is_not_printed_unless_it_is_asked_for(founded):
+def test_the_link_is_printed_only_with_show_link(founded):
     said = founded("users", "add", *ANNA, "--customer", customer(founded))[1]
     assert "link=" not in said
     assert "on its way" in said

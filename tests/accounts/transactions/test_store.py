@@ -70,7 +70,9 @@ async def test_a_customers_list_is_his_pockets_merged_in_booking_order(conn, boo
 
 
 async def test_a_pockets_list_has_its_own_only(conn, booked):
-    rows = await transaction_store.list_pocket_rows(conn, CUSTOMER, HERE, WANTED, after=None, descending=True, limit=2)
+    rows = await transaction_store.list_customer_rows(
+        conn, CUSTOMER, [HERE], WANTED, after=None, descending=True, limit=2
+    )
     assert [row.activity_id for row in rows] == [booked[3], booked[2]]
 
 

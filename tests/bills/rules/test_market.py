@@ -270,7 +270,7 @@ def test_the_yield_is_the_investment_rate_of_the_days_bid(flat_market: MarketBui
 def test_memories_begin_again_when_they_are_full(
     flat_market: MarketBuilder, he0: Bill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("billfold.bills.rules.market._REMEMBERED_MAX", 2)
+    monkeypatch.setattr("billfold.bills.rules.market._CACHE_MAX", 2)
     market = flat_market(5_135, he0)
     first = datetime(2023, 11, 2, 16, tzinfo=UTC)
 

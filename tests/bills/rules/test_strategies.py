@@ -22,7 +22,7 @@ def test_a_strategy_is_found_by_its_id_and_by_its_term() -> None:
     assert strategy_for_weeks(13) is get_strategy("UST-13W")
 
 
-def test_a_strategy_that_nobody_offers_is_not_found() -> None:
+def test_an_unknown_strategy_is_not_found() -> None:
     with pytest.raises(NotFound):
         get_strategy("UST-1W")
     with pytest.raises(NotFound):

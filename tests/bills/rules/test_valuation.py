@@ -115,6 +115,6 @@ def test_the_weekend_may_promise_more_for_monday_than_today(flat_market: MarketB
     assert valued.liquidation_value_t1 > valued.total_value > valued.liquidation_value_t0
 
 
-def test_a_bill_nobody_knows_is_not_valued(market: Market) -> None:
+def test_an_unknown_bill_is_not_valued(market: Market) -> None:
     with pytest.raises(NotFound):
         value_positions([("912797PE2", 1, 1)], 0, 0, market, et_instant(ISSUED, 12))

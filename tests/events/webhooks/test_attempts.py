@@ -6,13 +6,13 @@ from tests.events.test_sequencer import subscribe
 from tests.support.raised_events import NOW, PARTNER, add_customer, raise_event
 
 from billfold.events import sequencer
-from billfold.events.checks import check_event_sequences
+from billfold.events.checks import CHECKS
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import attempts, redelivery
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks.types import Attempt, DeliveryOutcome
 from billfold.platform import ids
-from billfold.verify.report import Findings
+from billfold.platform.checks import Findings, run_checks
 
 DAY = timedelta(days=1)
 FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="delivered")
@@ -56,7 +56,7 @@ async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
     assert await listed(conn, wants) == 0
 
     found = Findings()
-    await check_event_sequences(conn, found)
+    await run_checks(conn, found, CHECKS)
     assert not found.report().findings
     # What was delivered is told from what never was, and can be sent again.
     assert await redelivery.replay_missing(conn, Subscriber(PARTNER), wants, NOW - 999 * DAY, now=NOW) == 0

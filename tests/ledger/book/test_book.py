@@ -17,7 +17,7 @@ def begin(teller, kind="test"):
     return teller.book.begin(kind, teller.bank._moment(), business_date=DAY, settles_on=DAY)
 
 
-def test_undo_takes_back_a_journal_that_was_never_closed(teller):
+def test_undo_removes_a_journal_entry_that_was_never_closed(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
     book = teller.book
@@ -79,7 +79,7 @@ def test_undo_keeps_what_was_done_before_the_mark(teller):
     assert pocket.cash.balance == 5_00
 
 
-def test_a_journal_cannot_end_when_a_bank_account_holds_something(teller):
+def test_an_entry_cannot_be_closed_while_a_bank_account_has_a_balance(teller):
     pocket = teller.pocket()
     begin(teller)
     teller.book.post(teller.book.house_account("rail:wire"), pocket.bank, 1)
@@ -88,14 +88,14 @@ def test_a_journal_cannot_end_when_a_bank_account_holds_something(teller):
 
 
 @pytest.mark.parametrize("amount", [0, -1])
-def test_a_leg_moves_something(teller, amount):
+def test_a_posting_of_zero_or_less_is_refused(teller, amount):
     pocket = teller.pocket()
     begin(teller)
     with pytest.raises(InvariantError):
         teller.book.post(teller.book.house_account("rail:wire"), pocket.bank, amount)
 
 
-def test_a_journal_of_nothing_never_was(teller):
+def test_an_entry_without_postings_is_dropped(teller):
     before = teller.book.journal_no
     begin(teller)
     teller.book.close()

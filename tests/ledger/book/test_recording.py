@@ -120,7 +120,7 @@ def teller():
 
 
 @pytest.mark.parametrize(("rail", "name"), [("WIRE", "wire"), ("ACH", "ach")])
-def test_money_that_arrives_and_money_that_goes_back_are_told(teller, rail, name):
+def test_deposits_and_their_returns_raise_events(teller, rail, name):
     pocket = teller.pocket()
     teller.deposit(pocket, 1_000_00, rail)
     about = {"service_account_id": str(pocket.pocket_id), f"{name}_id": str(command_id("teller", str(teller.count)))}
@@ -131,7 +131,7 @@ def test_money_that_arrives_and_money_that_goes_back_are_told(teller, rail, name
     assert teller.told() == [(teller.customer, f"transfers.{name}.in.rejected", about)]
 
 
-def test_whoever_pays_and_whoever_is_paid_are_told(teller):
+def test_payer_and_payee_get_an_event_each(teller):
     pocket, to = teller.pocket(), teller.payee()
     teller.deposit(pocket, 1_000_00)
     teller.told()
@@ -153,7 +153,7 @@ def test_whoever_pays_and_whoever_is_paid_are_told(teller):
     assert received[2]["on_us_id"] == done["transfer_id"]
 
 
-def test_a_transfer_for_later_is_told_when_accepted_and_when_carried_out(teller):
+def test_a_pending_transfer_raises_an_event_when_accepted_and_when_executed(teller):
     pocket, to = teller.pocket(), teller.payee()
     teller.deposit(pocket, 1_000_00)
     teller.told()
@@ -181,7 +181,7 @@ def test_an_approved_transfer_is_carried_out_at_once_and_its_payer_learns_of_bot
 
 
 @pytest.mark.parametrize("cents", [10_01, 10_02, 999_999_00])
-def test_a_transfer_that_is_rejected_is_told_to_its_payer_alone(teller, cents):
+def test_a_rejected_transfer_raises_an_event_for_its_payer_only(teller, cents):
     pocket, to = teller.pocket(), teller.payee()
     teller.deposit(pocket, 1_000_00)
     teller.told()
@@ -189,7 +189,7 @@ def test_a_transfer_that_is_rejected_is_told_to_its_payer_alone(teller, cents):
     assert [(whose, kind) for whose, kind, _ in teller.told()] == [(teller.customer, "transfers.on-us.rejected")]
 
 
-def test_an_accepted_transfer_from_a_pocket_that_was_frozen_since_is_told_as_rejected(teller):
+def test_an_accepted_transfer_is_rejected_with_an_event_when_its_pocket_was_frozen_since(teller):
     pocket, to = teller.pocket(), teller.payee()
     teller.deposit(pocket, 1_000_00)
     teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True)
@@ -199,7 +199,7 @@ def test_an_accepted_transfer_from_a_pocket_that_was_frozen_since_is_told_as_rej
     assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.rejected"]
 
 
-def test_nobody_is_paid_by_a_transfer_between_own_pockets(teller):
+def test_a_transfer_between_own_pockets_raises_no_event_of_a_payment(teller):
     pocket, other = teller.pocket(), teller.pocket()
     teller.deposit(pocket, 1_000_00)
     teller.told()
@@ -208,7 +208,7 @@ def test_nobody_is_paid_by_a_transfer_between_own_pockets(teller):
         assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.success"]
 
 
-def test_each_bill_that_matures_is_told_with_its_trade(teller):
+def test_each_maturity_raises_an_event_with_its_trade(teller):
     pocket = teller.pocket(reinvest=None)
     teller.deposit(pocket, 1_000_00)
     cusip = pocket.positions()[0][0]
@@ -240,7 +240,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
         msgspec.convert(payload, KINDS[kind].payload, str_keys=True)
 
 
-def test_a_payment_that_is_delivered_twice_is_told_once(teller):
+def test_a_payment_that_is_delivered_twice_raises_one_event(teller):
     pocket = teller.pocket()
     command = ReceiveMoney(
         caller="rail",

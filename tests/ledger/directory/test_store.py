@@ -38,7 +38,7 @@ async def test_a_name_leads_to_its_customer_and_partner(pool):
     assert await Directory(pool).find("portal", customer) is None
 
 
-async def test_each_of_many_who_ask_at_once_gets_his_own_name(pool):
+async def test_concurrent_lookups_each_get_their_own_entry(pool):
     customers = [(await new_customer(pool))[0] for _ in range(3)]
     directory = Directory(pool)
     asked = [customers[2], ids.new(), customers[0], customers[1], customers[0]]
@@ -52,7 +52,7 @@ async def test_each_of_many_who_ask_at_once_gets_his_own_name(pool):
     ]
 
 
-async def test_what_was_found_once_is_not_asked_for_again(pool):
+async def test_an_entry_found_once_is_not_looked_up_again(pool):
     customer, _ = await new_customer(pool)
     directory = Directory(pool)
     found = await directory.find("pocket", customer)
@@ -79,7 +79,7 @@ async def test_the_oldest_leaves_when_the_room_is_full(pool):
     assert await directory.find("pocket", second) is not None
 
 
-async def test_a_customer_is_read_as_he_is_now(pool):
+async def test_a_customer_is_read_as_it_is_now(pool):
     customer, _ = await new_customer(pool)
     await pool.execute("UPDATE customer SET name = 'B'")
     row = await find_customer(pool, customer)

@@ -40,7 +40,7 @@ def open_pocket(name="Second"):
     return {"partner_id": PARTNER, "name": name, "deposit_weeks": 13, "reinvestment_weeks": None}
 
 
-async def test_a_change_is_recorded_with_who_asked_and_what_became_of_it(bank, new_holder, do):
+async def test_a_command_is_audited_with_its_origin_and_outcome(bank, new_holder, do):
     holder = await new_holder()
     outcome = await do(OpenPocket, holder, **open_pocket())
     pocket_id = UUID(outcome["pocket_id"])
@@ -84,7 +84,7 @@ async def test_a_repeated_request_is_recorded_once(bank, new_holder, do):
     assert len(await log_of(bank, holder)) == 1
 
 
-async def test_what_nobody_asked_for_in_person_leaves_nothing(bank, new_holder, do):
+async def test_a_command_without_origin_is_not_audited(bank, new_holder, do):
     holder = await new_holder()
     await holder.deposit(100_00)
     await do(SetPocketState, holder, origin=None, pocket_id=holder.pocket_id, status="FROZEN")

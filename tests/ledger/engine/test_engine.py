@@ -1,4 +1,4 @@
-"""The engine: each command exactly once, refusals without a trace, nobody dragged along."""
+"""The engine: each command exactly once, refusals without a trace, failures of one command isolated."""
 
 import asyncio
 from datetime import date
@@ -144,7 +144,7 @@ async def test_a_refusal_leaves_its_command_and_nothing_else(bank, two):
     await must_be_clean(bank)
 
 
-async def test_nobody_is_found_when_the_customer_does_not_exist(bank, two):
+async def test_an_unknown_customer_is_not_found(bank, two):
     payer, payee = two
     stranger = msgspec.structs.replace(payment(payer, payee, 100), customers=(ids.new(),))
     before = await counts(bank)
@@ -261,7 +261,7 @@ async def test_nothing_is_lost_when_engines_pay_to_and_fro(bank, rival, two):
 # -- stopping ---------------------------------------------------------------------------------
 
 
-async def test_everybody_is_answered_when_the_engine_stops_under_load(bank, two):
+async def test_every_command_is_answered_when_the_engine_stops_under_load(bank, two):
     payer, _ = two
     command = [
         ReceiveMoney(
@@ -291,14 +291,14 @@ async def test_everybody_is_answered_when_the_engine_stops_under_load(bank, two)
 # -- lanes ----------------------------------------------------------------------------
 
 
-async def let_everybody_run():
+async def let_tasks_run():
     for _ in range(5):
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize(("crowd", "under_way", "in_the_end"), [(1, [1, 1], [1, 1, 3]), (3, [1, 3], [1, 3, 1])])
-async def test_another_lane_than_the_first_waits_for_a_crowd(bank, monkeypatch, crowd, under_way, in_the_end):
-    engine = engine_beside(bank, lanes=2, min_batch=crowd)
+@pytest.mark.parametrize(("min_batch", "running", "final"), [(1, [1, 1], [1, 1, 3]), (3, [1, 3], [1, 3, 1])])
+async def test_an_extra_lane_waits_for_a_minimum_batch(bank, monkeypatch, min_batch, running, final):
+    engine = engine_beside(bank, lanes=2, min_batch=min_batch)
     taken, end = [], asyncio.Event()
 
     async def run(batch):
@@ -312,11 +312,11 @@ async def test_another_lane_than_the_first_waits_for_a_crowd(bank, monkeypatch, 
     for payer, payee in zip(holders[::2], holders[1::2], strict=True):
         sent = engine.submit(payment(payer, payee, 1_00))
         waiting.append(asyncio.create_task(sent))
-        await let_everybody_run()
-    assert taken == under_way
+        await let_tasks_run()
+    assert taken == running
     end.set()
-    await let_everybody_run()
-    assert taken == in_the_end
+    await let_tasks_run()
+    assert taken == final
     for each in waiting:
         each.cancel()
     await engine.stop()

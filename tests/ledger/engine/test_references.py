@@ -3,7 +3,7 @@
 import asyncio
 from uuid import UUID
 
-from tests.payments.on_us.test_routes import PATH, account, asked, payee
+from tests.payments.on_us.test_routes import PATH, account, payee, requested
 
 CHANGE = "UPDATE counterparty SET status = $2 WHERE counterparty_id = $1"
 
@@ -11,7 +11,12 @@ CHANGE = "UPDATE counterparty SET status = $2 WHERE counterparty_id = $1"
 async def test_a_counterparty_that_is_unlinked_meanwhile_is_not_paid(partner_desk):
     pocket, target = await partner_desk.funded(5_000_00), await partner_desk.pocket()
     linked = await payee(partner_desk, pocket, target)
-    body = {"type": "PEER_TO_PEER", "from_account": account(pocket), "amount": asked(100_00), "counterparty_id": linked}
+    body = {
+        "type": "PEER_TO_PEER",
+        "from_account": account(pocket),
+        "amount": requested(100_00),
+        "counterparty_id": linked,
+    }
     async with partner_desk.bank.pool.acquire() as conn, conn.transaction():
         # Whoever unlinks holds the customer: the transfer has read the door, and waits for him.
         await conn.execute("SELECT 1 FROM head WHERE customer_id = $1 FOR UPDATE", UUID(pocket.customer))

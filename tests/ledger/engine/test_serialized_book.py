@@ -1,4 +1,4 @@
-"""What the head carries is the book, and where it is not to be trusted the tables are read."""
+"""The serialized book on the head is the book; if it is damaged, the tables are read."""
 
 import hashlib
 from uuid import uuid4

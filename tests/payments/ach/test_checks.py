@@ -1,11 +1,12 @@
 """ACH entries, answers and files: whichever row is damaged, the proof names it."""
 
 import pytest
-from tests.support.damage import report_of, undetected
+from tests.support.damage import checks_of, report_of, undetected
 
-from billfold.payments.ach.checks import check_ach
+import billfold.payments.ach.checks as ach_checks
 from billfold.verify.fingerprints import check_fingerprints
 
+check_ach = checks_of(ach_checks)
 # What is said to people, and when it was last touched.
 WORDS = ("reason", "updated_at")
 ENTRIES = {
@@ -58,13 +59,13 @@ async def test_a_file_is_named_when_its_bytes_say_another_sum(rails):
     await rails.execute("UPDATE ach_entry SET amount = amount + 1 WHERE file_id = $1", file_id)
     report = await report_of(rails, check_ach)
     await transaction.rollback()
-    message = [each.wrong for each in report.findings if each.table == "ach_file"]
-    assert message == ["what it holds does not come to what its last line says"]
+    message = [each.message for each in report.findings if each.table == "ach_file"]
+    assert message == ["its file control record differs from its entries"]
 
 
 WAITS = {
-    "ach_entry": ("ach.window", "it waits for a window, and none opens"),
-    "ach_file": ("ach.window", "it is not handed over, and nobody goes on with it"),
+    "ach_entry": ("ach.window", "it waits for a window, and no window is scheduled"),
+    "ach_file": ("ach.window", "it is not transmitted, and no window is scheduled"),
 }
 
 
@@ -79,4 +80,4 @@ async def test_a_waiting_entry_is_named_when_its_scheduled_job_is_lost(rails, ta
         await rails.execute("DELETE FROM ach_entry WHERE status = 'APPROVED'")
     report = await report_of(rails, check_ach)
     await transaction.rollback()
-    assert (table, message) in {(each.table, each.wrong) for each in report.findings}
+    assert (table, message) in {(each.table, each.message) for each in report.findings}

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.cli.test_commands import SEED
+from tests.fixtures.cli import SEED
 from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
@@ -132,7 +132,7 @@ def sent(founded, database_dsn, tmp_path, capsys):
     capsys.readouterr()
 
 
-def test_an_entry_is_shown_and_what_the_rules_forbid_is_said(billfold, sent):
+def test_an_entry_is_shown_and_forbidden_operations_are_rejected(billfold, sent):
     status, said = billfold("ach", "show", str(ENTRY))
     assert status == 0
     assert "IN_TRANSIT" in said
@@ -173,13 +173,13 @@ def test_entries_are_listed_by_what_they_are(billfold, sent):
     assert billfold("ach", "list", "--way", "RECEIVING", "--direction", "DEBIT") == no_such
 
 
-def test_what_was_sent_in_error_is_reversed_once(billfold, sent):
+def test_an_entry_sent_in_error_is_reversed_once(billfold, sent):
     assert billfold("ach", "reverse", str(ENTRY))[0] == 0
     status, said = billfold("ach", "reverse", str(ENTRY))
     assert (status, "ach-origination-not-reversible" in said) == (1, True), said
 
 
-def test_what_waits_is_called_back_and_what_came_back_is_sent_once_more(billfold, sent):
+def test_a_waiting_entry_is_cancelled_and_a_returned_debit_is_retried(billfold, sent):
     assert billfold("ach", "cancel", str(WAITS)) == (0, "✓ The entry is cancelled.")
     assert "CANCELLED" in billfold("ach", "show", str(WAITS))[1]
     assert "FAILED insufficient funds R01" in billfold("ach", "show", str(DEBIT))[1]
@@ -188,7 +188,7 @@ def test_what_waits_is_called_back_and_what_came_back_is_sent_once_more(billfold
     assert (status, "ach-origination-not-returned" in said) == (1, True), said
 
 
-def test_what_was_taken_is_returned_as_its_receiver_asks(billfold, sent):
+def test_a_received_entry_is_returned_at_its_receivers_request(billfold, sent):
     assert "RECEIVING CREDIT" in billfold("ach", "show", str(CAME))[1]
     assert billfold("ach", "return", str(CAME), "--code", "r23")[0] == 0
     assert "FAILED" in billfold("ach", "show", str(CAME))[1]
@@ -223,7 +223,7 @@ def test_what_was_taken_is_returned_as_its_receiver_asks(billfold, sent):
     ],
     ids=" ".join,
 )
-def test_what_is_asked_wrongly_is_refused_before_anything_is_opened(billfold, words):
+def test_wrong_usage_is_rejected_before_a_database_is_opened(billfold, words):
     status, said = billfold(*words)
     assert status == 2, said
     assert "Usage" in said

@@ -1,12 +1,16 @@
 """Files of the rails and the messages in them: whichever row is damaged, the proof names it."""
 
-import pytest
-from tests.support.damage import report_of, undetected
+from contextlib import suppress
 
-from billfold.payments.files.checks import check_rail_files
+import asyncpg
+import pytest
+from tests.support.damage import checks_of, report_of, undetected
+
+import billfold.payments.files.checks as file_checks
+import billfold.payments.wires.checks as wire_checks
 from billfold.verify.fingerprints import check_fingerprints
 
-CHECKS = (check_fingerprints, check_rail_files)
+CHECKS = (check_fingerprints, checks_of(file_checks, wire_checks))
 
 
 async def test_nothing_is_named_when_nothing_was_damaged(rails):
@@ -36,21 +40,22 @@ async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
     ):
         transaction = rails.transaction()
         await transaction.start()
-        await rails.execute(damage)
-        report = await report_of(rails, *CHECKS)
+        with suppress(asyncpg.IntegrityConstraintViolationError):  # refused: the row is protected
+            await rails.execute(damage)
+            report = await report_of(rails, *CHECKS)
+            assert "rail_file" in {each.table for each in report.findings}, damage
         await transaction.rollback()
-        assert "rail_file" in {each.table for each in report.findings}, damage
 
 
 @pytest.mark.parametrize(
-    ("where", "unproved"),
+    ("where", "undetectable"),
     [
         ("kind = 'pacs.008' AND file_id IS NOT NULL AND right(imad, 6) <> '000001'", ("message_id",)),
         ("kind = 'pacs.008' AND file_id IS NULL", ("imad", "sent_at", "file_id")),
         ("kind = 'camt.056'", ("message_id", "kind", "wire_id", "customer_id", "send_at", "imad")),
         (
             "kind = 'pacs.004' AND customer_id = (SELECT house_customer_id FROM bank)",
-            ("message_id", "send_at", "deleted", "twice", "imad"),
+            ("message_id", "send_at", "deleted", "imad"),
         ),
     ],
     ids=["sent", "waiting", "request", "of the house"],

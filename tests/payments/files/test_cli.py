@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.cli.test_commands import fetch
+from tests.fixtures.cli import fetch
 from tests.payments.ach.inbound.test_files import entry, file_of
 from tests.support.fedwire import file_of_a_payment
 
@@ -19,13 +19,13 @@ def inbox(founded, tmp_path):
     return folder
 
 
-def test_files_are_taken_listed_and_shown_with_their_reports(billfold, inbox):
+def test_files_are_ingested_listed_and_shown_with_their_reports(billfold, inbox):
     assert billfold("files", "ingest") == (0, "✓ No file has arrived.")
     raw = file_of_a_payment("one", "999999999999")
     (inbox / "good.xml").write_bytes(raw)
     (inbox / "half.xml").write_bytes(raw[: len(raw) // 2])
     (inbox / ".unfinished.xml").write_bytes(b"half")
-    assert billfold("files", "ingest") == (0, "✓ 2 files were looked at.")
+    assert billfold("files", "ingest") == (0, "✓ 2 files were ingested.")
     assert {path.name for path in inbox.iterdir()} == {".unfinished.xml"}
     assert billfold("files", "ingest") == (0, "✓ No file has arrived.")
 
@@ -70,7 +70,7 @@ def test_a_file_that_waits_is_named_with_its_line_and_tried_again(billfold, foun
     assert '"tries": 2' in billfold("files", "show", file_id)[1]
     asyncio.run(fetch(database_dsn, "ALTER TABLE suspense_item DROP CONSTRAINT odd"))
     assert billfold("files", "retry", file_id) == (0, "✓ odd.ach is TAKEN.")
-    assert "rail files none waits" in billfold("doctor")[1]
+    assert "rail files none fails" in billfold("doctor")[1]
 
 
 def test_bad_usage_is_answered_with_what_to_do_next(billfold, founded):
@@ -80,7 +80,7 @@ def test_bad_usage_is_answered_with_what_to_do_next(billfold, founded):
     status, said = billfold("files", "show", "euros.xml")
     assert (status, "valid UUID" in said) == (2, True), said
     status, said = billfold("files", "list", "--rail", "CHEQUE")
-    assert (status, "ACH, WIRE" in said) == (2, True), said
+    assert (status, "wire" in said.lower()) == (2, True), said
     status, said = billfold("files", "list", "--state", "LOST")
-    assert (status, "TAKEN, REFUSED" in said) == (2, True), said
+    assert (status, "refused" in said.lower()) == (2, True), said
     assert "files [OPTIONS] COMMAND" in billfold("files")[1]

@@ -5,26 +5,21 @@ import os
 import pytest
 
 from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.files.ports import InboundFile
 
 
 async def test_a_file_transmitted_by_one_side_arrives_at_the_other(tmp_path):
     ours = ExchangeFolders(tmp_path)
     theirs = ours.network_side()
-    assert await theirs.arrived() == []
+    assert await theirs.list_inbound() == []
     await ours.transmit("b.ach", b"two")
     await ours.transmit("a.ach", b"one")
     await ours.transmit("a.ach", b"one")
     (tmp_path / "outbox" / ".half").write_bytes(b"not yet")
-    assert await theirs.arrived() == [
-        InboundFile(name="a.ach", content=b"one"),
-        InboundFile(name="b.ach", content=b"two"),
-    ]
-    assert await ours.arrived() == []
-    assert await theirs.waiting() == ["a.ach", "b.ach"]
-    assert (await theirs.read("a.ach"), await theirs.read("c.ach")) == (b"one", None)
-    await theirs.put_away("a.ach", report=b"{}")
-    assert [each.name for each in await theirs.arrived()] == ["b.ach"]
+    assert await ours.list_inbound() == []
+    assert await theirs.list_inbound() == ["a.ach", "b.ach"]
+    assert [await theirs.read(f"{name}.ach") for name in "abc"] == [b"one", b"two", None]
+    await theirs.archive("a.ach", report=b"{}")
+    assert await theirs.list_inbound() == ["b.ach"]
     assert (tmp_path / "sent" / "a.ach").read_bytes() == b"one"
 
 
@@ -32,10 +27,10 @@ async def test_an_arrived_file_is_put_away_with_its_report(tmp_path):
     ours = ExchangeFolders(tmp_path)
     for name in ("good.xml", "bad.xml"):
         await ours.network_side().transmit(name, b"x")
-    await ours.put_away("good.xml", report=b'{"ok": 1}')
-    await ours.put_away("bad.xml", report=b'{"line": 1}', refused=True)
-    await ours.put_away("bad.xml", report=b'{"line": 1}', refused=True)
-    assert await ours.arrived() == []
+    await ours.archive("good.xml", report=b'{"ok": 1}')
+    await ours.archive("bad.xml", report=b'{"line": 1}', refused=True)
+    await ours.archive("bad.xml", report=b'{"line": 1}', refused=True)
+    assert await ours.list_inbound() == []
     assert (tmp_path / "done" / "good.xml.report.json").read_bytes() == b'{"ok": 1}'
     assert (tmp_path / "refused" / "bad.xml").read_bytes() == b"x"
     assert (tmp_path / "refused" / "bad.xml.report.json").read_bytes() == b'{"line": 1}'
@@ -50,16 +45,16 @@ async def test_odd_names_are_changed_and_what_leads_elsewhere_is_left_alone(tmp_
     (inbox / "link.xml").symlink_to("/etc/passwd")
     (inbox / "dangling.xml").symlink_to("/nowhere")
 
-    names = await ours.waiting()
+    names = await ours.list_inbound()
     assert len(names) == 5
     assert "one two \u00fc.xml" in names
     assert all(name.isprintable() and len(name.encode()) <= 200 for name in names)
-    assert await ours.waiting() == names
-    arrived = {each.content for each in await ours.arrived()}
+    assert await ours.list_inbound() == names
+    arrived = {await ours.read(name) for name in names}
     assert {b"bad\xff\xfe.xml", b"bad\xff\xfd.xml", b"kept"} <= arrived
     for name in names:
-        await ours.put_away(name, report=b"{}", refused=True)
-    assert await ours.waiting() == []
+        await ours.archive(name, report=b"{}", refused=True)
+    assert await ours.list_inbound() == []
     assert len(list((tmp_path / "refused").iterdir())) == 10
 
 

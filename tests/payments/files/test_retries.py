@@ -42,7 +42,7 @@ async def waiting(bank):
 async def try_now(room):
     file, _ = await waiting(room.bank)
     await exceptions.retry_now(room.bank.pool, file, wall_now())
-    return await room.gate.take(room.bank)
+    return await room.gate.process_all(room.bank)
 
 
 async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_can_be(bank, new_holder, room, owner):
@@ -60,7 +60,7 @@ async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_ca
     assert [(each.line, each.trace) for each in trouble.stuck] == [(5, odd.trace_number)]
     assert trouble.words().startswith("line 5: CheckViolationError")
     assert room.report("daily.ach")["taken"] == 2
-    assert await room.gate.take(bank) == 0  # its time has not come
+    assert await room.gate.process_all(bank) == 0  # its time has not come
 
     assert await try_now(room) == 1
     _, again = await waiting(bank)
@@ -125,10 +125,10 @@ async def test_a_wire_file_that_fails_waits_and_the_next_is_taken(bank, holder, 
     assert fedwire.taken("good.xml") == ["COMPLETED"]
     file, trouble = await waiting(bank)
     assert (file.name, trouble.tries, trouble.words()[:19]) == ("odd.xml", 1, "CheckViolationError")
-    assert await fedwire.room.gate.take(bank) == 0
+    assert await fedwire.room.gate.process_all(bank) == 0
     await owner.execute("ALTER TABLE wire DROP CONSTRAINT odd")
     await exceptions.retry_now(bank.pool, file, wall_now())
-    assert await fedwire.room.gate.take(bank) == 1
+    assert await fedwire.room.gate.process_all(bank) == 1
     assert fedwire.taken("odd.xml") == ["COMPLETED"]
 
 

@@ -1,14 +1,10 @@
-"""On-us transfers over HTTP: the four ways money moves, and every way it is refused."""
+"""On-us transfers of the Partner API: the four types, and every refusal."""
 
 import asyncio
-from uuid import UUID
 
 import pytest
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.payments.on_us import store as on_us_store
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform import ids
 
 PATH = "/api/v1/transfers/on-us/"
@@ -18,8 +14,14 @@ def account(pocket):
     return {"id": pocket.id, "type": "SERVICE_ACCOUNT"}
 
 
-def asked(cents):
+def requested(cents):
     return {"type": "REQUESTED_AMOUNT", "amount_usdc": cents}
+
+
+def reallocation(origin, target, cents=100_00, **fields):
+    """The body of a transfer within one customer."""
+    sides = {"from_account": account(origin), "to_account": account(target)}
+    return {"type": "INTERNAL_REALLOCATION", "amount": requested(cents), **sides, **fields}
 
 
 async def payee(partner_desk, pocket, target):
@@ -36,7 +38,7 @@ async def payee(partner_desk, pocket, target):
     return made["id"]
 
 
-async def test_a_partner_funds_a_customer_and_takes_money_back(partner_desk):
+async def test_a_partner_funds_and_defunds_a_customer(partner_desk):
     own = await partner_desk.facilitation(50_000_00)
     pocket = await partner_desk.pocket()
     body = {
@@ -44,7 +46,7 @@ async def test_a_partner_funds_a_customer_and_takes_money_back(partner_desk):
         "from_account": account(own),
         "to_account": account(pocket),
         "source": "Payroll of June",
-        "amount": asked(20_000_00),
+        "amount": requested(20_000_00),
         "description": "June",
         "end_to_end_identification": "E2E-1",
     }
@@ -72,7 +74,7 @@ async def test_a_partner_funds_a_customer_and_takes_money_back(partner_desk):
     assert await partner_desk.value(pocket) == 0
 
 
-async def test_the_older_spelling_of_the_amount_and_the_usual_type_are_taken(partner_desk):
+async def test_the_older_amount_field_and_the_default_type_are_accepted(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
     body = {
@@ -86,7 +88,7 @@ async def test_the_older_spelling_of_the_amount_and_the_usual_type_are_taken(par
     assert "amount_usdc" not in told
 
 
-async def test_bills_move_as_they_are_when_that_is_asked_for(partner_desk):
+async def test_a_security_transfer_moves_bills(partner_desk):
     pocket = await partner_desk.funded(100_000_00)
     other = await partner_desk.pocket(pocket.customer, weeks=26)
     before = (await partner_desk.get(pocket.path))["portfolio"]["securities"][0]
@@ -119,7 +121,7 @@ async def test_a_customer_pays_another_through_a_counterparty(partner_desk, othe
     body = {
         "type": "PEER_TO_PEER",
         "from_account": account(pocket),
-        "amount": asked(1_234_56),
+        "amount": requested(1_234_56),
         "counterparty_id": linked["id"],
         "description": "thanks",
     }
@@ -137,7 +139,7 @@ async def test_a_customer_pays_another_through_a_counterparty(partner_desk, othe
     await partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
 
 
-async def test_nothing_is_booked_when_there_is_too_little(partner_desk):
+async def test_a_transfer_without_sufficient_funds_is_rejected_and_books_nothing(partner_desk):
     pocket = await partner_desk.funded(1_000_00)
     other = await partner_desk.pocket(pocket.customer)
     before, value = await partner_desk.counts(), await partner_desk.value(pocket)
@@ -152,7 +154,7 @@ async def test_nothing_is_booked_when_there_is_too_little(partner_desk):
     assert empty["transfer"]["amount"] is None
 
 
-async def test_nothing_is_booked_when_bills_in_kind_do_not_reach(partner_desk):
+async def test_a_security_transfer_without_sufficient_bills_books_nothing(partner_desk):
     pocket = await partner_desk.funded(1_000_00)
     other = await partner_desk.pocket(pocket.customer)
     before = await partner_desk.counts()
@@ -180,12 +182,12 @@ REMOVED = object()
 @pytest.mark.parametrize(
     ("change", "loc"),
     [
-        ({"amount": asked(0)}, "body.amount.amount_usdc"),
-        ({"amount": asked(-1)}, "body.amount.amount_usdc"),
-        ({"amount": asked(10**12)}, "body.amount.amount_usdc"),
-        ({"amount": asked(1.5)}, "body.amount.amount_usdc"),
-        ({"amount": asked("100")}, "body.amount.amount_usdc"),
-        ({"amount": asked(True)}, "body.amount.amount_usdc"),
+        ({"amount": requested(0)}, "body.amount.amount_usdc"),
+        ({"amount": requested(-1)}, "body.amount.amount_usdc"),
+        ({"amount": requested(10**12)}, "body.amount.amount_usdc"),
+        ({"amount": requested(1.5)}, "body.amount.amount_usdc"),
+        ({"amount": requested("100")}, "body.amount.amount_usdc"),
+        ({"amount": requested(True)}, "body.amount.amount_usdc"),
         ({"amount": {"type": "ALL"}}, "body.amount.type"),
         ({"amount": {"type": "FULL_WITHDRAWAL", "amount_usdc": 1}}, "body.amount.amount_usdc"),
         ({"amount": REMOVED}, "body.amount"),
@@ -220,14 +222,14 @@ async def test_a_malformed_transfer_is_refused_before_it_is_booked(partner_desk,
         "type": "INTERNAL_REALLOCATION",
         "from_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"},
         "to_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"},
-        "amount": asked(100_00),
+        "amount": requested(100_00),
     } | change
     body = {name: value for name, value in body.items() if value is not REMOVED}
     await partner_desk.invalid("POST", PATH, body, loc=loc)
     assert (await partner_desk.counts())["transfer"] == 0
 
 
-async def test_a_transfer_is_refused_when_its_sides_are_not_whose_its_type_says(partner_desk):
+async def test_a_transfer_is_refused_if_the_pocket_owners_do_not_match_its_type(partner_desk):
     own, second_own = await partner_desk.facilitation(10_000_00), await partner_desk.facilitation()
     pocket, other = await partner_desk.funded(10_000_00), await partner_desk.pocket()
     before = await partner_desk.counts()
@@ -241,47 +243,30 @@ async def test_a_transfer_is_refused_when_its_sides_are_not_whose_its_type_says(
         ("PARTNER_CUSTOMER_DEFUNDING", {"target": "us"}, pocket, other),
     ]
     for kind, fields, origin, target in sides:
-        body = {
-            "type": kind,
-            "from_account": account(origin),
-            "to_account": account(target),
-            "amount": asked(100_00),
-            **fields,
-        }
+        body = reallocation(origin, target, type=kind, **fields)
         await partner_desk.refused("POST", PATH, body, status=422, code="transfer-type-not-allowed")
-    same = {
-        "type": "INTERNAL_REALLOCATION",
-        "from_account": account(pocket),
-        "to_account": account(pocket),
-        "amount": asked(100_00),
-    }
-    await partner_desk.refused("POST", PATH, same, status=422, code="same-pocket")
+    await partner_desk.refused("POST", PATH, reallocation(pocket, pocket), status=422, code="same-pocket")
     assert await partner_desk.counts() == before
 
 
-async def test_money_of_others_cannot_be_moved_or_reached(partner_desk, other_partner):
+async def test_pockets_of_another_partner_are_not_found(partner_desk, other_partner):
     mine, theirs = await partner_desk.funded(10_000_00), await other_partner.funded(10_000_00)
     before = await partner_desk.counts()
     for wrong in ("from_account", "to_account"):
         sides = {"from_account": account(mine), "to_account": account(mine), wrong: account(theirs)}
-        body = {"type": "INTERNAL_REALLOCATION", "amount": asked(100_00), **sides}
+        body = {"type": "INTERNAL_REALLOCATION", "amount": requested(100_00), **sides}
         problem = await partner_desk.refused("POST", PATH, body, status=404, code="not-found")
         assert problem["detail"].endswith(f"Look at {wrong}.")
     assert await partner_desk.counts() == before
 
 
-async def test_frozen_and_closed_pockets_pay_nobody(partner_desk):
+async def test_frozen_and_closed_pockets_cannot_pay(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
     other, gone = (await partner_desk.pocket(pocket.customer), await partner_desk.pocket(pocket.customer))
     await partner_desk.patch(
         f"/api/v2/customers/{gone.customer}/pockets/{gone.id}/", {"status": "CLOSED", "closure_reason": "INACTIVITY"}
     )
-    body = {
-        "type": "INTERNAL_REALLOCATION",
-        "from_account": account(pocket),
-        "to_account": account(gone),
-        "amount": asked(100_00),
-    }
+    body = reallocation(pocket, gone)
     await partner_desk.refused("POST", PATH, body, status=409, code="pocket-not-open")
     back = body | {"from_account": account(gone), "to_account": account(pocket)}
     await partner_desk.refused("POST", PATH, back, status=409, code="pocket-not-open")
@@ -293,7 +278,7 @@ async def test_frozen_and_closed_pockets_pay_nobody(partner_desk):
     assert await partner_desk.counts() == before
 
 
-async def test_a_transfer_id_of_the_callers_own_is_kept_and_names_one_transfer(partner_desk, other_partner):
+async def test_a_transfer_id_of_the_caller_is_unique(partner_desk, other_partner):
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
     mine = str(ids.new())
@@ -302,13 +287,7 @@ async def test_a_transfer_id_of_the_callers_own_is_kept_and_names_one_transfer(p
     before = await partner_desk.counts()
     again = await partner_desk.transfer(pocket, other, 100_00, transfer_id=mine)
     assert again == made
-    body = {
-        "type": "INTERNAL_REALLOCATION",
-        "from_account": account(pocket),
-        "to_account": account(other),
-        "amount": asked(200_00),
-        "transfer_id": mine,
-    }
+    body = reallocation(pocket, other, 200_00, transfer_id=mine)
     await partner_desk.refused("POST", PATH, body, status=409, code="duplicate-id")
     theirs = await other_partner.funded(10_000_00)
     theirs_too = await other_partner.pocket(theirs.customer)
@@ -317,7 +296,7 @@ async def test_a_transfer_id_of_the_callers_own_is_kept_and_names_one_transfer(p
     assert (await partner_desk.counts())["transfer"] == before["transfer"]
 
 
-async def test_one_of_two_wins_when_the_same_transfer_id_arrives_twice_at_once(partner_desk, other_partner):
+async def test_one_of_concurrent_transfers_with_the_same_id_wins(partner_desk, other_partner):
     bodies = []
     for side in (partner_desk, other_partner):
         pocket = await side.funded(10_000_00)
@@ -326,13 +305,7 @@ async def test_one_of_two_wins_when_the_same_transfer_id_arrives_twice_at_once(p
     mine = str(ids.new())
 
     async def send(side, origin, target, cents):
-        body = {
-            "type": "INTERNAL_REALLOCATION",
-            "from_account": account(origin),
-            "to_account": account(target),
-            "amount": asked(cents),
-            "transfer_id": mine,
-        }
+        body = reallocation(origin, target, cents, transfer_id=mine)
         return await side.client.post(PATH, body)
 
     answers = await asyncio.gather(*(send(*side, cents) for side in bodies for cents in (100_00, 200_00)))
@@ -353,7 +326,7 @@ async def done(partner_desk, transfer_id):
     raise AssertionError("still pending")
 
 
-async def test_a_transfer_is_accepted_first_and_carried_out_when_it_may_take_its_time(partner_desk):
+async def test_an_async_transfer_is_accepted_first_and_executed_later(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
     made = await partner_desk.transfer(pocket, other, 1_000_00, status="PENDING", async_mode=True)
@@ -372,62 +345,10 @@ async def test_a_transfer_is_accepted_first_and_carried_out_when_it_may_take_its
     assert await partner_desk.value(pocket) == 0
 
 
-async def test_an_accepted_transfer_is_executed_by_a_worker_when_the_api_process_is_gone(partner_desk):
-    pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
-    counterparty = await payee(partner_desk, pocket, target)
-    body = {
-        "type": "PEER_TO_PEER",
-        "from_account": {"id": pocket.id},
-        "amount": asked(700_00),
-        "counterparty_id": counterparty,
-        "async_mode": True,
-        "description": "late",
-        "end_to_end_identification": "E2E-9",
-    }
-    made = await partner_desk.post(PATH, body)
-    row = await on_us_store.get_transfer(partner_desk.bank.pool, UUID(pocket.customer), UUID(made["id"]))
-    assert row.payee_id == UUID(target.customer)
-    assert row.order.description == "late"
-    await execute_all_pending(partner_desk.bank)
-    await execute_all_pending(partner_desk.bank)
-    assert (await done(partner_desk, made["id"]))["status"] == "COMPLETED"
-    (received,) = (await partner_desk.get(f"{target.path}transactions/"))["items"]
-    assert (received["amount"]["value"], received["description"]) == (700_00, "late")
-    assert received["end_to_end_identification"] == "E2E-9"
-    assert received["counterparty"]["pocket_id"] == pocket.id
-    assert await on_us_store.list_pending(partner_desk.bank.pool) == []
-
-
-async def test_a_pocket_is_not_closed_while_a_transfer_of_it_waits(partner_desk):
-    pocket = await partner_desk.funded(10_000_00)
-    other, empty = (await partner_desk.pocket(pocket.customer), await partner_desk.pocket(pocket.customer))
-    waiting = TransferOnUs(
-        caller="test",
-        key=ids.new(),
-        customers=(UUID(pocket.customer),),
-        transfer_id=None,
-        type="INTERNAL_REALLOCATION",
-        from_pocket_id=UUID(other.id),
-        to_pocket_id=UUID(empty.id),
-        amount=100_00,
-        partner_id=partner_desk.partner.partner_id,
-        later=True,
-    )
-    await partner_desk.bank.engine.submit(waiting)
-    path = f"/api/v2/customers/{empty.customer}/pockets/{empty.id}/"
-    closing = {"status": "CLOSED", "closure_reason": "INACTIVITY"}
-    await partner_desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
-
-
-async def test_money_moves_once_when_the_request_is_sent_again_under_its_key(partner_desk):
+async def test_money_moves_once_if_a_request_is_repeated_with_its_key(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
-    body = {
-        "type": "INTERNAL_REALLOCATION",
-        "from_account": account(pocket),
-        "to_account": account(other),
-        "amount": asked(100_00),
-    }
+    body = reallocation(pocket, other)
     key = ids.new()
     answers = await asyncio.gather(*(partner_desk.client.post(PATH, body, key=key) for _ in range(5)))
     made = {each.json()["id"] for each in answers if each.status_code == 201}
@@ -440,6 +361,6 @@ async def test_money_moves_once_when_the_request_is_sent_again_under_its_key(par
     )
 
 
-async def test_an_unknown_transfer_is_not_there(partner_desk):
+async def test_an_unknown_transfer_is_not_found(partner_desk):
     await partner_desk.refused("GET", f"{PATH}{UNKNOWN}/", status=404, code="not-found")
     await partner_desk.invalid("GET", f"{PATH}mine/", loc="path.transfer_id")

@@ -1,7 +1,7 @@
 """Transfers as they are stored, by this release and by those that stored the request itself."""
 
 import msgspec
-from tests.payments.on_us.test_routes import PATH, account, asked, payee
+from tests.payments.on_us.test_routes import PATH, account, payee, requested
 
 from billfold.payments.on_us.schemas import CreateTransfer
 from billfold.payments.on_us.worker import execute_all_pending
@@ -23,7 +23,7 @@ async def test_a_row_of_an_earlier_release_is_shown_and_repeated_as_before(partn
         "type": "INTERNAL_REALLOCATION",
         "from_account": account(pocket),
         "to_account": account(other),
-        "amount": asked(100_00),
+        "amount": requested(100_00),
         "transfer_id": str(ids.new()),
         "description": "Reserve",
         "end_to_end_identification": "E2E-2",
@@ -33,7 +33,7 @@ async def test_a_row_of_an_earlier_release_is_shown_and_repeated_as_before(partn
     await store_request(partner_desk, made, body)
     assert await partner_desk.get(f"{PATH}{made['id']}/") == made
     assert await partner_desk.post(PATH, body) == made
-    another = body | {"amount": asked(200_00)}
+    another = body | {"amount": requested(200_00)}
     await partner_desk.refused("POST", PATH, another, status=409, code="duplicate-id")
 
 
@@ -42,7 +42,7 @@ async def test_a_row_of_an_earlier_release_that_waits_is_carried_out(partner_des
     body = {
         "type": "PEER_TO_PEER",
         "from_account": account(pocket),
-        "amount": asked(700_00),
+        "amount": requested(700_00),
         "counterparty_id": await payee(partner_desk, pocket, target),
         "async_mode": True,
         "description": "late",

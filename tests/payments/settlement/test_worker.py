@@ -179,7 +179,7 @@ async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
     assert [tuple(row) for row in rows] == [(MONDAY, MONDAY), (MONDAY, TUESDAY)]
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market)
-    assert {each.check for each in report.findings} == {"transfers"}  # of partners made up here
+    assert {each.message for each in report.findings} == {"partner differs from its payer's"}  # made up here
 
 
 def ever_after(day):

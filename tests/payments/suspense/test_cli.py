@@ -84,7 +84,7 @@ def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
     assert "$100.01" in said
     assert billfold("suspense", "return", ITEMS[0]) == (0, "✓ $100.00 go back by WIRE.")
     assert billfold("suspense", "assign", ITEMS[1], *numbers) == (0, "✓ $100.01 are in the Pocket.")
-    assert billfold("suspense", "list") == (0, "✓ Nothing is held.")
+    assert billfold("suspense", "list") == (0, "✓ Suspense is empty.")
     status, said = billfold("suspense", "assign", ITEMS[0], *numbers)
     assert status == 1
     assert "RETURNED already" in said
@@ -124,7 +124,7 @@ def test_bills_come_from_another_custodian_and_go_to_one(house):
     assert billfold("verify")[0] == 0
 
 
-def test_a_credit_is_given_and_taken_back_and_a_pocket_is_set_right(house):
+def test_credits_and_adjustments_are_booked_and_reversed(house):
     billfold, pocket, _ = house
     status, said = billfold("adjustment", "create", pocket, 2500, "--description", "Welcome")
     assert status == 0, said

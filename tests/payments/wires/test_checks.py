@@ -63,7 +63,7 @@ async def send(holder, cents, wire_id=None):
     )
 
 
-async def test_wires_settle_and_come_back_and_the_bank_stays_proved(bank, holder):
+async def test_wires_settle_and_are_returned_and_verify_is_clean(bank, holder):
     first, second = [UUID((await send(holder, 1_000_00))["wire_id"]) for _ in range(2)]
     for wire_id in (first, second):
         await do(holder, SubmitWire, wire_id, wire_id=wire_id, imad=IMAD)

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.cli.test_commands import SEED, fetch
+from tests.fixtures.cli import SEED, fetch
 from tests.support.fedwire import Fedwire
 from tests.support.whole_bank import PARTNER, Holder
 
@@ -43,7 +43,7 @@ def wires(founded, database_dsn, tmp_path):
     return run_with_bank(Wiring(environment), prepare)
 
 
-def test_a_wire_that_is_asked_for_is_shown_and_returned_once(billfold, wires):
+def test_a_recalled_wire_is_listed_and_returned_once(billfold, wires):
     sent, arrived = wires
     status, said = billfold("wires", "cases", "--status", "open")
     assert (status, arrived in said, "DUPL" in said) == (0, True, True)
@@ -51,7 +51,7 @@ def test_a_wire_that_is_asked_for_is_shown_and_returned_once(billfold, wires):
     assert status == 0
     assert said.startswith("✓ The return is the wire ")
     assert billfold("wires", "return", arrived) == (0, said)
-    assert billfold("wires", "cases", "--status", "OPEN") == (0, "✓ Nobody asks for a wire.")
+    assert billfold("wires", "cases", "--status", "OPEN") == (0, "✓ No recall found.")
     status, said = billfold("wires", "refuse", arrived)
     assert (status, "No such case is open" in said) == (1, True)
     status, said = billfold("wires", "return", sent)
@@ -59,7 +59,7 @@ def test_a_wire_that_is_asked_for_is_shown_and_returned_once(billfold, wires):
     assert billfold("verify")[0] == 0
 
 
-def test_a_wire_that_is_asked_for_is_kept(billfold, wires, database_dsn):
+def test_a_recall_is_refused(billfold, wires, database_dsn):
     assert billfold("wires", "refuse", wires[1], "--reason", "LEGL")[0] == 0
     waiting = asyncio.run(fetch(database_dsn, "SELECT kind FROM wire_message WHERE imad IS NULL"))
     assert [row["kind"] for row in waiting] == ["camt.029"]
@@ -67,10 +67,10 @@ def test_a_wire_that_is_asked_for_is_kept(billfold, wires, database_dsn):
     assert (status, "REFUSED" in said) == (0, True)
 
 
-def test_a_wire_of_ours_is_asked_for_once(billfold, wires):
+def test_an_outgoing_wire_is_recalled_once(billfold, wires):
     sent, arrived = wires
     status, said = billfold("wires", "recall", sent, "--reason", "DUPL")
-    assert (status, "under case" in said) == (0, True)
+    assert (status, "as case" in said) == (0, True)
     status, said = billfold("wires", "recall", sent)
     assert (status, "wire-already-recalled" in said, "no answer has come" in said) == (1, True, True)
     status, said = billfold("wires", "recall", arrived)
@@ -79,10 +79,10 @@ def test_a_wire_of_ours_is_asked_for_once(billfold, wires):
 
 def test_bad_usage_is_answered_with_what_to_do_next(billfold, wires):
     for words, expected in (
-        (("return", wires[1], "--reason", "because"), "a code of ISO 20022"),
+        (("return", wires[1], "--reason", "because"), "ISO 20022 code"),
         (("recall", wires[0], "--reason", "D"), "such as DUPL"),
         (("return", "W123"), "valid UUID"),
-        (("cases", "--status", "LOST"), "OPEN, ACCEPTED, REFUSED"),
+        (("cases", "--status", "LOST"), "accepted"),
         (("recall",), "Missing argument"),
     ):
         status, said = billfold("wires", *words)

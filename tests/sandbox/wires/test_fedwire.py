@@ -17,7 +17,7 @@ from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.simulation import DestinationAccount, Sender
 from billfold.verify.runner import verify_bank
 from billfold.wiring.fedwire import FedwireService
-from billfold.wiring.file_exchange import rail_files_folder
+from billfold.wiring.providers import rail_files_folder
 
 FRIDAY_EVENING = datetime(2025, 8, 29, 22, tzinfo=UTC)
 TUESDAY_MORNING = datetime(2025, 9, 2, 12, tzinfo=UTC)

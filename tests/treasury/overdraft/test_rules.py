@@ -60,7 +60,7 @@ def test_a_pocket_owes_what_it_has_not_got_when_money_is_taken_back(teller, spen
     assert told(teller, pocket)[-2:] == [("GENERIC", "CREDIT", lent), ("GENERIC", "DEBIT", 500_00)]
 
 
-def test_what_is_owed_is_repaid_first_when_money_arrives(teller, spent):
+def test_an_overdraft_is_recovered_first_when_money_arrives(teller, spent):
     pocket, given = spent
     take_back(teller, given)
     lent = overdraft_of(pocket)

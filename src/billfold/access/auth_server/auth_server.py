@@ -47,7 +47,7 @@ class AuthServer:
     ) -> AuthenticatedClient:
         """Return the client that sent a form, proven by its assertion and its DPoP proof.
 
-        Nothing is used up before everything holds. `must_bind` asks for a proof where the client
+        Nothing is used up before all checks pass. `must_bind` requires a proof where the client
         is registered for tokens that are bound. Raises OAuthError.
         """
         client, assertion = await self._verify_assertion(arrival, form, now)

@@ -1,6 +1,6 @@
-"""The authorization endpoint: a browser brings a request, and is shown to the page that asks.
+"""The authorization endpoint: a request is checked, and the browser redirected to the consent page.
 
-Where the client or its address is not known, nobody is sent anywhere: a page says why. Every
+Where the client or its redirect address is unknown there is no redirect: a page says why. Every
 answer that goes back to a client names who gives it (`iss`, RFC 9207).
 """
 

@@ -30,7 +30,7 @@ async def log_out(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Sign a user out of the session their ID token was made in, and send them on.
 
     With the session end the tokens that were issued from it, and the client's refresh tokens. Without an
-    `id_token_hint`, or where the browser is signed in to another session, the user is asked.
+    `id_token_hint`, or where the browser is signed in to another session, the user must confirm.
     """
     return await _log_out(server, request, fields_of(request.query))
 
@@ -75,7 +75,7 @@ def _page_params(client: Client | None, params: Fields) -> dict[str, str | None]
 async def _client(server: AuthServer, params: Fields, claims: dict[str, Any] | None) -> Client | None:
     client_id_param = params.get("client_id")
     if claims is not None and client_id_param not in {None, claims["aud"]}:
-        raise OAuthError("invalid_request", "client_id is not whom the ID token was made for.")
+        raise OAuthError("invalid_request", "client_id is not the audience of the ID token.")
     client_id = client_id_param if claims is None else claims["aud"]
     return None if client_id is None else await clients.find_client(server.bank.pool, client_id)
 

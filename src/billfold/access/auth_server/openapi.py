@@ -113,7 +113,7 @@ AUTHORIZE_OPENAPI: dict[str, Any] = {
         for name, schema in {"client_id": _STRING, "request_uri": _STRING, **_AUTHORIZE_PARAMS}.items()
     ],
     "responses": {
-        "303": {"description": "To the page that asks, or back to the client with an error."},
+        "303": {"description": "To the consent page, or back to the client with an error."},
         "400": {"description": "A page: the client or its address is not known here."},
     },
 }

@@ -1,4 +1,4 @@
-"""Pushed authorization requests (RFC 9126): what a client wants, told behind the browser's back."""
+"""Pushed authorization requests (RFC 9126): parameters sent directly, not through the browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The token endpoint: a code, a refresh token or a client's own word becomes an access token."""
+"""The token endpoint: authorization_code, refresh_token and client_credentials."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def _client_credentials(
 ) -> IssuedTokens:
     client = authenticated.client
     if client.customer_id is None:
-        raise OAuthError("unauthorized_client", "This client acts for nobody.")
+        raise OAuthError("unauthorized_client", "This client has no customer. Use authorization_code.")
     subject = TokenSubject(
         client_id=client.client_id,
         customer_id=client.customer_id,

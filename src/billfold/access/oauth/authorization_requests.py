@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+import msgspec
+
 from billfold.access.oauth.errors import OAuthError
-from billfold.access.oauth.types import REFRESH_TOKEN, PendingRequest
+from billfold.access.oauth.types import PendingRequest
 from billfold.platform import crypto, ids
 from billfold.platform.errors import NotFound
 
@@ -33,8 +35,9 @@ SELECT request_id FROM authorization_request
  WHERE uri_hash = $1 AND client_id = $2 AND uri_expires_at > $3 AND answered_at IS NULL
 """
 _PENDING = """
-SELECT r.request_id, r.client_id, c.name, c.description, r.redirect_uri, r.scopes, r.login_hint,
-       r.prompts, r.max_age, c.grant_types, c.owner_id, r.created_at, r.expires_at
+SELECT r.request_id, r.client_id, c.name AS client_name, c.description AS client_description,
+       r.redirect_uri, r.scopes, r.login_hint, r.prompts, r.max_age,
+       'refresh_token' = ANY(c.grant_types) AS refreshes, c.owner_id, r.created_at, r.expires_at
   FROM authorization_request r JOIN oauth_client c USING (client_id)
  WHERE r.request_id = $1 AND r.answered_at IS NULL AND r.expires_at > $2 AND c.revoked_at IS NULL
 """
@@ -60,7 +63,7 @@ async def create_request(conn: Connection | Pool, client: Client, params: Author
 async def get_pushed_request_id(conn: Connection | Pool, client: Client, request_uri: str, now: datetime) -> UUID:
     """Return the id of a pushed request. Raises OAuthError `invalid_request_uri`.
 
-    A reference is unknown, another client's, expired or answered: who asks cannot tell which.
+    A reference is unknown, another client's, expired or answered; the error does not say which.
     """
     if not request_uri.startswith(URI_PREFIX):
         raise OAuthError("invalid_request_uri", "Only request_uris of ours are taken.")
@@ -76,7 +79,7 @@ async def get_pending_request(conn: Connection | Pool, request_id: UUID, now: da
     row = await conn.fetchrow(_PENDING, request_id, now)
     if row is None:
         raise NotFound("The request is unknown, too old, or answered.")
-    return _pending(row)
+    return msgspec.convert(dict(row), PendingRequest)
 
 
 async def _insert_request(
@@ -103,21 +106,3 @@ async def _insert_request(
         now + PENDING_REQUEST_LIFETIME,
     )
     return request_id
-
-
-def _pending(row: Any) -> PendingRequest:  # noqa: ANN401 - a record of asyncpg
-    return PendingRequest(
-        request_id=row["request_id"],
-        client_id=row["client_id"],
-        client_name=row["name"],
-        client_description=row["description"],
-        redirect_uri=row["redirect_uri"],
-        scopes=tuple(row["scopes"]),
-        login_hint=row["login_hint"],
-        prompts=tuple(row["prompts"]),
-        max_age=row["max_age"],
-        refreshes=REFRESH_TOKEN in row["grant_types"],
-        owner_id=row["owner_id"],
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-    )

@@ -23,7 +23,7 @@ _INSTANT_MAX = 1e11
 
 
 class Assertion(NamedTuple):
-    """An assertion that holds: whose, and until when nobody may use it again."""
+    """A valid assertion: whose, and until when it must not be used again."""
 
     client_id: str
     jti: str

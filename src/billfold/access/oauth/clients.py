@@ -242,22 +242,4 @@ def candidate_keys(keys: Iterable[ClientKey], key_id: object, algorithm: object)
 
 
 def _client(row: Any) -> Client:  # noqa: ANN401 - a record of asyncpg
-    customer_id: UUID | None = row["customer_id"]
-    return Client(
-        client_id=row["client_id"],
-        name=row["name"],
-        description=row["description"],
-        profile=row["profile"],
-        redirect_uris=tuple(row["redirect_uris"]),
-        post_logout_redirect_uris=tuple(row["post_logout_redirect_uris"]),
-        scopes=tuple(row["scopes"]),
-        grant_types=tuple(row["grant_types"]),
-        customer_id=customer_id,
-        member_id=row["member_id"],
-        owner_id=row["owner_id"],
-        dpop_bound=row["dpop_bound"],
-        requires_nonce=row["requires_nonce"],
-        requires_signature=row["requires_signature"],
-        created_at=row["created_at"],
-        revoked_at=row["revoked_at"],
-    )
+    return msgspec.convert(dict(row), Client)

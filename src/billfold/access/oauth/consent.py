@@ -1,4 +1,4 @@
-"""What a user answers a client: yes for one customer, or no. Each request is answered once."""
+"""Consent: a user approves a request for one customer, or denies it. Each request is answered once."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ async def approve(
     issuer: str,
     now: datetime,
 ) -> str:
-    """Grant what was asked for, for one customer; return where to send the browser (303).
+    """Approve a request for one customer; return where to redirect the browser (303).
 
-    Raises NotFound when the request does not wait any more, Refused `forbidden` when the user
-    is no member or the client is another company's, `insufficient-user-authentication` when he
-    signed in longer ago than asked for.
+    Raises NotFound when the request is not pending, Refused `forbidden` when the user
+    is no member or the client is another company's, `insufficient-user-authentication` when
+    the sign-in is older than the request's max_age.
     """
     async with conn.transaction():
         request_row = await _claim_request(conn, request_id, now)
@@ -95,9 +95,11 @@ async def approve(
 
 
 async def deny(conn: Connection, request_id: UUID, *, issuer: str, now: datetime) -> str:
-    """Refuse what was asked for; return where to send the browser. Raises NotFound."""
+    """Deny a request; return where to redirect the browser. Raises NotFound."""
     request_row = await _claim_request(conn, request_id, now)
-    return _response_uri(request_row, issuer, {"error": "access_denied", "error_description": "The person said no."})
+    return _response_uri(
+        request_row, issuer, {"error": "access_denied", "error_description": "The user denied the request."}
+    )
 
 
 async def get_form_post_target(conn: Connection, request_id: UUID, now: datetime) -> str:

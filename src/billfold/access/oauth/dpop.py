@@ -35,7 +35,7 @@ ON CONFLICT (jkt, jti_hash) DO NOTHING RETURNING true
 
 
 class Proof(NamedTuple):
-    """A proof that holds: by which key, and until when nobody may use it again."""
+    """A valid proof: its key, and until when it must not be used again."""
 
     jkt: str
     jti: str
@@ -80,7 +80,7 @@ def verify_proof(
 
     `url` is the public address of the service and the path as sent, never the Host header;
     `token` the access token that comes with the proof. Raises OAuthError `invalid_dpop_proof`,
-    or `use_dpop_nonce`, which asks for the same again with the nonce that the answer carries.
+    or `use_dpop_nonce`: repeat the request with the nonce of the response.
     """
     key, claims = _verify_signature(proof_jwt)
     jti = claims.get("jti")

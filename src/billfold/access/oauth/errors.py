@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class OAuthError(Exception):
-    """An error of RFC 6749 or its companions. Which status it has is for the door to say.
+    """An error of RFC 6749 or its companions. The endpoint decides its HTTP status.
 
     `error` is for clients, `description` for users: printable ASCII without quotes.
     """

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from billfold.access.oauth.access_tokens import delete_tokens
 from billfold.access.oauth.consent_validity import is_member
 from billfold.access.oauth.rules.scopes import sort_scopes
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _GRANTS = """
-SELECT g.grant_id, g.client_id, c.name, g.customer_id, k.name AS customer_name, g.scopes,
-       g.created_at,
+SELECT g.grant_id, g.client_id, c.name AS client_name, g.customer_id, k.name AS customer_name, g.scopes,
+       g.created_at AS granted_at,
        greatest((SELECT max(t.issued_at) FROM access_token t WHERE t.grant_id = g.grant_id),
                 (SELECT max(r.issued_at) FROM refresh_token r WHERE r.grant_id = g.grant_id))
          AS last_used_at
@@ -61,16 +63,7 @@ class TokenIntrospection(NamedTuple):
 async def list_grants(conn: Connection | Pool, user_id: UUID) -> list[OAuthGrant]:
     """Return the grants of a user, newest first."""
     return [
-        OAuthGrant(
-            grant_id=row["grant_id"],
-            client_id=row["client_id"],
-            client_name=row["name"],
-            customer_id=row["customer_id"],
-            customer_name=row["customer_name"],
-            scopes=sort_scopes(row["scopes"]),
-            granted_at=row["created_at"],
-            last_used_at=row["last_used_at"],
-        )
+        msgspec.convert({**row, "scopes": sort_scopes(row["scopes"])}, OAuthGrant)
         for row in await conn.fetch(_GRANTS, user_id)
     ]
 
@@ -137,7 +130,7 @@ async def revoke_token(conn: Connection, client: Client, token: str) -> None:
 
 
 async def introspect(conn: Connection | Pool, client: Client, token: str, now: datetime) -> TokenIntrospection | None:
-    """Return what a token of this client stands for, or None: nobody's, another's, not in force."""
+    """Return what a token of this client stands for, or None: unknown, another client's, or expired."""
     row = await conn.fetchrow(_INTROSPECT, crypto.hash_token(token), client.client_id, now)
     if row is None:
         return None

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from billfold.access.oauth.access_tokens import delete_tokens, issue_access_token
 from billfold.access.oauth.consent_validity import is_member
 from billfold.access.oauth.errors import invalid_grant
@@ -186,14 +188,4 @@ async def _issue_refresh_token(
 
 
 def _subject(row: Any, jkt: str | None) -> TokenSubject:  # noqa: ANN401 - as above
-    return TokenSubject(
-        client_id=row["client_id"],
-        customer_id=row["customer_id"],
-        scopes=sort_scopes(row["scopes"]),
-        family_id=row["family_id"],
-        user_id=row["user_id"],
-        grant_id=row["grant_id"],
-        jkt=jkt,
-        auth_time=row["auth_time"],
-        session_id=row["session_id"],
-    )
+    return msgspec.convert({**row, "scopes": sort_scopes(row["scopes"]), "jkt": jkt}, TokenSubject)

@@ -19,7 +19,7 @@ SERVICE_ROLE: Role = "SERVICE"
 class Client:
     """A registered client. `fapi2` clients must push their requests and prove their keys.
 
-    `customer_id` is whom a service user acts for, `member_id` what it is in that team.
+    `customer_id` is the customer of a service user, `member_id` its membership there.
     `owner_id` is the company that registered a client, and for which alone it is granted
     anything: None for those of the operator. `dpop_bound`: no token without a proof;
     `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
@@ -67,7 +67,7 @@ class AccessToken:
 
     `jkt` is the thumbprint of the key that requests must be proven with; None for a bearer's.
     `role` is the user's in the team now, SERVICE for a client by itself, which is a member like
-    others; `auth_time` is when he signed in.
+    others; `auth_time` is when they signed in.
     """
 
     client_id: str
@@ -87,7 +87,7 @@ class AccessToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSubject:
-    """For whom a token is issued, and within what: what a code, once proven, comes down to."""
+    """For whom a token is issued, with which scopes, and under which grant."""
 
     client_id: str
     customer_id: UUID

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from litestar.types import Receive, Send
 
 _HEADINGS = {
-    400: "This cannot be read",
+    400: "The request cannot be read",
     403: "This is not allowed",
-    404: "There is nothing here",
-    429: "Too many tries",
-    503: "Not now",
+    404: "Not found",
+    429: "Too many attempts",
+    503: "Temporarily unavailable",
 }
 
 
@@ -101,7 +101,7 @@ def the_context(request: Request[Any, Any, Any]) -> PageContext:
 
 
 def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    """Say on a page what went wrong. What nobody foresaw is logged with its trace."""
+    """Return the error page. Unexpected errors are logged with their trace."""
     arrival = raw_request_of(request.scope)
     answer = response_to(error, arrival)
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
@@ -120,9 +120,9 @@ def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, InvalidInput):
-        return "What was sent is not complete. Go back and try again."
+        return "The form is incomplete. Go back and try again."
     if isinstance(error, BillfoldError) and error.code in PROBLEMS:
         return error.detail
     if isinstance(error, HTTPException):
-        return "The address is wrong, or the page is gone."
-    return "It is our fault, and it was noted. Try again in a moment."
+        return "The address is wrong, or the page no longer exists."
+    return "This is our fault, and it was logged. Try again in a moment."

@@ -1,6 +1,6 @@
 """One request to a page: whose browser it is, who is signed in there, what came with it.
 
-The cookie is a random secret. Signed in, its hash is a session's; before that it is nobody's, and
+The cookie is a random secret. Signed in, its hash identifies a session; before that it does not, and
 still what the forms of this browser are bound to.
 """
 
@@ -60,13 +60,13 @@ class PageContext:
 
     @property
     def user(self) -> User:
-        """Who is signed in, be it by half. The entrance has seen to it that somebody is."""
+        """The user, with one factor or both. The middleware has checked that there is one."""
         assert self.session is not None
         return self.session.user
 
     @property
     def is_signed_in(self) -> bool:
-        """Return whether somebody is signed in with both factors."""
+        """Return whether a user is signed in with both factors."""
         return self.session is not None and self.session.complete
 
     @property
@@ -95,7 +95,7 @@ class PageContext:
     def check_csrf(self, token: str | None) -> None:
         """Refuse a form that was not made for this browser. Raises `forbidden`."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self.csrf.encode()):
-            raise BillfoldError("forbidden", "This form has expired. Go back, load the page anew, and try again.")
+            raise BillfoldError("forbidden", "This form has expired. Reload the page and try again.")
 
     def local_path(self, value: str | None) -> str:
         """Return where to go next: a path of these pages. Raises `bad-request` for any other."""
@@ -107,7 +107,7 @@ class PageContext:
 
 
 def csrf_token(cookie: str, key: bytes) -> str:
-    """Return what the forms of a browser carry: nobody can tell it who has not both."""
+    """Return the CSRF token of a browser, from its cookie and the key."""
     digest = hmac.digest(key, b"csrf:" + cookie.encode(), "sha256")
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 

@@ -56,7 +56,7 @@ def record_failed_login(
 ) -> Response[Any]:
     """Return the answer; when it is out, a failed sign-in is recorded.
 
-    After it, so that nobody can tell by the time it takes whether the address is somebody's.
+    After it, so that response time does not reveal whether the address is known.
     """
     if user is not None:
         answer.background = BackgroundTask(_record_failure, server, context, user, factor)
@@ -77,7 +77,7 @@ async def record_credential_change(
 async def record_lockout(server: PageServer, context: PageContext, user: User) -> None:
     """Record that sign-in is paused after too many failures, and alert the user's teams."""
     sentence = (
-        f"Five tries to sign in as {user.name} failed, the last from {context.arrival.client}. "
+        f"Five attempts to sign in as {user.name} failed, the last from {context.arrival.client}. "
         "For 15 minutes no more are accepted."
     )
     async with server.bank.pool.acquire() as conn, conn.transaction():

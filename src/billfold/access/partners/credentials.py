@@ -1,4 +1,4 @@
-"""Making partners and their credentials, and taking them out of use. `now` is wall time."""
+"""Creating and revoking partners and their credentials. `now` is wall time."""
 
 from __future__ import annotations
 
@@ -220,12 +220,12 @@ async def reset_login_failures(conn: Connection | Pool, user_id: UUID) -> None:
 
 
 async def record_unknown_user_failure(conn: Connection | Pool, username: str, now: datetime) -> None:
-    """Count a failed login under a name that nobody has, so that it locks like any other."""
+    """Count a failed login under an unknown user name, so that it locks like any other."""
     await conn.execute(_COUNT_UNKNOWN_USER, rules.unknown_user_id(username), rules.lockout_window(now))
 
 
 async def unknown_user_lockout_seconds(conn: Connection | Pool, username: str, now: datetime) -> int:
-    """Return for how many seconds a name that nobody has is locked, or 0."""
+    """Return for how many seconds an unknown user name is locked, or 0."""
     window = rules.lockout_window(now)
     used: int | None = await conn.fetchval(_UNKNOWN_USER_FAILURES, rules.unknown_user_id(username), window)
     if used is None or used < rules.LOGIN_FAILURES_MAX:

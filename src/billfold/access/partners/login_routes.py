@@ -56,7 +56,7 @@ class LoginService:
         pool = self._bank.pool
         await count_address(pool, arrival.client, now)
         user = await self._find_user(body.username, arrival.host)
-        # Asked of everybody, so that a name that exists takes no other time than one that does not.
+        # Done always, so that a known user name takes as long as an unknown one.
         unknown_user_lock = await credentials.unknown_user_lockout_seconds(pool, body.username, now)
         locked = unknown_user_lock if user is None else partner_rules.lockout_seconds(user.locked_until, now)
         if locked:
@@ -75,7 +75,7 @@ class LoginService:
         return Login(token=token, expires=expires.isoformat())
 
     async def _find_user(self, username: str, host: str) -> PartnerUser | None:
-        """Return the user if he belongs to the partner of this host."""
+        """Return the user if it belongs to the partner of this host."""
         user = await partner_store.find_partner_user(self._bank.pool, username)
         slug = slug_of(host, self._bank.settings.domain)
         if slug is None:

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class PasswordGate:
-    """Lets two through and a hundred wait; one per process and door."""
+    """Verifies at most two passwords at a time; up to a hundred wait."""
 
     __slots__ = ("_gate", "_waiting")
 
@@ -26,7 +26,7 @@ class PasswordGate:
         self._waiting = 0
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
-        """Return whether a password is right; None (nobody) takes as long. Raises Unavailable."""
+        """Return whether a password is right; None takes as long. Raises Unavailable."""
         return await self._let_in(lambda: verify_password(password_hash, password))
 
     async def hash(self, password: str) -> str:

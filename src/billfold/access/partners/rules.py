@@ -36,7 +36,7 @@ def lockout_window(now: datetime) -> datetime:
 
 
 def unknown_user_id(name: str) -> UUID:
-    """Return the id under which failures of a user name that nobody has are counted."""
+    """Return the id under which failures of an unknown user name are counted."""
     return command_id("user name of nobody", name)
 
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import msgspec
+
 from billfold.access.partners.types import Credential, PartnerKey, PartnerRow, PartnerUser
 from billfold.platform.crypto import Vault, associated_data
 
@@ -83,12 +85,4 @@ def secret_context(partner_id: UUID, secret_no: int) -> bytes:
 
 
 def _partner(row: Any) -> PartnerRow:  # noqa: ANN401 - a record of asyncpg
-    return PartnerRow(
-        partner_id=row["partner_id"],
-        slug=row["slug"],
-        name=row["name"],
-        own_customer_id=row["own_customer_id"],
-        features=frozenset(row["features"]),
-        rate_per_minute=row["rate_per_minute"],
-        money_per_minute=row["money_per_minute"],
-    )
+    return msgspec.convert(dict(row), PartnerRow)

@@ -1,4 +1,4 @@
-"""Accepting an invitation: whoever holds the mailed link joins, once.
+"""Accepting an invitation: the holder of the mailed link joins the team, once.
 
 A user who can sign in does so, and accepts with that account. Everybody else chooses a
 password in the same step.
@@ -61,7 +61,7 @@ class InvitationAcceptance(NamedTuple):
 async def redeem_invitation(conn: Connection, acceptance: InvitationAcceptance, user: User) -> UUID | None:
     """Make the user to whom the link was mailed a member; None when it is used or expired.
 
-    Raises Refused `forbidden` when it was mailed to somebody else.
+    Raises Refused `forbidden` when it was sent to another address.
     """
     async with conn.transaction():
         row = await _consume_link(conn, acceptance)
@@ -75,7 +75,7 @@ async def redeem_invitation(conn: Connection, acceptance: InvitationAcceptance, 
 async def accept_as_new_user(
     conn: Connection, acceptance: InvitationAcceptance, *, first_name: str, last_name: str, password_hash: str
 ) -> User | None:
-    """Make whoever holds the link a user with a password, and a member; None as `accept`.
+    """Create a user with a password for the holder of the link, and make them a member; None as `accept`.
 
     A user who is known but never had a password gets it here and keeps their name. Raises
     InvalidInput, Refused `forbidden` when they have one, `member-shut-out`.

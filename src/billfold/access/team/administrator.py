@@ -9,7 +9,7 @@ from billfold.ledger.bank import Bank
 
 
 async def calling_administrator(member: CustomerCaller, bank: Bank) -> Administrator:
-    """Return who calls. The door has seen to it that token and role include `team.write`."""
+    """Return the caller. The authenticator has checked that token and role include `team.write`."""
     access = member.access
     name = access.client_id
     if access.member_id is not None:

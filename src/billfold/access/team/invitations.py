@@ -41,7 +41,7 @@ _ALREADY_INVITED = "There is a member, or an open invitation, with this address 
 
 
 async def invite(by: Administrator, wanted: NewInvitation) -> Member:
-    """Invite somebody by mail. An invitation that has expired is replaced.
+    """Invite a user by e-mail. An expired invitation is replaced.
 
     Nobody learns whether the address is known here otherwise. Raises InvalidInput, Refused
     `member-already-invited`, `forbidden`.
@@ -119,7 +119,7 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
             raise NotFound("There is no such invitation.")
         description = f"{by.name} took back the invitation of {invited.name} ({invited.email})."
         await notify_administrators(
-            audited_action, by, "TEAM_MEMBER_CHANGED", "An invitation was taken back", description
+            audited_action, by, "TEAM_MEMBER_CHANGED", "An invitation was cancelled", description
         )
     return invited
 

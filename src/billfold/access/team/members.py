@@ -109,7 +109,7 @@ async def _set_status(conn: Connection, by: Administrator, member: Member, statu
 
 
 async def _activate(conn: Connection, by: Administrator, member: Member) -> None:
-    """Let a member in again: with nothing but what he proves anew."""
+    """Reactivate a member; ended sessions and grants stay ended."""
     if member.client_id is not None:
         rules.check_grantable(by.scopes, member.scopes or ())
         await clients.reactivate_client(conn, member.client_id)

@@ -106,7 +106,9 @@ async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: 
 async def invite_team_member(
     member: CustomerCaller, bank: Bank, data: InviteMember, request_approval: RequestApproval
 ) -> TeamMember | HttpResponse:
-    """Invite somebody by mail. The link works once, for seven days.
+    """Invite a team member.
+
+    The link in the e-mail works once, for seven days.
 
     The invitation may wait for a second user, where a rule of the team requires it.
     """
@@ -138,7 +140,7 @@ async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> 
 
 @delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
 async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
-    """Take an invitation back. The answer is who was invited; afterwards they are not found."""
+    """Cancel an invitation. The answer is who was invited; afterwards they are not found."""
     by = await calling_administrator(member, bank)
     return render_member(await team_invitations.cancel_invitation(by, member_id))
 

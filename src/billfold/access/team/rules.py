@@ -1,4 +1,4 @@
-"""Who may be invited as what, who may change whom, and what a team never loses. Pure."""
+"""Rules of a team: invitations, roles, and the last administrator. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLES: tuple[Role, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"
 
 
 def check_invited(requested: NewInvitation) -> NewInvitation:
-    """Return what was asked for with address, names and number as they are kept.
+    """Return the invitation with normalized address, names and phone number.
 
     Raises InvalidInput with every mistake, each at its field.
     """
@@ -62,7 +62,7 @@ def check_grantable(granter_scopes: Collection[str] | None, requested: Collectio
     excess = (set(requested) & SCOPES.keys()) - PERMISSIONS["VIEWER"] - set(granter_scopes)
     if excess:
         named = " ".join(scope for scope in SCOPES if scope in excess)
-        raise Refused("forbidden", f"A service user gives nobody more than it has itself: {named}.")
+        raise Refused("forbidden", f"A service user cannot grant more than its own scopes: {named}.")
 
 
 def check_not_last_administrator(member: Member, others: int) -> None:

@@ -60,7 +60,7 @@ class NewInvitation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):
-    """What whoever opens a mailed link is invited to."""
+    """The invitation of a mailed link."""
 
     member_id: UUID
     customer_id: UUID

@@ -46,7 +46,7 @@ async def was_sent_recently(conn: Connection | Pool, user_id: UUID, purpose: Lin
 
 
 async def find_link_user(conn: Connection | Pool, secret: str, now: datetime) -> User | None:
-    """Return whom a link is for while it is good. It stays so: looking at it does not use it."""
+    """Return the user of a valid link without using it up."""
     user_id = await conn.fetchval(_FIND, crypto.hash_token(secret), now)
     return None if user_id is None else await find_user(conn, user_id)
 

@@ -1,7 +1,7 @@
 """Counting tries to prove who one is, so that guessing takes too long. `now` is wall time.
 
 A try is counted before it is looked at: those who guess side by side are slowed down as well.
-An address of mail is counted whether or not anybody has it.
+Attempts are counted for unknown e-mail addresses as well.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def ip_subject(address: str) -> AttemptSubject:
 
 
 async def begin_attempt(conn: Connection, subject: AttemptSubject, now: datetime) -> AttemptResult:
-    """Count a try as failed, or tell for how long there is none. Success takes it back."""
+    """Count a failed attempt, or return how long attempts are locked. Success resets the count."""
     async with conn.transaction():
         failures, failed_at = await conn.fetchrow(_CURRENT, *subject, now) or (0, now)
         wait = rules.lockout_seconds(subject.pace, failures, failed_at, now)

@@ -56,7 +56,7 @@ UPDATE passkey SET sign_count = $2, used_at = $3
 
 
 class RelyingParty(NamedTuple):
-    """For whom passkeys are made: the host name they belong to, and the address of its pages."""
+    """The WebAuthn relying party: its host name, and the origin of the pages."""
 
     host: str
     origin: str
@@ -71,7 +71,7 @@ class NewPasskey(NamedTuple):
 
 
 def registration_options(site: RelyingParty, user: User, existing: Iterable[Passkey], challenge: bytes) -> str:
-    """Return, as JSON, what a browser is asked when a passkey is to be made. Pure."""
+    """Return the JSON options to create a passkey. Pure."""
     options = generate_registration_options(
         rp_id=site.host,
         rp_name="Billfold",
@@ -88,7 +88,7 @@ def registration_options(site: RelyingParty, user: User, existing: Iterable[Pass
 
 
 def sign_in_options(site: RelyingParty, challenge: bytes, existing: Iterable[Passkey] = ()) -> str:
-    """Return, as JSON, what a browser is asked for; nobody `known` means: whoever is there."""
+    """Return the JSON options to authenticate with a passkey; without `known`, of any user."""
     options = generate_authentication_options(
         rp_id=site.host,
         challenge=challenge,

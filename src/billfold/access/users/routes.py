@@ -1,4 +1,4 @@
-"""The user for whom a client calls."""
+"""Operations on the current user."""
 
 from __future__ import annotations
 

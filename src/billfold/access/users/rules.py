@@ -67,7 +67,7 @@ def count_failure(policy: LockoutPolicy, failures: int, failed_at: datetime, now
 def check_email(email: str) -> str:
     """Return an address of mail in lower case, its domain as the network spells it.
 
-    Whether mail arrives there only mail can tell. Raises InvalidInput at `email`.
+    Only a sent e-mail proves that it exists. Raises InvalidInput at `email`.
     """
     try:
         found = validate_email(email.strip(), check_deliverability=False, allow_smtputf8=False, strict=True)

@@ -90,7 +90,7 @@ async def list_user_memberships(conn: Connection | Pool, user_id: UUID) -> list[
 
 
 async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID) -> bool:
-    """Return whether somebody, a user or a client, is or was of a customer's team."""
+    """Return whether a user or service user is or was a member of a customer's team."""
     return await conn.fetchval(_IS_MEMBER, customer_id, member_id) is True
 
 

@@ -1,4 +1,4 @@
-"""What may be asked of counterparties and their verification."""
+"""Commands about counterparties and their verification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts that people link by signing in at their own bank, through a linking provider."""
+"""Accounts that users link through a linking provider, by signing in at their own bank."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _stored_link(bank: Bank, owner: UUID, linked: LinkedInstitution, account: Li
 
 
 def _counterparty_name(customer: CustomerRow) -> dict[str, Any]:
-    """Return the customer as a counterparty is named: the account is his own."""
+    """Return the customer's name in the form of a counterparty: the account is its own."""
     if customer.type == "BUSINESS":
         return {"type": "business", "business_name": customer.name}
     name = parse_person_name(customer.name)

@@ -33,7 +33,10 @@ _COUNTERPARTIES_MAX = 1000
     refuses=("rail-not-available", "counterparty-type-mismatch"),
 )
 async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data: LinkTokenRequest) -> LinkTokenAnswer:
-    """Begin to link accounts: the token opens the provider's pages once."""
+    """Create link token.
+
+    The token opens the linking provider's pages once.
+    """
     owner = await caller.customer_id(bank, customer_id)
     return await linking.request_link_token(caller, bank, owner, data)
 
@@ -44,7 +47,10 @@ async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data:
     refuses=("rail-not-available", "customer-not-open"),
 )
 async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: LinkRequest) -> LinkedCounterparties:
-    """Make counterparties of the accounts that a customer chose on the provider's pages."""
+    """Link accounts.
+
+    Create counterparties of the accounts chosen on the linking provider's pages.
+    """
     owner = await caller.customer_id(bank, customer_id)
     return LinkedCounterparties(items=await linking.link_customer_accounts(caller, bank, owner, data))
 
@@ -56,14 +62,20 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     refuses=("rail-not-available", "counterparty-type-mismatch"),
 )
 async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID) -> None:
-    """Ask the provider whether the verification of a linked account has come to its end."""
+    """Refresh linked account.
+
+    Fetch the verification status of a linked account from the linking provider.
+    """
     owner = await caller.customer_id(bank, customer_id)
     await linking.refresh_link_status(caller, bank, owner, counterparty_id)
 
 
 @get("/api/v1/customers/{customer_id}/counterparties/", tag="counterparties", deprecated=V1_READS)
 async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) -> OlderCounterparties:
-    """List the accounts that ACH entries and domestic wires reach, newest first."""
+    """List counterparties (v1).
+
+    Accounts that ACH entries and domestic wires reach, newest first. Use v2 instead.
+    """
     owner = await caller.customer_id(bank, customer_id)
     rows = await counterparty_store.list_counterparties(
         bank.pool,
@@ -82,7 +94,10 @@ async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) 
 async def get_v1_counterparty(
     caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
 ) -> OlderCounterparty:
-    """Read one of them."""
+    """Get counterparty (v1).
+
+    Use v2 instead.
+    """
     owner = await caller.customer_id(bank, customer_id)
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     if not has_v1_form(row):

@@ -1,4 +1,4 @@
-"""Whom payments between Pockets of this bank reach, with the addresses of both ends."""
+"""The recipients of payments between Pockets of this bank, with the addresses of both ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 PeerKey = tuple[UUID, UUID, UUID]
-"""A customer, the Pocket he pays from, and the counterparty he pays."""
+"""A customer, the Pocket that pays, and the counterparty that is paid."""
 
 _PAYER_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")
 _PAYEE_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="c.target_customer_id", pocket="c.target_pocket_id")

@@ -1,4 +1,4 @@
-"""Whoever lets people show that an account is theirs by signing in at its own bank."""
+"""The port of a linking provider: users prove an account by signing in at its own bank."""
 
 from datetime import datetime
 from typing import Literal, Protocol
@@ -23,7 +23,7 @@ class LinkToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinkedAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """An account as its bank tells of it; `mask` are the last digits of its number."""
+    """An account as its bank describes it; `mask` are the last digits of its number."""
 
     account_id: str
     routing_number: str

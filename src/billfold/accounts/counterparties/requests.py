@@ -78,7 +78,7 @@ class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
-    """Return the command that links what a form tells, all of it checked. Raises InvalidInput."""
+    """Return the command that links the account of a checked form. Raises InvalidInput."""
     asked = getattr(form, "verification", None)
     details = details_of(form)
     target = await _find_target(bank, form) if isinstance(form, OnUsForm) else None
@@ -179,7 +179,7 @@ def details_of(form: Form) -> dict[str, Any]:
     for name in ("type", "counterparty_name", "display_name", "verification"):
         fields.pop(name, None)
     if isinstance(form, InternationalForm):
-        if form.account_number is not None:  # the other way round
+        if form.account_number is not None:  # swapped
             fields["routing_number"], fields["identifier"] = form.identifier, form.account_number
             fields["account_number"] = None
         fields["routing_number"] = fields["routing_number"].upper()

@@ -97,9 +97,11 @@ CreateCounterparty = _create_requests(WireVerification, AccountVerification)
 async def create_counterparty(
     caller: Call, bank: Bank, customer_id: MaybeInPath, data: Form, request_approval: RequestApproval
 ) -> Counterparty | HttpResponse:
-    """Add an account as payee. It is PENDING until it is proved whose account it is.
+    """Create counterparty.
 
-    In the Customer API an approval rule of the team may require another user's approval first.
+    It is PENDING until its account is verified.
+
+    In the Customer API an approval rule of the team may require another member's approval first.
     """
     owner = await caller.owner(bank, customer_id)
     command = await add_counterparty_command(caller, bank, owner, data)
@@ -119,14 +121,17 @@ async def create_counterparty(
 async def list_counterparties(
     *, caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, asked: CounterpartyQuery
 ) -> CursorList[Counterparty]:
-    """List the counterparties of a customer, newest first."""
+    """List counterparties.
+
+    Newest first.
+    """
     return await counterparty_page(bank, await caller.owner(bank, customer_id), wanted, asked)
 
 
 @get(_PATH + "{counterparty_id}/")
 @get(_OWN_PATH + "{counterparty_id}/", READS)
 async def get_counterparty(caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID) -> Counterparty:
-    """Read one counterparty."""
+    """Get counterparty."""
     return await read_counterparty(bank, await caller.owner(bank, customer_id), counterparty_id)
 
 
@@ -135,7 +140,10 @@ async def get_counterparty(caller: Call, bank: Bank, customer_id: MaybeInPath, c
 async def update_counterparty(
     caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID, data: ChangeCounterparty
 ) -> Counterparty:
-    """Change the display name of a counterparty, or unlink it permanently."""
+    """Update counterparty.
+
+    Change its display name, or unlink it permanently.
+    """
     owner = await caller.owner(bank, customer_id)
     rename = data.display_name is not UNSET
     if not rename and data.status is None:
@@ -158,7 +166,10 @@ async def update_counterparty(
 async def verify_micro_deposits(
     caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID, data: Deposits
 ) -> Counterparty:
-    """Verify a counterparty by the amounts of the two deposits, in any order; three attempts."""
+    """Verify micro-deposits.
+
+    Send the amounts of the two deposits, in any order; three attempts.
+    """
     owner = await caller.owner(bank, customer_id)
     await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     first, second = data.amounts

@@ -88,7 +88,7 @@ class AchForm(_Form, kw_only=True, tag="ach"):
 class InternationalForm(_Form, kw_only=True, tag="international_wire"):
     """An account abroad: `routing_number` is its bank's BIC, `identifier` its number or IBAN.
 
-    It may come the other way round: the BIC in `identifier`, the number in `account_number`.
+    It may come swapped: the BIC in `identifier`, the number in `account_number`.
     """
 
     identifier: str
@@ -158,7 +158,7 @@ Form = WireForm | AchForm | InternationalForm | OnUsForm | WalletForm
 
 
 class SupportingDocument(msgspec.Struct, kw_only=True):
-    """A document that shows whose account it is."""
+    """A document that proves who holds the account."""
 
     document_id: UUID
     type: str
@@ -166,7 +166,7 @@ class SupportingDocument(msgspec.Struct, kw_only=True):
 
 
 class ShownVerification(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How it was shown, or shall be, that the account is theirs."""
+    """The verification of the account: its kind, its status and its documents."""
 
     id: UUID
     type: str
@@ -177,7 +177,7 @@ class ShownVerification(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Counterparty(msgspec.Struct, kw_only=True):
-    """Whom a customer pays."""
+    """A payee of a customer."""
 
     id: UUID
     time_created: datetime
@@ -198,6 +198,20 @@ class Counterparty(msgspec.Struct, kw_only=True):
     asset: str | None
     display_name: str | None
     object_type: Literal["Counterparty"] = "Counterparty"
+
+
+_DETAILS = (
+    "institution_name",
+    "routing_number",
+    "account_type",
+    "identifier_type",
+    "identifier_code",
+    "address",
+    "wire_instructions",
+    "chain",
+    "wallet_address",
+    "asset",
+)
 
 
 def identifier_error(text: str) -> str | None:
@@ -239,7 +253,8 @@ def render_counterparty(
 ) -> Counterparty:
     """A counterparty from its row; `documents` are those of its verification, as they stand."""
     details = msgspec.json.decode(row.details)
-    on_us = row.type == "on_us"
+    if row.type == "on_us":
+        details["institution_name"] = settings.bank_name
     return Counterparty(
         id=row.counterparty_id,
         time_created=row.created_at,
@@ -247,18 +262,9 @@ def render_counterparty(
         verification=_render_verification(msgspec.json.decode(row.verification), row.status, list(documents)),
         type=row.type,
         counterparty_name=format_name(msgspec.json.decode(row.counterparty_name)),
-        institution_name=settings.bank_name if on_us else details.get("institution_name"),
-        routing_number=details.get("routing_number"),
         account_number=row.account_number,
-        account_type=details.get("account_type"),
-        identifier_type=details.get("identifier_type"),
-        identifier_code=details.get("identifier_code"),
-        address=details.get("address"),
-        wire_instructions=details.get("wire_instructions"),
-        chain=details.get("chain"),
-        wallet_address=details.get("wallet_address"),
-        asset=details.get("asset"),
         display_name=row.display_name,
+        **{name: details.get(name) for name in _DETAILS},
     )
 
 

@@ -56,20 +56,12 @@ _UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
 _decode = msgspec.json.Decoder().decode
 
 
-async def find_counterparty(
-    conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID
-) -> CounterpartyRow | None:
-    """The customer's counterparty, or None."""
-    row = await conn.fetchrow(_GET, customer_id, counterparty_id)
-    return None if row is None else CounterpartyRow(*row)
-
-
 async def get_counterparty(conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID) -> CounterpartyRow:
     """The customer's counterparty. Raises NotFound."""
-    row = await find_counterparty(conn, customer_id, counterparty_id)
+    row = await conn.fetchrow(_GET, customer_id, counterparty_id)
     if row is None:
         raise NotFound("There is no such counterparty.")
-    return row
+    return CounterpartyRow(*row)
 
 
 def document_ids_of(row: CounterpartyRow) -> list[UUID]:

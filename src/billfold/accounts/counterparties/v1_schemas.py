@@ -62,7 +62,7 @@ class OlderCounterparty(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class OlderCounterparties(msgspec.Struct, kw_only=True):
-    """All counterparties of a customer that v1 can tell of, newest first."""
+    """All counterparties of a customer that v1 can show, newest first."""
 
     count: int
     counterparties: list[OlderCounterparty]
@@ -97,7 +97,7 @@ class ChosenAccount(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class LinkRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the provider's pages gave back."""
+    """What the provider's pages returned."""
 
     public_token: Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
     accounts: Annotated[list[ChosenAccount], msgspec.Meta(min_length=1, max_length=20)]
@@ -111,7 +111,7 @@ class LinkedCounterparties(msgspec.Struct, kw_only=True):
 
 
 def has_v1_form(row: CounterpartyRow) -> bool:
-    """Tell whether v1 has words for a counterparty: its type, and how it was verified."""
+    """Tell whether v1 can show a counterparty: its type, and how it was verified."""
     verification = msgspec.json.decode(row.verification)
     return row.type in V1_COUNTERPARTY_TYPES and verification["type"] in _V1_VERIFICATION_TYPES
 

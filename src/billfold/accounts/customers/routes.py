@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -9,7 +10,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.commands import CloseCustomer, UpdateCustomer
-from billfold.accounts.customers import profile as customer_profile
 from billfold.accounts.customers import store as customer_store
 from billfold.accounts.customers.schemas import (
     Address,
@@ -25,16 +25,17 @@ from billfold.http.caller import Call, Caller
 from billfold.http.limits.rate_groups import CUSTOMER
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import MaybeInPath, get, patch, with_scope
-from billfold.http.parameters import Query
+from billfold.http.parameters import Query, parse_choice
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.errors import InvalidInput, Refused
 
-STATUSES = ("PENDING", "OPEN", "FROZEN", "CLOSED")
-TYPES = ("INDIVIDUAL", "BUSINESS")
 CLOSURE_FEATURE = "customer_closure"
 ClosureReason = Literal["SUSPICIOUS_ACTIVITY", "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "INACTIVITY"]
+
+
+def _one_of(*known: str) -> Query:
+    return Query(parse=partial(parse_choice, known), schema={"type": "string"})
 
 
 class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -54,12 +55,13 @@ async def list_customers(
     caller: Caller,
     bank: Bank,
     wanted: ListQuery,
-    account_status: Annotated[str | None, Query(name="account_status")] = None,
-    type_: Annotated[str | None, Query(name="type")] = None,
+    account_status: Annotated[str | None, _one_of("PENDING", "OPEN", "FROZEN", "CLOSED")] = None,
+    type_: Annotated[str | None, Query(name="type"), _one_of("INDIVIDUAL", "BUSINESS")] = None,
 ) -> CursorList[Customer]:
-    """List the partner's customers, newest first."""
-    _check_choice("account_status", account_status, STATUSES)
-    _check_choice("type", type_, TYPES)
+    """List customers.
+
+    Customers of the partner, newest first.
+    """
     scope = f"customers:{caller.partner_id}"
     filters = {"status": account_status, "type": type_}
     page = await wanted.page(
@@ -75,7 +77,7 @@ async def list_customers(
             backwards=part.backwards,
             limit=part.limit,
         ),
-        sort_key_of=_place,
+        sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.customer_id)),
     )
     return page_of(page, [render_customer(row) for row in page.items])
 
@@ -83,13 +85,19 @@ async def list_customers(
 @get("/api/v1/customers/{customer_id}/")
 @get("/api/v1/customer/", with_scope("customer.read", CUSTOMER), tag="customer")
 async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Customer:
-    """Read one customer: of the path, or of the token."""
+    """Get customer.
+
+    The customer in the path, or the one the token is for.
+    """
     return render_customer(await caller.customer(bank, customer_id))
 
 
 @patch("/api/v1/customers/{customer_id}/", refuses=("customer-not-open", "customer-has-balance", "feature-not-enabled"))
 async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> Customer:
-    """Replace contact details, or close the customer's account when every Pocket is empty."""
+    """Update customer.
+
+    Replace contact details, or close the account when every Pocket is empty.
+    """
     row = await caller.customer(bank, customer_id)
     fields = caller.command_fields(row.customer_id)
     changes = _changes(data)
@@ -100,7 +108,8 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
         reason = _parse_closure(data, changes)
         await bank.engine.submit(CloseCustomer(**fields, reason=reason, references=(row.customer_id,)))
     elif changes:
-        profile = customer_profile.merge_profile(msgspec.json.decode(row.profile), changes)
+        merged = {**msgspec.json.decode(row.profile), **changes}
+        profile = {name: part for name, part in merged.items() if part is not None}
         await bank.engine.submit(UpdateCustomer(**fields, profile=profile))
     else:
         raise InvalidInput.at("body", msg="names nothing to change")
@@ -133,12 +142,3 @@ def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> str:
     if data.closure_reason is None:
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
     return data.closure_reason
-
-
-def _check_choice(name: str, value: str | None, known: tuple[str, ...]) -> None:
-    if value is not None and value not in known:
-        raise InvalidInput.at("query", name, msg=f"must be one of {', '.join(known)}")
-
-
-def _place(row: CustomerRow) -> tuple[str, str]:
-    return row.opened_at.isoformat(), str(row.customer_id)

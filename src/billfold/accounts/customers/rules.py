@@ -1,4 +1,4 @@
-"""Customers as far as their Pockets need them: contact details, and the account's end."""
+"""Customers are enrolled, change their contact details, and are closed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,29 @@ from billfold.platform.errors import Refused
 from billfold.treasury.overdraft.rules import overdraft_of
 
 if TYPE_CHECKING:
-    from billfold.accounts.commands import CloseCustomer, UpdateCustomer
+    from billfold.accounts.commands import CloseCustomer, EnrolCustomer, UpdateCustomer
     from billfold.ledger.book.book import Book
+
+
+def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
+    """The account is PENDING until its first pocket opens."""
+    book = book_of(books, cmd.customers[0])
+    book.name, book.partner_id, book.account_status = (cmd.name, cmd.partner_id, CustomerStatus.PENDING)
+    book.role = cmd.role
+    book.draft.add(
+        CustomerRow(
+            customer_id=book.customer_id,
+            partner_id=cmd.partner_id,
+            role=cmd.role,
+            type=cmd.type,
+            name=cmd.name,
+            account_status=book.account_status,
+            profile=to_json(cmd.profile),
+            opened_at=ctx.now,
+        )
+    )
+    book.enter("customer", str(book.customer_id), book.customer_id)
+    return {"customer_id": str(book.customer_id)}
 
 
 def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
@@ -48,14 +69,14 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
 
 
 def _require_empty(book: Book, ctx: Context) -> None:
-    """Nothing lies in the Pockets, is owed, or is on its way. Raises Refused."""
+    """Raise Refused unless the Pockets are empty, nothing is overdrawn and nothing is in transit."""
     if any(p.lots or p.cash.balance for p in book.pockets.values()):
         raise Refused("customer-has-balance", "Every pocket must be empty first.")
     if any(overdraft_of(p) for p in book.pockets.values()):
-        raise Refused("customer-has-balance", "What is owed to the bank must be paid in first.")
+        raise Refused("customer-has-balance", "An overdraft must be repaid first.")
     if any(p.settles_after(et_date(ctx.now)) for p in book.pockets.values()):
         raise Refused("customer-has-balance", "Every trade must have settled first.")
     if any(t.to_pocket_id is None for t in book.pending.values()):
-        raise Refused("customer-has-balance", "Bills are on their way to another custodian.")
+        raise Refused("customer-has-balance", "A transfer of bills to another custodian is pending.")
     if open_ach_entries(book):
-        raise Refused("customer-has-balance", "ACH entries are still under way.")
+        raise Refused("customer-has-balance", "ACH entries are still in process.")

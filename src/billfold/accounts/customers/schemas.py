@@ -1,4 +1,4 @@
-"""A customer as both APIs show him."""
+"""Customers as both APIs show them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Address(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class TrustedContact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Whom to ask when the customer cannot be reached."""
+    """The person to contact when the customer cannot be reached."""
 
     first_name: Annotated[str, msgspec.Meta(max_length=50)] | None = None
     last_name: Annotated[str, msgspec.Meta(max_length=50)] | None = None
@@ -143,20 +143,10 @@ def address_of(row: CustomerRow) -> Address | None:
 
 
 def render_customer(row: CustomerRow) -> Customer:
-    """A customer from his row."""
+    """A customer from its row."""
     profile = msgspec.json.decode(row.profile, type=_Profile)
-    return Customer(
-        id=row.customer_id,
-        type=row.type,
-        account_status=row.account_status,
-        name=_name_of(row, profile),
-        email=profile.email,
-        phone_number=profile.phone_number,
-        address=profile.address,
-        trusted_contact=profile.trusted_contact,
-        date_of_birth=profile.date_of_birth,
-        identification_number=profile.identification_number,
-    )
+    fields = msgspec.structs.asdict(profile) | {"name": _name_of(row, profile)}
+    return Customer(id=row.customer_id, type=row.type, account_status=row.account_status, **fields)
 
 
 def _name_of(row: CustomerRow, profile: _Profile) -> Name | str:

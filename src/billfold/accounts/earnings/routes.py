@@ -2,19 +2,109 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated, Literal
 from uuid import UUID
 
-from billfold.accounts.earnings.periods import POCKETS_MAX, EarningsQuery, pocket_earnings, too_many_pockets
-from billfold.accounts.earnings.schemas import Earnings, EarningsList, render_all, render_earned
+import msgspec
+
+from billfold.accounts.earnings.schemas import Earnings, EarningsList, PocketEarnings, render_all, render_earned
+from billfold.accounts.pockets import history
 from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.history import Boundary
+from billfold.accounts.pockets.schemas import valuation
+from billfold.accounts.pockets.types import PocketRow
+from billfold.bills.rules import earnings
+from billfold.bills.rules.earnings import PocketState
+from billfold.bills.types import Period
 from billfold.http.caller import Call, Caller
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import EARNINGS
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
-from billfold.platform.dates import et_date
+from billfold.platform.dates import et_date, is_day, parse_day
+from billfold.platform.errors import InvalidInput, Refused
+
+POCKETS_MAX = 30
+
+EarningsPeriod = Literal["wtd", "mtd", "ytd", "all-time", "range"]
+
+
+def _parse_bound(name: str, text: str) -> date:
+    """Return a date, or a date-time with its offset."""
+    try:
+        # A `+` in a query that was not escaped arrives as a space.
+        return parse_day(text) if is_day(text) else datetime.fromisoformat(text.replace(" ", "+"))
+    except ValueError:
+        raise InvalidInput.at(
+            "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
+        ) from None
+
+
+BoundText = Annotated[
+    date | None,
+    Query(parse=_parse_bound, schema={"type": "string"}, description="With period=range: a date or a date-time."),
+]
+
+
+class EarningsQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The period whose earnings a caller asks for."""
+
+    period: Annotated[EarningsPeriod, Query()] = "all-time"
+    date_from: BoundText = None
+    date_to: BoundText = None
+
+
+async def pocket_earnings(
+    bank: Bank, rows: list[PocketRow], boundaries: EarningsQuery, now: datetime
+) -> list[PocketEarnings]:
+    """Every pocket's entry: its states at both ends are read for all of them at once."""
+    period, bounds = boundaries.period, (boundaries.date_from, boundaries.date_to)
+    earnings.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
+    periods = [earnings.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
+    ends = [boundary for row, each in zip(rows, periods, strict=True) for boundary in _boundaries(bank, row, each)]
+    states = dict(zip(ends, await history.pocket_states_before(bank.pool, ends), strict=True))
+    return [_entry(bank, row, each, states, now) for row, each in zip(rows, periods, strict=True)]
+
+
+def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
+    """The ends of the period at which the pocket's state must be read: not before its opening."""
+    ends = [period.start] if period.live else [period.start, period.end]
+    return [_boundary(bank, row, at) for at in ends if at > row.opened_at]
+
+
+def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
+    return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at)
+
+
+def _entry(
+    bank: Bank, row: PocketRow, period: Period, states: Mapping[Boundary, PocketState], now: datetime
+) -> PocketEarnings:
+    def at(instant: datetime) -> PocketState:
+        if instant <= row.opened_at:
+            return PocketState()
+        return states[_boundary(bank, row, instant)]
+
+    start_state = at(period.start)
+    end_state = history.current_pocket_state(row) if period.live else at(period.end)
+    entry = earnings.compute_earnings(start_state, period.start, end_state, period.end, bank.market, live=period.live)
+    shows_appreciation = row.real_time_yield and period.live
+    current_value = valuation(row, bank, now) if shows_appreciation else None
+    return PocketEarnings(
+        pocket_id=row.pocket_id,
+        entry=entry,
+        period=period,
+        priced_at=current_value.pricing_timestamp if current_value else None,
+        slope=current_value.appreciation_per_second if current_value else None,
+    )
+
+
+def too_many_pockets() -> Refused:
+    """Return the refusal of more pockets than one call may ask for."""
+    return Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")
+
 
 READS = with_scope("pockets.read", EARNINGS)
 Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
@@ -23,7 +113,10 @@ _REFUSES = ("not-found", "too-many-pockets")
 
 @get("/api/v2/pockets/{pocket_id}/earnings/", SIGNED, READS)
 async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, asked: EarningsQuery) -> Earnings:
-    """Read what one Pocket earned over a period."""
+    """Get earnings of a Pocket.
+
+    Earnings over a period.
+    """
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     (earned,) = await pocket_earnings(bank, [row], asked, caller.now)
@@ -34,7 +127,10 @@ async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, asked: 
 async def list_earnings(
     caller: Caller, bank: Bank, asked: EarningsQuery, customer_id: UUID | None = None, pocket_id: Pockets = None
 ) -> EarningsList:
-    """Read what up to 30 Pockets earned, and the exact sum. Default: all that are not closed."""
+    """List earnings.
+
+    Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
+    """
     owner = None if customer_id is None else await caller.customer_id(bank, customer_id)
     return await _list(caller, bank, asked, owner, pocket_id)
 
@@ -43,7 +139,10 @@ async def list_earnings(
 async def list_own_earnings(
     *, member: CustomerCaller, bank: Bank, asked: EarningsQuery, pocket_id: Pockets = None
 ) -> EarningsList:
-    """Read what up to 30 Pockets earned, and the exact sum. Default: all that are not closed."""
+    """List earnings.
+
+    Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
+    """
     return await _list(member, bank, asked, member.customer_id, pocket_id)
 
 

@@ -101,7 +101,7 @@ def resolve_strategies(
 ) -> tuple[int, int | None]:
     """Weeks of the deposit and of the reinvestment strategy, None for none.
 
-    `setting_both` are the fields that name one strategy for both. Raises InvalidInput.
+    `shared_fields` are the fields that name one strategy for both. Raises InvalidInput.
     """
     shared = {name: value for name, value in shared_fields.items() if value is not None}
     if not shared and deposit is None:

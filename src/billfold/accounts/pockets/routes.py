@@ -52,7 +52,10 @@ class CreatePocket(NewPocket, kw_only=True):
 @post("/api/v2/customers/{customer_id}/pockets/", takes=CreatePocket, refuses=("customer-not-open",))
 @post("/api/v2/pockets/", WRITES, refuses=("customer-not-open",))
 async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data: NewPocket) -> Pocket:
-    """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
+    """Create Pocket.
+
+    It opens with its first portal. Money that arrives there becomes T-bills at once.
+    """
     owner = await caller.owner(bank, customer_id)
     deposit, reinvestment = resolve_strategies(
         data.deposit_strategy_id,
@@ -77,7 +80,10 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
 async def list_customer_pockets(
     caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, asked: OmitQuery, status: Statuses = None
 ) -> CursorList[Pocket]:
-    """List the Pockets of one customer, newest first."""
+    """List Pockets of a customer.
+
+    Newest first.
+    """
     owner = await caller.customer_id(bank, customer_id)
     return await _list(caller, bank, wanted, [owner], status, asked.parse_omit)
 
@@ -92,7 +98,10 @@ async def list_pockets(
     customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]")] = None,
     valuation_type: Literal["MARK", "REAL_TIME"] | None = None,
 ) -> CursorList[Pocket]:
-    """List the Pockets of many customers, newest first."""
+    """List Pockets.
+
+    Pockets of many customers, newest first.
+    """
     del valuation_type
     owners = None
     if customer_id is not None:
@@ -110,7 +119,10 @@ async def list_own_pockets(
     asked: OmitQuery,
     status: Statuses = None,
 ) -> OffsetList[Pocket]:
-    """List the Pockets, newest first; `count` is of all of them."""
+    """List Pockets.
+
+    Newest first; `count` is of all of them.
+    """
     omitted_parts, rows_max = asked.parse_omit, parse_limit(limit)
     count, rows = await pocket_store.list_page_by_offset(
         bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
@@ -122,7 +134,10 @@ async def list_own_pockets(
 @get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket")
 @get("/api/v2/pockets/{pocket_id}/", SIGNED, READS)
 async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, asked: OmitQuery) -> Pocket:
-    """Read one Pocket with its portfolio."""
+    """Get Pocket.
+
+    The Pocket with its portfolio.
+    """
     key = await caller.pocket(bank, pocket_id, customer_id)
     return render_pocket(await pocket_store.get_pocket(bank.pool, *key), bank, caller.now, omit=asked.parse_omit)
 
@@ -132,7 +147,10 @@ async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_
 async def update_pocket(
     caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, data: ChangePocket
 ) -> Pocket:
-    """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
+    """Update Pocket.
+
+    Rename it, change its strategies, or close it when it is empty and not the last.
+    """
     owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
     await bank.engine.submit(update_pocket_command(caller, owner, own_id, data))
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)

@@ -128,7 +128,7 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
     if any(entry.pocket_id == pocket.pocket_id for entry in open_ach_entries(book)):
-        raise Refused("pocket-not-empty", "An ACH entry of the pocket is still under way.")
+        raise Refused("pocket-not-empty", "An ACH entry of the pocket is still in process.")
     others = (p for p in book.pockets.values() if p is not pocket and p.status == PocketStatus.OPEN)
     if next(others, None) is None:
         raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")

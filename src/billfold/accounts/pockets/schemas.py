@@ -1,4 +1,4 @@
-"""A Pocket as both APIs show it: one function, whatever the door."""
+"""A Pocket as both APIs show it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class AccountPortfolio(msgspec.Struct, kw_only=True):
 
 
 class Account(msgspec.Struct, kw_only=True):
-    """A Pocket in its older coat."""
+    """A Pocket in its v1 form."""
 
     id: UUID
     name: str
@@ -111,7 +111,7 @@ class Account(msgspec.Struct, kw_only=True):
 def render_pocket(
     row: PocketRow, bank: Bank, now: datetime, *, omit: Omit = frozenset(), with_customer_id: bool = True
 ) -> Pocket:
-    """A Pocket; without `named` the customer is left out, as after an update."""
+    """A Pocket; without `with_customer_id` the customer is left out, as after an update."""
     attributes = ["real_time_yield"] if row.real_time_yield else []
     if row.status == "OPEN":
         attributes.append("network_enabled")
@@ -167,7 +167,7 @@ def valuation(row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = N
     for cusip, units, acquired_on in zip(row.lot_cusips, row.lot_units, row.lot_dates, strict=True):
         units_and_settled = held.setdefault(cusip, [0, 0])
         units_and_settled[0] += units
-        # A bill settles on the day after it was bought; until then only the house can sell it.
+        # A bill settles on the day after it was bought; until then only the bank can sell it.
         if acquired_on < today and bank.calendars.next_settlement_day(acquired_on) <= today:
             units_and_settled[1] += units
     positions = sorted(

@@ -99,7 +99,7 @@ async def list_ids(conn: Connection | Pool, customer_id: UUID) -> list[UUID]:
 async def list_open(
     conn: Connection | Pool, partner_id: UUID, customer_id: UUID | None, *, limit: int
 ) -> list[PocketRow]:
-    """The oldest `limit` pockets that are not closed, of a partner or one of his customers."""
+    """The oldest `limit` pockets that are not closed, of a partner or one of its customers."""
     of_one = customer_id is not None
     sql, owner_key = (_CUSTOMERS_UP, [customer_id]) if of_one else (_PARTNER_UP, partner_id)
     rows = await conn.fetch(sql, owner_key, _NOT_CLOSED, None, None, limit)

@@ -28,7 +28,10 @@ class Accounts(msgspec.Struct, kw_only=True):
 
 @get("/api/v1/customers/{customer_id}/service-accounts/", tag="accounts", deprecated=V1_READS)
 async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accounts:
-    """List the accounts of a customer. Use the Pockets of v2 instead."""
+    """List accounts.
+
+    Accounts of a customer. Use the Pockets of v2 instead.
+    """
     owner = await caller.customer_id(bank, customer_id)
     rows = await pocket_store.list_for_customers(bank.pool, [owner], limit=ACCOUNTS_MAX)
     items = [render_account(row, bank, caller.now) for row in rows]
@@ -37,7 +40,10 @@ async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accoun
 
 @get("/api/v1/service-accounts/{account_id}/", tag="accounts", deprecated=V1_READS)
 async def get_account(caller: Caller, bank: Bank, account_id: UUID) -> Account:
-    """Read one account. Use the Pocket of v2 instead."""
+    """Get account.
+
+    Use the Pocket of v2 instead.
+    """
     owner, own_id = await caller.pocket(bank, account_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     return render_account(row, bank, caller.now)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.commands import UpdatePortal
+from billfold.accounts.commands import OpenPortal, UpdatePortal
+from billfold.accounts.customers.schemas import address_of, format_address
 from billfold.accounts.portals import store as portal_store
-from billfold.accounts.portals.requests import (
-    CreatePortal,
-    NewName,
-    OtherName,
-    Types,
-    beneficiary_of,
-    check_portal_type,
-    open_portal,
-    portal_page,
-)
+from billfold.accounts.portals.rules import BANK_RAILS
 from billfold.accounts.portals.schemas import (
     AccountPortal,
     AccountPortals,
+    Beneficiary,
     FundingInstructions,
     Portal,
     render_account_portal,
@@ -31,12 +24,78 @@ from billfold.accounts.portals.schemas import (
 from billfold.accounts.portals.types import PortalRow
 from billfold.http.caller import Call, Caller
 from billfold.http.limits.rate_groups import PORTALS
-from billfold.http.list_params import ListQuery
+from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
 from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas.texts import NOT_BLANK
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
-from billfold.platform.errors import InvalidInput
+from billfold.ledger.directory.types import CustomerRow
+from billfold.platform.errors import InvalidInput, Refused
+
+BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
+CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
+Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
+NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
+OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50, pattern=NOT_BLANK)]
+Types = Annotated[
+    list[str] | None, texts_among("type[]", frozenset({BANK_TYPE, CRYPTO_TYPE}), description="Portal types.")
+]
+
+
+class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A portal of v2; `payment_rails` narrows what it takes."""
+
+    name: NewName
+    type: Literal["BANK_VIRTUAL_ACCOUNT_PORTAL", "CRYPTO_DEPOSIT_ADDRESS_PORTAL"] = BANK_TYPE
+    chain: str | None = None
+    payment_rails: Annotated[list[Rail], msgspec.Meta(min_length=1)] | None = None
+
+
+def check_portal_type(data: CreatePortal) -> None:
+    """Raise Refused or InvalidInput unless it is a portal that can be opened here."""
+    if data.type == CRYPTO_TYPE:
+        raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
+    if data.chain is not None:
+        raise InvalidInput.at("body", "chain", msg="is only taken with a crypto portal")
+
+
+async def open_portal(
+    call: Call, bank: Bank, pocket: tuple[UUID, UUID], name: str, rails: list[Rail] | None
+) -> PortalRow:
+    """Open a portal of (customer_id, pocket_id); `rails` narrow what it takes."""
+    owner, pocket_id = pocket
+    chosen = tuple(rail for rail in BANK_RAILS if rail in rails) if rails else None
+    answer = await bank.engine.submit(
+        OpenPortal(**call.command_fields(owner), pocket_id=pocket_id, name=name, payment_rails=chosen)
+    )
+    return await portal_store.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
+
+
+def beneficiary_of(customer: CustomerRow | None) -> Beneficiary:
+    """Return the beneficiary of payments into a customer's portals."""
+    if customer is None:
+        return Beneficiary("", None)
+    address = address_of(customer)
+    return Beneficiary(customer.name, format_address(address) if address else None)
+
+
+async def portal_page(
+    bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None
+) -> CursorList[Portal]:
+    """One page of portals of a pocket, or of all pockets of a customer, newest first."""
+    scope, filters = f"portals:{owner}:{pocket_id}", {"types": types}
+    page = await wanted.page(
+        bank.pager,
+        scope,
+        filters,
+        read=lambda part: portal_store.list_portals(
+            bank.pool, owner, pocket_id, types=types, after=part.dated_place, backwards=part.backwards, limit=part.limit
+        ),
+        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.portal_id)),
+    )
+    return page_of(page, [render_portal(row) for row in page.items])
+
 
 READS, WRITES = with_scope("pockets.read", PORTALS), with_scope("pockets.write", PORTALS)
 
@@ -62,21 +121,21 @@ class ChangePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @get("/api/v1/service-accounts/{account_id}/portals/")
 async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> AccountPortals:
-    """List the portals of an account."""
+    """List portals of an account."""
     owner, pocket_id = await caller.pocket(bank, account_id)
     return _render_v1_list(await portal_store.list_portals(bank.pool, owner, pocket_id))
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open",))
 async def create_account_portal(caller: Caller, bank: Bank, account_id: UUID, data: NewPortal) -> AccountPortal:
-    """Open a portal of an account."""
+    """Create portal of an account."""
     pocket = await caller.pocket(bank, account_id)
     return render_account_portal(await open_portal(caller, bank, pocket, data.name, None))
 
 
 @get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/")
 async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> AccountPortal:
-    """Read a portal of an account."""
+    """Get portal of an account."""
     return render_account_portal(await _find_portal(caller, bank, account_id, portal_id))
 
 
@@ -84,21 +143,27 @@ async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, porta
 async def rename_account_portal(
     caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID, data: RenamePortal
 ) -> AccountPortal:
-    """Give a portal of an account another name."""
+    """Rename portal of an account."""
     found = await _find_portal(caller, bank, account_id, portal_id)
     return render_account_portal(await _rename(caller, bank, found, data.name))
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/{portal_id}/close/", status=204, refuses=("already-closed",))
 async def close_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> None:
-    """Close a portal for ever. A second close is 412."""
+    """Close portal of an account.
+
+    A closed portal stays closed; a second close is 412.
+    """
     found = await _find_portal(caller, bank, account_id, portal_id)
     await _update(caller, bank, found, close=True)
 
 
 @get("/api/v1/customers/{customer_id}/portals/")
 async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id: UUID) -> AccountPortals:
-    """List the portals of all accounts of a customer."""
+    """List portals (v1).
+
+    Portals of all accounts of a customer.
+    """
     owner = await caller.customer_id(bank, customer_id)
     return _render_v1_list(await portal_store.list_portals(bank.pool, owner, None))
 
@@ -107,7 +172,10 @@ async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id:
 async def list_portals(
     caller: Call, bank: Bank, pocket_id: UUID, wanted: ListQuery, types: Types = None
 ) -> CursorList[Portal]:
-    """List the portals of a Pocket, newest first."""
+    """List portals of a Pocket.
+
+    Newest first.
+    """
     owner, own_id = await caller.pocket(bank, pocket_id)
     return await portal_page(bank, wanted, owner, own_id, types)
 
@@ -117,14 +185,20 @@ async def list_portals(
 async def list_customer_portals(
     caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, types: Types = None
 ) -> CursorList[Portal]:
-    """List the portals of a customer's Pockets, newest first."""
+    """List portals.
+
+    Portals of all Pockets of a customer, newest first.
+    """
     owner = await caller.owner(bank, customer_id)
     return await portal_page(bank, wanted, owner, None, types)
 
 
 @post("/api/v2/pockets/{pocket_id}/portals/", SIGNED, WRITES, refuses=("pocket-not-open", "rail-not-available"))
 async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
-    """Open a portal: a bank virtual account with its own network address."""
+    """Create portal.
+
+    A bank virtual account with its own network address.
+    """
     check_portal_type(data)
     pocket = await caller.pocket(bank, pocket_id)
     return render_portal(await open_portal(caller, bank, pocket, data.name, data.payment_rails))
@@ -132,20 +206,23 @@ async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreateP
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
 async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> Portal:
-    """Read a portal."""
+    """Get portal."""
     return render_portal(await _find_portal(caller, bank, pocket_id, portal_id))
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", refuses=("already-closed",))
 async def rename_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal) -> Portal:
-    """Give a portal another name."""
+    """Rename portal."""
     found = await _find_portal(caller, bank, pocket_id, portal_id)
     return render_portal(await _rename(caller, bank, found, data.name))
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", WRITES, status=204, refuses=("already-closed",))
 async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID, data: ChangePortal) -> None:
-    """Rename a portal, or close it permanently."""
+    """Update portal.
+
+    Rename it, or close it permanently.
+    """
     if data.name is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
     found = await _find_portal(caller, bank, pocket_id, portal_id)
@@ -154,7 +231,10 @@ async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UU
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/", SIGNED, READS)
 async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID) -> FundingInstructions:
-    """Read how to pay into a portal by each of its rails."""
+    """Get funding instructions.
+
+    How to pay into a portal by each of its rails.
+    """
     found = await _find_portal(caller, bank, pocket_id, portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
     return render_instructions(found, beneficiary_of(customer), bank.settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -139,7 +139,7 @@ def render_account_portal(row: PortalRow) -> AccountPortal:
 
 
 class Beneficiary(NamedTuple):
-    """Whom a payment is for. Without an address of his own the bank's stands in."""
+    """The beneficiary of a payment. Without its own address the bank's stands in."""
 
     name: str
     address: str | None
@@ -159,22 +159,15 @@ def _instruction(rail: str, row: PortalRow, beneficiary: Beneficiary, settings: 
     bank = settings.bank_name
     if rail == "ACH":
         return AchInstruction(routing_number=routing, account_number=account, beneficiary_name=name, bank_name=bank)
+    if rail == "ON_US":
+        return OnUsInstruction(network_address=row.network_address or "", beneficiary_name=name)
+    wire: dict[str, Any] = {
+        "account_number": account,
+        "beneficiary_name": name,
+        "beneficiary_address": address or settings.bank_address,
+        "bank_name": bank,
+        "bank_address": settings.bank_address,
+    }
     if rail == "WIRE":
-        return WireInstruction(
-            routing_number=routing,
-            account_number=account,
-            beneficiary_name=name,
-            beneficiary_address=address or settings.bank_address,
-            bank_name=bank,
-            bank_address=settings.bank_address,
-        )
-    if rail == "INTERNATIONAL_WIRE":
-        return InternationalWireInstruction(
-            beneficiary_name=name,
-            beneficiary_address=address or settings.bank_address,
-            account_number=account,
-            swift_bic=settings.bank_bic,
-            bank_name=bank,
-            bank_address=settings.bank_address,
-        )
-    return OnUsInstruction(network_address=row.network_address or "", beneficiary_name=name)
+        return WireInstruction(routing_number=routing, **wire)
+    return InternationalWireInstruction(swift_bic=settings.bank_bic, **wire)

@@ -11,7 +11,6 @@ import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.trades import store as trade_store
-from billfold.accounts.trades.pages import V1_ACTIVITIES, TradeQuery, trade_page
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
 from billfold.accounts.trades.store import TradeFilters, TradeRow
 from billfold.http.caller import Call, Caller
@@ -19,12 +18,49 @@ from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.customer_api.openapi import CSV_ANSWER
 from billfold.http.limits.rate_groups import TRADES
-from billfold.http.list_params import OrderedQuery, page_of
+from billfold.http.list_params import DayQuery, ListQuery, OrderedQuery, Since, Until, page_of
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
+from billfold.platform.paging import Page
+
+V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
+
+
+class TradeQuery(TradeFilters, frozen=True, kw_only=True):
+    """Which trades: every filter None lets all through."""
+
+    traded_from: Annotated[Since, Query(name="trade_datetime_from")] = None
+    traded_to: Annotated[Until, Query(name="trade_datetime_to")] = None
+    booked_from: Annotated[DayQuery, Query(name="book_date_from")] = None
+    booked_to: Annotated[DayQuery, Query(name="book_date_to")] = None
+    settled_from: Annotated[DayQuery, Query(name="settlement_date_from")] = None
+    settled_to: Annotated[DayQuery, Query(name="settlement_date_to")] = None
+
+
+async def trade_page(
+    bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: ListQuery, asked: TradeFilters
+) -> Page[TradeRow]:
+    """One page of trades of (customer_id, pocket ids), newest booking first unless asked."""
+    # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
+    filters = {"descending": wanted.descending, **msgspec.to_builtins(asked)}
+    return await wanted.page(
+        bank.pager,
+        scope,
+        filters,
+        read=lambda part: trade_store.list_trades(
+            bank.pool,
+            *of,
+            asked,
+            after=None if part.place is None else (int(part.place[0]), int(part.place[1])),
+            descending=part.descending,
+            limit=part.limit,
+        ),
+        sort_key_of=lambda row: (row.journal_no, row.trade_no),
+    )
+
 
 READS = with_scope("pockets.read", TRADES)
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
@@ -61,7 +97,10 @@ async def list_v1_customer_trades(
     asked: TradeQuery,
     account: Accounts = None,
 ) -> CursorList[V1Trade]:
-    """List a customer's purchases, sales and maturities."""
+    """List trades (v1).
+
+    Purchases, sales and maturities of a customer.
+    """
     owner, own = await _resolve(caller, bank, customer_id, account)
     scope = f"trades:v1:{owner}:{sorted(account or [])}"
     return await _v1_page(caller, bank, scope, (owner, own), wanted, asked)
@@ -71,7 +110,10 @@ async def list_v1_customer_trades(
 async def list_v1_trades(
     caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, asked: TradeQuery
 ) -> CursorList[V1Trade]:
-    """List an account's purchases, sales and maturities."""
+    """List trades of an account.
+
+    Purchases, sales and maturities, as v1 shows them.
+    """
     owner, own_id = await caller.pocket(bank, account_id)
     return await _v1_page(caller, bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
 
@@ -80,7 +122,10 @@ async def list_v1_trades(
 async def get_trades_csv(
     member: CustomerCaller, bank: Bank, asked: TradeQuery, account: Accounts = None
 ) -> StreamedResponse:
-    """Read the same trades as one CSV file, newest first; `notional` in cents."""
+    """Download trades as CSV.
+
+    The trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
+    """
     _, own = await _resolve(member, bank, None, account)
     rows = partial(_rows, member, bank, own, _of_v1(asked))
     return csv_stream("trades.csv", _COLUMNS, rows, lambda row: _cells(render_v1_trade(row, bank, member.now)))
@@ -97,7 +142,10 @@ async def list_customer_trades(
     asked: TradeQuery,
     pocket_id: Pockets = None,
 ) -> CursorList[Trade]:
-    """List a customer's trades, transfers of bills included."""
+    """List trades.
+
+    All trades of a customer, transfers of bills included.
+    """
     owner, own = await _resolve(caller, bank, customer_id, pocket_id)
     scope = f"trades:v2:{owner}:{sorted(pocket_id or [])}"
     return await _page(caller, bank, scope, (owner, own), wanted, asked)
@@ -107,7 +155,10 @@ async def list_customer_trades(
 async def list_pocket_trades(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: TradeQuery
 ) -> CursorList[Trade]:
-    """List a Pocket's trades, transfers of bills included."""
+    """List trades of a Pocket.
+
+    Transfers of bills included.
+    """
     owner, own_id = await caller.pocket(bank, pocket_id)
     return await _page(caller, bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
 

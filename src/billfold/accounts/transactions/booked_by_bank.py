@@ -1,4 +1,4 @@
-"""What the house booked by itself in a pocket, as whoever corrects it sees it."""
+"""Bookings that the bank made by itself in a pocket, as corrections see them."""
 
 from __future__ import annotations
 

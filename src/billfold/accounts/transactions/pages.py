@@ -1,11 +1,11 @@
-"""Pages of transactions at every level, sweeps put in beside their activity when asked for."""
+"""Pages of transactions at every level, with the sweep beside each when requested."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -18,8 +18,19 @@ from billfold.ledger.bank import Bank
 from billfold.platform.paging import Page, SortKey
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
-Fetch = Callable[[TransactionFilters, SortKey | None, bool, bool, int], Awaitable[list[TransactionRow]]]
-"""(wanted, key, including it, descending, limit): rows on from the key of a row."""
+
+
+class RowRange(NamedTuple):
+    """Which rows to read: on from the key of a row, or `including` it."""
+
+    filters: TransactionFilters
+    key: SortKey | None
+    including: bool
+    descending: bool
+    limit: int
+
+
+Fetch = Callable[[RowRange], Awaitable[list[TransactionRow]]]
 
 
 _DIRECTIONS = ("DEBIT", "CREDIT")
@@ -44,23 +55,25 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
     cards: Annotated[list[UUID] | None, Query(name="card[]")] = None
     sweeps: bool = False
 
-    def wanted(self, now: datetime) -> TransactionFilters:
+    def filters(self, now: datetime) -> TransactionFilters:
         """What to read."""
+        same: dict[str, Any] = {
+            name: getattr(self, name) for name in ("direction", "amount_from", "amount_to", "sweeps")
+        }
+        # Details spell ids as text.
+        ids: dict[str, Any] = {
+            name: [str(each) for each in getattr(self, name) or ()] or None
+            for name in ("transfers", "wires", "portals", "cards")
+        }
         return TransactionFilters(
             now=now,
             types=self.types or None,
-            direction=self.direction,
-            amount_from=self.amount_from,
-            amount_to=self.amount_to,
             booked_from=self.time_booked_from,
             booked_to=self.time_booked_to,
             settled_from=self.time_settled_from,
             settled_to=self.time_settled_to,
-            transfers=_texts(self.transfers),
-            wires=_texts(self.wires),
-            portals=_texts(self.portals),
-            cards=_texts(self.cards),
-            sweeps=self.sweeps,
+            **same,
+            **ids,
         )
 
 
@@ -83,11 +96,6 @@ class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
                 parse_among(TYPES, "type[]", each)
 
 
-def _texts(ids: list[UUID] | None) -> list[str] | None:
-    """The ids as details spell them."""
-    return [str(each) for each in ids or ()] or None
-
-
 async def transaction_page(
     bank: Bank,
     wanted: ListQuery,
@@ -106,7 +114,7 @@ async def transaction_page(
     place = position.place if position else None
     key = place[:-1] if place else None
     # With sweeps the row of the place is read again: its other half may still be to come.
-    rows = await fetch(asked.wanted(now), key, asked.sweeps, descending, wanted.limit + 2)
+    rows = await fetch(RowRange(asked.filters(now), key, asked.sweeps, descending, wanted.limit + 2))
     parts = _with_sweeps(rows, asked, last_first=backwards)
     if place is not None and asked.sweeps:
         shown = [(*key_of(row), part) for row, part in parts]
@@ -133,47 +141,18 @@ async def customer_transaction_page(
         now,
         scope=scope,
         key_of=lambda row: (row.journal_no, row.leg_no),
-        fetch=partial(_fetch_by_number, bank, *of),
+        fetch=partial(fetch_customer_transactions, bank, *of),
     )
 
 
-async def _fetch_by_number(
-    bank: Bank,
-    owner: UUID,
-    own: list[UUID],
-    wanted: TransactionFilters,
-    key: SortKey | None,
-    including: bool,  # noqa: FBT001 - one of many of a page
-    descending: bool,  # noqa: FBT001 - as above
-    limit: int,
-) -> list[TransactionRow]:
-    return await fetch_customer_transactions(
-        bank, owner, own, wanted, key, including=including, descending=descending, limit=limit
-    )
-
-
-async def fetch_customer_transactions(
-    bank: Bank,
-    owner: UUID,
-    own: list[UUID],
-    wanted: TransactionFilters,
-    key: SortKey | None,
-    *,
-    including: bool,
-    descending: bool,
-    limit: int,
-) -> list[TransactionRow]:
-    """The activity of some pockets of one customer on from (journal_no, leg_no), or with it."""
+async def fetch_customer_transactions(bank: Bank, owner: UUID, own: list[UUID], rows: RowRange) -> list[TransactionRow]:
+    """The activity of some pockets of one customer; the key is (journal_no, leg_no)."""
     after = None
-    if key is not None:
-        step = (1 if descending else -1) if including else 0
-        after = (int(key[0]), int(key[1]) + step)
-    if len(own) == 1:
-        return await transaction_store.list_pocket_rows(
-            bank.pool, owner, own[0], wanted, after=after, descending=descending, limit=limit
-        )
+    if rows.key is not None:
+        step = (1 if rows.descending else -1) if rows.including else 0
+        after = (int(rows.key[0]), int(rows.key[1]) + step)
     return await transaction_store.list_customer_rows(
-        bank.pool, owner, own, wanted, after=after, descending=descending, limit=limit
+        bank.pool, owner, own, rows.filters, after=after, descending=rows.descending, limit=rows.limit
     )
 
 
@@ -191,7 +170,7 @@ def _with_sweeps(rows: list[TransactionRow], asked: TransactionQuery, *, last_fi
 
 
 def _matches(row: TransactionRow, asked: TransactionQuery) -> bool:
-    """A row is read for the sake of either half: tell whether this one was meant."""
+    """Tell whether one half of a row matches: a row is read when either half does."""
     return (asked.types is None or row.type in asked.types) and (
         asked.direction is None or row.direction == asked.direction
     )

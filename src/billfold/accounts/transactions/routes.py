@@ -14,6 +14,7 @@ from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.v1_routes import V1_READS
 from billfold.accounts.transactions import store as transaction_store
 from billfold.accounts.transactions.pages import (
+    RowRange,
     SweepQuery,
     TransactionQuery,
     customer_transaction_page,
@@ -27,7 +28,7 @@ from billfold.accounts.transactions.schemas import (
     render_transaction,
     render_v1_transaction,
 )
-from billfold.accounts.transactions.store import TransactionFilters, TransactionRow
+from billfold.accounts.transactions.store import TransactionRow
 from billfold.http.caller import Call, Caller
 from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
 from billfold.http.customer_api.member import CustomerCaller
@@ -39,7 +40,7 @@ from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
-from billfold.platform.paging import Page, SortKey
+from billfold.platform.paging import Page
 
 READS = with_scope("pockets.read", TRANSACTIONS)
 _COLUMNS = (
@@ -64,7 +65,10 @@ _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 async def list_transactions(
     caller: Caller, bank: Bank, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
-    """List the transactions of all customers."""
+    """List transactions.
+
+    Transactions of all customers.
+    """
     page = await _partner_page(caller, bank, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
@@ -73,7 +77,10 @@ async def list_transactions(
 async def list_own_transactions(
     member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: TransactionQuery
 ) -> CursorList[Transaction]:
-    """List the transactions of all Pockets, or of those named."""
+    """List transactions.
+
+    Transactions of all Pockets, or of those named.
+    """
     page = await _customer_page(member, bank, member.customer_id, wanted, asked)
     return page_of(page, [render_transaction(row, member.now) for row in page.items])
 
@@ -82,7 +89,7 @@ async def list_own_transactions(
 async def list_customer_transactions(
     caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
-    """List the transactions of a customer's Pockets."""
+    """List transactions of a customer."""
     owner = await caller.customer_id(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
@@ -92,7 +99,7 @@ async def list_customer_transactions(
 async def list_pocket_transactions(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
-    """List the transactions of one Pocket."""
+    """List transactions of a Pocket."""
     key = await caller.pocket(bank, pocket_id)
     page = await _pocket_page(caller, bank, key, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
@@ -100,7 +107,10 @@ async def list_pocket_transactions(
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
 async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: TransactionQuery) -> StreamedResponse:
-    """Read the same transactions as one CSV file, newest first; amounts in cents."""
+    """Download transactions as CSV.
+
+    The same transactions in one file, newest first; amounts in cents.
+    """
     own = await resolve_pockets(member, bank, member.customer_id, asked.pockets)
     rows = partial(_rows, member, bank, own, asked)
     return csv_stream("transactions.csv", _COLUMNS, rows, lambda row: _cells(render_transaction(row, member.now)))
@@ -109,7 +119,10 @@ async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: Transa
 @get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/")
 @get("/api/v2/transactions/{transaction_id}/", READS)
 async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, transaction_id: UUID) -> Transaction:
-    """Read one transaction by its `id` or its `transaction_id`."""
+    """Get transaction.
+
+    By its `id` or its `transaction_id`.
+    """
     key: tuple[UUID, UUID | None] = (
         (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
     )
@@ -145,7 +158,10 @@ Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 async def list_v1_customer_transactions(
     *, caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, account: Accounts = None, filters: V1Query
 ) -> CursorList[V1Transaction]:
-    """List a customer's transactions as v1 shows them. Use v2 instead."""
+    """List transactions (v1).
+
+    A customer's transactions as v1 shows them. Use v2 instead.
+    """
     owner = await caller.customer_id(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted, filters.now(account))
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
@@ -155,7 +171,10 @@ async def list_v1_customer_transactions(
 async def list_v1_transactions(
     *, caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, filters: V1Query
 ) -> CursorList[V1Transaction]:
-    """List an account's transactions as v1 shows them. Use v2 instead."""
+    """List transactions of an account.
+
+    As v1 shows them. Use v2 instead.
+    """
     key = await caller.pocket(bank, account_id)
     page = await _pocket_page(caller, bank, key, wanted, filters.now())
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
@@ -163,7 +182,10 @@ async def list_v1_transactions(
 
 @get("/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/", tag="accounts", deprecated=V1_READS)
 async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, transaction_id: UUID) -> V1Transaction:
-    """Read one transaction as v1 shows it. Use v2 instead."""
+    """Get transaction (v1).
+
+    As v1 shows it. Use v2 instead.
+    """
     key = await caller.pocket(bank, account_id)
     return render_v1_transaction(
         await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now
@@ -209,37 +231,22 @@ async def _pocket_page(
 
 
 async def _fetch_partner_rows(
-    bank: Bank,
-    partner_id: UUID,
-    own: list[UUID] | None,
-    wanted: TransactionFilters,
-    key: SortKey | None,
-    including: bool,  # noqa: FBT001 - one of many of a page
-    descending: bool,  # noqa: FBT001 - as above
-    limit: int,
+    bank: Bank, partner_id: UUID, own: list[UUID] | None, rows: RowRange
 ) -> list[TransactionRow]:
     after = None
-    if key is not None:
-        asked = UUID(str(key[1]))
-        if including:
-            asked = UUID(int=asked.int + (1 if descending else -1))
-        after = (datetime.fromisoformat(str(key[0])), asked)
+    if rows.key is not None:
+        row_id = UUID(str(rows.key[1]))
+        if rows.including:
+            row_id = UUID(int=row_id.int + (1 if rows.descending else -1))
+        after = (datetime.fromisoformat(str(rows.key[0])), row_id)
     return await transaction_store.list_partner_rows(
-        bank.pool, partner_id, own, wanted, after=after, descending=descending, limit=limit
+        bank.pool, partner_id, own, rows.filters, after=after, descending=rows.descending, limit=rows.limit
     )
 
 
 async def _rows(
     member: CustomerCaller, bank: Bank, own: list[UUID], asked: TransactionQuery, last: TransactionRow | None
 ) -> list[TransactionRow]:
-    place = None if last is None else (last.journal_no, last.leg_no)
-    return await fetch_customer_transactions(
-        bank,
-        member.customer_id,
-        own,
-        asked.wanted(member.now),
-        place,
-        including=False,
-        descending=True,
-        limit=ROWS_PER_PAGE,
-    )
+    key = None if last is None else (last.journal_no, last.leg_no)
+    rows = RowRange(asked.filters(member.now), key, including=False, descending=True, limit=ROWS_PER_PAGE)
+    return await fetch_customer_transactions(bank, member.customer_id, own, rows)

@@ -42,15 +42,15 @@ SELECT e.customer_id, e.journal_no, {_ACH_SETTLES_AT} FROM ach_entry e
  WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
 """
 _FILTER = """
-   AND ((({type}::text[] IS NULL OR a.type = ANY({type}) OR a.type || ':'
-        || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({type}))
+   AND ((({types}::text[] IS NULL OR a.type = ANY({types}) OR a.type || ':'
+        || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({types}))
         AND ({direction}::text IS NULL OR a.direction = {direction}))
-     OR ({sweeps}::boolean AND a.swept AND ({type} IS NULL OR 'SWEEP' = ANY({type}))
+     OR ({sweeps}::boolean AND a.swept AND ({types} IS NULL OR 'SWEEP' = ANY({types}))
         AND ({direction} IS NULL OR a.direction <> {direction})))
-   AND ({low}::bigint IS NULL OR a.amount >= {low})
-   AND ({high}::bigint IS NULL OR a.amount <= {high})
-   AND ({from_}::timestamptz IS NULL OR a.booked_at >= {from_})
-   AND ({to}::timestamptz IS NULL OR a.booked_at < {to})
+   AND ({amount_from}::bigint IS NULL OR a.amount >= {amount_from})
+   AND ({amount_to}::bigint IS NULL OR a.amount <= {amount_to})
+   AND ({booked_from}::timestamptz IS NULL OR a.booked_at >= {booked_from})
+   AND ({booked_to}::timestamptz IS NULL OR a.booked_at < {booked_to})
    AND ({settled_from}::timestamptz IS NULL
         OR ({settles_at} >= {settled_from} AND {settles_at} <= {now}))
    AND ({settled_to}::timestamptz IS NULL
@@ -108,47 +108,12 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def filters_settlement(self) -> bool:
-        """Whether it is asked when activity settled."""
+        """Whether the time of settlement is filtered."""
         return self.settled_from is not None or self.settled_to is not None
-
-    def arguments(self) -> tuple[object, ...]:
-        """In the order of `_FILTER`."""
-        return (
-            self.types,
-            self.direction,
-            self.amount_from,
-            self.amount_to,
-            self.booked_from,
-            self.booked_to,
-            self.settled_from,
-            self.settled_to,
-            self.now,
-            self.transfers,
-            self.wires,
-            self.portals,
-            self.cards,
-            self.sweeps,
-        )
 
 
 def _filter(first: int) -> str:
-    names = (
-        "type",
-        "direction",
-        "low",
-        "high",
-        "from_",
-        "to",
-        "settled_from",
-        "settled_to",
-        "now",
-        "transfers",
-        "wires",
-        "portals",
-        "cards",
-        "sweeps",
-    )
-    places = {name: f"${first + place}" for place, name in enumerate(names)}
+    places = {name: f"${first + place}" for place, name in enumerate(TransactionFilters.__struct_fields__)}
     return _FILTER.format(**places, settles_at="{settles_at}")
 
 
@@ -184,7 +149,7 @@ SELECT {_PREFIXED} FROM activity a
 
 
 def _statements(sql: str) -> dict[tuple[bool, bool], str]:
-    """By whether it goes down, and whether it is asked when activity settled, which costs more."""
+    """Statements by direction, and by whether the time of settlement is filtered, which costs more."""
     ways = {True: ("<", "DESC"), False: (">", "ASC")}
     instants = {True: _SETTLES_AT, False: "a.settles_at"}
     return {
@@ -195,23 +160,6 @@ def _statements(sql: str) -> dict[tuple[bool, bool], str]:
 
 
 _OF_POCKET, _OF_CUSTOMER, _OF_PARTNER = map(_statements, (_POCKET, _CUSTOMER, _PARTNER))
-
-
-async def list_pocket_rows(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    pocket_id: UUID,
-    filters: TransactionFilters,
-    *,
-    after: tuple[int, int] | None,
-    descending: bool,
-    limit: int,
-) -> list[TransactionRow]:
-    """One pocket's activity on from (journal_no, leg_no)."""
-    journal_no, leg_no = after or (None, None)
-    sql = _OF_POCKET[descending, filters.filters_settlement]
-    rows = await conn.fetch(sql, customer_id, pocket_id, journal_no, leg_no, limit, *filters.arguments())
-    return await _with_ach_settlement(conn, rows)
 
 
 async def list_customer_rows(
@@ -228,9 +176,11 @@ async def list_customer_rows(
 
     A pocket named twice would give its rows twice.
     """
-    journal_no, leg_no = after or (None, None)
-    sql = _OF_CUSTOMER[descending, filters.filters_settlement]
-    rows = await conn.fetch(sql, customer_id, pocket_ids, journal_no, leg_no, limit, *filters.arguments())
+    # One pocket alone is read along its own index, without the merge.
+    statements, pockets = (_OF_POCKET, pocket_ids[0]) if len(pocket_ids) == 1 else (_OF_CUSTOMER, pocket_ids)
+    sql = statements[descending, filters.filters_settlement]
+    place = after or (None, None)
+    rows = await conn.fetch(sql, customer_id, pockets, *place, limit, *msgspec.structs.astuple(filters))
     return await _with_ach_settlement(conn, rows)
 
 
@@ -245,9 +195,9 @@ async def list_partner_rows(
     limit: int,
 ) -> list[TransactionRow]:
     """The activity of all customers of a partner on from (booked_at, activity_id)."""
-    booked_at, activity_id = after or (None, None)
+    place = after or (None, None)
     sql = _OF_PARTNER[descending, filters.filters_settlement]
-    rows = await conn.fetch(sql, partner_id, pocket_ids, booked_at, activity_id, limit, *filters.arguments())
+    rows = await conn.fetch(sql, partner_id, pocket_ids, *place, limit, *msgspec.structs.astuple(filters))
     return await _with_ach_settlement(conn, rows)
 
 
@@ -278,20 +228,14 @@ def swept(row: TransactionRow) -> TransactionRow:
     """The sweep beside an activity: to the brokerage what came in, from it what goes out."""
     member = int.from_bytes(row.activity_id.bytes[-2:])
     is_credit = row.direction == "CREDIT"
-    return TransactionRow(
-        customer_id=row.customer_id,
-        pocket_id=row.pocket_id,
-        journal_no=row.journal_no,
-        leg_no=row.leg_no,
+    return msgspec.structs.replace(
+        row,
         activity_id=member_of(row.transaction_id, SWEEP_MEMBER + member),
-        transaction_id=row.transaction_id,
         type="SWEEP",
         direction="DEBIT" if is_credit else "CREDIT",
-        amount=row.amount,
         swept=False,
         title="Sweep",
         description="To brokerage" if is_credit else "From brokerage",
-        booked_at=row.booked_at,
         settles_at=row.booked_at,
         details=_TO_BROKERAGE if is_credit else _TO_BANK,
         remittance=None,

@@ -8,7 +8,7 @@ import msgspec
 
 
 class BankBooking(msgspec.Struct, frozen=True):
-    """A fee, a credit or an adjustment: its journal, cents, and whether it was taken back."""
+    """A fee, a credit or an adjustment: its journal entry, cents, and whether it was reversed."""
 
     activity_id: UUID
     pocket_id: UUID

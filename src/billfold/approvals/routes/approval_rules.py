@@ -1,4 +1,4 @@
-"""Approval rules. Whoever changes one only asks for it here: another member confirms it."""
+"""Approval rules. A change is only requested here: another member confirms it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,20 @@ _ONE = f"{_ALL}{{rule_id}}/"
 
 @get(_ALL, READS, tag="approvals")
 async def list_approval_rules(member: CustomerCaller, bank: Bank) -> ApprovalRules:
-    """List the rules by which transfers and sensitive changes are approved, the oldest first."""
+    """List approval rules.
+
+    Rules by which transfers and sensitive changes are approved, the oldest first.
+    """
     rules = await approval_rules.list_rules(bank.pool, member.customer_id)
     return ApprovalRules(items=[render_rule(each) for each in rules])
 
 
 @post(_ALL, WRITES, tag="approvals", status=202)
 async def create_approval_rule(member: CustomerCaller, bank: Bank, data: CreateApprovalRule) -> AuthorizationRequest:
-    """Ask for a rule. It is there, as `resource_id`, once another member has confirmed it."""
+    """Create approval rule.
+
+    The rule exists, as `resource_id`, once another member has confirmed it.
+    """
     now = member.now
     rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **rule_fields(data))
     return await _requested(member, bank, "approval_rule.create", rule, None)
@@ -52,7 +58,7 @@ async def create_approval_rule(member: CustomerCaller, bank: Bank, data: CreateA
 
 @get(_ONE, READS, tag="approvals")
 async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> ApprovalRule:
-    """Read a rule."""
+    """Get approval rule."""
     return render_rule(await approval_rules.get_rule(bank.pool, member.customer_id, rule_id))
 
 
@@ -60,7 +66,10 @@ async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -
 async def update_approval_rule(
     member: CustomerCaller, bank: Bank, rule_id: UUID, data: UpdateApprovalRule
 ) -> AuthorizationRequest:
-    """Ask for a change of a rule. What was asked for under the rule before keeps its terms."""
+    """Update approval rule.
+
+    Another member confirms the change. Earlier requests keep the terms of the rule before.
+    """
     to: dict[str, Any] = rule_fields(data)
     if not to:
         raise InvalidInput.at("body", msg="names nothing to change")
@@ -71,7 +80,10 @@ async def update_approval_rule(
 
 @delete(_ONE, WRITES, tag="approvals", status=202)
 async def delete_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> AuthorizationRequest:
-    """Ask for the end of a rule."""
+    """Delete approval rule.
+
+    Another member confirms it.
+    """
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)
     return await _requested(member, bank, "approval_rule.delete", found, found)
 

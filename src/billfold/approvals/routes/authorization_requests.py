@@ -1,4 +1,4 @@
-"""Sensitive changes: asked for by one member, confirmed or refused by another."""
+"""Sensitive changes: requested by one member, confirmed or denied by another."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ async def list_authorization_requests(
     status: Annotated[list[str] | None, texts_among("status[]", _STATUSES)] = None,
     action: Annotated[list[str] | None, Query(name="action[]")] = None,
 ) -> CursorList[AuthorizationRequest]:
-    """List sensitive changes that were asked for, newest first."""
+    """List authorization requests.
+
+    Requested sensitive changes, newest first.
+    """
     scope = f"authorization-requests:{member.customer_id}"
     filters = {"status": status, "action": action, "descending": wanted.descending}
     page = await wanted.page(
@@ -58,7 +61,10 @@ async def list_authorization_requests(
 
 @get(_ONE, READS, tag="approvals")
 async def get_authorization_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:
-    """Read a sensitive change, and what was said about it."""
+    """Get authorization request.
+
+    The sensitive change and its reviews.
+    """
     return await _read(member, bank, request_id)
 
 
@@ -79,7 +85,10 @@ async def get_authorization_request(member: CustomerCaller, bank: Bank, request_
 async def decide_authorization_request(
     member: CustomerCaller, bank: Bank, request_id: UUID, data: DecideAuthorization
 ) -> AuthorizationRequest:
-    """Confirm or refuse a change that somebody else asked for. Confirmed, it is made at once."""
+    """Decide authorization request.
+
+    Approve or deny a change that another member requested. An approved one is applied at once.
+    """
     if data.status == "APPROVED":
         await check_recent_authentication(member, bank)
     decided = await authorization_requests.record_decision(
@@ -87,7 +96,7 @@ async def decide_authorization_request(
         request_id,
         data.status,
         comment=data.comment,
-        content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
+        content_hash=data.hash_read,
     )
     if decided.status == "APPROVED" and decided.applied_at is None:
         await apply_authorization_request(bank, member.customer_id, request_id)
@@ -97,17 +106,17 @@ async def decide_authorization_request(
 async def render_authorization_requests(
     bank: Bank, rows: Sequence[AuthorizationRequestRow]
 ) -> list[AuthorizationRequest]:
-    """Return changes as they are shown, with who asked and what was said."""
+    """Return changes as they are shown, with requester and reviews."""
     if not rows:
         return []
     customer_id = rows[0].customer_id
-    voices = await transfer_requests.reviews_of(
+    reviews_by_request = await transfer_requests.reviews_of(
         bank.pool, customer_id, {row.request_id: row.content_hash for row in rows}
     )
     named = {row.member_id for row in rows}
-    named |= {each.member_id for said in voices.values() for each in said}
+    named |= {each.member_id for said in reviews_by_request.values() for each in said}
     users = await transfer_requests.members_by_id(bank.pool, customer_id, named)
-    return [render_change(row, users, voices[row.request_id]) for row in rows]
+    return [render_change(row, users, reviews_by_request[row.request_id]) for row in rows]
 
 
 async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:

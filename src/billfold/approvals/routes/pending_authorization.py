@@ -1,4 +1,4 @@
-"""Changes for which a rule of the team requires approvals: the response is the authorization request."""
+"""Changes for which a rule requires approval: the response is the authorization request."""
 
 from __future__ import annotations
 

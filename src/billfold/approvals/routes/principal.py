@@ -1,4 +1,4 @@
-"""The caller as whoever asks for something that others decide, or decides it himself."""
+"""The caller as an actor that requests or decides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from billfold.platform.errors import Refused
 
 
 async def principal_of(member: CustomerCaller, bank: Bank) -> Actor:
-    """Return who calls. The door has seen to it that token and role include the deed."""
+    """Return the caller as an actor. The authenticator has checked token and role."""
     access = member.access
     if access.member_id is None:
         raise Refused("forbidden", "The client is of no team.")
@@ -35,7 +35,7 @@ async def principal_of(member: CustomerCaller, bank: Bank) -> Actor:
 
 
 async def check_recent_authentication(member: CustomerCaller, bank: Bank) -> None:
-    """Refuse an approval that comes from an older proof of who the user is.
+    """Refuse an approval without a recent sign-in.
 
     Programs of the profile `fapi2` need a token of the last five minutes, others where the
     customer has agreed so. Raises `insufficient-user-authentication` as RFC 9470 has it.
@@ -53,6 +53,6 @@ async def check_recent_authentication(member: CustomerCaller, bank: Bank) -> Non
     )
     raise ProblemWithHeaders(
         "insufficient-user-authentication",
-        f"An approval needs a user who has proved who he is in the last {seconds // 60} minutes.",
+        f"An approval needs a sign-in within the last {seconds // 60} minutes. Sign in again.",
         (b"www-authenticate", value.encode()),
     )

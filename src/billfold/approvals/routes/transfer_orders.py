@@ -16,7 +16,7 @@ from billfold.platform.errors import Refused
 
 
 async def with_payee(member: CustomerCaller, bank: Bank, content: RequestContent) -> RequestContent:
-    """Return the content with whom it pays, when all it names exists and can take part.
+    """Return the content with its payee, if every Pocket and counterparty exists and is usable.
 
     Raises NotFound, Refused `pocket-not-open`, `pocket-frozen`, `same-pocket`,
     `counterparty-type-mismatch`, `counterparty-not-verified`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -63,9 +62,11 @@ TYPES = frozenset({"ON_US", "WIRE", "USDC"})
 async def create_transfer_request(
     member: CustomerCaller, bank: Bank, data: CreateTransferRequest
 ) -> ShownTransferRequest:
-    """Ask for a transfer. Others approve it, unless a rule asks for no approval.
+    """Create transfer request.
 
-    The same request under the same `id` is answered with what it has made.
+    Other members approve it, unless a rule requires no approval.
+
+    The same request under the same `id` returns what it has created.
     """
     access = member.access
     caller = command_id(f"client:{access.client_id}", str(access.user_id))
@@ -97,7 +98,10 @@ async def list_transfer_requests(
     time_created_from: Since = None,
     time_created_to: Until = None,
 ) -> CursorList[ShownTransferRequest]:
-    """List transfer requests, newest first. `reviewer` is a member named as such, or who was."""
+    """List transfer requests.
+
+    Newest first. `reviewer` is a member who is named as reviewer, or has reviewed.
+    """
     statuses = [*(status or []), *(status_bare or [])]
     filters = Filters(
         statuses=statuses or None,
@@ -113,7 +117,10 @@ async def list_transfer_requests(
 
 @get(f"{_ALL}reviewers/", READS)
 async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAuthUsers:
-    """List who may be named as a reviewer of the caller's requests: he himself may not."""
+    """List transfer reviewers.
+
+    Members who may be named as reviewers of the caller's requests, without the caller.
+    """
     access = member.access
     caller_member = await reviews.users_behind(bank.pool, access.user_id, access.client_id)
     able = await transfer_requests_module.possible_reviewers(bank.pool, member.customer_id, apart_from=caller_member)
@@ -122,7 +129,10 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAut
 
 @get(_ONE, READS)
 async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> ShownTransferRequest:
-    """Read a transfer request, what was said about it, and what became of it."""
+    """Get transfer request.
+
+    The request, its reviews and its execution.
+    """
     return await _read(member, bank, _id(transfer_id))
 
 
@@ -130,7 +140,10 @@ async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: 
 async def update_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: PathId, data: ChangeTransferRequest
 ) -> ShownTransferRequest:
-    """Change what was asked for, as who asked. What others have said about it is void then."""
+    """Update transfer request.
+
+    Only the requester can change it. Earlier reviews are void then.
+    """
     if data.transfer is None and data.reviewers is None:
         raise InvalidInput.at("body", msg="names nothing to change")
     found = await transfer_requests_module.get_request(bank.pool, member.customer_id, _id(transfer_id), now=member.now)
@@ -150,7 +163,10 @@ async def update_transfer_request(
 
 @delete(_ONE, WRITES, refuses=("transfer-request-not-pending",))
 async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> None:
-    """Take a request back before it is decided: who asked for it does, or an administrator."""
+    """Cancel transfer request.
+
+    Before it is decided, by the requester or an administrator.
+    """
     request_id = _id(transfer_id)
     await transfer_requests.cancel(await principal_of(member, bank), request_id)
 
@@ -175,9 +191,11 @@ async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_i
 async def decide_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: PathId, data: DecideTransferRequest
 ) -> ShownTransferRequest:
-    """Approve or deny a request of somebody else. With the last approval it is carried out.
+    """Decide transfer request.
 
-    What cannot be carried out now is refused, and the approval does not count.
+    Approve or deny another member's request. With the last approval it is executed.
+
+    If it cannot be executed now, the approval is refused and does not count.
     """
     request_id = _id(transfer_id)
     if data.status == "APPROVED":
@@ -189,7 +207,7 @@ async def decide_transfer_request(
         request_id,
         decision=data.status,
         comment=data.comment,
-        content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
+        content_hash=data.hash_read,
     )
     return await _execute_if_approved(member, bank, decided)
 
@@ -211,27 +229,19 @@ async def _page(
 ) -> CursorList[ShownTransferRequest]:
     scope = f"transfer-requests:{member.customer_id}"
     bound = {"filters": filters, "descending": wanted.descending}
-    position = wanted.position(bank.pager, scope, bound)
-    backwards = position is not None and position.direction == "prev"
-    place = None
-    if position is not None:
-        at, own_id = position.place
-        place = datetime.fromisoformat(str(at)), UUID(str(own_id))
-    rows = await transfer_requests_module.list_requests(
-        bank.pool,
-        member.customer_id,
-        filters,
-        place,
-        now=member.now,
-        descending=wanted.descending != backwards,
-        limit=wanted.limit + 1,
-    )
-    page = bank.pager.page(
+    page = await wanted.page(
+        bank.pager,
         scope,
         bound,
-        rows,
-        limit=wanted.limit,
-        start=position,
+        read=lambda part: transfer_requests_module.list_requests(
+            bank.pool,
+            member.customer_id,
+            filters,
+            part.dated_place,
+            now=member.now,
+            descending=part.descending,
+            limit=part.limit,
+        ),
         sort_key_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
     )
     details = await _load_details(bank, member.customer_id, page.items)
@@ -241,21 +251,21 @@ async def _page(
 async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> RequestDetails:
     """Read what is shown beside requests, in as many statements for a page as for one."""
     pool = bank.pool
-    voices = await transfer_requests_module.reviews_of(
+    reviews_by_request = await transfer_requests_module.reviews_of(
         pool, customer_id, {row.request_id: row.content_hash for row in rows}
     )
     named = {row.member_id for row in rows} | {each for row in rows for each in row.reviewers}
-    named |= {each.member_id for said in voices.values() for each in said}
-    people = await transfer_requests_module.members_by_id(pool, customer_id, named)
+    named |= {each.member_id for said in reviews_by_request.values() for each in said}
+    users = await transfer_requests_module.members_by_id(pool, customer_id, named)
     done = [row for row in rows if row.execution != "NOT_STARTED"]
     moved = await transfer_requests_module.transactions_of(
         pool, customer_id, ((row, each) for row in done for each in commands_of(row))
     )
-    return RequestDetails(people, voices, {row.request_id: moved.get(row.request_id, ()) for row in rows})
+    return RequestDetails(users, reviews_by_request, {row.request_id: moved.get(row.request_id, ()) for row in rows})
 
 
 async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str | None) -> UUID | None:
-    """Return the id of a member in the query. Raises NotFound when he is of another team."""
+    """Return the id of a member in the query. Raises NotFound for another team's member."""
     if text is None:
         return None
     member_id = ids_in.query_uuid(name, text)

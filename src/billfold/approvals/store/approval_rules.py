@@ -74,8 +74,8 @@ async def requirement_for_transfer(
 ) -> ApprovalRequirement:
     """Return the approvals that a transfer requires.
 
-    The room of a rule with a daily cap is held until the transaction ends. When there is none
-    left, the next rule that asks for more approvals decides. Raises Refused `amount-not-allowed`
+    The daily cap of a rule stays locked until the transaction ends. When it is used up,
+    the next rule that requires more approvals decides. Raises Refused `amount-not-allowed`
     when there is no such rule either.
     """
     rules = await list_rules(conn, customer_id)

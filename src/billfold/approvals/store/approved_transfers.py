@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
 
 _Name = tuple[UUID, UUID]
-"""A customer and a request of his."""
+"""A customer and one of its requests."""
 
 # A wire or a transfer is there with the commit that carries it out.
 # One look into an index per request and table, however long the tables have grown.
@@ -39,7 +39,7 @@ SELECT q.customer_id, q.request_id, q.content,
 
 
 class ApprovedRequest(NamedTuple):
-    """What is to be carried out; `unverified_wires` may go to whom nobody has verified."""
+    """A request to execute; `unverified_wires` allows an unverified counterparty."""
 
     content: RequestContent
     unverified_wires: bool

@@ -14,7 +14,7 @@ import msgspec
 
 from billfold.approvals import rules
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
-from billfold.approvals.store.fingerprints import record_checksums
+from billfold.approvals.store.fingerprints import audited_request, record_checksums
 from billfold.approvals.store.reviews import Subject, record_review
 from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow, Decision, Rule, Status
 from billfold.audit import record as audit_record
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
 APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
-"""Kinds of appointments; the object is the request."""
+"""Kinds of scheduled jobs; the object is the request."""
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _RESOURCE, _TABLE = "authorization_request", "change_request"
 _NOT_PENDING = "authorization-request-not-pending"
@@ -86,7 +86,7 @@ async def request_change(
     kind, resource_id = resource
     request_id = ids.new()
     text = rules.text_of({"action": action, "resource_id": resource_id, "change": change})
-    async with _deed(by, "created", request_id, change=action) as audited_action:
+    async with audited_request(by, _RESOURCE, "created", request_id, change=action) as audited_action:
         conn, expires_at = audited_action.conn, by.now + rules.REQUEST_LIFETIME
         made = await conn.fetch(
             _INSERT,
@@ -126,7 +126,7 @@ async def record_decision(
     Raises NotFound, Refused `authorization-request-not-pending`, `content-changed` when the rule
     was changed meanwhile, and as `cast`.
     """
-    async with _deed(by, decision.lower(), request_id) as audited_action:
+    async with audited_request(by, _RESOURCE, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await _locked(conn, by.customer_id, request_id, now=by.now)
         status = await record_review(audited_action, by, _subject_of(found), decision=decision, comment=comment)
@@ -174,7 +174,7 @@ async def list_changes(
     descending: bool,
     limit: int,
 ) -> list[AuthorizationRequestRow]:
-    """Return up to `limit` changes on from a place, newest first unless told otherwise."""
+    """Return up to `limit` changes on from a place, newest first if `descending`."""
     values: list[Any] = [customer_id, now, statuses, actions, limit]
     where = ""
     if place is not None:
@@ -252,7 +252,7 @@ async def _change_rule(audited_action: AuditedAction, change: AuthorizationReque
     rule = msgspec.convert(told["rule"], Rule)
     current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)
     if told["version"] != (None if current is None else current.version):
-        raise Refused("content-changed", "The rule was changed since this was asked for.")
+        raise Refused("content-changed", "The rule has changed since the request. Send a new request.")
     if change.action == "approval_rule.delete":
         await remove_rule(audited_action, change.customer_id, rule.rule_id)
     else:
@@ -276,19 +276,6 @@ def _subject_of(change: AuthorizationRequestRow) -> Subject:
         needs=rules.MAY_CONFIRM,
         not_pending=_NOT_PENDING,
         affected_member=change.resource_id if change.resource_type == "member" else None,
-    )
-
-
-def _deed(by: Actor, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
-    return audit_record.audited(
-        by.pool,
-        by.vault,
-        by.customer_id,
-        by.origin,
-        f"{_RESOURCE}.{verb}",
-        resource=(_RESOURCE, request_id),
-        now=by.wall,
-        details=details,
     )
 
 

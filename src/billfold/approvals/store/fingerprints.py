@@ -1,4 +1,4 @@
-"""Fingerprints of the rows of dual control, kept in the audit log: an edited row is found.
+"""Fingerprints of the rows of dual control, stored in the audit log: an edited row is found.
 
 Such a row is written within an audited action, whose entry keeps the row's fingerprint.
 """
@@ -6,8 +6,11 @@ Such a row is written within an audited action, whose entry keeps the row's fing
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from billfold.approvals.types import Actor
+from billfold.audit.record import audited
 from billfold.platform.crypto import fingerprint
 
 if TYPE_CHECKING:
@@ -32,13 +35,27 @@ def record_checksums(audited_action: AuditedAction, table: str, rows: Iterable[R
 
 
 def key_of(table: str, row: Record) -> str:
-    """Return what an entry calls a row."""
+    """Return the key of a row in an audit entry."""
     return "/".join(str(row[name]) for name in KEYS[table])
 
 
 def proof_of(row: Record, columns: Iterable[str]) -> str:
-    """Return the fingerprint of all these columns: of one that is empty nothing is said.
+    """Return the fingerprint of all these columns: an empty column is left out.
 
     So a column that is added later changes nothing, until something is in it.
     """
     return fingerprint([(n, row[n]) for n in sorted(columns) if row[n] is not None])
+
+
+def audited_request(by: Actor, resource: str, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
+    """Return the audited transaction in which a member acts on a request."""
+    return audited(
+        by.pool,
+        by.vault,
+        by.customer_id,
+        by.origin,
+        f"{resource}.{verb}",
+        resource=(resource, request_id),
+        now=by.wall,
+        details=details,
+    )

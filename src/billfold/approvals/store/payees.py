@@ -1,4 +1,4 @@
-"""Whom a request pays: whether they may be paid, and still are who was approved."""
+"""The payee of a request: whether it may be paid, and is still the approved one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p USING
 
 
 async def get_payee(conn: Connection, customer_id: UUID, counterparty_id: UUID) -> Payee:
-    """Return a counterparty of a customer as those see it who pay. Raises NotFound."""
+    """Return a counterparty of a customer as payments see it. Raises NotFound."""
     found = await counterparty_store.find_payees(conn, [customer_id], [counterparty_id])
     if not found:
         raise NotFound("There is no such counterparty.")
@@ -33,7 +33,7 @@ async def get_payee(conn: Connection, customer_id: UUID, counterparty_id: UUID) 
 
 
 def snapshot_of(payee: Payee) -> dict[str, Any]:
-    """Return whom a counterparty stands for, as it is part of the approved content."""
+    """Return the payee of a counterparty as the approved content stores it."""
     return {
         "counterparty_name": payee.counterparty_name,
         "details": payee.details,
@@ -43,12 +43,12 @@ def snapshot_of(payee: Payee) -> dict[str, Any]:
 
 
 async def allows_unverified_wires(conn: Connection, customer_id: UUID) -> bool:
-    """Tell whether wires of this customer may go to counterparties whom nobody has verified."""
+    """Tell whether wires of this customer may go to unverified counterparties."""
     return await conn.fetchval(_UNVERIFIED, customer_id) is True
 
 
 async def check_same_payee(conn: Connection, request: TransferRequest) -> None:
-    """Refuse to pay who may not be paid any more, or stands for somebody else by now.
+    """Refuse a payee that may no longer be paid, or has changed.
 
     Raises Refused `counterparty-not-verified`, `content-changed`.
     """
@@ -58,6 +58,4 @@ async def check_same_payee(conn: Connection, request: TransferRequest) -> None:
     unverified_wires = await allows_unverified_wires(conn, request.customer_id)
     verification_kinds.check_payable(payee, request.type, unverified_wires=unverified_wires)
     if msgspec.to_builtins(snapshot_of(payee)) != content_of(request).payee:
-        raise Refused(
-            "content-changed", "The counterparty was changed since the transfer was asked for. Ask for it anew."
-        )
+        raise Refused("content-changed", "The counterparty has changed since the request. Send a new request.")

@@ -100,7 +100,7 @@ SELECT w.request_id, a.transaction_id
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Which requests are wanted: every None lets everything through. `until` is left out.
 
-    `reviewer` finds what names a member as reviewer, and what he has reviewed.
+    `reviewer` finds requests that name a member as reviewer or that they have reviewed.
     """
 
     statuses: Sequence[str] | None = None
@@ -146,7 +146,7 @@ async def list_requests(
     descending: bool,
     limit: int,
 ) -> list[TransferRequest]:
-    """Return up to `limit` transfer requests on from a place, newest first unless told so."""
+    """Return up to `limit` transfer requests on from a place, newest first if `descending`."""
     values: list[Any] = [
         customer_id,
         now,
@@ -180,7 +180,7 @@ async def reviews_of(
 
 
 async def members_by_id(conn: Connection | Pool, customer_id: UUID, member_ids: Iterable[UUID]) -> dict[UUID, Reviewer]:
-    """Return these members, people and service users, active or not."""
+    """Return these members, users and service users, active or not."""
     rows = await conn.fetch(_MEMBERS, customer_id, list(set(member_ids)))
     return {row["member_id"]: msgspec.convert(dict(row), Reviewer) for row in rows}
 
@@ -192,7 +192,7 @@ async def possible_reviewers(
     apart_from: Collection[UUID],
     terms: ApprovalRequirement = DEFAULT_REQUIREMENT,
 ) -> list[Reviewer]:
-    """Return the active people who may approve transfers, by name, without some users."""
+    """Return the active members who may approve transfers, by name, without some users."""
     users = [msgspec.convert(dict(row), Reviewer) for row in await conn.fetch(_MEMBERS, customer_id, None)]
     return [
         each

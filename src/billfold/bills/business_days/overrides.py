@@ -1,4 +1,4 @@
-"""An operator's word about a day is kept, or taken back."""
+"""Sets and removes an operator's override of a day."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ async def save_override(conn: Connection, override: CalendarOverride) -> None:
 
 
 async def remove_override(conn: Connection, day: date) -> bool:
-    """Forget the override of a day; tell whether there was one."""
+    """Remove the override of a day; return whether there was one."""
     return bool(await conn.fetchval(_REMOVE, day))

@@ -33,7 +33,7 @@ Value = TypeVar("Value")
 
 
 class TickPrices(dict[str, BillPrices]):
-    """The prices of one tick by CUSIP, seen on one Eastern day, each worked out when asked for."""
+    """The prices of one tick by CUSIP, seen on one Eastern day, each computed on first use."""
 
     def __init__(self, market: "Market", tick: datetime, day: date) -> None:
         super().__init__()

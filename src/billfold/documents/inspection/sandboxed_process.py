@@ -23,7 +23,7 @@ class SubprocessFileInspector:
     async def inspect(self, content: bytes, kind: FileKind) -> None:
         """Return when the file is what it says and carries nothing that acts.
 
-        Raises FileRefused with a sentence for whoever sent it.
+        Raises UploadRejected with a sentence for the sender.
         """
         async with self._semaphore:
             status, reason = await _run_inspection(content, kind)

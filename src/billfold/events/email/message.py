@@ -19,7 +19,7 @@ def to_mime(outbound_email: OutboundEmail, sender: str) -> EmailMessage:
     message["Subject"] = outbound_email.subject
     message["Message-ID"] = f"<{outbound_email.email_id}@{parseaddr(sender)[1].rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"
-    # A link stays in one piece for whoever reads the message as it travels.
+    # A link must not be broken across lines.
     is_plain = outbound_email.text.isascii() and max(map(len, outbound_email.text.split("\n"))) <= _LINE_CHARS_MAX
     message.set_content(outbound_email.text, cte="7bit" if is_plain else "quoted-printable")
     return message

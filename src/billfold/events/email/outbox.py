@@ -21,7 +21,7 @@ _WRITE = """
 INSERT INTO letter (letter_id, recipient, subject, sealed, written_at, due_at)
 VALUES ($1, $2, $3, $4, $5, $5)
 """
-# The next try is written down before this one: whoever dies on the way leaves it to another.
+# The next attempt is scheduled before this one, so that another worker repeats it after a crash.
 _CLAIM = """
 UPDATE letter l
    SET attempts = l.attempts + 1, due_at = $1 + interval '30 seconds' * (2 ^ l.attempts)

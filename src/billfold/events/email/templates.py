@@ -1,4 +1,4 @@
-"""What users are told by mail. Pure: facts become a subject and a text."""
+"""Templates of e-mails to users. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EmailContent(NamedTuple):
 
 
 def welcome(user: User, customer: str, link: str) -> EmailContent:
-    """Invite somebody to set their first password."""
+    """Invite a user to set their first password."""
     return _compose(
         user,
         f"Your access to {customer}",
@@ -29,18 +29,18 @@ def welcome(user: User, customer: str, link: str) -> EmailContent:
 
 
 def invitation(first_name: str, customer: str, inviter: str, role: str, link: str) -> EmailContent:
-    """Invite somebody into a company's team, be he known here or not."""
+    """Invite a person, known or unknown, into a company's team."""
     return EmailContent(
         f"Join {customer}",
         f"Hello {first_name},\n\n{inviter} invites you into the team of {customer}, as "
         f"{role.title()}.\n\nAccept here. The link works once, for seven days:\n{link}\n\n"
-        "If you do not know what this is about, there is nothing to do: without you nothing "
-        "happens.\n\nBillfold\n",
+        "If you did not expect this invitation, ignore this "
+        "e-mail.\n\nBillfold\n",
     )
 
 
 def access_ended(user: User, customer: str, now: datetime) -> EmailContent:
-    """Notify somebody that they can no longer act for a company."""
+    """Notify a user that they can no longer act for a company."""
     return _compose(
         user,
         f"Your access to {customer} has ended",
@@ -51,13 +51,13 @@ def access_ended(user: User, customer: str, now: datetime) -> EmailContent:
 
 
 def password_reset(user: User, link: str) -> EmailContent:
-    """Send a link to whoever has forgotten their password."""
+    """Send a link to a user who forgot their password."""
     return _compose(
         user,
         "Set a new password",
-        "Somebody, we hope you, asked to set a new password for your account.",
+        "A new password was requested for your account.",
         f"Set it here. The link works once, for one hour:\n{link}",
-        "If it was not you, there is nothing to do: without this link nothing changes.",
+        "If it was not you, ignore this e-mail: without this link nothing changes.",
     )
 
 
@@ -99,26 +99,29 @@ def access_granted(
         user,
         f"{client_name} has access to {customer}",
         f"You gave {client_name} access to {customer}, {_local_time(user, now)}. It may:\n{listed}",
-        "You can take this back at any time, under Applications. " + _IF_NOT_YOU,
+        "You can revoke this at any time, under Applications. " + _IF_NOT_YOU,
     )
 
 
 def client_changed(user: User, company: str, change: str, now: datetime) -> EmailContent:
-    """Notify of a change of a company's clients: `change` is a clause, "Books was registered"."""
+    """Notify of a change of a company's OAuth clients: `change` is a clause, "Books was registered"."""
     return _compose(
-        user, f"A program of {company} was changed", f"For {company}, {change}, {_local_time(user, now)}.", _IF_NOT_YOU
+        user,
+        f"An OAuth client of {company} was changed",
+        f"For {company}, {change}, {_local_time(user, now)}.",
+        _IF_NOT_YOU,
     )
 
 
 def sign_in_locked(user: User, client_info: ClientInfo, now: datetime) -> EmailContent:
-    """Notify that somebody keeps failing to sign in."""
+    """Notify a user of repeated failed sign-ins."""
     return _compose(
         user,
         "Sign-in is paused for 15 minutes",
-        f"Five tries to sign in to your account failed, the last {_local_time(user, now)} from "
-        f"{client_info.address}. For 15 minutes no more are accepted. A passkey works all the same.",
-        "If it was you, wait and try again, or set a new password. If it was not, your account is "
-        "still closed to whoever it was; consider adding a passkey.",
+        f"Five attempts to sign in to your account failed, the last {_local_time(user, now)} from "
+        f"{client_info.address}. For 15 minutes no more are accepted. A passkey still works.",
+        "If it was you, wait and try again, or set a new password. If it was not, nobody got in; "
+        "consider adding a passkey.",
     )
 
 

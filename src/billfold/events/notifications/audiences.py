@@ -32,7 +32,7 @@ SELECT user_id FROM membership WHERE customer_id = $1 AND user_id = ANY($2) AND 
 
 
 class Recipient(msgspec.Struct, frozen=True, kw_only=True):
-    """A user who is told, and where he reads mail."""
+    """A recipient and their e-mail address."""
 
     user_id: UUID
     first_name: str

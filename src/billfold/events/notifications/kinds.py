@@ -36,7 +36,7 @@ NOTIFICATION_TYPES: Final[Mapping[str, NotificationType]] = MappingProxyType(
         for kind in (
             NotificationType(
                 name="TRANSFER_REQUEST_PENDING_REVIEW",
-                raised_when="a transfer waits for somebody's approval",
+                raised_when="a transfer waits for an approval",
                 roles=("ADMIN", "MANAGER", "APPROVER"),
             ),
             NotificationType(
@@ -54,7 +54,7 @@ NOTIFICATION_TYPES: Final[Mapping[str, NotificationType]] = MappingProxyType(
             NotificationType(name="REPORT_READY", raised_when="a report can be downloaded", roles=_READERS),
             NotificationType(
                 name="TEAM_MEMBER_CHANGED",
-                raised_when="somebody joined, left, or got another role",
+                raised_when="a member joined, left, or got another role",
                 roles=_ADMIN,
                 configurable=False,
             ),

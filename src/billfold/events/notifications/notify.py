@@ -55,7 +55,7 @@ async def notify(
     """Notify everybody who is in the audience of a type now; return how many are.
 
     To be called in the transaction of the cause: it leaves a row and an e-mail for each of them,
-    and nothing when there is nobody. Who is `informed` by another e-mail gets no second one.
+    and none without recipients. Users who are `informed` by another e-mail get no second one.
     Raises Broken for a type that is not in the table.
     """
     if kind not in NOTIFICATION_TYPES:
@@ -88,6 +88,6 @@ async def set_status(
 def _compose_email(reader: Recipient, title: str, description: str) -> EmailContent:
     text = (
         f"Hello {reader.first_name},\n\n{description}\n\n"
-        "Your team's administrators choose who is told of this.\n\nBillfold\n"
+        "Your team's administrators choose who gets this notification.\n\nBillfold\n"
     )
     return EmailContent(title, text)

@@ -1,7 +1,7 @@
 """Notifications of money: what events of the log mean to users. `now` is wall time.
 
-Derived behind the money's back from the events that were told (`told`), in their order, once each;
-whoever reads notifications brings them up to date first. Who has no team costs nothing.
+Derived from sequenced events, in their order, once each; each read of
+notifications brings them up to date first. Customers without a team cost nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 500
 """How many events one transaction goes on by."""
 EVENTS_MAX = 5_000
-"""How many events one call goes on by: whoever reads waits for no more."""
+"""How many events one call processes at most, which limits how long a read waits."""
 
 
 class PaymentNotification(NamedTuple):
@@ -97,7 +97,7 @@ _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 async def notify_of_payments(conn: Connection | Pool, vault: Vault, *, now: datetime, wait: bool = True) -> int:
     """Notify users of what happened since the last time; return how many events that was.
 
-    Safe from anywhere at any time. Without `wait` it leaves the work to whoever is at it.
+    Safe from anywhere at any time. Without `wait` it returns while another transaction does it.
     """
     await sequencer.sequence_events(conn, now=now, wait=wait)
     processed = 0

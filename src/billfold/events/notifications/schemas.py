@@ -1,4 +1,4 @@
-"""Notifications and audiences as they are told."""
+"""Notifications and audiences as the API returns them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from billfold.events.notifications.types import Audience, Notification
 
 
 class CustomerNotification(msgspec.Struct, kw_only=True):
-    """Something a member was told. A client has no `status`: it sees all of its customer's."""
+    """A notification of a member. A service user has no `status`: it sees all of its customer's."""
 
     id: UUID
     title: str
@@ -25,7 +25,7 @@ class CustomerNotification(msgspec.Struct, kw_only=True):
 
 
 class NotificationAudience(msgspec.Struct, kw_only=True):
-    """Everybody who has one of the roles, or is one of the users. Both empty: nobody."""
+    """All members with one of the roles, and the listed users. Both empty: no recipients."""
 
     notification_type: str
     roles: list[str]
@@ -42,7 +42,7 @@ class NotificationAudiences(msgspec.Struct, kw_only=True):
 
 
 def render_notification(row: Notification) -> CustomerNotification:
-    """Return a notification as it is told."""
+    """Return a notification as the API shows it."""
     return CustomerNotification(
         id=row.notification_id,
         title=row.title,
@@ -55,7 +55,7 @@ def render_notification(row: Notification) -> CustomerNotification:
 
 
 def render_audience(audience: Audience) -> NotificationAudience:
-    """Return an audience as it is told."""
+    """Return an audience as the API shows it."""
     return NotificationAudience(
         notification_type=audience.type,
         roles=list(audience.roles),

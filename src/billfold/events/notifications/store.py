@@ -39,9 +39,9 @@ async def list_notifications(
     descending: bool = True,
     limit: int,
 ) -> list[Notification]:
-    """Return up to `limit` notifications on from a place, newest first unless told otherwise.
+    """Return up to `limit` notifications on from a place, newest first unless not `descending`.
 
-    A client has read none and left none unread: asked for a status, it finds nothing.
+    A service user has no read status, so a filter by status finds nothing.
     """
     if reader.user_id is None and status is not None:
         return []

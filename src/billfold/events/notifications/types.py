@@ -14,7 +14,7 @@ Status = Literal["READ", "UNREAD"]
 class Audience(msgspec.Struct, frozen=True, kw_only=True):
     """Who hears of a type: everybody who has one of the roles or is one of the users.
 
-    Both empty means nobody. `is_default`: the team has not chosen.
+    Both empty means no recipients. `is_default`: the team has not chosen.
     """
 
     type: str
@@ -24,7 +24,7 @@ class Audience(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a user was told; `status` is None for a client, which reads nothing."""
+    """A notification; `status` is None for a service user, which reads none."""
 
     notification_id: UUID
     type: str
@@ -36,7 +36,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotificationReader(msgspec.Struct, frozen=True, kw_only=True):
-    """For whom notifications are read: a member of the customer's team, or a client (None)."""
+    """Whose notifications are read: a member of the customer's team, or a service user (None)."""
 
     customer_id: UUID
     user_id: UUID | None

@@ -1,4 +1,4 @@
-"""The notification worker: tells teams of the money that came and went, and of subscriptions that fail."""
+"""Notifies teams of payments, and of webhook subscriptions that fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DISABLED_TEXT = "Its receiver answered 410 Gone, so it was disabled and receive
 
 
 class NotificationWorker:
-    """An errand of the worker. What nobody received yet waits in the log of events."""
+    """A periodic task of the worker. Pending events wait in the log."""
 
     __slots__ = ("_clock",)
 
@@ -37,7 +37,7 @@ class NotificationWorker:
 
 
 def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> OnFailing:
-    """Return what a worker calls when a subscription begins to fail, in their transaction."""
+    """Return the callback for subscriptions that begin to fail; it runs in the transaction of the attempts."""
 
     async def notify_failing(conn: Connection, failing: FailingSubscription) -> None:
         if failing.customer_id is None:

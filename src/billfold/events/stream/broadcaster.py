@@ -1,8 +1,7 @@
-"""Where events are read once for all who listen in this process.
+"""Reads events once for all listeners of this process.
 
-One task asks the database, as long as anybody listens, what is new for those who do. Each reader
-has a channel with what came lately; whoever is too slow for it reads the log by themselves, so nobody
-costs memory by not listening.
+One task polls the database while there are listeners. Each subscriber has a channel with recent
+events; a listener that is too slow for it reads the log, so slow listeners cost no memory.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 0.2
-"""How often the database is asked."""
+"""How often the database is polled."""
 CHANNEL_EVENTS_MAX = 500
 """How many events a channel keeps."""
 PAGE_SIZE = 100
@@ -59,7 +58,7 @@ class Channel:
         """Return how many events have come through."""
         return self._count
 
-    def tell(self, event: LoggedEvent) -> None:
+    def publish(self, event: LoggedEvent) -> None:
         """Let an event through. One of the log only after the one before it."""
         if event.sequence is not None:
             if event.sequence <= self.sequence:
@@ -70,7 +69,7 @@ class Channel:
         self.wake()
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Wake the listeners."""
         self._published.set()
         self._published = asyncio.Event()
 
@@ -90,7 +89,7 @@ class Channel:
 class EventBroadcaster:
     """The channels of one process, and the task that fills them.
 
-    `on_open` is called when somebody listens for the first time.
+    `on_open` is called with the first listener.
     """
 
     def __init__(self, pool: Pool, *, sandbox: bool, on_open: Callable[[], None] | None = None) -> None:
@@ -219,10 +218,10 @@ class EventBroadcaster:
             found += more
         for new_events in found:
             if new_events.key in channels:
-                channels[new_events.key].tell(new_events.event)
+                channels[new_events.key].publish(new_events.event)
         return len(found) >= PAGE_SIZE
 
 
 def create_event_broadcaster(bank: Bank) -> EventBroadcaster:
-    """Return a broadcaster of a bank; nothing is read before somebody listens."""
+    """Return a broadcaster of a bank; nothing is read before there is a listener."""
     return EventBroadcaster(bank.pool, sandbox=not bank.settings.is_production)

@@ -1,7 +1,7 @@
 """Server-sent events: the events of a reader as they happen, as long as their token holds.
 
 Each message is an envelope; its id is the sequence to resume from. A `heartbeat` comes at least
-every 15 seconds and says up to which sequence everything was told. `end` says why nothing follows.
+every 15 seconds and says up to which sequence all events were sent. `end` says why nothing follows.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ async def _messages(
 
 
 class _MessageWriter:
-    """What a listener was told: messages, and the sequences they link to."""
+    """Writes messages, and the sequences they refer to."""
 
     def __init__(self, subscriber: Subscriber, kinds: list[str] | None, after: int) -> None:
         self._reader = subscriber
@@ -136,7 +136,7 @@ class _MessageWriter:
         self._previous = self._last_sequence = after
 
     def message(self, event: LoggedEvent) -> bytes:
-        """Return the message of an event; nothing for a kind that was not asked for."""
+        """Return the message of an event; nothing for a type that was not requested."""
         self._last_sequence = event.sequence or self._last_sequence
         if self._kinds is not None and event.kind not in self._kinds:
             return b""

@@ -1,5 +1,5 @@
-"""Webhooks: who subscribed to which kinds of events, and what was delivered to whom.
+"""Webhooks: subscriptions to event types, their deliveries and attempts.
 
 Owns subscriptions with their secrets, the sequences of events, deliveries and attempts, and the
-rules of trying again. Never calls anybody: workers do, through a port.
+rules of trying again. HTTP requests are sent by workers, through a port.
 """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 FAILURES_BEFORE_NOTIFICATION = 10
-"""After how many failures in a row somebody is told that nothing arrives."""
+"""After how many failures in a row the team is notified."""
 RECEIVER_GONE = "The receiver answered 410: it does not want to be called any more."
 
 _COLUMNS = (
@@ -28,7 +28,7 @@ _COLUMNS = (
     "called_at",
     "duration_ms",
 )
-# A delivery that somebody put into the queue again meanwhile has one try less behind it.
+# A delivery that was queued again meanwhile counts one attempt less.
 _DELIVERIES = """
 UPDATE delivery d
    SET state = n.state, due_at = n.due_at, tries = d.tries + 1
@@ -120,7 +120,7 @@ async def record_attempts(conn: Connection, attempts: Sequence[Attempt], *, now:
         [a.outcome.state for a in attempts],
         [a.outcome.due_at for a in attempts],
     )
-    # Subscriptions before queues: whoever changes one locks it in this order too.
+    # Subscriptions before queues: changes of a subscription lock in this order too.
     gone = [a.subscription_id for a in attempts if a.outcome.gone]
     ended = await _disable(conn, gone, now) if gone else []
     return ended + await _update_queues(conn, attempts)

@@ -1,6 +1,6 @@
 """Queues: which worker walks which subscription, and what is to be delivered on it.
 
-A queue has one worker at a time, so its events go out in order whoever works. A worker holds an
+A queue has one worker at a time, so its events are sent in order. A worker holds an
 advisory lock of its number on a connection of its own: when its process ends, however that
 happens, the lock is free, and so are its queues. `now` is wall time.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WORKER_LOCK_CLASS = 0x63757272
 """The class of the workers' advisory locks: "curr"."""
 WORKER_TIMEOUT = timedelta(seconds=30)
-"""After how long without a sign a worker that still holds its lock is given up."""
+"""After how long without a heartbeat a worker that still holds its lock is considered dead."""
 _NUMBERS = 2**31
 
 _REGISTER = "INSERT INTO courier (courier_no, seen_at) VALUES ($1, $2)"
@@ -122,7 +122,7 @@ async def claim_queues(
 async def read_queue(
     conn: Connection | Pool, vault: Vault, subscription_id: UUID, worker_no: int, now: datetime
 ) -> SubscriptionQueue | None:
-    """Return a queue as it is now; None when it is not this worker's, or nobody is to be called."""
+    """Return a queue as it is now; None when it is not this worker's, or the subscription is disabled."""
     row = await conn.fetchrow(_QUEUE, subscription_id, worker_no, now)
     if row is None:
         return None
@@ -148,7 +148,7 @@ async def list_due_deliveries(
 
 
 async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int) -> None:
-    """Let go of a queue; whoever claims it next does so when its next delivery is due."""
+    """Release a queue; it can be claimed when its next delivery is due."""
     async with conn.transaction():
         # Two statements: what was queued while we waited for the row is seen by the second.
         if await conn.fetchval(_LOCK, subscription_id, worker_no):

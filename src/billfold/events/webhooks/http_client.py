@@ -29,7 +29,7 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
 """For a whole call: name, connection, request and answer."""
 BODY_SECONDS = 1.0
-"""How long the rest of an answer is read that nobody looks at, to keep the connection."""
+"""How long the rest of a response is read, and discarded, to keep the connection."""
 BODY_BYTES = 64 * 1024
 CONNECTION_SECONDS = 30.0
 """How long a connection is kept before its host is looked up again."""
@@ -98,7 +98,7 @@ class GuardedConnection:
             try:
                 return await self._call(existing, target, headers, body)
             except (EOFError, ConnectionError):
-                # It was closed while nobody looked, as receivers may: called again on a new one.
+                # The receiver closed the idle connection: repeat on a new one.
                 if existing.received_any:
                     raise
         await self.disconnect()

@@ -1,4 +1,4 @@
-"""Clients of others that want to be told: somebody calls their address with what happened."""
+"""Port of webhook deliveries: HTTP requests to the addresses of receivers."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -18,7 +18,7 @@ class WebhookResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PinnedConnection(Protocol):
-    """A connection to one address, kept for as long as there is something to tell."""
+    """A connection to one address, kept while there is something to deliver."""
 
     async def post(self, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         """Post a body and return how it went, in bounded time. Raises nothing."""

@@ -1,7 +1,4 @@
-"""Operations on webhook subscriptions and their deliveries.
-
-The two that name event types are declared once for each API: `partner_routes` and `customer_routes`.
-"""
+"""Operations on webhook subscriptions and their deliveries."""
 
 from __future__ import annotations
 
@@ -16,27 +13,35 @@ from msgspec import UNSET, UnsetType
 
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
-from billfold.events.kinds import KINDS
+from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.routes import subscriber_of
 from billfold.events.schemas import DeliveryAttempt, Redelivery, Subscription, render_attempt, render_subscription
 from billfold.events.sequencer import sequence_events
 from billfold.events.types import unknown_event_type_error
 from billfold.events.webhooks import endpoints, redelivery, rules, store, subscriptions
-from billfold.events.webhooks.schemas import ChangedSubscription, Example, NewSubscription, Resend, Retries, Since
+from billfold.events.webhooks.schemas import (
+    ChangedSubscription,
+    Example,
+    NewSubscription,
+    Resend,
+    Retries,
+    Since,
+    body_for,
+)
 from billfold.events.webhooks.types import AttemptRow, EventSimulation, SubscriptionRow
 from billfold.http.caller import Caller
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import SUBSCRIPTIONS
 from billfold.http.list_params import ListQuery, Part, page_of
-from billfold.http.operations import SIGNED, delete, get, post, with_scope
+from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.platform.settings.settings import variable_name
 
-TAG = "subscriptions"
-ALL = "/api/v1/subscriptions/"
-ONE = f"{ALL}{{subscription_id}}/"
+_TAG = "subscriptions"
+_ALL = "/api/v1/subscriptions/"
+_ONE = f"{_ALL}{{subscription_id}}/"
 READS = with_scope("subscriptions.read", SUBSCRIPTIONS)
 WRITES = with_scope("subscriptions.write", SUBSCRIPTIONS)
 _REFUSES = ("subscription-disabled",)
@@ -47,8 +52,13 @@ LOCAL_URL_HINT = (
 WEAK_SECRET_WARNING = "shared_secret has fewer than 24 characters; use 32 or more that are random."  # noqa: S105 - a name, not a secret
 
 
+@post(_ALL, tag=_TAG, takes=body_for(NewSubscription, "CreateSubscription", PARTNER_KINDS))
+@post(_ALL, WRITES, tag=_TAG, takes=body_for(NewSubscription, "CreateSubscription", CUSTOMER_KINDS))
 async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data: NewSubscription) -> Subscription:
-    """Subscribe, once per key. Raises InvalidInput for url, secret and policy."""
+    """Create a subscription.
+
+    It receives the events of its types that are raised from now on.
+    """
     await _check(bank, data)
     subscriber, subscription_id = subscriber_of(caller), caller.new_resource_id(bank.seed)
     with suppress(NotFound):
@@ -75,10 +85,18 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
     return render_subscription(created, _warnings(data.shared_secret))
 
 
+@patch(_ONE, tag=_TAG, takes=body_for(ChangedSubscription, "UpdateSubscription", PARTNER_KINDS, UNSET))
+@patch(
+    _ONE, WRITES, tag=_TAG, status=202, takes=body_for(ChangedSubscription, "UpdateSubscription", CUSTOMER_KINDS, UNSET)
+)
 async def update_subscription(
     caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: ChangedSubscription
 ) -> Subscription:
-    """Change a subscription. Raises NotFound, and InvalidInput as `create_subscription` does."""
+    """Update a subscription.
+
+    A new secret signs at once; for 24 hours the old one signs as well. Events raised while a
+    subscription is disabled are not delivered later, unless `replay-missing` requests it.
+    """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
     await _check(bank, data)
@@ -92,7 +110,7 @@ async def update_subscription(
     return render_subscription(changed, _warnings(data.shared_secret))
 
 
-@get(ALL, SIGNED, READS, tag=TAG)
+@get(_ALL, SIGNED, READS, tag=_TAG)
 async def list_subscriptions(
     caller: Caller | CustomerCaller, bank: Bank, wanted: ListQuery
 ) -> CursorList[Subscription]:
@@ -109,7 +127,7 @@ async def list_subscriptions(
     return page_of(page, [render_subscription(row) for row in page.items])
 
 
-@get(ONE, SIGNED, READS, tag=TAG)
+@get(_ONE, SIGNED, READS, tag=_TAG)
 async def get_subscription(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID) -> Subscription:
     """Get a subscription.
 
@@ -118,7 +136,7 @@ async def get_subscription(caller: Caller | CustomerCaller, bank: Bank, subscrip
     return render_subscription(await store.get_subscription(bank.pool, subscriber_of(caller), subscription_id))
 
 
-@delete(ONE, SIGNED, WRITES, tag=TAG, status=202)
+@delete(_ONE, SIGNED, WRITES, tag=_TAG, status=202)
 async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID) -> None:
     """Delete a subscription.
 
@@ -130,7 +148,7 @@ async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subsc
         await subscriptions.delete_subscription(audited.conn, subscriber, subscription_id, now=caller.wall)
 
 
-@get(f"{ONE}attempts/", SIGNED, READS, tag=TAG)
+@get(f"{_ONE}attempts/", SIGNED, READS, tag=_TAG)
 async def list_delivery_attempts(
     caller: Caller | CustomerCaller,
     bank: Bank,
@@ -160,7 +178,7 @@ async def list_delivery_attempts(
     return page_of(page, [render_attempt(row) for row in page.items])
 
 
-@post(f"{ONE}resend/", SIGNED, WRITES, tag=TAG, status=202, refuses=_REFUSES)
+@post(f"{_ONE}resend/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def resend_event(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Resend) -> Redelivery:
     """Resend an event.
 
@@ -170,7 +188,7 @@ async def resend_event(caller: Caller | CustomerCaller, bank: Bank, subscription
     return Redelivery(count=1)
 
 
-@post(f"{ONE}recover/", SIGNED, WRITES, tag=TAG, status=202, refuses=_REFUSES)
+@post(f"{_ONE}recover/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def recover_events(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Since) -> Redelivery:
     """Redeliver failed events.
 
@@ -182,7 +200,7 @@ async def recover_events(caller: Caller | CustomerCaller, bank: Bank, subscripti
     return Redelivery(count=count)
 
 
-@post(f"{ONE}replay-missing/", SIGNED, WRITES, tag=TAG, status=202, refuses=_REFUSES)
+@post(f"{_ONE}replay-missing/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def replay_missing_events(
     caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Since
 ) -> Redelivery:
@@ -198,7 +216,7 @@ async def replay_missing_events(
     return Redelivery(count=count)
 
 
-@post(f"{ONE}send-example/", SIGNED, WRITES, tag=TAG, status=202, refuses=_REFUSES)
+@post(f"{_ONE}send-example/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def send_example_event(
     caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Example
 ) -> Redelivery:

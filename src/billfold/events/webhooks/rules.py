@@ -65,14 +65,14 @@ def retry_delay(policy: RetryPolicy, tries: int) -> timedelta:
 
 
 def delivery_jitter(subscription_id: UUID, event_id: UUID, tries: int) -> float:
-    """Return a number from -1 to 1 that nobody can tell in advance and that is always the same."""
+    """Return a number from -1 to 1 that is unpredictable but always the same for one attempt."""
     seed_bytes = subscription_id.bytes + event_id.bytes + tries.to_bytes(8)
     mixed = hashlib.blake2b(seed_bytes, digest_size=4, person=b"billfold.spread").digest()
     return int.from_bytes(mixed) / _STEPS * 2 - 1
 
 
 def parse_retry_after(retry_after: str | None, now: datetime) -> datetime | None:
-    """Return until when a Retry-After asks us to wait, an hour at most, or None."""
+    """Return until when to wait after a Retry-After, an hour at most, or None."""
     if not retry_after:
         return None
     text = retry_after.strip()

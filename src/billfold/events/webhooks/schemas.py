@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges
 from billfold.http.json_body import instant_in_body
 
@@ -24,15 +23,7 @@ Url = Annotated[
         description="Where events are sent: https, on the internet, without user name or password.",
     ),
 ]
-if TYPE_CHECKING:
-    PartnerKind: TypeAlias = str
-    CustomerKind: TypeAlias = str
-else:
-    PartnerKind = Literal[PARTNER_KINDS]
-    CustomerKind = Literal[CUSTOMER_KINDS]
 _SEVERAL = msgspec.Meta(min_length=1, max_length=100, description="Types of `/api/v1/events/types/`.")
-PartnerKinds = Annotated[list[PartnerKind], _SEVERAL]
-CustomerKinds = Annotated[list[CustomerKind], _SEVERAL]
 Secret = Annotated[
     str,
     msgspec.Meta(
@@ -95,6 +86,16 @@ class ChangedSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
             retry_policy=policy.policy() if isinstance(policy, Retries) else policy,
             status=self.status,
         )
+
+
+def body_for(body: type, name: str, kinds: tuple[str, ...], *default: Any) -> Any:  # noqa: ANN401 - a type
+    """Return the body as one API accepts it: with its event types."""
+    events = Annotated[list[Literal[kinds]], _SEVERAL]  # type: ignore[valid-type]
+    field = ("events", events | UnsetType, *default) if default else ("events", events)
+    namespace = {"__doc__": body.__doc__}
+    return msgspec.defstruct(
+        name, [field], bases=(body,), namespace=namespace, kw_only=True, forbid_unknown_fields=True
+    )
 
 
 class Resend(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -45,7 +45,7 @@ UPDATE subscription
  WHERE subscription_id = $1 RETURNING {COLUMNS}
 """
 _ENABLE = "UPDATE subscription SET since = pg_current_xact_id() WHERE subscription_id = $1"
-# What waits goes on waiting while nobody is to be called, and is due at once afterwards.
+# Pending deliveries stay pending while a subscription is disabled, and are due at once afterwards.
 _STOP = "UPDATE subscription_lane SET due_at = NULL WHERE subscription_id = $1"
 _RESUME = """
 UPDATE subscription_lane
@@ -119,7 +119,7 @@ async def update_subscription(
 ) -> SubscriptionRow:
     """Change a subscription. A new secret signs at once, the old one beside it for a day.
 
-    One that is disabled is told nothing, and nothing of that time later. Raises NotFound,
+    A disabled subscription receives nothing, and nothing of that time later. Raises NotFound,
     InvalidInput for the secret and the policy.
     """
     _check(changes)

@@ -53,7 +53,7 @@ class SubscriptionChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventSimulation(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that did not happen: told like any other, but in no log. `payload` is JSON text."""
+    """A simulated event: delivered like any other, but not in the log. `payload` is JSON text."""
 
     event_id: UUID
     kind: str

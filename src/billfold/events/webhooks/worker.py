@@ -1,4 +1,4 @@
-"""The worker: gives events their sequences, and delivers them to whoever subscribed.
+"""The webhook worker: sequences events and delivers them to subscriptions.
 
 Any number may run. Each subscription is a queue that one worker walks at a time, one event in
 flight, so its events arrive in order; queues do not wait for each other. What was sent and not
@@ -158,7 +158,7 @@ class _Session:
     def look_after(self) -> None:
         """Delete the walks that are over. Raises what one of them was interrupted by.
 
-        A walk that met what nobody foresaw takes no other queue along: its own stays with this
+        An unexpected error affects no other queue: its own stays with this
         worker, and so alone, until the worker ends.
         """
         for task in [task for task in self._lane_tasks if task.done()]:

@@ -1,8 +1,8 @@
-"""One customer's state in memory, as flows see it, and the rows that flows write.
+"""One customer's state in memory, as rules see it, and the rows that rules write.
 
-A book is loaded by the engine, changed by flows through a few verbs, and written by the
-engine in one commit. It knows no SQL and no HTTP. What a refused command did to it is
-taken back by `undo`, so a refusal leaves no trace.
+A book is loaded by the engine, changed by rules through a few verbs, and written by the
+engine in one commit. It knows no SQL and no HTTP. `undo` restores
+it after a refused command, so a refusal leaves no trace.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _numbers: Callable[[Book], tuple[Any, ...]] = attrgetter(*_NUMBERS)
 
 
 class Book:
-    """One customer: head, pockets, house accounts, and the draft of what changes.
+    """One customer: head, pockets, accounts on the bank's side, and the draft of what changes.
 
     Rules read the attributes and change them only through the verbs below. Money verbs:
     `begin` a journal entry, `post` to it, `close` it (which asserts that every bank account it
@@ -102,14 +102,14 @@ class Book:
         self._draft = self._savepoint = None
         self.referenced = {}
 
-    # -- taking back ---------------------------------------------------------------
+    # -- undo ---------------------------------------------------------------------
 
     def savepoint(self) -> None:
-        """Remember this moment; `undo` comes back to it."""
+        """Remember this state; `undo` restores it."""
         self._savepoint = Savepoint(self.draft.lengths(), _numbers(self))
 
     def undo(self) -> None:
-        """Take back everything since `savepoint`."""
+        """Restore everything to `savepoint`."""
         saved = self._savepoint
         assert saved is not None
         made = self.draft.rows_of(AccountEntry)[saved.lengths.get(AccountEntry, 0) :]
@@ -125,7 +125,7 @@ class Book:
         self.draft.banks.clear()
 
     def put(self, mapping: dict[Any, Any], key: Any, value: Any) -> None:  # noqa: ANN401 - any noun
-        """Set `mapping[key]` so that `undo` can take it back."""
+        """Set `mapping[key]` so that `undo` can restore it."""
         if self._savepoint is not None:
             self._savepoint.entries.append((mapping, key, mapping.get(key)))
         mapping[key] = value
@@ -155,7 +155,7 @@ class Book:
     # -- accounts --------------------------------------------------------------------
 
     def house_account(self, kind: AccountKind, asset: str = USD) -> Account:
-        """The customer's account on the house's side, made when first needed."""
+        """The customer's account on the bank's side, opened when first needed."""
         account = self.house.get((kind, asset))
         if account is None:
             account = self._make(kind, None, asset)
@@ -169,7 +169,7 @@ class Book:
         self.put(self.pockets, pocket.pocket_id, pocket)
 
     def owed_account(self, pocket: PocketBook) -> Account:
-        """What the pocket owes, made when it first owes something."""
+        """The overdraft account of the pocket, opened when first needed."""
         if pocket.owed is None:
             self.touch(pocket)
             pocket.owed = self._make(AccountKind.OWED, pocket.pocket_id, USD)
@@ -204,7 +204,7 @@ class Book:
         )
         return self.account_no
 
-    # -- journals ----------------------------------------------------------------------
+    # -- journal entries ----------------------------------------------------------------------
 
     def begin(
         self,
@@ -237,9 +237,9 @@ class Book:
         return self.journal_no
 
     def post(self, debit: Account, credit: Account, amount: int) -> int:
-        """Move `amount` of one asset from `debit` to `credit`; return the leg's number."""
+        """Move `amount` of one asset from `debit` to `credit`; return the posting's number."""
         if amount <= 0 or debit.asset != credit.asset:
-            msg = f"leg of {amount} {debit.asset} to {credit.asset}"
+            msg = f"posting of {amount} {debit.asset} to {credit.asset}"
             raise InvariantError(msg)
         saved, draft = self._savepoint, self.draft
         if saved is not None:
@@ -267,9 +267,9 @@ class Book:
         return self._leg_no
 
     def close(self) -> None:
-        """End the journal: every bank account it touched is at zero again.
+        """End the journal entry: every bank account it touched is at zero again.
 
-        A journal in which nothing was posted never was.
+        An entry without postings is dropped.
         """
         for bank in self.draft.banks:
             if bank.balance:
@@ -324,7 +324,7 @@ class Book:
         )
 
     def change(self, row: type[Row], key: UUID, **columns: object) -> None:
-        """Record a change of a row that waits."""
+        """Record a change of a row that is already stored."""
         self.draft.add(Update(row, key, columns))
 
     def keep_fingerprint(self, row: type[Row], key: UUID, value: str) -> None:
@@ -332,7 +332,7 @@ class Book:
         self.draft.add(Fingerprint(row, key, value))
 
     def schedule(self, kind: str, object_id: UUID, at: datetime, *, of_customer: bool = True) -> None:
-        """Make an appointment of the business clock."""
+        """Schedule a job on the business clock."""
         customer_id = self.customer_id if of_customer else None
         self.draft.add(ScheduledJob(kind, object_id, customer_id, at))
 

@@ -1,4 +1,4 @@
-"""How flows tell what happened: trades, activity and events, as rows of the book's draft."""
+"""Records trades, transactions and events as rows of the book's draft."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def transaction(
     swept: bool = True,
 ) -> None:
     """What the customer sees of a posting of the open entry, as the `place`-th of its group."""
-    # Within a journal they stand in the order of their legs, as the tables give them back.
+    # Within a journal entry they are in the order of its postings, as they are read from the tables.
     book.draft.add_in_order(
         TransactionEntry(
             customer_id=book.customer_id,

@@ -11,7 +11,7 @@ from billfold.platform.database.rows import Row
 
 
 class JournalEntry(Row, frozen=True):
-    """What happened at once. `reverses` is the number of the entry that it takes back."""
+    """What happened at once. `reverses` is the number of the entry that it reverses."""
 
     table = "journal"
 
@@ -106,7 +106,7 @@ class EventEntry(Row, frozen=True):
 
 
 class CommandEntry(Row, frozen=True):
-    """A command and what became of it; `outcome` is JSON text."""
+    """A command and its outcome, which is JSON text."""
 
     table = "command"
 
@@ -171,14 +171,14 @@ class PocketSnapshot(Row, frozen=True, kw_only=True):
 
 
 class RetiredLot(NamedTuple):
-    """A lot of a bill that has matured: books do not load it any more."""
+    """A lot of a bill that has matured: books no longer load it."""
 
     customer_id: UUID
     account_no: int
 
 
 class Update(NamedTuple):
-    """A small change of a row that waits, found by its class's key."""
+    """A change of columns of a stored row, found by the key of its class."""
 
     row: type[Row]
     key: UUID

@@ -35,7 +35,7 @@ SELECT customer_id, partner_id, role, type, name, account_status, profile, opene
 
 
 class Directory:
-    """The directory of one process. Names not found are asked for again each time.
+    """The directory of one process. Names not found are looked up again each time.
 
     What is not in memory is looked up for all who ask at once.
     """

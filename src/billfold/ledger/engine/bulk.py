@@ -1,4 +1,4 @@
-"""Many commands, as of a file: in lots, so that neither memory nor other people wait for them."""
+"""Many commands, as of a file, in batches: memory stays small and other commands do not wait."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def submit_in_lots(bank: Bank, commands: Iterable[Command]) -> AsyncIterat
 
 
 def _batches(commands: Iterable[Command]) -> Iterator[list[Command]]:
-    """Yield lots of so many commands, fewer of those that look at many objects."""
+    """Yield batches of so many commands, fewer of those with many references."""
     batch: list[Command] = []
     size = 0
     for command in commands:

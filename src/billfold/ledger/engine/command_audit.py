@@ -1,4 +1,4 @@
-"""Commands that somebody asked for in person (`origin`) leave an entry in the audit log."""
+"""Commands requested by a user or client (`origin`) leave an entry in the audit log."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 async def record_audited_actions(conn: Connection, vault: Vault | None, batch: Sequence[PendingCommand]) -> None:
-    """Record what people asked for in this batch, in its transaction."""
+    """Record the audited commands of this batch, in its transaction."""
     if vault is None:
         return
     for job in batch:
         if job.outcome is not None and "counterparties" in job.outcome:
-            await _tell(conn, vault, job.customers[0], job.outcome["counterparties"])
+            await _notify(conn, vault, job.customers[0], job.outcome["counterparties"])
     entries = [entry for job in batch if (entry := audit_entry_of(job)) is not None]
     if entries:
         await record_all(conn, vault, entries, now=wall_now())
 
 
-async def _tell(conn: Connection, vault: Vault, customer_id: UUID, changed: Sequence[Mapping[str, str]]) -> None:
-    """Tell the team of counterparties that stand somewhere else now, whoever has caused it."""
+async def _notify(conn: Connection, vault: Vault, customer_id: UUID, changed: Sequence[Mapping[str, str]]) -> None:
+    """Notify the team of counterparties whose status changed, whatever the cause."""
     for each in changed:
         await notification_notify.notify(
             conn,

@@ -18,10 +18,10 @@ _HEADS = LOCK_HEADS.replace("FOR UPDATE", "")
 
 
 async def dry_run(conn: Connection, bank: Bank, command: Command) -> Outcome:
-    """Return the outcome the command would have now. Raises Refused and NotFound as its flow.
+    """Return the outcome the command would have now. Raises Refused and NotFound as its rule does.
 
-    The command must name every customer it touches. Who submits it afterwards may still be told
-    something else: others move money meanwhile.
+    The command must name every customer it touches. Its outcome may differ when it
+    is submitted: other commands move money meanwhile.
     """
     now = await bank.engine.now(conn)
     heads = await conn.fetch(_HEADS, uuid_array(sorted(command.customers)))

@@ -56,7 +56,7 @@ INSERT INTO head (customer_id, booked_at, business_date)
 SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
 """
 _DUPLICATE_ID = "directory_pkey"
-"""Two commands at once gave their objects one id: the directory lets the first have it."""
+"""Two concurrent commands used one id for their objects: the directory accepts the first."""
 _CONNECTION_LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -101,7 +101,7 @@ class Engine:
         self.vault = vault
         self.batch_limit = batch_limit
         self._lanes = lanes
-        # So many commands must wait before another lane than the first takes any.
+        # This many commands must wait before a lane besides the first takes any.
         self._min_batch_for_extra_lane = min_batch
         self._queue: deque[PendingCommand] = deque()
         self._wake = asyncio.Event()
@@ -113,15 +113,15 @@ class Engine:
     # -- outside --------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Open the lanes."""
-        # The first customer of the day does not wait for the holidays of a year to be looked up.
+        """Start the lanes."""
+        # Looks the holidays of the year up now, not in the first command.
         self._context(wall_now())
         self._tasks = [
             asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1)) for nth in range(self._lanes)
         ]
 
     async def stop(self) -> None:
-        """Close the lanes; what has not been taken is refused as unavailable."""
+        """Stop the lanes; commands still queued fail as unavailable."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -131,16 +131,16 @@ class Engine:
     async def submit(self, command: Command) -> Answer:
         """Carry the command out exactly once and answer when it is committed.
 
-        Raises Refused or NotFound as the flow says (also for a replay), Refused
+        Raises Refused or NotFound as the rule does (also for a replay), Refused
         `idempotency-key-reused` when the key belongs to another request, Unavailable when the
-        database stays away.
+        database stays unavailable.
         """
         return await self._enqueue(command)
 
     async def submit_all(self, commands: Sequence[Command]) -> list[Answer | BillfoldError]:
         """Carry out many commands, as from a file; answers and refusals in their order.
 
-        They go through in the lanes' own batches, so that people do not wait behind them.
+        They share batches with other commands, so that these do not wait behind them.
         """
         futures = [self._enqueue(command) for command in commands]
         answers = await asyncio.gather(*futures, return_exceptions=True)
@@ -166,7 +166,7 @@ class Engine:
         return job.wait()
 
     async def now(self, conn: Connection | None = None, *, hold: bool = False) -> datetime:
-        """The business clock, held where it is until the transaction ends if so asked."""
+        """Return the business time; `hold` keeps the clock from being set until the transaction ends."""
         if not self.test_clock:
             return wall_now()
         if conn is None:
@@ -263,7 +263,7 @@ class Engine:
         await self._run(batch[half:])
 
     async def _retry(self, batch: Sequence[PendingCommand], error: BaseException) -> None:
-        """The database went away, maybe after COMMIT: ask again, the key tells."""
+        """The connection was lost, maybe after COMMIT: run again, the commands' rows show what was done."""
         self.forget(c for job in batch for c in job.customers)
         _mark_in_doubt(batch)
         now = monotonic()
@@ -281,7 +281,7 @@ class Engine:
         customers = sorted({c for job in batch for c in job.customers})
         async with self.pool.acquire() as conn:
             async with conn.transaction():
-                # A clock that is walked on waits: the house may close any day that has passed.
+                # Setting the clock waits for this: the bank may close any day that has passed.
                 now = await self.now(conn, hold=True)
                 ctx = self._context(now)
                 enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
@@ -376,7 +376,7 @@ def _mark_in_doubt(batch: Iterable[PendingCommand]) -> None:
 
 
 def _error_for_caller(error: Exception) -> BillfoldError:
-    """What the caller of one command learns of its failure."""
+    """The error that the caller of one command gets."""
     if isinstance(error, BillfoldError):
         return error
     if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _DUPLICATE_ID:

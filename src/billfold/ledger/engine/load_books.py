@@ -80,7 +80,7 @@ async def load_from_tables(conn: Connection, books: dict[UUID, Book], market: Ma
 
 
 async def load_identifiers(conn: Connection, loaders: Iterable[IdentifierLoader], requested: Iterable[Book]) -> None:
-    """Load what only some commands look at: portals, counterparties and pending transfers."""
+    """Load what only some commands use: portals, counterparties and pending transfers."""
     books = {book.customer_id: book for book in requested}
     for load in loaders:
         await load(conn, books)

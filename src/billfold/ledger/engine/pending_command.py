@@ -37,7 +37,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class PendingCommand:
-    """One command waiting for its batch; `answer` is planned, who waits is told after COMMIT."""
+    """One command waiting for its batch; `answer` is planned; its future is resolved after COMMIT."""
 
     __slots__ = ("_waiting", "answer", "command", "command_id", "customers", "deadline", "in_doubt", "outcome")
 
@@ -76,7 +76,7 @@ class PendingCommand:
 
 
 def record_outcome(book: Book, job: PendingCommand, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
-    """Leave the command's row: who asked, under which key, and what became of it."""
+    """Write the command's row: caller, key and outcome."""
     command, job.outcome = job.command, outcome
     fingerprints = book.draft.take(Fingerprint)
     if fingerprints:
@@ -119,14 +119,14 @@ def answer_from_outcome(outcome: Outcome, *, accepted: bool, replayed: bool) -> 
 async def earlier_runs(conn: Connection, batch: Sequence[PendingCommand]) -> dict[UUID, Record]:
     """Return the rows that earlier runs of these commands left, by the command's id.
 
-    A key is looked for once it has failed to be new. Nearly all that come again are answered
-    at the door, and a command's row is written only once: whoever repeats one unnoticed fails.
+    Idempotency keys are assumed to be new; the primary key rejects duplicates, and only then are
+    earlier rows read.
     """
-    asked = [job for job in batch if job.in_doubt]
-    if not asked:
+    doubtful = [job for job in batch if job.in_doubt]
+    if not doubtful:
         return {}
     rows = await conn.fetch(
-        _KNOWN, uuid_array(job.customers[0] for job in asked), uuid_array(job.command_id for job in asked)
+        _KNOWN, uuid_array(job.customers[0] for job in doubtful), uuid_array(job.command_id for job in doubtful)
     )
     return {row["command_id"]: row for row in rows}
 

@@ -1,4 +1,4 @@
-"""What a command looks at besides its customers' holdings: rows read under their heads' locks."""
+"""Objects that commands reference besides holdings: rows read under the locks of their heads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ReferenceReaders = Mapping[Reference, ReferenceReader]
 async def load_references(
     conn: Connection, readers: ReferenceReaders, commands: Sequence[Command], books: Mapping[UUID, Book]
 ) -> None:
-    """Show these books what the commands reference. What they saw earlier is forgotten."""
+    """Load into these books what the commands reference, and drop what earlier ones did."""
     ids = list({each for command in commands for each in command.references})
     if not ids:
         return

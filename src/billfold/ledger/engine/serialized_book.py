@@ -39,9 +39,9 @@ _decode = msgspec.msgpack.Decoder(SerializedBook).decode
 
 
 def serialize_book(book: Book) -> bytes:
-    """Return the image of a book as it is when its draft has been written.
+    """Return a book as it is when its draft has been written, after a CRC-32 (4 bytes).
 
-    A CRC-32 (4 bytes) stands before it. Liens that have run out by the book's time are left out.
+    Holds that have expired by the book's time are left out.
     """
     pockets = list(book.pockets.values())
     for pocket in pockets:
@@ -85,7 +85,7 @@ def restore_book(book: Book, serialized: SerializedBook) -> None:
     for account in serialized.house:
         book.house[account.kind, account.asset] = account
     for pocket in serialized.pockets:
-        # The driver's own UUIDs are told apart several times as fast.
+        # The driver's own UUIDs compare several times as fast.
         pocket.pocket_id = pgproto.UUID(pocket.pocket_id.bytes)
         pocket.partner_id = pgproto.UUID(pocket.partner_id.bytes)
         book.pockets[pocket.pocket_id] = pocket

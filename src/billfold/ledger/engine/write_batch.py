@@ -135,7 +135,7 @@ def tuples_of(book: Book) -> _Tuples:
 
 def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple[Any, ...]:
     """Add the chain entry of this commit to the rows; return how the head moves."""
-    # Nothing in their rows tells how commands of one commit followed each other.
+    # The rows of commands of one commit do not say in which order they ran.
     if CommandEntry in rows:
         rows[CommandEntry].sort(key=itemgetter(1))
     encoded: list[bytes] = []

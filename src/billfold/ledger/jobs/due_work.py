@@ -1,7 +1,7 @@
 """Customers for whom something is due, brought up to date in small batches.
 
-Small, so that nobody who pays waits long behind a thousand who only grow older. The house
-is not among them: its day is closed after all of theirs (`house_day`).
+Batches are small so that payments do not wait long behind due work. The bank's own customer is not
+included: its day is closed after all others (`payments/settlement/worker.py`).
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _NEXT_DUE = "SELECT min(due_at) FROM head"
 
 
 class CatchUpResult(msgspec.Struct):
-    """What was done, counted by kind, and the customers with whom it went wrong."""
+    """What was done, counted by kind, and the customers for whom it failed."""
 
     happened: Counter[str]
     failed: dict[UUID, Exception]
 
 
 def bank_customer_id(seed: bytes) -> UUID:
-    """Return the customer id of the house, fixed by the bank's seed."""
+    """Return the id of the customer that is the bank itself, derived from the seed."""
     return derive(seed, command_id("founding", "house"), 0)
 
 
 async def next_due(bank: Bank) -> datetime | None:
-    """Return the first instant at which anything is due, the house's day included."""
+    """Return the first instant at which anything is due, the end of the bank's own day included."""
     due: datetime | None = await bank.pool.fetchval(_NEXT_DUE)
     return due
 
@@ -56,7 +56,7 @@ async def next_due(bank: Bank) -> datetime | None:
 async def catch_up_due(bank: Bank, by: datetime) -> CatchUpResult:
     """Bring every customer with something due up to `by` to the bank's now, which is not earlier.
 
-    A customer with whom it fails stays due and does not hold up the others.
+    A customer for whom it fails stays due and does not block the others.
     """
     result = CatchUpResult(Counter(), {})
     excluded = {bank_customer_id(bank.seed)}

@@ -41,13 +41,13 @@ class ScheduledJobResults(msgspec.Struct):
 
 
 async def next_scheduled_at(bank: Bank) -> datetime | None:
-    """Return when the first appointment is, if there is any."""
+    """Return when the next job is due, if there is any."""
     at: datetime | None = await bank.pool.fetchval(_NEXT, list(bank.job_runners))
     return at
 
 
 async def run_scheduled_jobs(bank: Bank, by: datetime) -> ScheduledJobResults:
-    """Keep every appointment up to `by`, in order; one that fails stays and holds up no other.
+    """Run every job due by `by`, in order; one that fails stays and blocks no other.
 
     Those of one instant and kind are kept side by side.
     """

@@ -1,4 +1,4 @@
-"""Making and cancelling appointments. One kind has one appointment per object."""
+"""Schedules and cancels jobs. An object has one job of a kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An appointment."""
+"""A scheduled job."""
 
 from datetime import datetime
 from typing import NamedTuple

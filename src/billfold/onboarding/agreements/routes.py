@@ -1,4 +1,4 @@
-"""The agreements in force, and each of them as a file that anybody may read."""
+"""The agreements in force, and each of them as a public file."""
 
 from __future__ import annotations
 

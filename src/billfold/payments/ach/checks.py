@@ -1,14 +1,11 @@
-"""ACH: where each entry stands is what was said of it, its money moved accordingly, and the files
-hold what their entries come to.
+"""ACH: statuses follow from commands and events, money moved accordingly, and files equal their entries.
 
-An entry's status follows from commands and from the events by which its customer was told; the
-house tells itself nothing, so of its own entries the files and the appointments speak.
+The bank raises no events for itself: its own entries are compared with files and scheduled jobs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from billfold.ledger.checks import change_check
 from billfold.payments.ach.commands import (
     OriginateAch,
     ReceiveAch,
@@ -20,12 +17,7 @@ from billfold.payments.ach.commands import (
     ReviewAch,
 )
 from billfold.payments.ach.store.files import TRACE_NUMBERS
-from billfold.verify.query_check import Check, names_in_sql, run_checks
-from billfold.verify.report import MISSING, SUSPECT
-
-if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
-    from billfold.verify.report import Findings
+from billfold.platform.checks import Certainty, Check, names_in_sql
 
 _RETURN_RECEIVED = names_in_sql(ReceiveAchReturn)
 _RETURNS_EITHER_WAY = names_in_sql(ReceiveAchReturn, ReturnAchEntry)
@@ -33,7 +25,7 @@ _WITH_RETURN_CODE = names_in_sql(ReceiveAch, ReceiveAchReturn, ReturnAchEntry)
 _WITH_STATUS = names_in_sql(
     OriginateAch, ReverseAch, ReinitiateAch, ReviewAch, ReceiveAch, ReceiveAchReturn, ReturnAchEntry
 )
-# How often what was said of an entry counts for: it came back, it settled, it left, it waits.
+# Which outcome counts most: returned, settled, sent, waiting.
 _EXPECTED_STATUS = f"""
   SELECT customer_id, id, status, how, rank() OVER (PARTITION BY customer_id, id
                                                     ORDER BY how DESC, at DESC) AS place
@@ -56,47 +48,41 @@ _EXPECTED_STATUS = f"""
 _FINAL_STATUSES = "('FAILED', 'REJECTED', 'CANCELLED')"
 _ENTRIES = (
     Check(
-        "ach",
         "ach_entry",
-        "something else was said to have become of it",
+        "status is {status}, but its last command or event left another",
         f"""WITH said AS ({_EXPECTED_STATUS})
-            SELECT e.customer_id, e.ach_id FROM ach_entry e
+            SELECT e.customer_id, e.ach_id, e.status FROM ach_entry e
              WHERE (e.pocket_id IS NOT NULL OR e.status = 'FAILED')
                AND NOT EXISTS (SELECT 1 FROM said s
                      WHERE s.customer_id = e.customer_id AND s.id = e.ach_id::text
-                       AND s.place = 1 AND s.status = e.status)
-             ORDER BY 1, 2 LIMIT 100""",
+                       AND s.place = 1 AND s.status = e.status)""",
     ),
     Check(
-        "ach",
         "ach_entry",
-        "the reason for which it came back is another",
-        f"""SELECT e.customer_id, e.ach_id FROM ach_entry e
+        "return_code is {return_code}, but its return has {expected}",
+        f"""SELECT e.customer_id, e.ach_id, e.return_code, c.code AS expected FROM ach_entry e
              LEFT JOIN (SELECT customer_id, outcome->>'ach_id' AS id, outcome->>'code' AS code
                           FROM command
                          WHERE accepted AND outcome->>'ach_id' IS NOT NULL
                            AND outcome->>'code' IS NOT NULL
                            AND kind IN ({_WITH_RETURN_CODE})) c
                ON c.customer_id = e.customer_id AND c.id = e.ach_id::text
-            WHERE e.return_code IS DISTINCT FROM c.code ORDER BY 1, 2 LIMIT 100""",
+            WHERE e.return_code IS DISTINCT FROM c.code""",
     ),
     Check(
-        "ach",
         "ach_entry",
-        "it is not where its file is",
+        "its status contradicts its file",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e LEFT JOIN ach_file f USING (file_id)
             WHERE e.way = 'ORIGINATION'
               AND ((e.file_id IS NULL) <> (e.trace_number IS NULL)
                    OR e.file_id IS NULL
                       AND e.status NOT IN ('PENDING', 'APPROVED', 'REJECTED', 'CANCELLED')
                    OR f.told_at IS NOT NULL
-                      AND e.status NOT IN ('IN_TRANSIT', 'PROCESSED', 'FAILED'))
-            ORDER BY 1, 2 LIMIT 100""",
+                      AND e.status NOT IN ('IN_TRANSIT', 'PROCESSED', 'FAILED'))""",
     ),
     Check(
-        "ach",
         "ach_entry",
-        "what moved is not what it says",
+        "the transactions that moved its money differ from it",
         """WITH moved AS (
              SELECT customer_id, details->>'ach_id' AS id, pocket_id, amount, direction,
                     min(journal_no) AS journal_no
@@ -109,25 +95,21 @@ _ENTRIES = (
             WHERE e.pocket_id IS NOT NULL
               AND CASE WHEN e.journal_no IS NULL THEN m.id IS NOT NULL
                        ELSE (e.journal_no, e.pocket_id, e.amount)
-                            IS DISTINCT FROM (m.journal_no, m.pocket_id, m.amount) END
-            ORDER BY 1, 2 LIMIT 100""",
+                            IS DISTINCT FROM (m.journal_no, m.pocket_id, m.amount) END""",
     ),
     Check(
-        "ach",
         "ach_entry",
-        "the house has not paid what it says",
+        "the bank's own posting of it is missing",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.pocket_id IS NULL AND NOT EXISTS (
               SELECT 1 FROM leg l JOIN account a
                 ON a.customer_id = l.customer_id AND a.account_no = l.credit
              WHERE l.customer_id = e.customer_id AND l.journal_no = e.journal_no
-               AND l.amount = e.amount AND a.kind = 'rail:ach')
-            ORDER BY 1, 2 LIMIT 100""",
+               AND l.amount = e.amount AND a.kind = 'rail:ach')""",
     ),
     Check(
-        "ach",
         "ach_entry",
-        "its end and its money do not agree",
+        "its final status contradicts the reversal of its money",
         f"""WITH back AS (
               SELECT customer_id, details->>'ach_id' AS id, journal_no, amount, direction
                 FROM activity WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL)
@@ -138,133 +120,116 @@ _ENTRIES = (
                  SELECT 1 FROM back b WHERE b.customer_id = e.customer_id
                     AND b.id = e.ach_id::text AND b.journal_no > e.journal_no
                     AND b.amount = e.amount)
-               AND NOT (e.status = 'FAILED' AND p.status = 'CLOSED')
-             ORDER BY 1, 2 LIMIT 100""",
+               AND NOT (e.status = 'FAILED' AND p.status = 'CLOSED')""",
     ),
     Check(
-        "ach",
         "ach_entry",
-        "it undoes an entry that is not there, or not of its amount",
+        "the entry that it reverses is missing, or its amount differs",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.reverses_id IS NOT NULL AND NOT EXISTS (
               SELECT 1 FROM ach_entry o WHERE o.customer_id = e.customer_id
                  AND o.ach_id = e.reverses_id AND o.amount = e.amount
-                 AND o.direction <> e.direction)
-            ORDER BY 1, 2 LIMIT 100""",
+                 AND o.direction <> e.direction)""",
     ),
     Check(
-        "ach",
         "ach_entry",
-        "what its bank says is to be put right was never noted",
+        "no command recorded its notification of change",
         f"""SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE (e.change_code IS NOT NULL OR e.corrected IS NOT NULL) AND NOT EXISTS (
               SELECT 1 FROM command c WHERE c.customer_id = e.customer_id AND c.accepted
                  AND c.kind IN ({names_in_sql(RecordNoc)}) AND c.outcome->>'ach_id' = e.ach_id::text
                  AND c.outcome->>'code' = e.change_code
-                 AND c.outcome->>'corrected' = e.corrected)
-            ORDER BY 1, 2 LIMIT 100""",
+                 AND c.outcome->>'corrected' = e.corrected)""",
     ),
     Check(
-        "ach",
         "ach_entry",
-        "it came in a file that is not there",
+        "its file is missing or was refused",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.way = 'RECEIVING' AND NOT EXISTS (
               SELECT 1 FROM rail_file f WHERE f.file_id = e.file_id AND f.rail = 'ACH'
-                 AND f.direction = 'IN' AND f.state <> 'REFUSED')
-            ORDER BY 1, 2 LIMIT 100""",
+                 AND f.direction = 'IN' AND f.state <> 'REFUSED')""",
     ),
 )
 
-# What waits has an appointment; who keeps one removes it when all of it is done.
+# What waits has a scheduled job, which is removed when all of its work is done.
 _SCHEDULED_WORK = (
     Check(
-        "ach",
+        "counterparty",
+        "it waits for micro-deposits, and none are scheduled",
+        """SELECT c.customer_id, c.counterparty_id FROM counterparty c
+            WHERE c.status = 'PENDING' AND c.verification->>'type' = 'micro_deposits'
+              AND NOT EXISTS (SELECT 1 FROM agenda a WHERE a.kind = 'ach.micro_deposits'
+                                 AND a.object_id = c.counterparty_id)
+              AND NOT EXISTS (SELECT 1 FROM ach_entry e
+                               WHERE e.counterparty_id = c.counterparty_id)""",
+        Certainty.SUSPECT,
+    ),
+    Check(
         "ach_entry",
-        "it waits for a window, and none opens",
+        "it waits for a window, and no window is scheduled",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.status = 'APPROVED' AND e.file_id IS NULL AND NOT EXISTS (
-              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= e.due_at)
-            ORDER BY 1, 2 LIMIT 100""",
-        SUSPECT,
+              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= e.due_at)""",
+        Certainty.SUSPECT,
     ),
     Check(
-        "ach",
         "ach_answer",
-        "it waits for a window, and none opens",
+        "it waits for a window, and no window is scheduled",
         """SELECT w.customer_id, w.answer_id FROM ach_answer w
             WHERE w.file_id IS NULL AND NOT EXISTS (
-              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= w.due_at)
-            ORDER BY 1, 2 LIMIT 100""",
-        SUSPECT,
+              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= w.due_at)""",
+        Certainty.SUSPECT,
     ),
     Check(
-        "ach",
         "ach_file",
-        "it is not handed over, and nobody goes on with it",
+        "it is not transmitted, and no window is scheduled",
         """SELECT f.file_id FROM ach_file f
             WHERE f.told_at IS NULL AND NOT EXISTS (
-              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window')
-            ORDER BY 1 LIMIT 100""",
-        SUSPECT,
+              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window')""",
+        Certainty.SUSPECT,
     ),
     Check(
-        "ach",
         "ach_entry",
-        "its time is over, and nobody counts it as settled",
+        "it is in transit, and its settlement is not scheduled",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
             WHERE e.way = 'ORIGINATION' AND e.status = 'IN_TRANSIT' AND f.told_at IS NOT NULL
               AND NOT EXISTS (SELECT 1 FROM agenda a
-                               WHERE a.kind = 'ach.count' AND a.object_id = f.file_id)
-            ORDER BY 1, 2 LIMIT 100""",
-        SUSPECT,
+                               WHERE a.kind = 'ach.count' AND a.object_id = f.file_id)""",
+        Certainty.SUSPECT,
     ),
     Check(
-        "ach",
         "ach_entry",
-        "it has settled, and its money was neither booked nor held",
+        "it has settled, and its money was neither posted nor held",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
             WHERE e.way = 'ORIGINATION' AND e.direction = 'DEBIT' AND e.journal_no IS NULL
               AND e.status IN ('IN_TRANSIT', 'PROCESSED') AND f.told_at IS NOT NULL
               AND NOT EXISTS (SELECT 1 FROM agenda a
                                WHERE a.kind = 'ach.collect' AND a.object_id = f.file_id)
-              AND NOT EXISTS (SELECT 1 FROM suspense_item i WHERE i.item_id = e.ach_id)
-            ORDER BY 1, 2 LIMIT 100""",
-        SUSPECT,
+              AND NOT EXISTS (SELECT 1 FROM suspense_item i WHERE i.item_id = e.ach_id)""",
+        Certainty.SUSPECT,
     ),
 )
 
 _RETURNS = (
     Check(
-        "ach",
         "ach_answer",
-        "it is there twice",
-        "SELECT answer_id FROM ach_answer GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
-        MISSING,
-    ),
-    Check(
-        "ach",
-        "ach_answer",
-        "it says something else than was held in suspense for it",
+        "it differs from the item that was held in suspense",
         """SELECT w.customer_id, w.answer_id FROM ach_answer w
              JOIN suspense_item i ON i.item_id = w.answer_id
             WHERE w.told::jsonb IS DISTINCT FROM i.details::jsonb->'answer'
-               OR i.status <> 'RETURNED'
-            ORDER BY 1, 2 LIMIT 100""",
+               OR i.status <> 'RETURNED'""",
     ),
     Check(
-        "ach",
         "ach_answer",
-        "it was held in suspense, has left it, and is not there",
+        "it was released from suspense, and is missing",
         """SELECT i.customer_id, i.item_id AS answer_id FROM suspense_item i
             WHERE i.rail = 'ACH' AND i.status = 'RETURNED'
               AND i.details::jsonb->'answer' IS NOT NULL
               AND i.details::jsonb->'answer' <> 'null'
               AND NOT EXISTS (SELECT 1 FROM ach_answer w WHERE w.answer_id = i.item_id)
               AND NOT EXISTS (SELECT 1 FROM agenda a
-                               WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)
-            ORDER BY 1, 2 LIMIT 100""",
-        MISSING,
+                               WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)""",
+        Certainty.MISSING,
     ),
 )
 
@@ -310,21 +275,12 @@ _EXPECTED_TRACES = f"""
                  USING (file_id)) b USING (file_id)
 """
 _FILES = (
-    Check(
-        "ach files",
-        "ach_file",
-        "it is there twice",
-        "SELECT file_id FROM ach_file GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
-        MISSING,
-    ),
     *(
         Check(
-            "ach files",
             table,
-            "its file is not there",
+            "its file is missing",
             f"""SELECT {key} FROM {table} p WHERE p.file_id IS NOT NULL {only} AND NOT EXISTS (
-                  SELECT 1 FROM ach_file f WHERE f.file_id = p.file_id)
-                ORDER BY {key} LIMIT 100""",
+                  SELECT 1 FROM ach_file f WHERE f.file_id = p.file_id)""",
         )
         for table, key, only in (
             ("ach_entry", "customer_id, ach_id", "AND p.way = 'ORIGINATION'"),
@@ -332,64 +288,54 @@ _FILES = (
         )
     ),
     Check(
-        "ach files",
         "ach_file",
-        "entries name it, and it is not there",
+        "entries refer to it, and it is missing",
         """SELECT r.file_id FROM rail_file r
             WHERE r.rail = 'ACH' AND r.direction = 'OUT' AND NOT EXISTS (
               SELECT 1 FROM ach_file f WHERE f.file_id = r.file_id)
               AND (EXISTS (SELECT 1 FROM ach_entry e WHERE e.file_id = r.file_id)
-                   OR EXISTS (SELECT 1 FROM ach_answer w WHERE w.file_id = r.file_id))
-            ORDER BY 1 LIMIT 100""",
-        MISSING,
+                   OR EXISTS (SELECT 1 FROM ach_answer w WHERE w.file_id = r.file_id))""",
+        Certainty.MISSING,
     ),
     Check(
-        "ach files",
         "ach_file",
-        "its name, its day and its number do not agree",
+        "its name, day and number differ",
         """SELECT f.file_id FROM ach_file f
             WHERE f.day IS DISTINCT FROM (f.made_at AT TIME ZONE 'America/New_York')::date
                OR f.name IS DISTINCT FROM 'ACH-' || to_char(f.day, 'YYYYMMDD') || '-'
-                                          || lpad((f.number + 1)::text, 3, '0') || '.ach'
-            ORDER BY 1 LIMIT 100""",
+                                          || lpad((f.number + 1)::text, 3, '0') || '.ach'""",
     ),
     Check(
-        "ach files",
         "ach_file",
-        "it is not the next one of its day",
-        """SELECT f.file_id FROM (
+        "its number is {number}, but it is number {nth} of its day",
+        """SELECT f.file_id, f.number, f.nth FROM (
              SELECT *, row_number() OVER (PARTITION BY day ORDER BY number, file_id) - 1 AS nth
                FROM ach_file) f
-            WHERE f.number <> f.nth ORDER BY 1 LIMIT 100""",
+            WHERE f.number <> f.nth""",
     ),
     Check(
-        "ach files",
         "ach_file",
-        "its entries settle at another time",
+        "its settlement times differ from its entries'",
         """SELECT f.file_id FROM ach_file f LEFT JOIN (
              SELECT file_id, max(settles_at) AS settles_at, max(settled_at) AS settled_at
                FROM ach_entry WHERE way = 'ORIGINATION' GROUP BY file_id) e USING (file_id)
-            WHERE (f.settles_at, f.settled_at) IS DISTINCT FROM (e.settles_at, e.settled_at)
-            ORDER BY 1 LIMIT 100""",
+            WHERE (f.settles_at, f.settled_at) IS DISTINCT FROM (e.settles_at, e.settled_at)""",
     ),
     Check(
-        "ach files",
         "ach_file",
-        "it is not kept as it was sent",
+        "the archived file differs from it",
         """SELECT f.file_id FROM ach_file f LEFT JOIN rail_file r ON r.file_id = f.file_id
             WHERE (f.told_at IS NOT NULL OR r.file_id IS NOT NULL)
               AND (r.rail, r.direction, r.name, r.state, r.created_at) IS DISTINCT FROM
                   ('ACH', 'OUT', f.name,
                    CASE WHEN f.told_at IS NULL AND r.done_at IS NULL THEN 'MADE'
-                        ELSE 'HANDED' END, f.made_at)
-            ORDER BY 1 LIMIT 100""",
-        SUSPECT,
+                        ELSE 'HANDED' END, f.made_at)""",
+        Certainty.SUSPECT,
     ),
     # File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
     Check(
-        "ach files",
         "ach_file",
-        "what it holds does not come to what its last line says",
+        "its file control record differs from its entries",
         f"""WITH held AS (
               SELECT file_id, sum(records)::bigint AS records,
                      (sum(bank) % 10000000000)::bigint AS hash,
@@ -403,46 +349,36 @@ _FILES = (
             SELECT s.file_id FROM said s LEFT JOIN held h USING (file_id)
              WHERE (substr(s.told, 13, 8)::bigint, substr(s.told, 21, 10)::bigint,
                     substr(s.told, 31, 12)::bigint, substr(s.told, 43, 12)::bigint)
-                   IS DISTINCT FROM (h.records, h.hash, h.debits, h.credits)
-             ORDER BY 1 LIMIT 100""",
-        SUSPECT,
+                   IS DISTINCT FROM (h.records, h.hash, h.debits, h.credits)""",
+        Certainty.SUSPECT,
     ),
     *(
         Check(
-            "ach traces",
             table,
-            "its number is not the next one",
+            "its trace number is not the next one",
             f"""WITH numbered AS ({_EXPECTED_TRACES})
                 SELECT {key} FROM numbered n
                  WHERE n.part = '{table}' AND (SELECT traces FROM ach_counter) <= {TRACE_NUMBERS}
-                   AND right(n.trace_number, 7) IS DISTINCT FROM lpad(n.nth::text, 7, '0')
-                 ORDER BY {key} LIMIT 100""",
+                   AND right(n.trace_number, 7) IS DISTINCT FROM lpad(n.nth::text, 7, '0')""",
         )
         for table, key in (("ach_entry", "customer_id, ach_id"), ("ach_answer", "answer_id"))
     ),
     Check(
-        "ach traces",
         "ach_counter",
-        "it has counted other numbers than are in use",
-        f"""SELECT traces FROM ach_counter
-             WHERE traces < (SELECT count(*) FROM ({_FILE_ITEMS}) p)
-                OR traces > (SELECT count(*) FROM ({_FILE_ITEMS}) p) AND traces <= {TRACE_NUMBERS}""",
-        SUSPECT,
+        "it is {traces}, but {used} trace numbers are in use",
+        f"""SELECT traces, used FROM ach_counter, (SELECT count(*) AS used FROM ({_FILE_ITEMS}) p) p
+             WHERE traces < used OR traces > used AND traces <= {TRACE_NUMBERS}""",
+        Certainty.SUSPECT,
     ),
     Check(
-        "ach traces",
         "ach_file",
-        "two of its entries have one number",
+        "its trace numbers are not unique, or of several banks",
         f"""SELECT p.file_id FROM ({_FILE_ITEMS}) p GROUP BY p.file_id
             HAVING count(DISTINCT p.trace_number) <> count(*)
-                OR count(DISTINCT left(p.trace_number, 8)) <> 1
-             ORDER BY 1 LIMIT 100""",
-        SUSPECT,
+                OR count(DISTINCT left(p.trace_number, 8)) <> 1""",
+        Certainty.SUSPECT,
     ),
 )
 
-
-async def check_ach(conn: Connection, findings: Findings) -> None:
-    """Compare entries, answers and files with what was said and what moved."""
-    await run_checks(conn, findings, (*_ENTRIES, *_RETURNS, *_FILES, *_SCHEDULED_WORK))
-    findings.checked["ach_file"] = await conn.fetchval("SELECT count(*) FROM ach_file")
+CHECKS = (*_ENTRIES, *_RETURNS, *_FILES, *_SCHEDULED_WORK, change_check("ach_entry", "updated_at", "ach_id"))
+COUNTED = ("ach_file",)

@@ -76,7 +76,7 @@ async def list_account_ach_originations(
     caller: Caller,
     bank: Bank,
     account_id: UUID,
-    wanted: ListQuery,
+    page_query: ListQuery,
     statuses: Statuses = None,
     direction: Direction = None,
 ) -> CursorList[AchOrigination]:
@@ -85,7 +85,7 @@ async def list_account_ach_originations(
     The originations of one account, newest first.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return await _page(bank, owner, pocket_id, wanted, statuses, direction)
+    return await _page(bank, owner, pocket_id, page_query, statuses, direction)
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/", tag="ach")
@@ -106,7 +106,7 @@ async def list_customer_ach_originations(
     caller: Caller,
     bank: Bank,
     customer_id: UUID,
-    wanted: ListQuery,
+    page_query: ListQuery,
     statuses: Statuses = None,
     direction: Direction = None,
 ) -> CursorList[AchOrigination]:
@@ -115,20 +115,20 @@ async def list_customer_ach_originations(
     The originations of all accounts of a customer, newest first.
     """
     owner = await caller.customer_id(bank, customer_id)
-    return await _page(bank, owner, None, wanted, statuses, direction)
+    return await _page(bank, owner, None, page_query, statuses, direction)
 
 
 async def _page(
     bank: Bank,
     owner: UUID,
     pocket_id: UUID | None,
-    wanted: ListQuery,
+    page_query: ListQuery,
     statuses: list[str] | None,
     direction: str | None,
 ) -> CursorList[AchOrigination]:
     scope = f"ach:{owner}:{pocket_id}"
     filters = {"statuses": sorted(statuses or ()), "direction": direction}
-    page = await wanted.page(
+    page = await page_query.page(
         bank.pager,
         scope,
         filters,

@@ -82,21 +82,16 @@ class AchOrigination(msgspec.Struct, kw_only=True):
 
 def render_origination(entry: AchEntry) -> AchOrigination:
     """Return an origination from its row."""
-    text = {
+    fields = {name: getattr(entry, name) for name in _SHARED_FIELDS} | {
         "id": entry.ach_id,
         "service_account_id": entry.pocket_id,
-        "counterparty_id": entry.counterparty_id,
-        "direction": entry.direction,
-        "sec_code": entry.sec_code,
-        "status": entry.status,
         "amount": usd(entry.amount),
         "company_entry_description": entry.description,
         "payment_related_information": entry.lines,
         "effective_date": entry.effective_on,
-        "trace_number": entry.trace_number,
-        "return_code": entry.return_code,
-        "reason": entry.reason,
         "time_created": entry.created_at,
-        "updated_at": entry.updated_at,
     }
-    return msgspec.convert(text, AchOrigination)
+    return msgspec.convert(fields, AchOrigination)
+
+
+_SHARED_FIELDS = frozenset(AchOrigination.__struct_fields__) & frozenset(AchEntry.__struct_fields__)

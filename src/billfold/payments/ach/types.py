@@ -9,6 +9,7 @@ from operator import attrgetter
 from uuid import UUID
 
 import msgspec
+from stdnum.us import rtn
 
 from billfold.ledger.types import Direction
 from billfold.platform.crypto import fingerprint
@@ -202,12 +203,17 @@ class ReturnEntry(msgspec.Struct, frozen=True, kw_only=True):
     information: str = ""
 
 
+def routing_number_of(bank: str) -> str:
+    """Return the routing number of a bank: its eight-digit identification and the check digit."""
+    return bank + str(rtn.calc_check_digit(bank))
+
+
 def return_of(entry: IncomingEntry, reason: str, *, bank: str, information: str = "") -> ReturnEntry:
     """Return the return of an entry; `bank` is the eight-digit identification of the receiving bank."""
     return ReturnEntry(
         reason=reason,
         code=entry.code[0] + ("6" if entry.is_debit else "1"),
-        routing_number=entry.bank + check_digit(entry.bank),
+        routing_number=routing_number_of(entry.bank),
         account_number=entry.account_number,
         amount=entry.amount,
         name=entry.name,
@@ -220,9 +226,3 @@ def return_of(entry: IncomingEntry, reason: str, *, bank: str, information: str 
         purpose=entry.purpose,
         information=information,
     )
-
-
-def check_digit(bank: str) -> str:
-    """Return the ninth digit of a routing number (ABA: weights 3, 7, 1)."""
-    total = sum(int(digit) * weight for digit, weight in zip(bank, (3, 7, 1) * 3, strict=False))
-    return str(-total % 10)

@@ -150,8 +150,8 @@ def _debit(book: Book, pocket: PocketBook, ctx: Context, contra_account: Account
     return claw_back(book, pocket, ctx, amount, to=contra_account, price_of=ctx.t0_bid, settles_on=book.business_date)
 
 
-def _record_transaction(book: Book, pocket: PocketBook, ctx: Context, leg_no: int, **told: Any) -> Outcome:
+def _record_transaction(book: Book, pocket: PocketBook, ctx: Context, leg_no: int, **fields: Any) -> Outcome:
     group = ctx.ids.next_group()
-    record.transaction(book, pocket, leg_no=leg_no, group=group, settles_at=book.booked_at, **told)
+    record.transaction(book, pocket, leg_no=leg_no, group=group, settles_at=book.booked_at, **fields)
     book.close()
     return {"transaction_id": str(group), "activity_id": str(member_of(group, 1))}

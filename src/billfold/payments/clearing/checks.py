@@ -1,4 +1,4 @@
-"""What is between the rails and the house: its settlements, and what explains each rail.
+"""Clearing: settlements between the rails and the bank, and the payments that explain each rail.
 
 A rail's accounts of all customers and of the house hold exactly what is under way: the payments
 whose settlement has not come.
@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from billfold.ledger.book.book import USD
-from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, list_cleared
+from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, balances, list_cleared
 from billfold.payments.clearing.types import RAILS, ClearingTotals
 from billfold.payments.settlement.worker import LOOKBACK
+from billfold.platform.checks import Certainty, Check, Findings
 from billfold.platform.dates import et_instant
-from billfold.verify.report import MISSING, SUSPECT, Findings
-from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
-    from billfold.verify.customers import LedgerWalk
 
-CHECK, TABLE = "clearing", "clearing"
+TABLE = "clearing"
 
 # What the journals of kind `clearing` say, beside their rows.
 _ROWS = """
@@ -42,57 +39,57 @@ SELECT customer_id, journal_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS 
        USING (customer_id, journal_no)
  WHERE (c.rail, c.settles_on, c.closed_on, c.came_in, c.went_out)
        IS DISTINCT FROM (d.rail, d.settles_on, d.closed_on, d.came_in, d.went_out)
- ORDER BY customer_id, journal_no LIMIT 100
 """
-_DUPLICATE = """
-SELECT customer_id, journal_no FROM clearing GROUP BY 1, 2 HAVING count(*) > 1
- ORDER BY 1, 2 LIMIT 100
+CHECKS = (
+    Check(
+        TABLE,
+        "the row is missing",
+        f"SELECT customer_id, journal_no FROM ({_ROWS}) d WHERE d.is_missing",
+        Certainty.MISSING,
+    ),
+    Check(
+        TABLE,
+        "no settlement journal of the bank explains it",
+        f"SELECT customer_id, journal_no FROM ({_ROWS}) d WHERE d.is_extra",
+    ),
+    Check(
+        TABLE,
+        "it differs from its journal",
+        f"SELECT customer_id, journal_no FROM ({_ROWS}) d WHERE NOT d.is_missing AND NOT d.is_extra",
+    ),
+)
+COUNTED = (TABLE,)
+_BANK = """
+SELECT customer_id, business_date FROM head WHERE customer_id = (SELECT house_customer_id FROM bank)
 """
-_HOUSE = "SELECT house_customer_id FROM bank"
 
 
-async def check_clearing(conn: Connection, findings: Findings, ledger_walk: LedgerWalk, day: date | None) -> None:
-    """Every row is its journal's, nothing was settled that did not move, and all is explained."""
-    await _check_rows(conn, findings)
-    house: UUID | None = await conn.fetchval(_HOUSE)
-    if house is None:
+async def check_rows(conn: Connection, findings: Findings) -> None:
+    """Compare settlements with the payments that they settle, and the rails' balances with payments in transit."""
+    bank = await conn.fetchrow(_BANK)
+    if bank is None:
         return
     span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0))
     in_transit = dict.fromkeys(RAILS, 0)
-    for each in await list_cleared(conn, house, span):
-        _compare(findings, each, day)
+    for each in await list_cleared(conn, bank["customer_id"], span):
+        _compare(findings, each, bank["business_date"])
         in_transit[each.rail] = in_transit.get(each.rail, 0) + each.unsettled_out - each.unsettled_in
+    held = await balances(conn)
     for rail, expected in in_transit.items():
         kind = f"rail:{rail.lower()}"
-        if ledger_walk.totals[kind, USD] != expected:
-            message = (
-                f"all {kind} accounts hold {ledger_walk.totals[kind, USD]}, the payments under way explain {expected}"
-            )
-            findings.add("house", "account", {"kind": kind, "asset": USD}, message, SUSPECT)
+        if held.get(kind, 0) != expected:
+            message = f"balance is {held.get(kind, 0)}, but payments in transit explain {expected}"
+            findings.add("account", {"kind": kind, "asset": USD}, message, certainty=Certainty.SUSPECT)
 
 
-async def _check_rows(conn: Connection, findings: Findings) -> None:
-    findings.checked[TABLE] = await conn.fetchval("SELECT count(*) FROM clearing")
-    for row in await conn.fetch(_DUPLICATE, timeout=STATEMENT_TIMEOUT_SECONDS):
-        findings.add(CHECK, TABLE, dict(row), "it is there twice", MISSING)
-    for row in await conn.fetch(_ROWS, timeout=STATEMENT_TIMEOUT_SECONDS):
-        key = {"customer_id": row["customer_id"], "journal_no": row["journal_no"]}
-        if row["is_missing"]:
-            findings.add(CHECK, TABLE, key, "the row is missing", MISSING)
-        elif row["is_extra"]:
-            findings.add(CHECK, TABLE, key, "no journal of the house settles it")
-        else:
-            findings.add(CHECK, TABLE, key, "its journal says otherwise")
-
-
-def _compare(findings: Findings, each: ClearingTotals, day: date | None) -> None:
+def _compare(findings: Findings, each: ClearingTotals, day: date) -> None:
     key = {"rail": each.rail, "settles_on": each.settles_on}
     if each.unsettled_in < 0 or each.unsettled_out < 0:
         message = (
             f"{each.settled_in} and {each.settled_out} cents were settled, {each.came_in} came in"
             f" and {each.went_out} went out"
         )
-        findings.add(CHECK, TABLE, key, message)
-    elif day is not None and day - each.settles_on > LOOKBACK + timedelta(days=1):
+        findings.add(TABLE, key, message)
+    elif day - each.settles_on > LOOKBACK + timedelta(days=1):
         message = f"{each.unsettled_in} cents in and {each.unsettled_out} out were never settled"
-        findings.add(CHECK, TABLE, key, message, SUSPECT)
+        findings.add(TABLE, key, message, certainty=Certainty.SUSPECT)

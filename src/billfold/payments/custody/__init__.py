@@ -1,4 +1,4 @@
-"""Custody: bills that come from a custodian elsewhere, and go to one.
+"""Custody: bills received from and delivered to other custodians, free of payment.
 
-Owns their shape and every read of them. Never moves a bill: that is a flow.
+Owns the table `security_transfer` and its commands. Never prices a bill.
 """

@@ -1,4 +1,4 @@
-"""What may be asked of bills that come from and go to a custodian elsewhere."""
+"""Commands of security transfers from and to other custodians."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from billfold.payments.custody.rules import complete_delivery, deliver_bills, re
 
 
 class ReceiveBills(Command, frozen=True, kw_only=True):
-    """One lot arrives. `cost_cents` is its tax basis; without it what it is worth on arrival."""
+    """Receive one lot. `cost_cents` is its tax basis; None: its value on arrival."""
 
     rule = receive_bills
     audit = AuditedAction("pocket", "received", fields=("cusip", "units", "counterparty_name"))
@@ -27,7 +27,7 @@ class ReceiveBills(Command, frozen=True, kw_only=True):
 
 
 class DeliverBills(Command, frozen=True, kw_only=True):
-    """So many bills leave, the oldest lots first."""
+    """Deliver `units` of a bill, oldest lots first."""
 
     rule = deliver_bills
     audit = AuditedAction("pocket", "delivered", fields=("cusip", "units", "counterparty_name"))
@@ -42,7 +42,7 @@ class DeliverBills(Command, frozen=True, kw_only=True):
 
 
 class EndDelivery(Command, frozen=True, kw_only=True):
-    """The custodian has answered: without a `reason` they were delivered. Looks at the transfer."""
+    """Record the result from the custodian: delivered, or rejected for a `reason`."""
 
     rule = complete_delivery
     reference_kinds = (Reference.SECURITY_TRANSFER,)

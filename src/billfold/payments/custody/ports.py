@@ -1,4 +1,4 @@
-"""The custodian that keeps our customers' bills: it delivers them elsewhere when we say so."""
+"""The port to the custodian that holds our customers' bills and delivers them to others."""
 
 from typing import Protocol
 from uuid import UUID
@@ -7,7 +7,7 @@ import msgspec
 
 
 class DeliveryOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """Bills to be delivered free of payment. `units` of $100 face; asked again it is the same."""
+    """A delivery order, free of payment. `units` of $100 face. Idempotent by its id."""
 
     transfer_id: UUID
     cusip: str
@@ -17,13 +17,13 @@ class DeliveryOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an order. `refused` says why the other side did not take the bills."""
+    """The result of an order. `refused` is the reason why the other side rejected the bills."""
 
     refused: str | None = None
 
 
 class Custodian(Protocol):
-    """Whoever keeps the bills."""
+    """The custodian."""
 
     async def deliver(self, order: DeliveryOrder) -> DeliveryResult:
-        """Deliver once, however often asked. Raises Unavailable while nobody answers."""
+        """Deliver bills; idempotent. Raises Unavailable if the custodian does not answer."""

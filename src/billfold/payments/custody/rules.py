@@ -1,7 +1,7 @@
-"""Bills come from a custodian elsewhere and go to one, free of payment, lot by lot.
+"""Security transfers from and to other custodians, free of payment, lot by lot.
 
-A lot keeps its day and its tax basis on the way. Each is a journal of its own, so that a delivery
-which the other side refuses is reversed lot by lot, into the lots it came from.
+A lot keeps its acquisition date and tax basis. Each lot has its own journal entry, so that a
+rejected delivery is reversed lot by lot.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 ACTIVITY = TradeActivity.EXTERNAL_SECURITY_TRANSFER
 APPOINTMENT = "custody.deliver"
-"""When a delivery is handed to the custodian: at once."""
+"""The kind of scheduled job that sends a delivery to the custodian."""
 
 
 def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
-    """Take the lot in. Refuses: pocket-not-open, bill-not-deliverable."""
+    """Book the received lot. Refuses: pocket-not-open, bill-not-deliverable."""
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
     if pocket.status not in NOT_CLOSED:
@@ -53,7 +53,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     today = max(book.business_date, ctx.business_date)
     acquired_on = cmd.acquired_on or today
     if not bill.first_issue <= acquired_on <= today:
-        raise Refused("bill-not-deliverable", f"Nobody acquired the bill on {acquired_on}.")
+        raise Refused("bill-not-deliverable", f"acquired_on {acquired_on} is not between issue and today.")
     worth = cents_for(cmd.units, _mark(ctx, cmd.cusip))
     cost = worth if cmd.cost_cents is None else cmd.cost_cents
     roll_business_day(book, pocket, ctx)
@@ -65,7 +65,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
 
 
 def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
-    """Give them out, and make the appointment with the custodian.
+    """Book the delivery, and schedule its order to the custodian.
 
     Refuses: pocket-frozen, pocket-not-open, bill-not-deliverable, insufficient-funds.
     """
@@ -88,7 +88,7 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
 
 
 def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
-    """Note that it arrived; or take every lot back as it was. Refuses: delivery-ended."""
+    """Record that it was delivered, or reverse every lot. Refuses: delivery-ended."""
     book = book_of(books, cmd.customers[0])
     transfer = book.referenced.get(cmd.transfer_id)
     if not isinstance(transfer, SecurityTransfer):
@@ -107,15 +107,15 @@ def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
     return {"transfer_id": str(cmd.transfer_id), "status": status, "reason": cmd.reason}
 
 
-# -- may they ---------------------------------------------------------------------------
+# -- conditions -------------------------------------------------------------------------
 
 
 def _outstanding_bill(ctx: Context, cusip: str) -> Bill:
-    """The bill, while it is one. A bill that matures is redeemed where it lies."""
+    """Return the bill if it can be transferred; a maturing bill is redeemed here."""
     try:
         bill = ctx.bill(cusip)
     except NotFound:
-        raise Refused("bill-not-deliverable", f"{cusip} is no Treasury bill we know.") from None
+        raise Refused("bill-not-deliverable", f"{cusip} is not a known Treasury bill.") from None
     if bill.maturity <= ctx.business_date:
         raise Refused("bill-not-deliverable", f"The bill matured on {bill.maturity}.")
     return bill
@@ -130,7 +130,7 @@ def _require_deliverable(pocket: PocketBook, cmd: DeliverBills, ctx: Context) ->
     if held < cmd.units:
         raise Refused("insufficient-funds", f"The pocket holds {held} of these bills.")
     if liquidation_value(pocket, ctx.t0_bid) - leaves < held_back:
-        raise Refused("insufficient-funds", f"{held_back} cents are under a lien or due as a fee.")
+        raise Refused("insufficient-funds", f"{held_back} cents are on hold or due as a fee.")
 
 
 def _mark(ctx: Context, cusip: str) -> int:
@@ -180,7 +180,7 @@ def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID
 def _receive_lot(
     book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, cusip: str, moved: MovedLot
 ) -> MovedLot:
-    """Take a lot in; one that has left in a journal before reverses that."""
+    """Post a received lot; a lot with a journal entry reverses that of its rejected delivery."""
     journal_no = _begin(book, ctx, moved.journal_no or None)
     price = _mark(ctx, cusip)
     worth = cents_for(moved.units, price)

@@ -1,4 +1,4 @@
-"""Reads of bills on their way."""
+"""Queries of security transfers."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ SELECT {_COLUMNS} FROM security_transfer ORDER BY created_at DESC, transfer_id L
 
 
 async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> SecurityTransfer:
-    """Return the customer's transfer of bills. Raises NotFound."""
+    """Return the customer's security transfer. Raises NotFound."""
     rows = await conn.fetch(_SOME, [customer_id], [transfer_id])
     if not rows:
-        raise NotFound("There is no such transfer of bills.")
+        raise NotFound("There is no such security transfer.")
     return SecurityTransfer(**rows[0])
 
 
 async def list_transfers(conn: Connection | Pool, *, limit: int = 200) -> list[SecurityTransfer]:
-    """Return the newest transfers of bills."""
+    """Return the newest security transfers."""
     return [SecurityTransfer(**row) for row in await conn.fetch(_LIST, limit)]
 
 
 async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return those of these ids that are such transfers of these customers, as flows see them."""
+    """Return the security transfers of these customers among the ids, as rules see them."""
     found = [SecurityTransfer(**row) for row in await conn.fetch(_SOME, customer_ids, ids)]
     return [(each.customer_id, each.transfer_id, each) for each in found]

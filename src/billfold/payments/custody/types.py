@@ -1,4 +1,4 @@
-"""Bills on their way between us and a custodian elsewhere."""
+"""Security transfers between this bank and another custodian."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from billfold.platform.database.rows import Row
 
 
 class SecurityTransferStatus(StrEnum):
-    """What became of bills on their way."""
+    """The status of a security transfer."""
 
     PENDING = "PENDING"
     COMPLETED = "COMPLETED"
@@ -20,14 +20,14 @@ class SecurityTransferStatus(StrEnum):
 
 
 class SecurityTransferDirection(StrEnum):
-    """From a custodian elsewhere, or to one."""
+    """From another custodian, or to one."""
 
     IN = "IN"
     OUT = "OUT"
 
 
 class MovedLot(msgspec.Struct, frozen=True, array_like=True):
-    """A lot that moved: the journal in which it did, its day, units and tax basis in cents."""
+    """A transferred lot: its journal entry, acquisition date, units and tax basis in cents."""
 
     journal_no: int
     acquired_on: date
@@ -36,7 +36,7 @@ class MovedLot(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SecurityTransfer(Row, frozen=True, kw_only=True):
-    """It as stored. `market_value` in cents when it was booked.
+    """A security transfer as stored. `market_value` is in cents at booking.
 
     `lots` is the JSON text of what `moved_lots` returns.
     """
@@ -60,5 +60,5 @@ class SecurityTransfer(Row, frozen=True, kw_only=True):
     ended_at: datetime | None = None
 
     def moved_lots(self) -> tuple[MovedLot, ...]:
-        """Return the lots that moved."""
+        """Return the transferred lots."""
         return msgspec.json.decode(self.lots, type=tuple[MovedLot, ...])

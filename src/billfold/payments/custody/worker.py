@@ -1,4 +1,4 @@
-"""Deliveries of bills: what was booked is handed to the custodian, and his answer is booked."""
+"""Deliveries: a booked delivery is ordered from the custodian, and the result is recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 async def deliver(custodian: Custodian, bank: Bank, job: ScheduledJob) -> None:
-    """Have these bills delivered, and book what became of it. Safe to repeat."""
+    """Order a delivery, and record its result: a scheduled job. Safe to repeat."""
     assert job.customer_id is not None
     transfer = await get_transfer(bank.pool, job.customer_id, job.object_id)
     if transfer.status != SecurityTransferStatus.PENDING:

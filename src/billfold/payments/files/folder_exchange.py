@@ -12,8 +12,6 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from billfold.payments.files.ports import InboundFile
-
 REPORT = ".report.json"
 _NAME_BYTES = 200
 """Maximum length of a file name: the report adds a suffix, and a name has at most 255 bytes."""
@@ -34,11 +32,7 @@ class ExchangeFolders:
         """Transmit a file atomically. Safe to repeat with the same name and content."""
         await asyncio.to_thread(_write_atomically, self._outbox, name, content)
 
-    async def arrived(self) -> list[InboundFile]:
-        """Return the inbound files with their content, by name."""
-        return await asyncio.to_thread(self._read_all)
-
-    async def waiting(self) -> list[str]:
+    async def list_inbound(self) -> list[str]:
         """Return the names of the inbound files, in order."""
         return await asyncio.to_thread(self._names)
 
@@ -46,7 +40,7 @@ class ExchangeFolders:
         """Return the content of an inbound file; None if it was archived meanwhile."""
         return await asyncio.to_thread(_read_content, self._inbox / name)
 
-    async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
+    async def archive(self, name: str, *, report: bytes, refused: bool = False) -> None:
         """Archive an inbound file as processed or refused, with its report beside it."""
         await asyncio.to_thread(self._archive, name, report, refused)
 
@@ -54,10 +48,6 @@ class ExchangeFolders:
         if not self._inbox.is_dir():
             return []
         return sorted(_safe_name(path) for path in self._inbox.iterdir() if _is_file(path))
-
-    def _read_all(self) -> list[InboundFile]:
-        files = ((name, _read_content(self._inbox / name)) for name in self._names())
-        return [InboundFile(name=name, content=raw) for name, raw in files if raw is not None]
 
     def _archive(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001 - which of two folders
         is_bank_side = self._inbox.name == "inbox"

@@ -9,29 +9,19 @@ from typing import Protocol
 import msgspec
 
 
-class InboundFile(msgspec.Struct, frozen=True, kw_only=True):
-    """An inbound file that is not processed yet."""
-
-    name: str
-    content: bytes
-
-
 class FileExchange(Protocol):
     """The outbound and inbound files of one rail."""
 
     async def transmit(self, name: str, content: bytes) -> None:
         """Transmit a file atomically. Safe to repeat with the same name and content."""
 
-    async def arrived(self) -> list[InboundFile]:
-        """Return the inbound files with their content, by name."""
-
-    async def waiting(self) -> list[str]:
+    async def list_inbound(self) -> list[str]:
         """Return the names of the inbound files, in order."""
 
     async def read(self, name: str) -> bytes | None:
         """Return the content of an inbound file; None if it was archived meanwhile."""
 
-    async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
+    async def archive(self, name: str, *, report: bytes, refused: bool = False) -> None:
         """Archive an inbound file as processed or refused, with its report beside it."""
 
 

@@ -1,4 +1,4 @@
-"""On-us transfers as they are read.
+"""On-us transfers: money or bills between two pockets of the bank.
 
-Owns every read of a transfer, waiting ones included. Never carries one out: that is a flow.
+Owns the transfer and its API. Never decides whether a payment needs an approval.
 """

@@ -1,4 +1,4 @@
-"""Transfers between pockets of this bank."""
+"""The command of a transfer between two pockets of the bank."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from billfold.payments.on_us.types import TransferOrder
 
 
 class TransferOnUs(Command, frozen=True, kw_only=True):
-    """Move `amount` cents (None: everything, net of fees) between two pockets of the bank.
+    """Move `amount` cents (None: the whole balance, net of fees) between two pockets of the bank.
 
-    `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
-    and a second command with `accepted` carries it out. `addresses` are the two pockets' on the
-    network. One that was `approved` is carried out at once; what would refuse another rejects it.
+    `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded, and a
+    second command with `accepted` executes it. `addresses` are the network addresses of the two
+    pockets. If the transfer was `approved` before, it is executed at once, and a refusal makes it
+    REJECTED.
     """
 
     rule = transfer_on_us

@@ -1,4 +1,4 @@
-"""Whom peer-to-peer payments reach, looked up for all who ask at once."""
+"""Payees of peer-to-peer payments; concurrent look-ups share one query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Peer(NamedTuple):
-    """Where a payment goes, and the addresses of the paying and the paid Pocket on the network."""
+    """The receiving Pocket, and the network addresses of the sending and the receiving Pocket."""
 
     customer_id: UUID
     pocket_id: UUID
@@ -24,16 +24,16 @@ class Peer(NamedTuple):
 
 
 class PeerLookup:
-    """The counterparties of one bank that are paid over its network."""
+    """Looks up counterparties that are paid within the bank."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._batcher: Batcher[PeerKey, PeerRow | None] = Batcher(self._find)
 
     async def find(self, payer: UUID, pocket_id: UUID, counterparty_id: UUID) -> Peer:
-        """Return whom a customer's counterparty is.
+        """Return the receiving Pocket of a customer's counterparty.
 
-        Raises NotFound, and Refused counterparty-not-verified for one that is not linked.
+        Raises NotFound, and Refused counterparty-not-verified if it is not linked.
         """
         peer = await self._batcher.ask((payer, pocket_id, counterparty_id))
         if peer is None:
@@ -43,11 +43,11 @@ class PeerLookup:
                 "counterparty-not-verified", f"The counterparty is {peer.status}; link an on_us counterparty."
             )
         if peer.customer_id is None or peer.pocket_id is None:
-            raise NotFound("The counterparty leads nowhere.")
+            raise NotFound("The counterparty has no Pocket at this bank.")
         return Peer(peer.customer_id, peer.pocket_id, (peer.payer_address, peer.payee_address))
 
     async def close(self) -> None:
-        """Wait until nobody is being looked up."""
+        """Wait for the look-ups in progress."""
         await self._batcher.settle()
 
     async def _find(self, links: Sequence[PeerKey]) -> list[PeerRow | None]:

@@ -27,9 +27,9 @@ from billfold.payments.on_us.worker import execute_if_pending
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _DIRECTION_RULES = {
-    "PARTNER_CUSTOMER_FUNDING": "leads from a pocket of your own to one of a customer",
-    "PARTNER_CUSTOMER_DEFUNDING": "leads from a pocket of a customer to one of your own",
-    "INTERNAL_REALLOCATION": "leads from a pocket to another one of the same customer",
+    "PARTNER_CUSTOMER_FUNDING": "moves money from a pocket of your own to one of a customer",
+    "PARTNER_CUSTOMER_DEFUNDING": "moves money from a pocket of a customer to one of your own",
+    "INTERNAL_REALLOCATION": "moves money between two pockets of the same customer",
 }
 
 
@@ -80,7 +80,7 @@ async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> O
 
 
 def check_fields(data: CreateTransfer) -> None:
-    """Raise InvalidInput where the fields do not belong together."""
+    """Raise InvalidInput if fields are missing or do not go together."""
     if (data.amount is None) == (data.amount_usdc is None):
         raise InvalidInput.at("body", "amount", msg="exactly one of amount and amount_usdc")
     peer = data.type == "PEER_TO_PEER"
@@ -89,10 +89,10 @@ def check_fields(data: CreateTransfer) -> None:
     _check_presence(data, "source", data.type == "PARTNER_CUSTOMER_FUNDING")
     _check_presence(data, "target", data.type == "PARTNER_CUSTOMER_DEFUNDING")
     if data.transfer_type is not None and data.type != "INTERNAL_REALLOCATION":
-        raise InvalidInput.at("body", "transfer_type", msg="is only taken with INTERNAL_REALLOCATION")
+        raise InvalidInput.at("body", "transfer_type", msg="is only allowed with INTERNAL_REALLOCATION")
     funding = data.type == "PARTNER_CUSTOMER_FUNDING"
     if funding and isinstance(data.amount, FullWithdrawal):
-        raise InvalidInput.at("body", "amount", msg="a funding names its amount")
+        raise InvalidInput.at("body", "amount", msg="is required for a funding: FULL_WITHDRAWAL is not allowed")
 
 
 def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
@@ -100,11 +100,11 @@ def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # n
     if needed and not given:
         raise InvalidInput.at("body", name, msg=f"is required for {data.type}", kind="missing")
     if given and not needed:
-        raise InvalidInput.at("body", name, msg=f"is not taken with {data.type}")
+        raise InvalidInput.at("body", name, msg=f"is not allowed with {data.type}")
 
 
 async def _find_existing(caller: Caller, bank: Bank, transfer_id: UUID, order: TransferOrder) -> OnUsTransfer | None:
-    """The transfer that already has this id, when the same request created it."""
+    """Return the transfer with this id if the same request created it. Raises Refused `duplicate-id`."""
     entry = await bank.directory.find("transfer", transfer_id)
     if entry is None:
         return None
@@ -154,7 +154,7 @@ async def _command(
 
 
 async def _resolve_account(caller: Caller, bank: Bank, name: str, account: AccountRef) -> tuple[UUID, UUID]:
-    """(customer_id, pocket_id) of an account. Raises NotFound naming the field."""
+    """Return (customer_id, pocket_id) of an account. Raises NotFound that names the field."""
     try:
         return await caller.pocket(bank, account.id)
     except NotFound as error:
@@ -164,7 +164,7 @@ async def _resolve_account(caller: Caller, bank: Bank, name: str, account: Accou
 async def _destination(
     caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer, origin: tuple[UUID, UUID]
 ) -> Peer:
-    """The receiving side, with the addresses of both for a payment that goes over the network."""
+    """Return the receiving Pocket, with both network addresses for a peer-to-peer payment."""
     if data.to_account is not None:
         return Peer(*await _resolve_account(caller, bank, "to_account", data.to_account), (None, None))
     assert data.counterparty_id is not None
@@ -172,7 +172,7 @@ async def _destination(
 
 
 def _check_direction(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID) -> None:
-    """Raise Refused when a side is not whose the type says it is."""
+    """Raise Refused if the owners of the Pockets do not match the type."""
     own = caller.own_customer_id
     is_allowed = {
         "PARTNER_CUSTOMER_FUNDING": payer == own and payee != own,

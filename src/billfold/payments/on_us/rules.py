@@ -1,8 +1,8 @@
-"""On-us transfers: money, or the bills themselves, move between pockets of this bank.
+"""On-us transfers: money or bills move between pockets of the bank.
 
-Between customers the payer's journal ends in `on_us` and the payee's begins there, in one
-commit. Within one customer `BANK_TRANSFER` sells here and buys there at T+1 prices and
-`SECURITY_TRANSFER` moves lots with date and tax basis unchanged.
+Between customers the payer's journal entry credits `on_us` and the payee's debits it, in one
+commit. Within one customer `BANK_TRANSFER` sells and buys at T+1 prices, and `SECURITY_TRANSFER`
+moves lots with acquisition date and tax basis unchanged.
 """
 
 from __future__ import annotations
@@ -56,10 +56,9 @@ class _Rejected(Exception):
 
 
 def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
-    """Carry the transfer out, or record why it was rejected. Rejected ones touch no ledger.
+    """Execute the transfer, or record why it is rejected. A rejected transfer posts nothing.
 
-    Refuses: pocket-not-open, pocket-frozen, same-pocket. NotFound for pockets that are not
-    the caller's.
+    Refuses: pocket-not-open, pocket-frozen, same-pocket. NotFound for pockets of other customers.
     """
     payer = book_of(books, cmd.customers[0])
     payee = book_of(books, cmd.customers[-1])
@@ -67,7 +66,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     if origin is None:
         raise NotFound
     if cmd.to_pocket_id == cmd.from_pocket_id:
-        raise Refused("same-pocket", "Money does not move from a pocket into itself.")
+        raise Refused("same-pocket", "A transfer needs two different pockets.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
         _require_open(origin)
@@ -86,11 +85,11 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     return _record_transfer(payer, cmd, ctx, transfer_id, TransferStatus.COMPLETED, None, amount)
 
 
-# -- may it ---------------------------------------------------------------------------
+# -- conditions -----------------------------------------------------------------------
 
 
 def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
-    """The destination, when both ends may take part. What was accepted or approved is rejected."""
+    """Return the destination if both pockets may take part; else refuse, or reject what was accepted before."""
     try:
         _require_open(origin)
         if cmd.references:
@@ -110,12 +109,12 @@ def _require_open(origin: PocketBook) -> None:
 
 
 def _require_linked(payer: Book, cmd: TransferOnUs) -> None:
-    """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
+    """Refuse a counterparty that was unlinked or changed meanwhile."""
     named = cmd.order.counterparty_id
     seen = payer.referenced.get(named) if named else None
     linked = None if seen is None or seen.status not in {"LINKED", "VERIFIED"} else seen
     if linked is None or linked.target_pocket_id != cmd.to_pocket_id:
-        raise Refused("counterparty-not-verified", "The counterparty is not linked any more.")
+        raise Refused("counterparty-not-verified", "The counterparty is no longer linked.")
 
 
 def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
@@ -198,10 +197,10 @@ def _move_money(
     )
     payee.close()
     if not within:
-        told = payloads.OnUsReceivedPayload(
+        payload = payloads.OnUsReceivedPayload(
             on_us_id=transfer_id, transaction_activity_id=member_of(group, 2), receiving_pocket_id=destination.pocket_id
         )
-        record.event(payee, ctx, kinds.ON_US_RECEIVED, told)
+        record.event(payee, ctx, kinds.ON_US_RECEIVED, payload)
     return amount
 
 
@@ -217,8 +216,8 @@ def _move_bills(
 ) -> int:
     """Move whole bills worth at least the amount at the mark, shortest maturity first.
 
-    Returns the value moved. Cash stays where it is; acquisition dates and tax basis travel,
-    the earnings basis becomes the value at the transfer, so no pocket gains by it.
+    Returns the value moved in cents. Cash is not moved. Lots keep acquisition date and tax basis;
+    their earnings basis becomes the value at the transfer, so that neither pocket earns by it.
     """
     roll_business_day(book, origin, ctx)
     roll_business_day(book, destination, ctx)
@@ -227,11 +226,11 @@ def _move_bills(
     def mark(cusip: str) -> int:
         return ctx.market.mark(ctx.market.bill(cusip), ctx.now)
 
-    wanted = cmd.amount
-    if wanted is None:
-        wanted = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
+    target_cents = cmd.amount
+    if target_cents is None:
+        target_cents = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
     held_back = fees.split_accrued_fee(origin.fee_accrued)[0] + origin.held_cents(ctx.now)
-    sales = lots.plan_sale(origin.lots, wanted, mark) if wanted > 0 else None
+    sales = lots.plan_sale(origin.lots, target_cents, mark) if target_cents > 0 else None
     moved = sum(sale.proceeds_cents for sale in sales or ())
     if sales is None or liquidation_value(origin, mark) - moved < held_back:
         raise _Rejected("INSUFFICIENT_FUNDS")
@@ -283,13 +282,13 @@ def _move_lots(
         )
 
 
-# -- telling ------------------------------------------------------------------------------
+# -- records ------------------------------------------------------------------------------
 
 
 def _details(
     cmd: TransferOnUs, transfer_id: UUID, other: Book, other_pocket: PocketBook, *, paid: bool
 ) -> dict[str, Any]:
-    """What one side sees of the other; only the payer has linked somebody."""
+    """Return the transaction details of one side; only the payer has a counterparty."""
     return {
         "on_us_transfer_id": transfer_id,
         "on_us_transfer_type": cmd.type,
@@ -359,12 +358,12 @@ def _record_transfer(
     amount: int,
 ) -> Outcome:
     assert cmd.to_pocket_id is not None
-    told = payloads.OnUsPayload(
+    payload = payloads.OnUsPayload(
         on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id, destination_account_id=cmd.to_pocket_id
     )
-    # An approved transfer was accepted, too: its customer learns of both.
+    # An approved transfer was accepted before: raise both events.
     for passed in (TransferStatus.PENDING, status) if cmd.approved else (status,):
-        record.event(payer, ctx, _KINDS[passed], told)
+        record.event(payer, ctx, _KINDS[passed], payload)
     if cmd.accepted:
         payer.drop(payer.pending, transfer_id)
         payer.change(OnUsTransferRow, transfer_id, status=status, reason=reason, amount=amount)

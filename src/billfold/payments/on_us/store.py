@@ -1,4 +1,4 @@
-"""Reads of on-us transfers."""
+"""Queries of on-us transfers."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ SELECT customer_id, transfer_id, pocket_id, NULL FROM security_transfer
 
 
 async def find_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> TransferRow | None:
-    """The customer's transfer, or None."""
+    """Return the customer's transfer, or None."""
     row = await conn.fetchrow(_GET, customer_id, transfer_id)
     return None if row is None else _read(row)
 
 
 async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> TransferRow:
-    """The customer's transfer. Raises NotFound."""
+    """Return the customer's transfer. Raises NotFound."""
     found = await find_transfer(conn, customer_id, transfer_id)
     if found is None:
         raise NotFound("There is no such transfer.")
@@ -50,7 +50,7 @@ async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: 
 
 
 async def list_pending(conn: Connection | Pool, *, limit: int = 100) -> list[TransferRow]:
-    """Transfers recorded and not yet carried out, oldest first."""
+    """Return recorded transfers that are not executed yet, oldest first."""
     return [_read(row) for row in await conn.fetch(_PENDING, limit)]
 
 

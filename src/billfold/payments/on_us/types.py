@@ -11,7 +11,7 @@ from billfold.platform.database.rows import Row
 
 
 class TransferStatus(StrEnum):
-    """What became of an on-us transfer."""
+    """The status of an on-us transfer."""
 
     PENDING = "PENDING"
     COMPLETED = "COMPLETED"
@@ -19,18 +19,18 @@ class TransferStatus(StrEnum):
 
 
 class PendingTransfer(NamedTuple):
-    """A recorded transfer that waits to be carried out."""
+    """A recorded transfer that is not executed yet."""
 
     from_pocket_id: UUID
     to_pocket_id: UUID | None
 
     def touches(self, pocket_id: UUID) -> bool:
-        """Does it move money of this pocket?"""
+        """Tell whether it moves money of this pocket."""
         return pocket_id in self
 
 
 class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the payer ordered. Stored as JSON under these names; names of older rows are ignored.
+    """The order of the payer. Stored as JSON under these names; other names of older rows are ignored.
 
     `content_hash` is the SHA-256 of the request that created it, in hexadecimal: the same
     transfer id with another content is refused.
@@ -47,12 +47,12 @@ class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def referenced(self) -> tuple[UUID, ...]:
-        """Return the ids of what the order names beside its Pockets."""
+        """Return the ids that the order references beside its Pockets."""
         return () if self.counterparty_id is None else (self.counterparty_id,)
 
     @property
     def in_kind(self) -> bool:
-        """Tell whether the bills themselves move."""
+        """Tell whether bills are moved instead of money."""
         return self.transfer_type == "SECURITY_TRANSFER"
 
 
@@ -76,7 +76,7 @@ class OnUsTransferRow(Row, frozen=True):
 
 
 class TransferRow(OnUsTransferRow, frozen=True):
-    """A transfer as it is read: `payee_id` is the customer of the receiving pocket."""
+    """A transfer as queried: `payee_id` is the customer of the receiving pocket."""
 
     payee_id: UUID | None
     order: TransferOrder

@@ -1,4 +1,4 @@
-"""Transfers that were accepted for later: carried out after the answer, or by a worker."""
+"""Execution of recorded transfers: after the response, or by a worker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALLER = "pending-transfer"
 
 
 async def execute_pending(bank: Bank, row: TransferRow) -> Answer:
-    """Carry out one recorded transfer. Doing it twice changes nothing the second time."""
+    """Execute one recorded transfer. Safe to repeat."""
     addresses: tuple[str | None, str | None] = (None, None)
     if row.order.counterparty_id is not None:
         link = (row.customer_id, row.from_pocket_id, row.order.counterparty_id)
@@ -45,7 +45,7 @@ async def execute_pending(bank: Bank, row: TransferRow) -> Answer:
 
 
 async def execute_all_pending(bank: Bank) -> int:
-    """An errand of the worker: carry out what waits; returns how many."""
+    """A task of the worker: execute recorded transfers; return how many."""
     rows = await on_us_store.list_pending(bank.pool, limit=BATCH_SIZE)
     for row in rows:
         await execute_pending(bank, row)
@@ -53,7 +53,7 @@ async def execute_all_pending(bank: Bank) -> int:
 
 
 async def execute_if_pending(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:
-    """Carry out a transfer that was accepted just now; a worker does it if this process dies."""
+    """Execute a transfer recorded just now; a worker executes it if this process stops."""
     row = await on_us_store.find_transfer(bank.pool, customer_id, transfer_id)
     if row is not None and row.status == "PENDING":
         await execute_pending(bank, row)

@@ -1,9 +1,9 @@
-"""The house closes its day: it settles with the street, the Treasury and the rails.
+"""Day end of the bank: settlement with dealers, the Treasury and the rails.
 
-Every customer's trades were posted in full against `street` and `treasury` in his own
-books. Per settlement date and bill the house pays and receives one block; the sum of all
-roundings between the block and its parts lands in `rounding`. Per date and rail it is paid what
-came in and pays what went out, so that only payments still under way are left on a rail.
+Every customer's trades were posted in full against `street` (dealer clearing) and `treasury` in the
+customer's own book. Per settlement date and bill the bank settles one block; the difference between
+the block and the sum of its trades is posted to `rounding`. Per date and rail it settles what came
+in and went out, so that a rail's accounts hold only payments in transit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SettlementBlock(msgspec.Struct, frozen=True):
-    """All trades of one bill at one price on one side that settle together."""
+    """All trades of one bill at one price and side with one settlement date."""
 
     settles_on: date
     cusip: str
@@ -38,7 +38,7 @@ class SettlementBlock(msgspec.Struct, frozen=True):
 
 
 class RailTotals(msgspec.Struct, frozen=True):
-    """What a rail settles on one date: cents that came in by it and that went out."""
+    """The settlement of a rail on one date: incoming and outgoing cents."""
 
     settles_on: date
     rail: str  # "ACH" or "WIRE"
@@ -47,13 +47,13 @@ class RailTotals(msgspec.Struct, frozen=True):
 
 
 def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
-    """Post one journal per settlement date, and per rail and date; open the next day.
+    """Post one journal entry per settlement date, and per rail and date; open the next day.
 
-    Days are closed in order. Broken when another day is open.
+    Days are closed in order. Raises InvariantError if another day is open.
     """
     book = book_of(books, cmd.customers[0])
     if cmd.day != book.business_date:
-        raise InvariantError("The house closes its days in order.", day=cmd.day, open=book.business_date)
+        raise InvariantError("Days of the bank are closed in order.", day=cmd.day, open=book.business_date)
     for settles_on in sorted({block.settles_on for block in cmd.blocks}):
         book.begin(JournalKind.SETTLEMENT, ctx, settles_on=settles_on, business_date=cmd.day)
         for block in cmd.blocks:
@@ -67,7 +67,7 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
 
 
 def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
-    """The bank of the rail pays the house what came in, and takes what went out."""
+    """Settle a rail: the bank receives what came in and pays what went out."""
     journal_no = book.begin(JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day)
     rail, reserve = (book.house_account(AccountKind.of_rail(clearing.rail)), book.house_account(AccountKind.RESERVE))
     _move(book, reserve, rail, clearing.came_in)
@@ -87,7 +87,7 @@ def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
 
 
 def _settle(book: Book, block: SettlementBlock, day: date) -> None:
-    """Customers' side is what they posted; the block's side is what the house really moves."""
+    """Return the postings of a block: the sum of the customers' trades against the block's own amount."""
     other = AccountKind.TREASURY if block.side == TradeActivity.MATURITY else AccountKind.STREET
     cash_there, cash_here = book.house_account(other), book.house_account(AccountKind.RESERVE)
     bills_there = book.house_account(other, block.cusip)

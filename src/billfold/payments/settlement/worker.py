@@ -1,8 +1,8 @@
-"""The house's day: what customers traded and paid is settled once their day is over.
+"""Day end of the bank: trades and payments of customers are settled once the day is over.
 
-A day is closed after everybody who was due by its end has been brought up to date, in order,
-and once: the command is named after the day. What is gathered is everything that settles by
-then and is not settled yet, so a trade that committed a moment too late is found a day later.
+Days are closed in order and once (the idempotency key is the date), after all customers with work
+due by the end of the day are caught up. A day settles everything due by then that is not settled
+yet, so a trade that committed too late is settled a day later.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 LOOKBACK = timedelta(days=14)
-"""How far back a trade is looked for that missed the closing of its day."""
+"""How far back trades that missed the close of their day are searched."""
 
 _NEXT_OPEN_DAY = """
 SELECT business_date, due_at,
@@ -59,9 +59,9 @@ ON CONFLICT DO NOTHING
 
 
 async def close_bank_days(bank: Bank, now: datetime) -> int:
-    """Close every day of the house that is over by `now`; return how many were closed.
+    """Close every day of the bank that is over by `now`; return how many.
 
-    Stops before a day by whose end some customer is still due: he comes first.
+    Stops before a day for which a customer still has due work: the customer comes first.
     """
     bank_id = bank_customer_id(bank.seed)
     closed = 0
@@ -88,13 +88,13 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
 
 
 async def find_unsettled(conn: Connection, day: date) -> tuple[SettlementBlock, ...]:
-    """Return what settles by `day` and the house has not settled: one block per price and side."""
+    """Return the unsettled blocks of trades that settle by `day`, one per price and side."""
     rows = await conn.fetch(_UNSETTLED, day - LOOKBACK, day)
     return tuple(SettlementBlock(**row) for row in rows)
 
 
 async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailTotals, ...]:
-    """Return what the rails settle by the close of `day` and the house has not settled."""
+    """Return the unsettled amounts of the rails that settle by the close of `day`."""
     first = day - LOOKBACK
     span = SettlementPeriod(first, et_instant(first, 0), day, bank.calendars.closes_at(day))
     found = await list_cleared(conn, bank_customer_id(bank.seed), span)
@@ -106,7 +106,7 @@ async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailT
 
 
 async def _store_closing_prices(conn: Connection, bank: Bank, day: date) -> None:
-    """Keep what every bill on the run, and every bill somebody holds, was worth at the close."""
+    """Store the closing price of every on-the-run bill and every bill in a portfolio."""
     held_cusips = [row["asset"] for row in await conn.fetch(_HELD_CUSIPS)]
     rows = list(_closing_prices(bank, day, held_cusips))
     columns = [list(column) for column in zip(*rows, strict=True)]

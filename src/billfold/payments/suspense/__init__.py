@@ -1,4 +1,4 @@
-"""Suspense: payments for which no owner was found, until they are returned or find one.
+"""Suspense: payments that cannot be booked to a customer, held until they are returned or assigned.
 
-Owns their shape and every read of them. Never moves one: that is a flow.
+Owns the table `suspense_item` and its commands. Never writes messages of a rail.
 """

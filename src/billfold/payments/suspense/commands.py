@@ -1,4 +1,4 @@
-"""What may be asked of money for which no owner is found."""
+"""Commands on money in suspense. `customers[0]` is the bank itself."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from billfold.payments.wires.types import WireRow
 
 
 class HoldInSuspense(Command, frozen=True, kw_only=True):
-    """Keep a payment that reached nobody. `amount` in cents; `details` is all its rail tells.
+    """Hold a payment in suspense. `amount` in cents; `details` has the fields of its rail.
 
-    What the `details` name as its fee is part of the amount, and comes from the house.
-    `settles_on` is when the rail settles it, today if it does at once.
+    A fee in `details` is part of the amount and is paid by the bank. `settles_on` is the settlement
+    date of the rail; None is today.
     """
 
     rule = hold_in_suspense
@@ -33,7 +33,7 @@ class HoldInSuspense(Command, frozen=True, kw_only=True):
 
 
 class ReturnFromSuspense(Command, frozen=True, kw_only=True):
-    """Send it back the way it came. Looks at the item."""
+    """Return an item by its rail."""
 
     rule = return_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)
@@ -45,7 +45,7 @@ class ReturnFromSuspense(Command, frozen=True, kw_only=True):
 
 
 class AssignFromSuspense(Command, frozen=True, kw_only=True):
-    """Book it at the portal it was meant for. `customers` are the house and the owner."""
+    """Assign an item to a portal of its owner. `customers` are the bank and the owner."""
 
     rule = assign_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)

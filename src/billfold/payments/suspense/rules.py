@@ -1,8 +1,8 @@
-"""Money for which no owner is found: the house holds it, and returns it or books it to its owner.
+"""Suspense: money that cannot be booked is held, then returned or assigned to its owner.
 
-It lies on the house's account `suspense`, opposite the rail that brought it. A DEBIT is money a
-rail took from the bank for an account nobody has. A fee that is given back with it lies there too,
-opposite `promotions`.
+It is posted to the bank's account `suspense` against the account of its rail. A DEBIT is money that
+a rail took from the bank for an unknown account. A refunded fee is held with it, paid from
+`promotions`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
-    """Take it in from the rail."""
+    """Post the item from its rail to suspense."""
     book = book_of(books, cmd.customers[0])
     journal_no = _begin(book, ctx, cmd.settles_on)
     rail, suspense = _accounts(book, cmd.rail)
@@ -69,9 +69,9 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
 
 
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
-    """Give it back to the rail, which makes the message.
+    """Post the item from suspense to its rail, which sends the return.
 
-    Refuses: suspense-item-settled, suspense-item-stays for what no message can send back.
+    Refuses: suspense-item-settled, suspense-item-stays if no message can return it.
     """
     book = book_of(books, cmd.customers[0])
     item = _held_item(book, cmd.item_id)
@@ -84,13 +84,13 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
 
 
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
-    """Let it arrive at its owner's portal now. Refuses: suspense-item-settled, no-open-portal."""
+    """Book the item to a portal of its owner. Refuses: suspense-item-settled, no-open-portal."""
     book, owner = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
     item = _held_item(book, cmd.item_id)
     if item.direction != Direction.CREDIT:
-        raise Refused("suspense-item-settled", "A debit is returned; it is nobody's money.")
-    told = _details(item)
-    journal_no, fee = _post_return(book, ctx, item, None), told.get(FEE, 0)
+        raise Refused("suspense-item-settled", "A debit cannot be assigned. Return it.")
+    details = _details(item)
+    journal_no, fee = _post_return(book, ctx, item, None), details.get(FEE, 0)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
@@ -101,16 +101,16 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
             portal_id=cmd.portal_id,
             pocket_id=cmd.pocket_id,
             amount=item.amount - fee,
-            description=str(told.get("description") or item.reason),
-            **_original_payment(item, told, owner.customer_id),
+            description=str(details.get("description") or item.reason),
+            **_original_payment(item, details, owner.customer_id),
         ),
         ctx,
     )
     if arrived["status"] != "COMPLETED":
-        raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
+        raise Refused("no-open-portal", "The portal is closed or does not accept this rail.")
     if fee:
         _return_fee(owner, cmd, ctx, fee)
-    # The command stands with the house, and so does what it says of the wire.
+    # The command row belongs to the bank, and so does its outcome about the wire.
     for fingerprint in owner.draft.take(Fingerprint):
         book.draft.add(fingerprint)
     ended = _close_item(book, ctx, item, SuspenseStatus.ASSIGNED, journal_no, owner_id=owner.customer_id)
@@ -136,17 +136,17 @@ def _return_fee(owner: Book, cmd: AssignFromSuspense, ctx: Context, fee: int) ->
 _DEPOSIT_FIELDS = ("transaction_id", "wire_id")
 
 
-def _original_payment(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:
-    """What `ReceiveMoney` is told of a wire by the message that brought it, of others as it is."""
-    if item.rail != Rail.WIRE or "message" not in told:
-        return {"details": told.get("details", told)}
-    message = msgspec.convert(told["message"], CreditTransfer | PaymentReturn)
+def _original_payment(item: SuspenseItem, details: dict[str, Any], owner: UUID) -> dict[str, Any]:
+    """Return the fields of `ReceiveMoney`; those of a wire come from its message."""
+    if item.rail != Rail.WIRE or "message" not in details:
+        return {"details": details.get("details", details)}
+    message = msgspec.convert(details["message"], CreditTransfer | PaymentReturn)
     if isinstance(message, PaymentReturn):
-        own = told.get("customer_id") == str(owner)
-        original = UUID(told["original_wire_id"]) if own else None
-        wire = incoming_details.returned_wire_of(message, told.get("omad"), original)
+        own = details.get("customer_id") == str(owner)
+        original = UUID(details["original_wire_id"]) if own else None
+        wire = incoming_details.returned_wire_of(message, details.get("omad"), original)
         return {"wire": wire, "details": incoming_details.details_of(wire, item.item_id)}
-    wire = incoming_details.incoming_wire_of(message, told.get("omad"))
+    wire = incoming_details.incoming_wire_of(message, details.get("omad"))
     return {
         "wire": wire,
         "details": incoming_details.details_of(wire, item.item_id),
@@ -179,7 +179,7 @@ def _post_return(book: Book, ctx: Context, item: SuspenseItem, settles_on: date 
 
 
 def _begin(book: Book, ctx: Context, settles_on: date | None) -> int:
-    """The house books on the day it has open; only the closing of that day goes on to the next."""
+    """Return the open business date of the bank: only the day end moves on to the next."""
     return book.begin(
         JournalKind.SUSPENSE, ctx, settles_on=settles_on or ctx.business_date, business_date=book.business_date
     )
@@ -201,5 +201,5 @@ def _close_item(
 ) -> Outcome:
     book.change(SuspenseItem, item.item_id, status=status, ended_journal_no=journal_no, ended_at=ctx.now, **columns)
     book.put(book.referenced, item.item_id, msgspec.structs.replace(item, status=status))
-    told = {name: value if value is None else str(value) for name, value in columns.items()}
-    return {"item_id": str(item.item_id), "status": status, "journal_no": journal_no, **told}
+    changed = {name: value if value is None else str(value) for name, value in columns.items()}
+    return {"item_id": str(item.item_id), "status": status, "journal_no": journal_no, **changed}

@@ -1,4 +1,4 @@
-"""Reads of suspense."""
+"""Queries of suspense items."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ SELECT {_COLUMNS} FROM suspense_item WHERE $1::text IS NULL OR status = $1
 
 
 async def get_item(conn: Connection | Pool, item_id: UUID) -> SuspenseItem:
-    """Return what is held, or was. Raises NotFound."""
+    """Return an item, held or not any more. Raises NotFound."""
     found = await find_items(conn, [item_id])
     if not found:
-        raise NotFound("Nothing of this id was ever held.")
+        raise NotFound("There is no such suspense item.")
     return found[0]
 
 
 async def find_items(conn: Connection | Pool, item_ids: Sequence[UUID]) -> list[SuspenseItem]:
-    """Return those of these that are or were held."""
+    """Return the items with these ids."""
     return [SuspenseItem(**row) for row in await conn.fetch(_SOME, list(item_ids))]
 
 
 async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return those of these ids that the house holds or held, as flows see them."""
+    """Return the items among the ids, as rules see them."""
     rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
     return [(row[0], row[1], SuspenseItem(**row)) for row in rows]
 
 
 async def list_items(conn: Connection | Pool, *, status: str | None = None, limit: int = 500) -> list[SuspenseItem]:
-    """Return what is in this state, or all of it, oldest first."""
+    """Return the items with this status, or all, oldest first."""
     return [SuspenseItem(**row) for row in await conn.fetch(_LIST, status, limit)]

@@ -1,4 +1,4 @@
-"""A payment for which no owner was found."""
+"""Suspense items: payments that cannot be booked to a customer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from billfold.platform.database.rows import Row
 
 
 class SuspenseStatus(StrEnum):
-    """Held, or how it ended."""
+    """The status of an item."""
 
     HELD = "HELD"
     RETURNED = "RETURNED"
@@ -20,16 +20,16 @@ class SuspenseStatus(StrEnum):
 
 
 NOT_RETURNABLE = "stays"
-"""The detail of an item that cannot go back the way it came: why, and what to do instead."""
+"""The detail of an item that cannot be returned: the reason, and what to do instead."""
 
 FEE = "fee"
-"""The detail of an item that holds a fee too, in cents: the house gives it back with the rest."""
+"""The detail of an item that includes a fee, in cents: the bank refunds it with the rest."""
 
 
 class SuspenseItem(Row, frozen=True, kw_only=True):
-    """It as stored: `amount` in cents, fee and all; `details` JSON text of what its rail tells.
+    """An item as stored: `amount` in cents including the fee; `details` JSON text of its rail's fields.
 
-    `journal_no` and `ended_journal_no` are journals of the house, which `customer_id` is.
+    `journal_no` and `ended_journal_no` are journal entries of the bank, whose id is `customer_id`.
     """
 
     table = "suspense_item"
@@ -52,5 +52,5 @@ class SuspenseItem(Row, frozen=True, kw_only=True):
 
     @property
     def proof(self) -> str:
-        """The fingerprint of what stays as it is."""
+        """The fingerprint of the fields that never change."""
         return fingerprint((self.details,))

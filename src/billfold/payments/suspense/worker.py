@@ -1,6 +1,6 @@
-"""Payments that reach nobody: the house holds them for a banking day, then they go back.
+"""ACH payments that cannot be booked: held in suspense for a banking day, then returned.
 
-In between the operator may find the owner and assign them.
+Until then the operator can assign them to their owner.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 UNCLAIMED_RETURN_JOB = "ach.unclaimed"
 CLOSED_POCKET_REASON = (
-    "It is money of our own customer whose Pocket is closed. "
-    "Book it to another portal of his: billfold suspense assign."
+    "It is money of a customer whose Pocket is closed. "
+    "Assign it to another portal of the customer: billfold suspense assign."
 )
 RETURN_REFUSED_REASON = (
     "The other bank refuses our return of it. Settle that with the bank, or book it to whom it "
     "was for: billfold suspense assign."
 )
-"""Why money stays in suspense that no entry can send back."""
+"""Why money in suspense cannot be returned by an entry."""
 RETURN_TIME = time(12)
-"""When it goes back (ET), on the banking day after it came: a return code's time is two days."""
+"""When it is returned (ET), on the next banking day: the time frame of a return is two days."""
 
 
 class UnclaimedPayment(NamedTuple):
-    """An ACH payment that reached nobody. Amount in cents.
+    """An ACH payment that cannot be booked. Amount in cents.
 
-    `details` holds its `answer`, the entry that sends it back, or why it `stays`.
+    `details` holds its `answer`, the return entry, or why it `stays`.
     """
 
     item_id: UUID
@@ -53,7 +53,7 @@ class UnclaimedPayment(NamedTuple):
 
 
 async def hold_unclaimed_payments(bank: Bank, payments: Sequence[UnclaimedPayment]) -> None:
-    """Hold payments, and see to it that those with an answer go back."""
+    """Hold payments in suspense, and schedule the return of those that can be returned."""
     if not payments:
         return
     bank_id = bank_customer_id(bank.seed)
@@ -79,12 +79,12 @@ async def hold_unclaimed_payments(bank: Bank, payments: Sequence[UnclaimedPaymen
 
 
 def return_due_at(now: datetime, calendars: Calendars) -> datetime:
-    """Return when a payment that came now is sent back."""
+    """Return when a payment received now is returned."""
     return et_instant(calendars.next_fed_day(et_date(now)), RETURN_TIME)
 
 
 async def return_unclaimed(bank: Bank, at: ScheduledJob) -> None:
-    """Send it back, unless its owner has been found or somebody sent it back already."""
+    """Return an item that is still held: a scheduled job."""
     try:
         await bank.engine.submit(
             ReturnFromSuspense(

@@ -45,13 +45,13 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
         raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
     if await is_returned(bank.pool, wire):
         raise Refused("wire-already-returned", "The wire is already returned.")
-    asked = await cases.list_cases_of(bank.pool, wire_id, WireDirection.OUTGOING)
-    _expect_refused(asked)
+    requests = await cases.list_cases_of(bank.pool, wire_id, WireDirection.OUTGOING)
+    _expect_refused(requests)
     sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
     message = None if sent is None else message_sent(bank, sent)
     if not isinstance(message, CreditTransfer):
         raise InvariantError("A settled wire has no message.", wire_id=str(wire_id))
-    case_id = f"{wire_id.hex}-{len(asked) + 1}" if asked else wire_id.hex
+    case_id = f"{wire_id.hex}-{len(requests) + 1}" if requests else wire_id.hex
     terms = messages.return_request(message, case_id=case_id, creator=bank.settings.bank_name, reason=code)
     async with _deed(bank, wire, "wire.recalled", code) as audited:
         await queue_about(bank, audited.conn, wire_id, wire.customer_id, "camt.056", terms)
@@ -71,9 +71,9 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     return case_id
 
 
-def _expect_refused(asked: Sequence[CaseRow]) -> None:
+def _expect_refused(requests: Sequence[CaseRow]) -> None:
     """Raise Refused unless every earlier request was refused."""
-    for case in asked:
+    for case in requests:
         if case.status == "OPEN":
             detail = f"Case {case.case_id} is open: wait for its answer."
             raise Refused("wire-already-recalled", detail)

@@ -1,8 +1,10 @@
-"""Wires: what the commands said of each is what its row says, and the money moved accordingly."""
+"""Wires, their messages and recalls: rows equal the outcomes of commands, and the money moved accordingly."""
 
 from __future__ import annotations
 
+from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
 from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.suspense.commands import AssignFromSuspense
 from billfold.payments.wires.commands import (
     CompleteWire,
     ReceiveWireReturn,
@@ -11,42 +13,38 @@ from billfold.payments.wires.commands import (
     SendWire,
     SubmitWire,
 )
-from billfold.verify.query_check import Check, names_in_sql
-from billfold.verify.report import MISSING
+from billfold.platform.checks import Certainty, Check, names_in_sql
 
 WIRE_COMMANDS = (SendWire, SubmitWire, CompleteWire, RejectWire, ReceiveMoney, ReceiveWireReturn, ReturnWire)
 """Commands whose outcome says what a wire is from then on."""
 
-WIRE_OUTCOMES = """
+WIRE_OUTCOMES = f"""
 (SELECT customer_id, kind, accepted, booked_at, version, outcome->>'wire_id' AS wire_id,
         outcome->>'status' AS status, outcome->>'reason' AS reason
    FROM command
   UNION ALL
- SELECT (outcome->>'owner_id')::uuid, 'ReceiveMoney', accepted, booked_at, version,
+ SELECT (outcome->>'owner_id')::uuid, '{ReceiveMoney.__name__}', accepted, booked_at, version,
         outcome->>'wire_id', 'COMPLETED', NULL
-   FROM command WHERE accepted AND kind = 'AssignFromSuspense' AND outcome->>'wire_id' IS NOT NULL)
+   FROM command WHERE accepted AND kind IN ({names_in_sql(AssignFromSuspense)}) AND outcome->>'wire_id' IS NOT NULL)
 """
-"""What commands say of wires. What the house held and assigns is its owner's wire."""
+"""Outcomes about wires. What the bank assigns from suspense is a wire of its owner."""
 _KINDS = names_in_sql(*WIRE_COMMANDS)
 
-WIRE_CHECKS = (
+_WIRES = (
     Check(
-        "commands",
         "wire",
-        "its last command said something else became of it",
-        f"""SELECT w.customer_id, w.wire_id FROM wire w JOIN (
+        "status is {status}, but its last command left {expected}, or other values differ",
+        f"""SELECT w.customer_id, w.wire_id, w.status, c.status AS expected FROM wire w JOIN (
              SELECT DISTINCT ON (customer_id, id) *
                FROM (SELECT customer_id, wire_id AS id, version, status, reason
                        FROM {WIRE_OUTCOMES} t WHERE accepted AND kind IN ({_KINDS})) c
               ORDER BY customer_id, id, version DESC) c
                ON c.customer_id = w.customer_id AND c.id = w.wire_id::text
-            WHERE (w.status, w.reason) IS DISTINCT FROM (c.status, c.reason)
-            ORDER BY 1, 2 LIMIT 100""",
+            WHERE (w.status, w.reason) IS DISTINCT FROM (c.status, c.reason)""",
     ),
     Check(
-        "wires",
         "wire",
-        "what moved is not what it says",
+        "the transactions that moved its money differ from it",
         """WITH moved AS (
              SELECT customer_id, pocket_id, journal_no, amount, details->>'wire_id' AS id,
                     details->>'wire_type' AS type, direction
@@ -56,13 +54,11 @@ WIRE_CHECKS = (
             WHERE (w.journal_no, w.pocket_id, w.amount, w.wire_type,
                    CASE w.direction WHEN 'OUTGOING' THEN 'DEBIT' ELSE 'CREDIT' END)
                   IS DISTINCT FROM (m.journal_no, m.pocket_id, m.amount, m.type, m.direction)
-              AND NOT (w.journal_no IS NULL AND m.id IS NULL AND w.status = 'REJECTED')
-            ORDER BY 1, 2 LIMIT 100""",
+              AND NOT (w.journal_no IS NULL AND m.id IS NULL AND w.status = 'REJECTED')""",
     ),
     Check(
-        "wires",
         "wire",
-        "it went out and was rejected, and the money has not come back",
+        "its status contradicts the reversal of its money",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.direction = 'OUTGOING' AND w.journal_no IS NOT NULL
               AND (w.status = 'REJECTED') <> EXISTS (
@@ -72,31 +68,206 @@ WIRE_CHECKS = (
                 UNION ALL
                 SELECT 1 FROM suspense_item s WHERE s.details->>'wire_id' = w.wire_id::text
                    AND s.amount - coalesce((s.details->>'fee')::bigint, 0) = w.amount
-                   AND coalesce((s.details->>'fee')::bigint, w.fee) = w.fee)
-            ORDER BY 1, 2 LIMIT 100""",
+                   AND coalesce((s.details->>'fee')::bigint, w.fee) = w.fee)""",
     ),
     Check(
-        "wires",
         "wire",
-        "it returns a wire that is not there, or more than that",
+        "it returns a missing wire, or more than its amount",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.original_wire_id IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM wire o WHERE o.customer_id = w.customer_id
                    AND o.wire_id = w.original_wire_id
                    AND w.amount BETWEEN CASE w.direction WHEN 'INCOMING' THEN 1 ELSE o.amount END
                                     AND o.amount
-                   AND o.direction <> w.direction)
-            ORDER BY 1, 2 LIMIT 100""",
+                   AND o.direction <> w.direction)""",
     ),
     Check(
-        "wires",
         "wire",
-        "it waits to be sent, and its message is not there",
+        "it is to be sent, and its message is missing",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.direction = 'OUTGOING' AND w.journal_no IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM wire_message m WHERE m.wire_id = w.wire_id
-                   AND m.kind = CASE w.wire_type WHEN 'RETURN' THEN 'pacs.004' ELSE 'pacs.008' END)
-            ORDER BY 1, 2 LIMIT 100""",
-        MISSING,
+                   AND m.kind = CASE w.wire_type WHEN 'RETURN' THEN 'pacs.004' ELSE 'pacs.008' END)""",
+        Certainty.MISSING,
     ),
 )
+
+# The numbers of a day go on from file to file; a file's name says its first.
+_MESSAGES = (
+    Check(
+        "wire_message",
+        "its file is missing",
+        """SELECT m.customer_id, m.message_id FROM wire_message m
+            WHERE m.file_id IS NOT NULL AND NOT EXISTS (
+              SELECT 1 FROM rail_file f WHERE f.file_id = m.file_id AND f.rail = 'WIRE'
+                 AND f.direction = 'OUT')""",
+    ),
+    Check(
+        "wire_message",
+        "its wire is missing",
+        """SELECT m.customer_id, m.message_id FROM wire_message m
+            WHERE CASE WHEN m.customer_id = (SELECT house_customer_id FROM bank)
+                  THEN m.kind <> 'pacs.004' OR NOT EXISTS (
+                    SELECT 1 FROM suspense_item i
+                     WHERE i.item_id = m.wire_id AND i.rail = 'WIRE' AND i.status = 'RETURNED'
+                       AND m.terms->>'amount' = i.amount::text)
+                  ELSE NOT EXISTS (
+                    SELECT 1 FROM wire w
+                     WHERE w.customer_id = m.customer_id AND w.wire_id = m.wire_id) END""",
+    ),
+    Check(
+        "wire_message",
+        "its send time is after its wire's",
+        """SELECT m.customer_id, m.message_id FROM wire_message m
+             JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+            WHERE m.send_at > w.send_at AND m.kind LIKE 'pacs.%'""",
+    ),
+    Check(
+        "wire_message",
+        "sent_at differs from its file's creation",
+        """SELECT m.customer_id, m.message_id FROM wire_message m JOIN rail_file f USING (file_id)
+            WHERE m.sent_at IS DISTINCT FROM f.created_at""",
+    ),
+    Check(
+        "wire_message",
+        "its IMAD is not the next one of its file",
+        """SELECT m.customer_id, m.message_id
+             FROM (SELECT *, row_number() OVER (PARTITION BY file_id
+                                                ORDER BY send_at, message_id) - 1 AS nth
+                     FROM wire_message WHERE file_id IS NOT NULL) m
+             LEFT JOIN rail_file f ON f.file_id = m.file_id AND f.rail = 'WIRE'
+                                  AND f.direction = 'OUT'
+            WHERE m.imad IS DISTINCT FROM substr(f.name, 9, 16)
+                  || lpad((substring(f.name FROM 25 FOR 6)::int + m.nth)::text, 6, '0')""",
+    ),
+    Check(
+        "wire_message",
+        "sent_at is {sent_at}, before its time {send_at}",
+        """SELECT customer_id, message_id, sent_at, send_at FROM wire_message
+            WHERE sent_at < send_at""",
+    ),
+    Check(
+        "wire_message",
+        "it is queued, and no job will send it",
+        """SELECT m.customer_id, m.message_id FROM wire_message m
+            WHERE m.file_id IS NULL AND NOT EXISTS (
+              SELECT 1 FROM agenda a WHERE a.kind = 'wire.send'
+                 AND (a.object_id = m.message_id OR a.at >= m.send_at))""",
+        Certainty.SUSPECT,
+    ),
+    Check(
+        "wire_message",
+        "it differs from its recall case, or the case is missing",
+        """SELECT m.customer_id, m.message_id FROM wire_message m
+            WHERE m.kind IN ('camt.056', 'camt.029') AND NOT EXISTS (
+              SELECT 1 FROM wire_case c
+               WHERE c.customer_id = m.customer_id AND c.wire_id = m.wire_id
+                 AND CASE m.kind WHEN 'camt.056'
+                     THEN c.direction = 'OUTGOING' AND c.message::jsonb = m.terms::jsonb
+                     ELSE c.direction = 'INCOMING' AND m.terms->>'case_id' = c.case_id END)""",
+        Certainty.SUSPECT,
+    ),
+    Check(
+        "wire_sequence",
+        "it differs from the messages sent on its day",
+        """SELECT s.day FROM (SELECT day, last, to_char(day, 'YYYYMMDD') AS opens
+                                FROM wire_sequence) s
+             FULL JOIN (SELECT left(imad, 8) AS opens, count(*) AS last FROM wire_message
+                         WHERE imad IS NOT NULL GROUP BY 1) m USING (opens)
+            WHERE s.last IS DISTINCT FROM m.last""",
+        Certainty.SUSPECT,
+    ),
+    Check(
+        "wire",
+        "its IMAD differs from its message's",
+        """SELECT w.customer_id, w.wire_id FROM wire w
+             LEFT JOIN wire_message m ON m.customer_id = w.customer_id AND m.wire_id = w.wire_id
+                   AND m.kind LIKE 'pacs.%' LEFT JOIN rail_file f USING (file_id)
+            WHERE w.direction = 'OUTGOING' AND w.imad IS DISTINCT FROM m.imad
+              AND CASE WHEN w.imad IS NULL THEN f.state <> 'MADE' AND w.status <> 'REJECTED'
+                       ELSE m.imad IS NOT NULL OR w.status = 'PENDING' END""",
+        Certainty.SUSPECT,
+    ),
+    Check(
+        "wire",
+        "no command or journal was booked at its settled_at",
+        """SELECT w.customer_id, w.wire_id FROM wire w
+            WHERE w.settled_at IS NOT NULL AND NOT EXISTS (
+              SELECT 1 FROM command c WHERE c.customer_id = w.customer_id AND c.accepted
+                 AND c.booked_at = w.settled_at AND c.outcome->>'wire_id' = w.wire_id::text)
+              AND NOT EXISTS (
+              SELECT 1 FROM journal j WHERE j.customer_id = w.customer_id
+                 AND w.direction = 'INCOMING' AND j.journal_no = w.journal_no
+                 AND j.booked_at = w.settled_at)""",
+    ),
+)
+
+_CASES = (
+    Check(
+        "wire_case",
+        "its wire is missing or has another direction",
+        """SELECT c.direction, c.case_id FROM wire_case c
+            WHERE NOT EXISTS (SELECT 1 FROM wire w WHERE w.customer_id = c.customer_id
+                     AND w.wire_id = c.wire_id AND w.direction = c.direction)""",
+    ),
+    Check(
+        "wire_case",
+        "it was closed before it was opened, or its message names another case",
+        """SELECT c.direction, c.case_id FROM wire_case c
+            WHERE c.closed_at < c.opened_at
+               OR c.message->>'case_id' IS DISTINCT FROM c.case_id""",
+    ),
+    Check(
+        "wire_case",
+        "its status differs from the answer that was sent",
+        """SELECT c.direction, c.case_id FROM wire_case c JOIN wire_message m
+               ON m.customer_id = c.customer_id AND m.wire_id = c.wire_id AND m.kind = 'camt.029'
+              AND m.terms->>'case_id' = c.case_id
+            WHERE c.direction = 'INCOMING'
+              AND c.status <> CASE m.terms->>'verdict' WHEN 'RJCR' THEN 'REFUSED'
+                                   ELSE 'ACCEPTED' END""",
+    ),
+    Check(
+        "wire_message",
+        "the case requires it, and it is missing",
+        """SELECT c.customer_id, c.wire_id FROM wire_case c
+            WHERE (c.direction = 'OUTGOING' OR c.status <> 'OPEN') AND NOT EXISTS (
+              SELECT 1 FROM wire_message m
+               WHERE m.customer_id = c.customer_id AND m.wire_id = c.wire_id
+                 AND m.kind = CASE c.direction WHEN 'OUTGOING' THEN 'camt.056'
+                                   ELSE 'camt.029' END
+                 AND m.terms->>'case_id' = c.case_id)""",
+        Certainty.MISSING,
+    ),
+    Check(
+        "wire_case",
+        "a message refers to it, and it is missing",
+        """SELECT CASE m.kind WHEN 'camt.056' THEN 'OUTGOING' ELSE 'INCOMING' END AS direction,
+                  m.terms->>'case_id' AS case_id FROM wire_message m
+            WHERE m.kind LIKE 'camt.%' AND NOT EXISTS (
+              SELECT 1 FROM wire_case c WHERE c.wire_id = m.wire_id)
+              AND EXISTS (SELECT 1 FROM wire w
+                           WHERE w.customer_id = m.customer_id AND w.wire_id = m.wire_id)""",
+        Certainty.MISSING,
+    ),
+    Check(
+        "wire_case",
+        "it is accepted, and its wire has not been returned",
+        """SELECT c.direction, c.case_id FROM wire_case c
+            WHERE c.direction = 'INCOMING' AND c.status = 'ACCEPTED' AND NOT EXISTS (
+              SELECT 1 FROM wire w WHERE w.customer_id = c.customer_id
+                 AND w.original_wire_id = c.wire_id)""",
+    ),
+)
+
+_TRACKED = TrackedTable("wire", "wire_id", WIRE_COMMANDS, "created_at", f"{WIRE_OUTCOMES} t", "wire_id")
+
+CHECKS = (
+    *creation_checks(_TRACKED),
+    *directory_checks(_TRACKED),
+    change_check("wire", "updated_at", "wire_id"),
+    *_WIRES,
+    *_MESSAGES,
+    *_CASES,
+)
+COUNTED = ("wire", "wire_case")

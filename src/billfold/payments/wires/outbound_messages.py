@@ -53,16 +53,16 @@ async def queue_about(
 
 def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> Message:
     """Return the message to send now, with the payer's account number."""
-    told: dict[str, Any] = msgspec.json.decode(waiting.terms)
+    terms: dict[str, Any] = msgspec.json.decode(waiting.terms)
     if waiting.kind == "pacs.008" and waiting.account_number is not None:
-        told["debtor_account"] = {"number": waiting.account_number}
-    return messages.message_of(waiting.kind, told, imad, at, fedwire_day(bank, at))
+        terms["debtor_account"] = {"number": waiting.account_number}
+    return messages.message_of(waiting.kind, terms, imad, at, fedwire_day(bank, at))
 
 
 def message_sent(bank: Bank, sent: SentMessage) -> Message:
     """Return a message as it was sent."""
-    told: dict[str, Any] = msgspec.json.decode(sent.terms)
-    return messages.message_of(sent.kind, told, sent.imad, sent.sent_at, fedwire_day(bank, sent.sent_at))
+    terms: dict[str, Any] = msgspec.json.decode(sent.terms)
+    return messages.message_of(sent.kind, terms, sent.imad, sent.sent_at, fedwire_day(bank, sent.sent_at))
 
 
 def environment_of(settings: Settings) -> str:

@@ -47,7 +47,7 @@ class FedwireSender:
         self._on_transmitted = on_transmitted
         self._lock = asyncio.Lock()
 
-    async def keep(self, bank: Bank, job: ScheduledJob) -> None:
+    async def run(self, bank: Bank, job: ScheduledJob) -> None:
         """Send due messages: a scheduled job. One job sends the messages of all jobs of an instant."""
         del job
         await self.send(bank)

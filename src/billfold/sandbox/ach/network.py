@@ -58,7 +58,7 @@ class SimulatedAchNetwork:
         answer_file = simulated_ach.returns_for(read_file(content), _to_minute(at.at))
         if answer_file is not None:
             await self._deliver(bank, f"RETURNS-{file.name}", answer_file)
-        await exchange.put_away(file.name, report=b"{}")
+        await exchange.archive(file.name, report=b"{}")
 
     async def return_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str) -> None:
         """Let an entry that we sent come back now."""

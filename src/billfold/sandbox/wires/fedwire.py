@@ -24,7 +24,7 @@ from billfold.payments.wires.store.wires import find_wire, get_wire, is_returned
 from billfold.payments.wires.types import WireDirection, WireType
 from billfold.platform.errors import InvalidInput, InvariantError, Refused
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
-from billfold.wiring.file_exchange import fedwire_folders
+from billfold.wiring.providers import fedwire_folders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,7 +135,7 @@ class SimulatedFedwire:
         if answers:
             content = write_messages(answers, "incoming")
             await fedwire_folders(bank.settings).network_side().transmit(name, content)
-            await self._processor.take(bank)
+            await self._processor.process_all(bank)
 
 
 async def schedule_answer(bank: Bank, file_id: UUID) -> None:

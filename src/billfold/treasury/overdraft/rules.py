@@ -1,7 +1,7 @@
 """What a pocket owes: money that must go back though it is no longer there.
 
-A payment back is never refused. What the pocket has is sold, the house carries the rest on the
-pocket's account `owed`, and whatever arrives later repays that first. So a pocket that owes holds
+A clawback is never refused. What the pocket has is sold, the bank advances the rest on the
+pocket's account `owed`, and whatever arrives later recovers that first. So a pocket that owes holds
 nothing. The customer sees both as transactions of kind GENERIC.
 """
 
@@ -31,9 +31,9 @@ def claw_back(
     price_of: Callable[[str], int],
     settles_on: date,
 ) -> int:
-    """Pay `amount` cents to `to` in the open journal, covered or not; return that leg's number.
+    """Pay `amount` cents to `to` in the open journal, covered or not; return that posting's number.
 
-    Liens and accrued fees do not hold it up. The caller tells of the leg it gets.
+    Holds and accrued fees do not limit it. The caller records the transaction of the posting.
     """
     covered = min(amount, liquidation_value(pocket, price_of))
     if covered > 0:
@@ -52,7 +52,7 @@ def overdraft_of(pocket: PocketBook) -> int:
 
 
 def recover_overdraft(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> int:
-    """Repay what is owed out of `amount` cents on the bank account; return the cents repaid."""
+    """Recover the overdraft out of `amount` cents on the bank account; return the cents recovered."""
     repaid = min(amount, overdraft_of(pocket))
     if repaid:
         pocket.outflow += repaid
@@ -71,7 +71,7 @@ def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -
 
 
 def _extend_overdraft(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
-    """The house pays in the pocket's stead and keeps the claim."""
+    """The bank advances the rest and keeps the claim."""
     pocket.inflow += cents
     leg_no = book.post(book.owed_account(pocket), pocket.bank, cents)
     _record_transaction(book, pocket, ctx, leg_no, Direction.CREDIT, cents)

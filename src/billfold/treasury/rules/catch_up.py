@@ -1,7 +1,7 @@
 """What must happen by itself: closing a day, charging the fee, maturity, waiting cash.
 
 Anything that must happen later has a due instant. A customer is brought up to date before
-his next command is decided, so a late worker can never make a wrong decision.
+its next command is decided, so a late worker can never make a wrong decision.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def catch_up(book: Book, ctx: Context) -> int:
     """Do everything that was due by `ctx.now`, in order; return how many things were done.
 
     Each is booked at its own due instant and named after it, so it does not matter who
-    brings the customer up to date or when. The house closes its days by a command of its own,
+    brings the customer up to date or when. The bank closes its own days by a command,
     since it needs to see everybody's trades.
     """
     done = 0

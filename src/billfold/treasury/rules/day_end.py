@@ -79,7 +79,7 @@ def accrue(pocket: PocketBook, ctx: Context, *, through: date) -> None:
 
 
 def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
-    """Take the accrued whole cents in the open journal; the fraction is carried on.
+    """Take the accrued whole cents in the open journal entry; the fraction is carried on.
 
     Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued.
     Returns True when something was charged.

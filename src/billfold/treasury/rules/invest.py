@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> bool:
-    """Buy what the pocket's free cash buys, in the open journal. True when something was bought.
+    """Buy what the pocket's free cash buys, in the open journal entry. True when something was bought.
 
     Outside investing hours the cash waits as a due thing for the next opening; cash below
     the price of one bill stays, and so does matured money of a pocket without reinvestment.

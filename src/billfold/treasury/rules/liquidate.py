@@ -30,7 +30,7 @@ def liquidation_value(pocket: PocketBook, price_of: Callable[[str], int]) -> int
 def raise_cash(
     book: Book, pocket: PocketBook, ctx: Context, need: int, *, price_of: Callable[[str], int], settles_on: date
 ) -> bool:
-    """Sell until the pocket's free cash covers `need` cents, in the open journal.
+    """Sell until the pocket's free cash covers `need` cents, in the open journal entry.
 
     Residual cash is used first. Returns False, having changed nothing, when all bills
     together do not reach.
@@ -49,7 +49,7 @@ def raise_cash(
 
 
 def sell_all(book: Book, pocket: PocketBook, ctx: Context, *, price_of: Callable[[str], int], settles_on: date) -> None:
-    """Sell every bill the pocket holds, in the open journal."""
+    """Sell every bill the pocket holds, in the open journal entry."""
     value = liquidation_value(pocket, price_of)
     if pocket.lots:
         raise_cash(book, pocket, ctx, value, price_of=price_of, settles_on=settles_on)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """Redeem every lot whose maturity has come and reinvest the proceeds, in one journal.
+    """Redeem every lot whose maturity has come and reinvest the proceeds, in one journal entry.
 
     A pocket without a reinvestment strategy keeps the proceeds as cash that is left alone.
     """
@@ -67,5 +67,5 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         earnings_basis=earnings,
         settles_on=book.business_date,
     )
-    told = payloads.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
-    record.event(book, ctx, kinds.TRADE_MATURITY, told)
+    payload = payloads.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
+    record.event(book, ctx, kinds.TRADE_MATURITY, payload)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class InsufficientFunds(Exception):
-    """What the pocket can raise does not reach. Whoever began the journal takes it back."""
+    """The pocket cannot raise the amount. The caller undoes the journal entry it began."""
 
 
 def withdraw(
@@ -31,11 +31,11 @@ def withdraw(
     to: Account,
     fee_reserve: int = 0,
 ) -> tuple[int, int]:
-    """Pay `amount` cents (None: everything, net of fees) to `to`, in the open journal.
+    """Pay `amount` cents (None: everything, net of fees) to `to`, in the open journal entry.
 
-    Returns the amount and the number of the leg that pays it, which is told as activity. Accrued
-    fees and liens stay behind. `fee_reserve` cents are raised besides and stay in cash, for a fee that
-    the caller takes in the same journal. Raises InsufficientFunds when the pocket cannot raise it.
+    Returns the amount and the number of the posting that pays it, for its transaction. Accrued
+    fees and holds stay behind. `fee_reserve` cents are raised besides and stay in cash, for a fee that
+    the caller takes in the same journal entry. Raises InsufficientFunds when the pocket cannot raise it.
     """
     amount = _raise(book, pocket, ctx, amount, price_of=price_of, settles_on=settles_on, fee_reserve=fee_reserve)
     book.post(pocket.cash, pocket.bank, amount)

@@ -43,8 +43,8 @@ async def test_an_administrator_registers_a_client_and_gets_an_email(anna, insid
     for told in (made.client_id, key.key_id, "https://auth.localhost:8443", REDIRECT):
         assert told in inside.text
     [(subject, text)] = await emails()
-    assert subject == "A program of Northwind was changed"
-    assert "the program Books was registered" in text
+    assert subject == "An OAuth client of Northwind was changed"
+    assert "the OAuth client Books was registered" in text
 
 
 async def test_everything_that_can_be_chosen_is_kept(anna, inside, bank):

@@ -54,8 +54,8 @@ async def test_an_invitation_that_cannot_be_is_shown_again_with_what_was_typed(b
     for fields, said in (
         ({"email": "ben@localhost"}, "The email address must be"),
         ({"phone_number": "12"}, "The phone number must be"),
-        ({"role": ""}, "Choose what this person may do."),
-        ({"role": "SERVICE"}, "Choose what this person may do."),
+        ({"role": ""}, "Choose a role."),
+        ({"role": "SERVICE"}, "Choose a role."),
         ({"email": "anna@northwind.example"}, "There is a member, or an open invitation"),
     ):
         page = await invite(browser, base, **fields)

@@ -77,7 +77,7 @@ class Room:
     async def put(self, name, content):
         raw = content if isinstance(content, bytes) else write_file(content)
         await self.other.transmit(name, raw)
-        return await self.gate.take(self.bank)
+        return await self.gate.process_all(self.bank)
 
     def report(self, name, *, refused=False):
         there = self.folder / ("refused" if refused else "done")
@@ -217,10 +217,10 @@ async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, 
     account = await account_of(bank, holder)
     content = write_file(file_of(*(entry(n, account) for n in range(1, 6))))
     await files_store.save_inbound(bank.pool, ids.new(), "ACH", "half.ach", content, now=await bank.now())
-    assert await room.gate.take(bank) == 1
+    assert await room.gate.process_all(bank) == 1
     told = await files_store.list_files(bank.pool, rail="ACH", state="TAKEN")
     assert json.loads(told[0].report or "")["taken"] == 5
-    assert await room.gate.take(bank) == 0
+    assert await room.gate.process_all(bank) == 0
 
 
 async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_once(bank, new_holder, room, monkeypatch):
@@ -242,7 +242,7 @@ async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_on
     with pytest.raises(ConnectionResetError):
         await room.put("long.ach", content)
     assert await room.booked() == (5, 1)
-    assert await room.gate.take(bank) == 1
+    assert await room.gate.process_all(bank) == 1
     told = room.report("long.ach")
     assert (told["taken"], told["held"]) == (6, 4)
     assert [each["line"] for each in told["lines"]] == [8, 9, 10, 11]
@@ -254,11 +254,11 @@ async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder,
     holder = await new_holder()
     raw = write_file(file_of(entry(1, await account_of(bank, holder))))
     await room.other.transmit("one.ach", raw)
-    kept = await room.gate.admit(bank, "one.ach")
+    kept = await room.gate.store_file(bank, "one.ach")
     async with claimed(bank.pool, f"ach file {kept.file_id}") as is_ours:
         assert is_ours
         other = AchFileProcessor()
-        assert await other.take(bank) == 0
+        assert await other.process_all(bank) == 0
         waiting = asyncio.create_task(other.process_file(bank, "one.ach"))
         await asyncio.sleep(0)
         assert not waiting.done()

@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[Change, int, str]] = {
     "a letter in an amount": (_put(3, 30, "O"), 3, "amount should be digits"),
     "a wrong check digit": (_put(3, 12, "2"), 3, "check digit"),
     "no account number": (_put(3, 13, " " * 17), 3, "account number is missing"),
-    "an unknown transaction code": (_put(3, 2, "99"), 3, "no transaction code"),
+    "an unknown transaction code": (_put(3, 2, "99"), 3, "not a transaction code"),
     "a trace that falls": (_put(4, 94, "0"), 4, "ascend"),
     "an addenda that was not announced": (_put(4, 79, "0"), 6, "addenda record indicator"),
     "an addenda that is missing": (lambda lines: lines.pop(4), 5, "addenda record indicator"),
@@ -106,8 +106,8 @@ WRONG: dict[str, tuple[Change, int, str]] = {
     "no header": (lambda lines: lines.pop(0), 1, "before any file header"),
     "an entry between batches": (lambda lines: lines.insert(6, lines[2]), 7, "outside a batch"),
     "a batch within a batch": (lambda lines: lines.insert(3, lines[1]), 4, "no control"),
-    "a batch without control": (lambda lines: lines.pop(8), 9, "inside a batch"),
-    "something after the end": (lambda lines: lines.append(lines[2]), 11, "no filler"),
+    "a batch without control": (lambda lines: lines.pop(8), 9, "the batch before has no control"),
+    "something after the end": (lambda lines: lines.append(lines[2]), 11, "not a filler"),
     "half a block": (lambda lines: lines.append("9" * 94), 11, "whole blocks"),
 }
 

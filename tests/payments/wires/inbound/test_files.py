@@ -228,7 +228,7 @@ async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, ho
     bank, named = fedwire.bank, []
     for nth, (verdict, reason) in enumerate((("RJCR", "LEGL"), ("RJCR", "CUST"), ("CNCL", None))):
         named.append(await wire_cases.recall(bank, wire_id, "DUPL"))
-        with pytest.raises(Refused, match="no answer has come"):
+        with pytest.raises(Refused, match="is open: wait for its answer"):
             await wire_cases.recall(bank, wire_id, "DUPL")
         answer = await answered(fedwire, wire_id, verdict, reason)
         assert answer.message.case_id == named[-1]

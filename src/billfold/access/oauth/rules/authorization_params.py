@@ -38,7 +38,7 @@ class AuthorizationParams:
 def parse_redirect_uri(client: Client, params: Mapping[str, str]) -> str:
     """Return where the answer goes: one of the registered addresses, compared exactly.
 
-    Raises OAuthError `invalid_request`; whoever asks must not be sent anywhere then.
+    Raises OAuthError `invalid_request`; there must be no redirect then.
     """
     uri = params.get("redirect_uri")
     if uri is None or uri not in client.redirect_uris:
@@ -49,7 +49,7 @@ def parse_redirect_uri(client: Client, params: Mapping[str, str]) -> str:
 def parse_authorization_params(
     client: Client, params: Mapping[str, str], *, proven: str | None = None
 ) -> AuthorizationParams:
-    """Return what is asked for. `proven` is the thumbprint of the proof that came along, if any.
+    """Return the parsed request. `proven` is the thumbprint of its DPoP proof, if any.
 
     Raises OAuthError with the code that RFC 6749 4.1.2.1 and OpenID Connect give each mistake.
     """
@@ -97,7 +97,7 @@ def _check_response_type(client: Client, params: Mapping[str, str]) -> None:
     if requested != "code":
         raise OAuthError("unsupported_response_type", "response_type must be code.")
     if AUTHORIZATION_CODE not in client.grant_types:
-        raise OAuthError("unauthorized_client", "This client acts by itself and asks nobody.")
+        raise OAuthError("unauthorized_client", "This client has no users to authorize it. Use client_credentials.")
 
 
 def _code_thumbprint(params: Mapping[str, str], proven: str | None) -> str | None:
@@ -115,7 +115,7 @@ def _code_thumbprint(params: Mapping[str, str], proven: str | None) -> str | Non
 def _prompts(params: Mapping[str, str]) -> tuple[str, ...]:
     requested = set(params.get("prompt", "").split(" ")) - {""}
     if requested == {"none"}:
-        raise OAuthError("interaction_required", "A person is always asked here.")
+        raise OAuthError("interaction_required", "The user must always confirm. Send the request without prompt=none.")
     if requested - PROMPTS:
         raise invalid_request("prompt must be login, consent or select_account.")
     return tuple(sorted(requested))

@@ -25,7 +25,7 @@ _URI_CHARS = re.compile(r"[!-~]{1,2000}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewClient:
-    """What is asked of a registration. None leaves a choice to the profile."""
+    """A client to register. None leaves a choice to the profile."""
 
     name: str
     scopes: tuple[str, ...]

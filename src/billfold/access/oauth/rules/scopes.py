@@ -43,7 +43,7 @@ PERSONAL_SCOPES = frozenset({"openid", "profile", "email", "phone"})
 
 
 def parse_scopes(text: str | None, allowed: Iterable[str]) -> tuple[str, ...]:
-    """Return the scopes asked for, in our order; all that are allowed when none is named.
+    """Return the requested scopes in the canonical order; all allowed ones when none is named.
 
     Raises OAuthError `invalid_scope` for one that is unknown or not allowed.
     """
@@ -51,7 +51,7 @@ def parse_scopes(text: str | None, allowed: Iterable[str]) -> tuple[str, ...]:
     requested = set((text or "").split(" ")) - {""} or allowed_scopes
     not_allowed = sorted(requested - allowed_scopes)
     if not_allowed:
-        named = " ".join(each for each in not_allowed if each in SCOPES) or "one of those asked for"
+        named = " ".join(each for each in not_allowed if each in SCOPES) or "one of the requested scopes"
         raise OAuthError("invalid_scope", f"This client may not have the scope: {named}.")
     return sort_scopes(requested)
 

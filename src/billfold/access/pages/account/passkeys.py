@@ -1,6 +1,6 @@
 """Passkeys: the only pages that need a script, since only a script may ask a browser for one.
 
-The script asks for options, hands them to the browser, and sends back what it answers.
+The script asks for options, passes them to the browser, and sends back its response.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ async def ask_for_passkey(server: PageServer, context: PageContext) -> Response[
 
 @post("/passkeys/sign-in", opt=PUBLIC)
 async def sign_in_with_passkey(server: PageServer, context: PageContext) -> Response[Any]:
-    """Let in whoever has a passkey of ours: it is both factors at once."""
+    """Sign in with a passkey, which counts as both factors."""
     answer = _read(context)
     next_path = context.local_path(answer.next)
     passkey = await _verify_passkey(server, context, bytes(answer.credential).decode())
@@ -104,7 +104,7 @@ async def add_passkey(server: PageServer, context: PageContext) -> Response[Any]
 
 
 async def _add_passkey(server: PageServer, context: PageContext, made: passkeys.NewPasskey) -> bool:
-    """Keep a new passkey, unless it is somebody's already."""
+    """Store a new passkey, unless it is registered already."""
     user = context.user
     name = f"{context.client_info.device}"[:_NAME_CHARS_MAX]
     async with server.bank.pool.acquire() as conn, conn.transaction():

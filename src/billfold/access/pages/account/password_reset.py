@@ -77,7 +77,7 @@ async def show_forgot(server: PageServer, context: PageContext) -> Response[Any]
 
 @post("/forgot", opt=PUBLIC)
 async def send_link(server: PageServer, context: PageContext) -> Response[Any]:
-    """Send a link if anybody has the address. Page and time are the same if nobody has."""
+    """Send a link if the address is known. Response and time are the same if it is not."""
     email = context.form.get("email", "").strip().lower()
     page: Response[Any] = server.theme.page(context, "forgot", sent_to=email)
     page.background = BackgroundTask(_send_link, server, context, email)

@@ -93,7 +93,7 @@ async def _show(server: PageServer, context: PageContext, next_path: str, wrong:
 
 
 def _qr_code(address: str) -> Markup:
-    """Return an address as a QR code: drawn by our own library, so it is no text of anybody's."""
+    """Return a URI as the SVG of a QR code; its markup contains no user input."""
     svg = segno.make(address, error="m").svg_inline(
         scale=4, border=3, light="#fff", dark="#000", svgclass="qr", lineclass=None
     )

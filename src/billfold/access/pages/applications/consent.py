@@ -1,4 +1,4 @@
-"""What applications may do: asked once, in words, listed, and taken back at any time."""
+"""Consent to OAuth clients: given, listed and revoked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REQUEST_EXPIRED = "This request is unknown, too old, or was answered already. G
 
 @get("/consent")
 async def ask_consent(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
-    """Show what an application asks for."""
+    """Show the consent page."""
     wanted = await _pending(server, context, parse_query(request.scope).get("request", ""))
     if _must_reauthenticate(wanted, context):
         return redirect(f"/confirm?next={quote(f'/consent?request={wanted.request_id}', safe='')}")
@@ -88,7 +88,7 @@ async def revoke(grant_id: str, server: PageServer, context: PageContext) -> Res
         if grant is None or not await grants_module.revoke_grant(
             conn, user_id=user.user_id, grant_id=grant_uuid, now=context.now
         ):
-            raise NotFound("This was taken back already.")
+            raise NotFound("This access was revoked before.")
         details = {"client": grant.client_id}
         await record_for_teams(conn, server, context, user, "grant.revoked", details, only=grant.customer_id)
     return redirect("/applications")

@@ -47,7 +47,7 @@ async def check_second_factor(server: PageServer, context: PageContext) -> Respo
 async def ask_reauthentication(
     request: Request[Any, Any, Any], server: PageServer, context: PageContext
 ) -> Response[Any]:
-    """Ask somebody who is signed in to prove once more that it is he."""
+    """Show the form that re-authenticates a signed-in user."""
     next_path = context.local_path(parse_query(request.scope).get("next"))
     return await _ask(server, context, "/confirm", next_path)
 

@@ -51,7 +51,7 @@ async def sign_in(server: PageServer, context: PageContext) -> Response[Any]:
     wait = await check_lockout(server, context, subject, user)
     if wait:
         return _locked_out(server, context, next_path, email, wait)
-    # Asked of everybody, so that an address that nobody has takes as long as any other.
+    # Done always, so that an unknown address takes as long as any other.
     user_id = _UNKNOWN_USER_ID if user is None else user.user_id
     password_hash = await passwords.find_password_hash(server.bank.pool, user_id)
     password = context.form.get("password", "")
@@ -116,7 +116,7 @@ async def _logout_target(server: PageServer, sent: Mapping[str, str]) -> LogoutT
 
 
 def _locked_out(server: PageServer, context: PageContext, next_path: str, email: str, wait: int) -> Response[Any]:
-    sentence = f"There were too many tries. Wait {format_wait(wait)}, then try again. A passkey works all the same."
+    sentence = f"There were too many tries. Wait {format_wait(wait)}, then try again. A passkey still works."
     return server.theme.page(
         context, "sign_in", status=429, headers={"retry-after": str(wait)}, next=next_path, email=email, wrong=sentence
     )

@@ -37,7 +37,7 @@ async def send_email(server: PageServer, context: PageContext, user: User, notic
 
 
 async def check_lockout(server: PageServer, context: PageContext, subject: AttemptSubject, user: User | None) -> int:
-    """Count a try and return for how many seconds none is accepted; a lock is told by mail."""
+    """Count an attempt and return for how many seconds none is accepted; a lock is notified by e-mail."""
     async with server.bank.pool.acquire() as conn:
         address = lockout.ip_subject(context.arrival.client)
         from_here = await lockout.begin_attempt(conn, address, context.now)

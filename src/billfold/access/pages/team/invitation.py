@@ -37,7 +37,7 @@ async def show_invitation(request: Request[Any, Any, Any], server: PageServer, c
 
 @post("/invitation", opt=PUBLIC)
 async def accept_invitation(server: PageServer, context: PageContext) -> Response[Any]:
-    """Join: as who is signed in, or as somebody new, whose second factor comes next."""
+    """Accept as the signed-in user, or as a new user, whose second factor comes next."""
     link = context.form.get("link", "")[:_LINK_CHARS_MAX]
     invitation = await _find(server, context, link)
     if invitation is None:

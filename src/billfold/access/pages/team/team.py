@@ -61,19 +61,19 @@ async def show_team(customer_id: str, server: PageServer, context: PageContext) 
 
 @get("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)
 async def show_invite(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
-    """Ask whom to invite, and as what."""
+    """Show the invitation form."""
     by = await page_administrator(server, context, customer_id)
     return _invite_page(server, context, by, dict.fromkeys(_FIELDS, "") | {"role": ""})
 
 
 @post("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)
 async def invite(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
-    """Invite somebody."""
+    """Invite a user."""
     by = await page_administrator(server, context, customer_id)
     given = {name: context.form.get(name, "") for name in (*_FIELDS, "role")}
     role = _role(given["role"])
     if role is None:
-        return _invite_page(server, context, by, given, wrong="Choose what this person may do.")
+        return _invite_page(server, context, by, given, wrong="Choose a role.")
     invitation = NewInvitation(
         first_name=given["first_name"],
         last_name=given["last_name"],
@@ -93,7 +93,7 @@ async def invite(customer_id: str, server: PageServer, context: PageContext) -> 
 
 @post("/team/{customer_id:str}/invitations/{member_id:str}/resend")
 async def resend(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
-    """Mail an invitation once more."""
+    """Resend an invitation."""
     by = await page_administrator(server, context, customer_id)
     await team_invitations.resend_invitation(by, path_id(member_id))
     return redirect(f"/team/{by.customer_id}")
@@ -101,7 +101,7 @@ async def resend(customer_id: str, member_id: str, server: PageServer, context: 
 
 @post("/team/{customer_id:str}/invitations/{member_id:str}/cancel")
 async def cancel(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
-    """Take an invitation back."""
+    """Cancel an invitation."""
     by = await page_administrator(server, context, customer_id)
     await team_invitations.cancel_invitation(by, path_id(member_id))
     return redirect(f"/team/{by.customer_id}")

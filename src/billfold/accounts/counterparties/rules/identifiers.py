@@ -52,7 +52,7 @@ def bic_error(text: str) -> str | None:
 
 
 def compact(text: str) -> str:
-    """Return a number as machines write it: capitals, without the spaces people put in."""
+    """Return a number as machines write it: capitals, without spaces."""
     return text.replace(" ", "").upper()
 
 

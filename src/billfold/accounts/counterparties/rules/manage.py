@@ -1,4 +1,4 @@
-"""Counterparties: whom a customer pays, linked, renamed and unlinked."""
+"""Counterparties are linked, renamed and unlinked."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 
 VERIFICATION_EXPIRY = "counterparty.expire"
-"""The appointment at which an incoming wire is no longer waited for."""
+"""The scheduled job that ends the wait for an incoming wire."""
 DEPOSITS_DUE = "ach.micro_deposits"
-"""The appointment at which the two deposits are sent."""
+"""The scheduled job that sends the two deposits."""
 _STATUS_TEXTS = {
     CounterpartyStatus.LINKED: "was linked",
     CounterpartyStatus.PENDING: "was added and waits for its verification",
@@ -107,21 +107,21 @@ def get_counterparty(book: Book, counterparty_id: UUID) -> Payee:
 
 
 def keep_counterparty(book: Book, payee: Payee) -> None:
-    """Keep what a counterparty is from here on; `undo` takes it back."""
+    """Update a counterparty in the book; `undo` reverts it."""
     book.keep_fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof)
     book.put(book.counterparties, payee.counterparty_id, payee)
     book.put(book.referenced, payee.counterparty_id, payee)
 
 
 def notification_of(payee: Payee, said: str, display_name: str | None = None) -> dict[str, Any]:
-    """Return what the team is told of a counterparty, for the outcome's `counterparties`."""
+    """Return the notification about a counterparty, for the outcome's `counterparties`."""
     called = display_name or payee.name
     named = f"The counterparty {called}" if called else "A counterparty"
     return {"counterparty_id": str(payee.counterparty_id), "said": f"{named} {said}."}
 
 
 def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> dict[str, Any]:
-    """Return the verification asked for, or the one that makes it needless."""
+    """Return the requested verification, or the one that makes it unnecessary."""
     verification_id = str(ctx.ids.next())
     if cmd.holder is not None and rules.names_match(name, cmd.holder):
         matched = rules.new_verification("name_match", verification_id)
@@ -139,7 +139,7 @@ def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> 
 
 
 def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
-    """Has the customer shown before that this account belongs to somebody of this name?"""
+    """Tell whether the customer already has a verified counterparty of this account and name."""
     account = rules.account_of(details)
     return account is not None and any(
         payee.status == CounterpartyStatus.VERIFIED
@@ -151,7 +151,7 @@ def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
 
 
 def _deposits(ctx: Context) -> list[int]:
-    """Return two different amounts in cents that nobody can tell in advance."""
+    """Return two different, unpredictable amounts in cents."""
     if get_counterparty := ctx.terms.screening.deposit_amounts():
         return list(get_counterparty)
     first = ctx.ids.next().int % _DEPOSIT_MOST

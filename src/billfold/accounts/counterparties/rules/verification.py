@@ -1,4 +1,4 @@
-"""Counterparties are verified, or found not to be whose they were said to be (contract 2.3)."""
+"""Verifications of counterparties are decided (contract 2.3)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcome:
     """VERIFIED when the amounts are right; UNLINKED after three wrong tries.
 
-    The outcome tells whether they were `confirmed` and how many tries are `left`. Refuses:
+    The outcome says whether they were `confirmed` and how many attempts are `left`. Refuses:
     micro-deposits-not-pending.
     """
     book = book_of(books, cmd.customers[0])
@@ -115,7 +115,7 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
 
 
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
-    """Put the corrected numbers in the place of the old ones; they are verified as those were."""
+    """Replace the old numbers by the corrected ones; the verification stays."""
     book = book_of(books, cmd.customers[0])
     payee = get_counterparty(book, cmd.counterparty_id)
     details = {**payee.details, **_corrected(cmd.correction)}
@@ -135,7 +135,7 @@ def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
 def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | None, list[Any]]:
     """Verify whoever awaits a wire from this account.
 
-    Returns the counterparty that the sender is, if one is known, and what is to be told.
+    Returns the sender's counterparty, if one is known, and the notifications.
     """
     found: UUID | None = None
     moves = []
@@ -155,7 +155,7 @@ def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | No
 def _set_status(
     book: Book, ctx: Context, payee: Payee, status: CounterpartyStatus, verification: dict[str, Any]
 ) -> dict[str, Any]:
-    """Let a counterparty stand where its verification has brought it; return what to tell."""
+    """Save the status that a verification leads to; return the notification."""
     moved = msgspec.structs.replace(payee, status=status, verification=verification)
     _save(book, ctx, moved)
     return notification_of(payee, "was verified" if status == CounterpartyStatus.VERIFIED else "could not be verified")
@@ -173,7 +173,7 @@ def _save(book: Book, ctx: Context, payee: Payee) -> None:
 
 
 def _require_documents(book: Book, payee: Payee) -> None:
-    """Refuse to approve what nobody can have looked at; who decides has looked the documents up."""
+    """Refuse to approve a verification one of whose documents has no valid file."""
     seen = [book.referenced.get(UUID(each)) for each in payee.verification["document_ids"]]
     if any(each is not None and each.status in {"PENDING_UPLOAD", "INVALID"} for each in seen):
         raise Refused("document-not-in-review", "A document of the counterparty has no valid file.")

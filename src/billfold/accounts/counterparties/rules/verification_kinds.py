@@ -93,7 +93,7 @@ def account_of(details: Mapping[str, Any]) -> Account | None:
 
 
 def accounts_match(one: Account, other: Account) -> bool:
-    """Tell whether two name one account. A BIC of 8 characters stands for the head office."""
+    """Tell whether both are the same account. A BIC of 8 characters stands for the head office."""
     return one.number == other.number and _bank_key(one.bank) == _bank_key(other.bank)
 
 

@@ -100,32 +100,32 @@ class AchFileBooking:
         self._made_on = head.created_at.date()
         self._suspense_items: list[UnclaimedPayment] = []
         self._return_entries: list[tuple[UUID, ReturnEntry]] = []
-        self.told = msgspec.json.decode(file.report or "{}", type=AchFileReport)
-        self._refused = {each.line: each.refused for each in self.told.stuck}
+        self.report = msgspec.json.decode(file.report or "{}", type=AchFileReport)
+        self._refused = {each.line: each.refused for each in self.report.stuck}
 
     async def book(self, lines: Iterator[EntryLine]) -> AchFileReport:
         """Book the entries of a file in batches. Safe to repeat.
 
         Lines that cannot be booked are reported as stuck; more than a hundred fail the file.
         """
-        remaining = {each.line for each in self.told.stuck}
-        self.told.stuck = []
+        remaining = {each.line for each in self.report.stuck}
+        self.report.stuck = []
         if remaining:
             lines = (each for each in lines if each.number in remaining)
         while chunk := await asyncio.to_thread(_next_chunk, lines):
             await self._book(chunk)
-        self.told.lines.sort(key=itemgetter("line"))
-        return self.told
+        self.report.lines.sort(key=itemgetter("line"))
+        return self.report
 
     async def _book(self, chunk: Sequence[EntryLine]) -> None:
         """Book a batch; on an error, bisect it to find the lines that cannot be booked."""
-        snapshot = msgspec.structs.replace(self.told, lines=[*self.told.lines])
+        snapshot = msgspec.structs.replace(self.report, lines=[*self.report.lines])
         try:
             await self._book_all(chunk)
         except DATABASE_UNAVAILABLE:
             raise
         except Exception as error:  # noqa: BLE001 - a bug in one line must not block others
-            self.told, self._suspense_items, self._return_entries = snapshot, [], []
+            self.report, self._suspense_items, self._return_entries = snapshot, [], []
             if len(chunk) == 1:
                 self._mark_stuck(chunk[0], error)
                 return
@@ -135,11 +135,11 @@ class AchFileBooking:
 
     def _mark_stuck(self, line: EntryLine, error: Exception) -> None:
         """Report a line as stuck. Raises the error if too many lines are stuck."""
-        if len(self.told.stuck) == STUCK_LINES_MAX:
+        if len(self.report.stuck) == STUCK_LINES_MAX:
             raise error
         refused = self._refused.get(line.number, 0) + isinstance(error, _LineRefused)
         stuck = StuckLine(line.number, line.entry.trace_number, error_summary(error), refused)
-        self.told.stuck = [*self.told.stuck, stuck]
+        self.report.stuck = [*self.report.stuck, stuck]
 
     async def _book_all(self, chunk: Sequence[EntryLine]) -> None:
         self._count(chunk)
@@ -155,14 +155,12 @@ class AchFileBooking:
         await schedule_return_entries(self._bank, answers)
 
     def _count(self, chunk: Sequence[EntryLine]) -> None:
-        self.told.entries += len(chunk)
+        self.report.entries += len(chunk)
         for each in chunk:
             if each.entry.is_debit:
-                self.told.debits += each.entry.amount
+                self.report.debits += each.entry.amount
             else:
-                self.told.credits += each.entry.amount
-
-    # -- received entries --------------------------------------------------------------
+                self.report.credits += each.entry.amount
 
     async def _receive(self, chunk: Sequence[EntryLine]) -> None:
         accounts = [f"{each.entry.routing_number}:{each.entry.dfi_account_number}" for each in chunk]
@@ -192,23 +190,21 @@ class AchFileBooking:
             )
         async for line, answer in self._submit(found_lines, commands):
             if answer.outcome["status"] == "COMPLETED":
-                self.told.taken += 1
+                self.report.taken += 1
             else:
-                self.told.sent_back += 1
-                self.told.name(line, "SENT_BACK", answer.outcome["code"])
+                self.report.sent_back += 1
+                self.report.name(line, "SENT_BACK", answer.outcome["code"])
 
     def _hold_unknown(self, line: EntryLine) -> None:
         """Hold an entry to an unknown account in suspense; return a prenote at once."""
         incoming = incoming_of(line)
-        told = ach_types.return_of(incoming, NO_ACCOUNT, bank=self._own_routing_prefix)
+        return_entry = ach_types.return_of(incoming, NO_ACCOUNT, bank=self._own_routing_prefix)
         if incoming.is_prenote:
-            self._return_entries.append((self._key(line), told))
-            self.told.sent_back += 1
-            self.told.name(line, "SENT_BACK", NO_ACCOUNT)
+            self._return_entries.append((self._key(line), return_entry))
+            self.report.sent_back += 1
+            self.report.name(line, "SENT_BACK", NO_ACCOUNT)
             return
-        self._hold(line, "No account has this number.", told, NO_ACCOUNT)
-
-    # -- returns -------------------------------------------------------------------------
+        self._hold(line, "No account has this number.", return_entry, NO_ACCOUNT)
 
     async def _book_returns(self, chunk: Sequence[EntryLine]) -> None:
         if not chunk:
@@ -246,8 +242,8 @@ class AchFileBooking:
         if outcome["status"] == "NOT_ACCEPTED":
             self._dishonor(line, return_addenda, outcome["code"])
             return
-        self.told.returns += 1
-        self.told.name(line, "RETURNED", return_addenda.return_reason_code)
+        self.report.returns += 1
+        self.report.name(line, "RETURNED", return_addenda.return_reason_code)
         entry = originals[return_addenda.original_entry_trace_number]
         if outcome["status"] == "NO_POCKET":
             why = "The pocket it was paid from is closed."
@@ -264,8 +260,6 @@ class AchFileBooking:
         else:
             self._hold(line, why, _dishonored_return(line, return_addenda, code), code)
 
-    # -- notifications of change ---------------------------------------------------------
-
     async def _book_nocs(self, chunk: Sequence[EntryLine]) -> None:
         if not chunk:
             return
@@ -277,7 +271,7 @@ class AchFileBooking:
             assert noc_addenda is not None
             entry = originals.get(noc_addenda.original_entry_trace_number)
             if entry is None:
-                self.told.name(line, "FITS_NO_ENTRY", noc_addenda.change_code)
+                self.report.name(line, "FITS_NO_ENTRY", noc_addenda.change_code)
                 continue
             found_lines.append(line)
             correction = notifications_of_change.correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
@@ -296,11 +290,9 @@ class AchFileBooking:
         async for line, _ in self._submit(found_lines, commands):
             noc_addenda = line.changed
             assert noc_addenda is not None
-            self.told.changes += 1
-            self.told.name(line, "NOTED", noc_addenda.change_code)
+            self.report.changes += 1
+            self.report.name(line, "NOTED", noc_addenda.change_code)
         await apply_corrections(self._bank, corrected)
-
-    # -- shared --------------------------------------------------------------------------
 
     @property
     def _own_routing_prefix(self) -> str:
@@ -318,7 +310,9 @@ class AchFileBooking:
 
     async def _originals(self, chunk: Sequence[EntryLine]) -> dict[str, AchEntry]:
         traces = [
-            told.original_entry_trace_number for each in chunk if (told := each.returned or each.changed) is not None
+            addenda.original_entry_trace_number
+            for each in chunk
+            if (addenda := each.returned or each.changed) is not None
         ]
         return await ach_entries.find_by_traces(self._bank.pool, traces)
 
@@ -351,8 +345,8 @@ class AchFileBooking:
         }
         item_id = command_id("ach-unclaimed", self._key(line))
         self._suspense_items.append(UnclaimedPayment(item_id, _direction(line), line.entry.amount, why, details))
-        self.told.held += 1
-        self.told.name(line, "HELD", code)
+        self.report.held += 1
+        self.report.name(line, "HELD", code)
 
 
 def _direction(line: EntryLine) -> Direction:
@@ -376,9 +370,9 @@ async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, Retu
 async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
     """Queue the return of a suspense item that was released for return."""
     item = await suspense_store.get_item(bank.pool, at.object_id)
-    told = msgspec.json.decode(item.details).get("answer")
-    if told is not None:
-        await schedule_return_entries(bank, [(item.item_id, msgspec.convert(told, ReturnEntry))])
+    return_fields = msgspec.json.decode(item.details).get("answer")
+    if return_fields is not None:
+        await schedule_return_entries(bank, [(item.item_id, msgspec.convert(return_fields, ReturnEntry))])
 
 
 def _dishonored_return(line: EntryLine, return_addenda: ReturnAddenda, code: str) -> ReturnEntry:
@@ -387,8 +381,7 @@ def _dishonored_return(line: EntryLine, return_addenda: ReturnAddenda, code: str
     return ReturnEntry(
         reason=code,
         code=entry.transaction_code,
-        routing_number=line.batch.originating_dfi_identification
-        + ach_types.check_digit(line.batch.originating_dfi_identification),
+        routing_number=ach_types.routing_number_of(line.batch.originating_dfi_identification),
         account_number=entry.dfi_account_number,
         amount=entry.amount,
         name=entry.individual_name,

@@ -44,30 +44,30 @@ _WAIT = timedelta(seconds=30)
 class AchFileProcessor:
     """Processes the inbound files of banks."""
 
-    async def keep(self, bank: Bank, at: ScheduledJob) -> None:
+    async def run(self, bank: Bank, at: ScheduledJob) -> None:
         """Process the inbound files: a scheduled job."""
         del at
-        await self.take(bank)
+        await self.process_all(bank)
 
-    async def take(self, bank: Bank) -> int:
+    async def process_all(self, bank: Bank) -> int:
         """Process every inbound file, new and incomplete; return how many.
 
         Skips files that another process is working on and files whose retry is not due.
         """
         done = 0
-        for name in await bank.rails.ach.waiting():
-            done += await self.admit(bank, name) is None
+        for name in await bank.rails.ach.list_inbound():
+            done += await self.store_file(bank, name) is None
         for file in await exceptions.list_due(bank.pool, "ACH", wall_now()):
             done += await self._process(bank, file)
         return done
 
     async def process_file(self, bank: Bank, name: str) -> None:
         """Process one inbound file, or wait for the process that is working on it."""
-        file = await self.admit(bank, name)
+        file = await self.store_file(bank, name)
         if file is not None:
             await self._process(bank, file, wait=_WAIT)
 
-    async def admit(self, bank: Bank, name: str) -> RailFile | None:
+    async def store_file(self, bank: Bank, name: str) -> RailFile | None:
         """Store a file and return it; archive one whose content was received before."""
         raw = await bank.rails.ach.read(name)
         if raw is None:
@@ -85,7 +85,7 @@ class AchFileProcessor:
             return None
         if file.state == "REFUSED":
             report = (file.report or "{}").encode()
-            await bank.rails.ach.put_away(name, report=report, refused=True)
+            await bank.rails.ach.archive(name, report=report, refused=True)
         else:
             duplicate = str(DuplicateFile(file.name, file.created_at))
             await _reject(bank, name, [AchFileMistake(0, None, duplicate)])
@@ -137,7 +137,7 @@ class AchFileProcessor:
             current = await bank.rails.ach.read(file.name)
             if current and sha256(normalize(current)).hexdigest() != file.sha256:
                 return
-        await bank.rails.ach.put_away(file.name, report=report)
+        await bank.rails.ach.archive(file.name, report=report)
 
     async def _finish(self, bank: Bank, file: RailFile, state: str, report: dict[str, Any]) -> None:
         now = await bank.now()
@@ -149,5 +149,5 @@ async def _reject(bank: Bank, name: str, mistakes: Sequence[AchFileMistake]) -> 
     """Archive a refused file with the lines and reasons."""
     fields = [{"line": m.line, "columns": m.columns, "reason": m.reason} for m in mistakes]
     report: dict[str, Any] = {"file": name, "state": "REFUSED", "mistakes": fields}
-    await bank.rails.ach.put_away(name, report=msgspec.json.encode(report), refused=True)
+    await bank.rails.ach.archive(name, report=msgspec.json.encode(report), refused=True)
     return report

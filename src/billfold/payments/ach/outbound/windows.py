@@ -7,7 +7,7 @@ customers. Each step is idempotent: after a crash another process continues and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -50,18 +50,18 @@ class AchWindows:
 
     async def open_window(self, bank: Bank, at: ScheduledJob) -> None:
         """Send everything that is due, and complete files of an interrupted process."""
-        await postpone(bank)
-        sent = await self.number(bank, at.at)
+        await reschedule_late(bank)
+        sent = await self.assign_numbers(bank, at.at)
         for file in await files.list_unconfirmed(bank.pool):
             size = await self.transmit(bank, file)
-            await self.tell(bank, file)
+            await self.confirm(bank, file)
             log.info("ach_file_transmitted", name=file.name, bytes=size)
         if sent:
             # Entries accepted while this window closed have no job of their own: open the next window.
             next_at = next_deadline(await bank.now(), bank.calendars)
             await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, next_at)])
 
-    async def number(self, bank: Bank, by: datetime) -> bool:
+    async def assign_numbers(self, bank: Bank, by: datetime) -> bool:
         """Assign trace numbers and a file to everything due by then. False if nothing is due."""
         now = await bank.now()
         async with bank.pool.acquire() as conn, conn.transaction():
@@ -79,22 +79,10 @@ class AchWindows:
         await bank.rails.ach.transmit(file.name, content)
         return len(content)
 
-    async def tell(self, bank: Bank, file: NumberedFile) -> None:
+    async def confirm(self, bank: Bank, file: NumberedFile) -> None:
         """Mark the entries of a file as transmitted, and complete the file."""
-        entries_by_customer = await files.entries_by_customer(bank.pool, file.file_id)
-        commands = (
-            MarkAchTransmitted(
-                caller="ach-file",
-                key=command_id(f"sent:{file.name}:{nth}", customer_id),
-                customers=(customer_id,),
-                ach_ids=ids,
-                references=ids,
-            )
-            for customer_id, ach_ids in entries_by_customer
-            for nth, ids in enumerate(_in_chunks(ach_ids))
-        )
-        async for _ in submit_in_lots(bank, commands):
-            pass
+        entries = await files.entries_by_customer(bank.pool, file.file_id)
+        await _submit_by_customer(bank, MarkAchTransmitted, entries, caller="ach-file", key=f"sent:{file.name}")
         now = await bank.now()
         await jobs_store.schedule(bank.pool, _jobs_of(file))
         if self._on_handed is not None:
@@ -112,22 +100,11 @@ class AchWindows:
         return composer.end()
 
 
-async def postpone(bank: Bank) -> None:
+async def reschedule_late(bank: Bank) -> None:
     """Reschedule entries that missed their window."""
     now = await bank.now()
-    commands = (
-        RescheduleAch(
-            caller="ach-window",
-            key=command_id(f"late:{now.isoformat()}:{nth}", customer_id),
-            customers=(customer_id,),
-            ach_ids=ids,
-            references=ids,
-        )
-        for customer_id, ach_ids in await files.list_late(bank.pool, now)
-        for nth, ids in enumerate(_in_chunks(ach_ids))
-    )
-    async for _ in submit_in_lots(bank, commands):
-        pass
+    late = await files.list_late(bank.pool, now)
+    await _submit_by_customer(bank, RescheduleAch, late, caller="ach-window", key=f"late:{now.isoformat()}")
 
 
 async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
@@ -154,20 +131,8 @@ async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
 
 async def count_settled(bank: Bank, at: ScheduledJob) -> None:
     """Count the entries of a file as settled: a scheduled job."""
-    entries_by_customer = await files.entries_by_customer(bank.pool, at.object_id)
-    commands = (
-        SettleAch(
-            caller="ach-file",
-            key=command_id(f"count:{at.object_id}:{nth}", customer_id),
-            customers=(customer_id,),
-            ach_ids=ids,
-            references=ids,
-        )
-        for customer_id, ach_ids in entries_by_customer
-        for nth, ids in enumerate(_in_chunks(ach_ids))
-    )
-    async for _ in submit_in_lots(bank, commands):
-        pass
+    entries = await files.entries_by_customer(bank.pool, at.object_id)
+    await _submit_by_customer(bank, SettleAch, entries, caller="ach-file", key=f"count:{at.object_id}")
 
 
 _EXISTS = "SELECT EXISTS (SELECT 1 FROM rail_file WHERE file_id = $1)"
@@ -183,6 +148,26 @@ def _jobs_of(file: NumberedFile) -> list[ScheduledJob]:
     ]
 
 
-def _in_chunks(ach_ids: Sequence[UUID]) -> Iterator[tuple[UUID, ...]]:
-    for start in range(0, len(ach_ids), ENTRIES_PER_COMMAND):
-        yield tuple(ach_ids[start : start + ENTRIES_PER_COMMAND])
+async def _submit_by_customer(
+    bank: Bank,
+    kind: type[MarkAchTransmitted | RescheduleAch | SettleAch],
+    entries: Iterable[tuple[UUID, Sequence[UUID]]],
+    *,
+    caller: str,
+    key: str,
+) -> None:
+    """Submit one command per customer and so many entries; `key` names the occasion."""
+    commands = (
+        kind(
+            caller=caller,
+            key=command_id(f"{key}:{start // ENTRIES_PER_COMMAND}", customer_id),
+            customers=(customer_id,),
+            ach_ids=ids,
+            references=ids,
+        )
+        for customer_id, ach_ids in entries
+        for start in range(0, len(ach_ids), ENTRIES_PER_COMMAND)
+        for ids in [tuple(ach_ids[start : start + ENTRIES_PER_COMMAND])]
+    )
+    async for _ in submit_in_lots(bank, commands):
+        pass

@@ -26,8 +26,8 @@ from billfold.payments.ach.types import (
     AchWay,
     IncomingEntry,
     PendingReturn,
-    check_digit,
     return_of,
+    routing_number_of,
 )
 from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, hold_ach_credit, sweep_and_invest
 from billfold.platform.dates import et_date, et_instant
@@ -182,7 +182,7 @@ def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:
         lines=incoming.lines,
         amount=incoming.amount,
         portal_id=cmd.portal_id,
-        routing_number=incoming.bank + check_digit(incoming.bank),
+        routing_number=routing_number_of(incoming.bank),
         account_number=incoming.account_number,
         account_type=incoming.account_type,
         party_name=incoming.name,

@@ -61,16 +61,16 @@ def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
     if not isinstance(entry, AchEntry):
         raise NotFound
     update_entry(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
-    told = None if entry.counterparty_id is None else str(entry.counterparty_id)
-    return {"counterparty_id": told, "ach_id": str(cmd.ach_id), "code": cmd.code, "corrected": cmd.corrected}
+    counterparty_id = None if entry.counterparty_id is None else str(entry.counterparty_id)
+    return {"counterparty_id": counterparty_id, "ach_id": str(cmd.ach_id), "code": cmd.code, "corrected": cmd.corrected}
 
 
 def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | None:
     """Return the code that dishonors a return; None if it is accepted."""
     if entry.status == AchStatus.FAILED:
         return DUPLICATE_RETURN
-    told = (cmd.direction, cmd.amount)
-    if not _was_transmitted(entry) or (entry.direction, entry.amount) != told:
+    returned = (cmd.direction, cmd.amount)
+    if not _was_transmitted(entry) or (entry.direction, entry.amount) != returned:
         return UNKNOWN_ENTRY
     if entry.settles_at is None:
         return None

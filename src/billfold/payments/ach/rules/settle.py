@@ -62,5 +62,5 @@ def _raise_events(
 def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: kinds.EventKind[payloads.AchPayload]) -> None:
     """Raise an event about an entry; entries of the bank itself raise none."""
     if entry.pocket_id is not None:
-        told = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
-        record.event(book, ctx, kind, told)
+        payload = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
+        record.event(book, ctx, kind, payload)

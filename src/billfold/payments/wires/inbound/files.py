@@ -44,7 +44,6 @@ from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.payments.files.ports import InboundFile
 
 log = structlog.get_logger(__name__)
 
@@ -63,28 +62,31 @@ class FedwireFileProcessor:
         """A task of the worker: process inbound files, unless that is in progress."""
         if self._lock.locked() or not await self._has_work(bank):
             return 0
-        return await self.take(bank)
+        return await self.process_all(bank)
 
-    async def take(self, bank: Bank) -> int:
+    async def process_all(self, bank: Bank) -> int:
         """Process every inbound file, by name; return how many."""
         async with self._lock, claimed(bank.pool, _CLAIM, wait=_WAIT):
-            return await self._process_all(bank)
+            return await self._process_inbound(bank)
 
     async def _has_work(self, bank: Bank) -> bool:
-        if await bank.rails.wire.arrived():
+        if await bank.rails.wire.list_inbound():
             return True
         return bool(await exceptions.list_due(bank.pool, "WIRE", wall_now()))
 
-    async def _process_all(self, bank: Bank) -> int:
+    async def _process_inbound(self, bank: Bank) -> int:
         processed = 0
         for file in await exceptions.list_due(bank.pool, "WIRE", wall_now()):
             await self._process(bank, file)
             processed += 1
-        for arrived in await bank.rails.wire.arrived():
+        for name in await bank.rails.wire.list_inbound():
+            content = await bank.rails.wire.read(name)
+            if content is None:
+                continue
             try:
-                file = await _save(bank, arrived)
+                file = await _save(bank, name, content)
             except DuplicateFile as duplicate:
-                await _reject_duplicate(bank, arrived.name, str(duplicate))
+                await _reject_duplicate(bank, name, str(duplicate))
             else:
                 if exceptions.retry_state_of(file) is not None:
                     continue
@@ -111,21 +113,18 @@ class FedwireFileProcessor:
             return
         booked = await book(bank, lines)
         report = _report(file, booked)
-        await bank.rails.wire.put_away(file.name, report=_json(report))
+        await bank.rails.wire.archive(file.name, report=_json(report))
         await files_store.complete_file(bank.pool, file.file_id, "TAKEN", now=await bank.now(), report=report)
         log.info("fedwire_file_processed", file=file.name, messages=len(lines))
 
 
-async def _save(bank: Bank, arrived: InboundFile) -> RailFile:
+async def _save(bank: Bank, name: str, content: bytes) -> RailFile:
     """Store a file under an id of its name and content; a new id after each refusal."""
-    digest = sha256(arrived.content).hexdigest()
-    command = command_id(f"wire-file-in:{arrived.name}", digest)
+    command = command_id(f"wire-file-in:{name}", sha256(content).hexdigest())
     attempt = 0
     while True:
         file_id = derive(bank.seed, command, attempt)
-        file = await files_store.save_inbound(
-            bank.pool, file_id, "WIRE", arrived.name, arrived.content, now=await bank.now()
-        )
+        file = await files_store.save_inbound(bank.pool, file_id, "WIRE", name, content, now=await bank.now())
         if file.state == "TAKEN":
             raise DuplicateFile(file.name, file.created_at)
         if file.state != "REFUSED":
@@ -187,7 +186,7 @@ async def _reject(bank: Bank, file: RailFile, mistakes: Sequence[FedwireMistake]
         "state": "REFUSED",
         "mistakes": [each._asdict() for each in mistakes],
     }
-    await bank.rails.wire.put_away(file.name, report=_json(report), refused=True)
+    await bank.rails.wire.archive(file.name, report=_json(report), refused=True)
     await files_store.complete_file(bank.pool, file.file_id, "REFUSED", now=await bank.now(), report=report)
     log.warning("fedwire_file_rejected", file=file.name, first=str(mistakes[0]))
 
@@ -196,7 +195,7 @@ async def _reject_duplicate(bank: Bank, name: str, reason: str) -> None:
     """Archive a duplicate file with its report; it gets no row."""
     mistake = FedwireMistake(0, "file", reason)._asdict()
     report = {"file": name, "state": "REFUSED", "mistakes": [mistake]}
-    await bank.rails.wire.put_away(name, report=_json(report), refused=True)
+    await bank.rails.wire.archive(name, report=_json(report), refused=True)
     log.warning("fedwire_file_duplicated", file=name, reason=reason)
 
 

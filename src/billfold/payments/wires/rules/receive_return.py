@@ -60,8 +60,8 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     )
     book.close()
     add_wire(book, wire)
-    told = payloads.WirePayload(wire_id=cmd.wire_id, service_account_id=original.pocket_id)
-    record.event(book, ctx, kinds.WIRE_IN_SUCCESS, told)
+    payload = payloads.WirePayload(wire_id=cmd.wire_id, service_account_id=original.pocket_id)
+    record.event(book, ctx, kinds.WIRE_IN_SUCCESS, payload)
     return {"wire_id": str(cmd.wire_id), "status": WireStatus.COMPLETED, "transaction_id": str(group)}
 
 

@@ -291,8 +291,8 @@ def _instructions(cmd: SendWire, payee: Payee) -> str | None:
 def _raise_event(
     book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire_id: UUID, pocket_id: UUID
 ) -> None:
-    told = payloads.WirePayload(wire_id=wire_id, service_account_id=pocket_id)
-    record.event(book, ctx, kind, told)
+    payload = payloads.WirePayload(wire_id=wire_id, service_account_id=pocket_id)
+    record.event(book, ctx, kind, payload)
 
 
 def _outcome(wire_id: UUID, status: str, reason: str | None, amount: int) -> Outcome:

@@ -137,8 +137,8 @@ def _was_rejected(wire: WireRow, reason: str) -> str:
 
 
 def _raise_event(book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire: WireRow) -> None:
-    told = payloads.WirePayload(wire_id=wire.wire_id, service_account_id=wire.pocket_id)
-    record.event(book, ctx, kind, told)
+    payload = payloads.WirePayload(wire_id=wire.wire_id, service_account_id=wire.pocket_id)
+    record.event(book, ctx, kind, payload)
 
 
 def _set_status(book: Book, ctx: Context, wire: WireRow, status: wire_types.WireStatus, **more: object) -> None:

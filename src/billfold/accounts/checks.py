@@ -1,0 +1,195 @@
+"""Customers, pockets, portals, counterparties: created by a command, found in the directory.
+
+Their rows change, so no chain covers them. What can be proved is that a command created each, that the
+directory refers to it, and that it does not contradict the log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.commands import (
+    CloseCustomer,
+    EnrolCustomer,
+    OpenPocket,
+    OpenPortal,
+    SetPocketState,
+    UpdatePocket,
+    UpdatePortal,
+)
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.accounts.portals.rules import account_number, network_address
+from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings, names_in_sql
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
+
+_TABLES = (
+    TrackedTable("customer", "customer_id", (EnrolCustomer,), "opened_at"),
+    TrackedTable("pocket", "pocket_id", (OpenPocket,), "opened_at"),
+    TrackedTable("portal", "portal_id", (OpenPocket, OpenPortal), "created_at"),
+    TrackedTable("counterparty", "counterparty_id", (AddCounterparty,), "created_at"),
+)
+
+_PORTAL_NAMES = (
+    Check(
+        "portal",
+        "its routing number differs from the directory's",
+        """SELECT p.customer_id, p.portal_id FROM portal p
+            WHERE NOT EXISTS (SELECT 1 FROM directory d
+                    WHERE d.kind = 'account'
+                      AND d.value = p.routing_number || ':' || p.account_number)
+              AND EXISTS (SELECT 1 FROM directory d
+                    WHERE d.kind = 'account' AND d.object_id = p.portal_id
+                      AND split_part(d.value, ':', 2) = p.account_number)""",
+        Certainty.MISSING,
+    ),
+    Check(
+        "directory",
+        "the entry refers to no row of this customer",
+        """SELECT d.kind, d.value FROM directory d
+            WHERE d.kind = 'account' AND NOT EXISTS (SELECT 1 FROM portal p
+                    WHERE p.customer_id = d.customer_id AND p.portal_id = d.object_id
+                      AND d.value = p.routing_number || ':' || p.account_number)
+               OR d.kind = 'network' AND NOT EXISTS (SELECT 1 FROM portal p
+                    WHERE p.customer_id = d.customer_id AND p.portal_id = d.object_id
+                      AND d.value = p.network_address)
+               OR d.kind NOT IN ('customer', 'pocket', 'portal', 'account', 'network',
+                                 'counterparty', 'transfer', 'wire')""",
+    ),
+    Check(
+        "directory",
+        "the entry is missing",
+        """SELECT kind, value FROM (
+             SELECT 'account' AS kind, routing_number || ':' || account_number AS value FROM portal
+             UNION ALL SELECT 'network', network_address FROM portal) n
+            WHERE value IS NOT NULL AND NOT EXISTS (
+              SELECT 1 FROM directory d WHERE d.kind = n.kind AND d.value = n.value)""",
+        Certainty.MISSING,
+    ),
+)
+
+_STATE_CHECKS = (
+    *(
+        Check(
+            "pocket",
+            f"{column} is {{found}}, but its last command left another",
+            f"""WITH said AS (
+                  SELECT customer_id, outcome->>'pocket_id' AS id, {says} AS says,
+                         rank() OVER (PARTITION BY customer_id, outcome->>'pocket_id'
+                                      ORDER BY version DESC) AS place
+                    FROM command WHERE accepted AND kind IN ({names_in_sql(*kinds)}))
+                SELECT p.customer_id, p.pocket_id, p.{column} AS found FROM pocket p
+                 WHERE EXISTS (SELECT 1 FROM said s
+                         WHERE s.customer_id = p.customer_id AND s.id = p.pocket_id::text)
+                   AND NOT EXISTS (SELECT 1 FROM said s
+                         WHERE s.customer_id = p.customer_id AND s.id = p.pocket_id::text
+                           AND s.place = 1 AND s.says = p.{column}::text)
+                   AND NOT EXISTS (SELECT 1 FROM command c
+                         WHERE c.customer_id = p.customer_id AND c.accepted
+                           AND c.kind IN ({names_in_sql(CloseCustomer)}) AND c.booked_at = p.closed_at
+                           AND p.status = 'CLOSED')""",
+        )
+        for column, says, kinds in (
+            ("status", "coalesce(outcome->>'status', 'OPEN')", (OpenPocket, UpdatePocket, SetPocketState)),
+            ("real_time_yield", "outcome->>'real_time_yield'", (SetPocketState,)),
+        )
+    ),
+    Check(
+        "portal",
+        "its Pocket is missing, or closed while it is open",
+        """SELECT p.customer_id, p.portal_id
+             FROM portal p LEFT JOIN pocket k USING (customer_id, pocket_id)
+            WHERE k.pocket_id IS NULL OR (k.status = 'CLOSED' AND p.status <> 'CLOSED')""",
+    ),
+    Check(
+        "portal",
+        "it is closed, and no command closed it",
+        f"""SELECT p.customer_id, p.portal_id
+             FROM portal p JOIN pocket k USING (customer_id, pocket_id)
+            WHERE p.status = 'CLOSED' AND k.status <> 'CLOSED' AND NOT EXISTS (
+              SELECT 1 FROM command c
+               WHERE c.customer_id = p.customer_id AND c.kind IN ({names_in_sql(UpdatePortal)}) AND c.accepted
+                 AND c.outcome->>'portal_id' = p.portal_id::text)""",
+    ),
+    Check(
+        "portal",
+        "its Pocket differs from its creating command",
+        f"""SELECT p.customer_id, p.portal_id FROM portal p JOIN command c
+               ON c.customer_id = p.customer_id AND c.kind IN ({names_in_sql(OpenPocket)}) AND c.accepted
+              AND c.outcome->>'portal_id' = p.portal_id::text
+            WHERE c.outcome->>'pocket_id' <> p.pocket_id::text""",
+    ),
+    Check(
+        "counterparty",
+        "its target differs from the portal of its address",
+        """SELECT c.customer_id, c.counterparty_id FROM counterparty c
+            WHERE c.type = 'on_us' AND NOT EXISTS (SELECT 1 FROM portal p
+              WHERE p.customer_id = c.target_customer_id AND p.pocket_id = c.target_pocket_id
+                AND p.network_address = c.account_number)""",
+    ),
+    Check(
+        "lien",
+        "no ACH credit has its amount",
+        """SELECT l.customer_id, l.lien_id FROM lien l
+            WHERE NOT EXISTS (SELECT 1 FROM activity a
+              WHERE a.customer_id = l.customer_id AND a.pocket_id = l.pocket_id
+                AND a.type = l.cause AND a.direction = 'CREDIT' AND a.amount = l.amount
+                AND a.booked_at <= l.until)""",
+    ),
+    Check(
+        "bank",
+        "house_customer_id is not the one customer with the role of the bank",
+        """SELECT b.house_customer_id FROM bank b
+            WHERE NOT EXISTS (SELECT 1 FROM customer c
+              WHERE c.customer_id = b.house_customer_id AND c.role = 'house')
+               OR EXISTS (SELECT 1 FROM customer c
+              WHERE c.customer_id <> b.house_customer_id AND c.role = 'house')""",
+    ),
+    Check(
+        "counterparty",
+        "it waits for a wire, and its expiry is not scheduled",
+        """SELECT c.customer_id, c.counterparty_id FROM counterparty c
+            WHERE c.status = 'PENDING' AND c.verification->>'type' = 'incoming_wire'
+              AND NOT EXISTS (SELECT 1 FROM agenda a WHERE a.kind = 'counterparty.expire'
+                                 AND a.object_id = c.counterparty_id)""",
+        Certainty.SUSPECT,
+    ),
+    Check(
+        "counterparty",
+        "account_number differs from its details",
+        """SELECT customer_id, counterparty_id FROM counterparty
+            WHERE account_number IS DISTINCT FROM
+                  coalesce(details->>'account_number', details->>'identifier')""",
+    ),
+)
+
+CHECKS = (
+    *(check for tracked in _TABLES for check in creation_checks(tracked)),
+    *(check for tracked in _TABLES for check in directory_checks(tracked)),
+    *_PORTAL_NAMES,
+    *_STATE_CHECKS,
+    change_check("customer", "closed_at"),
+    change_check("pocket", "closed_at", "pocket_id"),
+    change_check("portal", "updated_at", "portal_id"),
+    change_check("counterparty", "updated_at", "counterparty_id"),
+)
+COUNTED = ("portal", "counterparty", "directory")
+
+
+async def check_rows(conn: Connection, findings: Findings) -> None:
+    """Account numbers and network addresses are derived from the bank's seed and the portal's id."""
+    seed: bytes = await conn.fetchval("SELECT seed FROM bank")
+    cursor = await conn.cursor(
+        "SELECT customer_id, portal_id, account_number, network_address FROM portal ORDER BY 1, 2",
+        timeout=STATEMENT_TIMEOUT_SECONDS,
+    )
+    while rows := await cursor.fetch(2_000, timeout=STATEMENT_TIMEOUT_SECONDS):
+        for customer_id, portal_id, account, network in rows:
+            derived = account_number(seed, portal_id), network_address(seed, portal_id)
+            if account is not None and derived != (account, network):
+                key: dict[str, UUID] = {"customer_id": customer_id, "portal_id": portal_id}
+                findings.add("portal", key, f"its numbers must be {derived}", certainty=Certainty.CHANGED)
+                return

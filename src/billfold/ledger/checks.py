@@ -1,0 +1,149 @@
+"""Checks that parts share: rows against the outcomes of their commands, accounts against their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from billfold.platform.checks import Certainty, Check, names_in_sql
+
+if TYPE_CHECKING:
+    from billfold.ledger.commands import Command
+
+
+def outcome_checks(
+    table: str,
+    id_column: str,
+    *,
+    created_by: Sequence[type[Command]],
+    created_at: str,
+    columns: Sequence[str],
+    ended_by: Sequence[type[Command]],
+    ended_at: str,
+    initial_status: str,
+    ended: Mapping[str, str],
+) -> Iterator[Check]:
+    """Compare rows of a table with the outcomes of the commands that created and ended them.
+
+    `columns` have their names in the outcome of the creating command, `ended` maps columns to names in
+    that of the ending one. `initial_status` is SQL.
+    """
+    key = f"t.customer_id, t.{id_column}"
+    created = f"command b WHERE b.accepted AND b.kind IN ({names_in_sql(*created_by)})"
+    row_of = f"AND t.customer_id = {{alias}}.customer_id AND t.{id_column}::text = {{alias}}.outcome->>'{id_column}'"
+    outcome = ", ".join([*(f"b.outcome->>'{name}'" for name in columns), "b.booked_at"])
+    yield Check(
+        table,
+        "it differs from its creating command",
+        f"""SELECT {key} FROM {table} t
+             WHERE NOT EXISTS (SELECT 1 FROM {created} {row_of.format(alias="b")}
+               AND ({", ".join(f"t.{name}::text" for name in columns)}, t.{created_at})
+                   IS NOT DISTINCT FROM ({outcome}))""",
+    )
+    yield Check(
+        table,
+        "its command was accepted, and the row is missing",
+        f"""SELECT b.customer_id, b.outcome->>'{id_column}' AS {id_column} FROM {created}
+              AND NOT EXISTS (SELECT 1 FROM {table} t WHERE true {row_of.format(alias="b")})""",
+        Certainty.MISSING,
+    )
+    ends = ", ".join([*(f"e.outcome->>'{name}'" for name in ended.values()), "e.booked_at"])
+    yield Check(
+        table,
+        "status is {status}, but its last command left {expected}, or its end differs",
+        f"""SELECT {key}, t.status, coalesce(e.outcome->>'status', {initial_status}) AS expected FROM {table} t
+              LEFT JOIN command b ON b.accepted AND b.kind IN ({names_in_sql(*created_by)}) {row_of.format(alias="b")}
+              LEFT JOIN command e ON e.accepted AND e.kind IN ({names_in_sql(*ended_by)}) {row_of.format(alias="e")}
+             WHERE (t.status, {", ".join(f"t.{name}::text" for name in ended)}, t.{ended_at})
+                   IS DISTINCT FROM (coalesce(e.outcome->>'status', {initial_status}), {ends})""",
+    )
+
+
+def account_total(kind: str, expected: str) -> Check:
+    """Compare the balance of all accounts of a kind, in cents, with a query."""
+    return Check(
+        "account",
+        "balance is {balance}, but its parts explain {expected}",
+        f"""SELECT '{kind}' AS kind, 'USD' AS asset, balance, expected
+              FROM (SELECT coalesce(sum(credits - debits), 0)::bigint AS balance
+                      FROM account WHERE kind = '{kind}' AND asset = 'USD') held,
+                   (SELECT coalesce(({expected}), 0)::bigint AS expected) explained
+             WHERE balance <> expected""",
+        Certainty.SUSPECT,
+    )
+
+
+class TrackedTable(NamedTuple):
+    """A table of things with an id: the commands that create them, and the column of their creation time."""
+
+    name: str
+    id_column: str
+    created_by: tuple[type[Command], ...]
+    created_at: str
+    outcomes: str = "command"
+    id_in_outcome: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Its primary key."""
+        return ("customer_id",) if self.name == "customer" else ("customer_id", self.id_column)
+
+
+def creation_checks(tracked: TrackedTable) -> Iterator[Check]:
+    """Compare rows with the commands that created them, both ways."""
+    kinds = names_in_sql(*tracked.created_by)
+    id_expression = tracked.id_in_outcome or f"outcome->>'{tracked.id_column}'"
+    creations = f"""
+      (SELECT customer_id, {id_expression} AS id, min(booked_at) AS at FROM {tracked.outcomes}
+        WHERE accepted AND kind IN ({kinds}) AND {id_expression} IS NOT NULL
+        GROUP BY 1, 2)"""
+    key = ", ".join(f"n.{column}" for column in tracked.key)
+    yield Check(
+        tracked.name,
+        "no command created it at that time",
+        f"""SELECT {key} FROM {tracked.name} n LEFT JOIN {creations} b
+              ON b.customer_id = n.customer_id AND b.id = n.{tracked.id_column}::text
+             WHERE b.at IS DISTINCT FROM n.{tracked.created_at}""",
+        Certainty.MISSING,
+    )
+    id_column_sql = "" if tracked.name == "customer" else f", b.id AS {tracked.id_column}"
+    yield Check(
+        tracked.name,
+        "its command was accepted, and the row is missing",
+        f"""SELECT b.customer_id{id_column_sql} FROM {creations} b LEFT JOIN {tracked.name} n
+              ON n.customer_id = b.customer_id AND n.{tracked.id_column}::text = b.id
+             WHERE n.customer_id IS NULL""",
+        Certainty.MISSING,
+    )
+
+
+def directory_checks(tracked: TrackedTable) -> Iterator[Check]:
+    """Compare rows with their entries in the directory, both ways."""
+    yield Check(
+        "directory",
+        "the entry refers to no row of this customer",
+        f"""SELECT d.kind, d.value FROM directory d
+             WHERE d.kind = '{tracked.name}' AND (d.value <> d.object_id::text OR NOT EXISTS (
+               SELECT 1 FROM {tracked.name} n
+                WHERE n.customer_id = d.customer_id AND n.{tracked.id_column} = d.object_id))""",
+    )
+    yield Check(
+        "directory",
+        "the entry is missing",
+        f"""SELECT '{tracked.name}' AS kind, n.{tracked.id_column}::text AS value FROM {tracked.name} n
+             WHERE NOT EXISTS (SELECT 1 FROM directory d
+               WHERE d.kind = '{tracked.name}' AND d.value = n.{tracked.id_column}::text)""",
+        Certainty.MISSING,
+    )
+
+
+def change_check(table: str, column: str, id_column: str | None = None) -> Check:
+    """Find rows that changed at a time at which no command of their customer was accepted."""
+    key = "t.customer_id" + (f", t.{id_column}" if id_column else "")
+    return Check(
+        table,
+        f"{column} is {{at}}, and no command was booked then",
+        f"""SELECT {key}, t.{column} AS at FROM {table} t
+             WHERE t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM command c
+               WHERE c.customer_id = t.customer_id AND c.accepted AND c.booked_at = t.{column})""",
+    )

@@ -1,0 +1,152 @@
+"""What `verify` is made of: checks that are queries, the findings they yield, and the report.
+
+A part of the bank declares its checks as `CHECKS` in its `checks.py`; the runner finds them there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from itertools import compress
+from string import Formatter
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
+
+MAX_FINDINGS = 1_000
+"""How many findings a report holds: a bank whose every customer is damaged fits into memory."""
+STATEMENT_TIMEOUT_SECONDS = 3_600.0
+"""How long one statement of a verification may take."""
+
+
+class Certainty(IntEnum):
+    """How surely a finding names the damaged row itself, surest first.
+
+    A row that differs from the chain is the damage; a wrong sum may only follow from it.
+    """
+
+    EXACT = 0
+    CHANGED = 1
+    MISSING = 2
+    UNEXPECTED = 3
+    DERIVED = 4
+    SUSPECT = 5
+
+
+class Finding(NamedTuple):
+    """One bad row: its table, its key, and what is wrong with it."""
+
+    table: str
+    key: Mapping[str, object]
+    message: str
+
+    def __str__(self) -> str:  # type: ignore[explicit-override]  # Python 3.11 has no `override`
+        """The finding as one line."""
+        key = ", ".join(f"{name}={value}" for name, value in self.key.items())
+        return f"{self.table}({key}): {self.message}"
+
+
+class Report(NamedTuple):
+    """The result of a verification: rows checked by table, the findings, and the surest of the first ones."""
+
+    checked: Mapping[str, int]
+    findings: tuple[Finding, ...]
+    first: Finding | None
+    left_out: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        """Is every row as it should be?"""
+        return self.first is None
+
+
+class Findings:
+    """Collects findings, up to a thousand of them, in sections: one per customer, one per set of checks."""
+
+    def __init__(self) -> None:
+        self.checked: Counter[str] = Counter()
+        self._found: list[Finding] = []
+        self._first: tuple[int, int, Finding] | None = None
+        self._section = 0
+        self._omitted = 0
+
+    def next_section(self) -> None:
+        """Begin the next customer, or the next set of checks over all of them."""
+        self._section += 1
+
+    def add(
+        self,
+        table: str,
+        key: Mapping[str, object],
+        message: str,
+        *,
+        certainty: Certainty = Certainty.DERIVED,
+    ) -> None:
+        """Add a finding. The report begins with the surest of the first section that has any."""
+        finding = Finding(table, key, message)
+        if self._first is None or (self._section, certainty) < self._first[:2]:
+            self._first = (self._section, certainty, finding)
+        if len(self._found) < MAX_FINDINGS:
+            self._found.append(finding)
+        else:
+            self._omitted += 1
+
+    def report(self) -> Report:
+        """Return everything that was found."""
+        first = self._first[2] if self._first else None
+        return Report(dict(self.checked), tuple(self._found), first, self._omitted)
+
+
+class Check(NamedTuple):
+    """A query that returns bad rows: columns that the message quotes are values, the others are the key."""
+
+    table: str
+    message: str
+    sql: str
+    certainty: Certainty = Certainty.DERIVED
+
+
+async def run_checks(conn: Connection, findings: Findings, checks: Iterable[Check]) -> None:
+    """Report the first hundred rows of every check; one statement finds out which checks have any."""
+    checks = tuple(checks)
+    exists = ", ".join(f"EXISTS ({check.sql})" for check in checks)
+    failed = await conn.fetchrow(f"SELECT {exists}", timeout=STATEMENT_TIMEOUT_SECONDS * len(checks))
+    for check in compress(checks, failed or ()):
+        quoted = {name for _, name, *_ in Formatter().parse(check.message) if name}
+        sql = f"SELECT * FROM ({check.sql}) bad ORDER BY bad LIMIT 100"
+        for row in await conn.fetch(sql, timeout=STATEMENT_TIMEOUT_SECONDS):
+            key = {name: _key_value(name, value) for name, value in row.items() if name not in quoted}
+            findings.add(check.table, key, check.message.format(**row), certainty=check.certainty)
+
+
+async def count_rows(conn: Connection, findings: Findings, tables: Iterable[str]) -> None:
+    """Report how many rows these tables have."""
+    for table in tables:
+        count = await conn.fetchval(f"SELECT count(*) FROM {table}", timeout=STATEMENT_TIMEOUT_SECONDS)
+        findings.checked[table] = count
+
+
+class NamedCommand(Protocol):
+    """A class of commands, as far as its rows name it."""
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names under which its rows are stored."""
+
+
+def names_in_sql(*kinds: type[NamedCommand]) -> str:
+    """Return the names of commands as their rows have them, for an IN."""
+    return ", ".join(f"'{name}'" for kind in kinds for name in kind.names())
+
+
+def _key_value(name: str, value: object) -> object:
+    """Return the id in a text of an outcome: ids in JSON are compared as text, since they may be damaged too."""
+    if not (name.endswith("_id") and isinstance(value, str)):
+        return value
+    try:
+        return UUID(value)
+    except ValueError:
+        return value

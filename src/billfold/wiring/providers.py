@@ -1,0 +1,61 @@
+"""What the settings choose of the outside: folders, mail server, webhook client, providers."""
+
+from pathlib import Path
+
+from billfold.accounts.counterparties.ports import LinkingProvider
+from billfold.audit.file_archive import FileArchive
+from billfold.audit.ports import Archive
+from billfold.documents.local_store import LocalFileStore
+from billfold.events.email.file_sender import FileEmailTransport
+from billfold.events.email.ports import EmailTransport
+from billfold.events.email.smtp import SmtpEmailTransport
+from billfold.events.webhooks.http_client import GuardedWebhookClient
+from billfold.events.webhooks.ports import WebhookClient
+from billfold.payments.files.folder_exchange import ExchangeFolders
+from billfold.payments.files.ports import RailExchanges
+from billfold.platform.settings.settings import Settings
+from billfold.sandbox.simulated_linking import SimulatedLinking
+
+SEALS = "audit-seals.txt"
+
+
+def archive_of(settings: Settings) -> Archive:
+    """Return the file for copies of audit seals: the configured one, or one in the state directory."""
+    return FileArchive(settings.audit_seals or settings.state_dir / SEALS)
+
+
+def email_transport_of(settings: Settings) -> EmailTransport:
+    """Return the configured mail server; without one e-mail is written to files."""
+    if settings.mail_url is not None:
+        return SmtpEmailTransport(settings.mail_url, settings.mail_from)
+    return FileEmailTransport(settings.state_dir / "mail", settings.mail_from)
+
+
+def webhook_client_of(settings: Settings) -> WebhookClient:
+    """Return the HTTP client of webhooks, with the private networks that the settings allow."""
+    return GuardedWebhookClient(allowed=settings.webhook_allowed_networks, trusted_ca=settings.webhook_trusted_ca)
+
+
+def rail_files_folder(settings: Settings) -> Path:
+    """Return the folder that has one folder per rail."""
+    return settings.rails_dir or settings.state_dir / "rails"
+
+
+def fedwire_folders(settings: Settings) -> ExchangeFolders:
+    """Return the folders of Fedwire."""
+    return ExchangeFolders(rail_files_folder(settings) / "wire")
+
+
+def rail_exchanges_of(settings: Settings) -> RailExchanges:
+    """Return the folders through which files of the rails are exchanged."""
+    return RailExchanges(ach=ExchangeFolders(rail_files_folder(settings) / "ach"), wire=fedwire_folders(settings))
+
+
+def file_store_of(settings: Settings) -> LocalFileStore:
+    """Return the store of uploaded documents: the configured folder, or one in the state directory."""
+    return LocalFileStore(settings.files_dir or settings.state_dir / "files")
+
+
+def linking_provider_of(settings: Settings, seed: bytes) -> LinkingProvider | None:
+    """Return the provider of account linking: simulated in a sandbox, none in production yet."""
+    return None if settings.is_production else SimulatedLinking(seed)

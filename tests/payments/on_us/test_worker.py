@@ -1,0 +1,57 @@
+"""Execution of recorded on-us transfers by a worker."""
+
+from uuid import UUID
+
+from tests.payments.on_us.test_routes import PATH, done, payee, requested
+
+from billfold.payments.on_us import store as on_us_store
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.payments.on_us.worker import execute_all_pending
+from billfold.platform import ids
+
+
+async def test_an_accepted_transfer_is_executed_by_a_worker_when_the_api_process_is_gone(partner_desk):
+    pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
+    counterparty = await payee(partner_desk, pocket, target)
+    body = {
+        "type": "PEER_TO_PEER",
+        "from_account": {"id": pocket.id},
+        "amount": requested(700_00),
+        "counterparty_id": counterparty,
+        "async_mode": True,
+        "description": "late",
+        "end_to_end_identification": "E2E-9",
+    }
+    made = await partner_desk.post(PATH, body)
+    row = await on_us_store.get_transfer(partner_desk.bank.pool, UUID(pocket.customer), UUID(made["id"]))
+    assert row.payee_id == UUID(target.customer)
+    assert row.order.description == "late"
+    await execute_all_pending(partner_desk.bank)
+    await execute_all_pending(partner_desk.bank)
+    assert (await done(partner_desk, made["id"]))["status"] == "COMPLETED"
+    (received,) = (await partner_desk.get(f"{target.path}transactions/"))["items"]
+    assert (received["amount"]["value"], received["description"]) == (700_00, "late")
+    assert received["end_to_end_identification"] == "E2E-9"
+    assert received["counterparty"]["pocket_id"] == pocket.id
+    assert await on_us_store.list_pending(partner_desk.bank.pool) == []
+
+
+async def test_a_pocket_with_a_pending_transfer_cannot_be_closed(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    other, empty = (await partner_desk.pocket(pocket.customer), await partner_desk.pocket(pocket.customer))
+    waiting = TransferOnUs(
+        caller="test",
+        key=ids.new(),
+        customers=(UUID(pocket.customer),),
+        transfer_id=None,
+        type="INTERNAL_REALLOCATION",
+        from_pocket_id=UUID(other.id),
+        to_pocket_id=UUID(empty.id),
+        amount=100_00,
+        partner_id=partner_desk.partner.partner_id,
+        later=True,
+    )
+    await partner_desk.bank.engine.submit(waiting)
+    path = f"/api/v2/customers/{empty.customer}/pockets/{empty.id}/"
+    closing = {"status": "CLOSED", "closure_reason": "INACTIVITY"}
+    await partner_desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
