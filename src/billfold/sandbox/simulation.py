@@ -1,14 +1,19 @@
-"""What the sandbox's operations need of the simulated world; the wiring supplies it."""
+"""The world outside a sandbox: what its operations let arrive at the bank."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
+from billfold.payments.deposits.inbound import receive
+from billfold.sandbox.simulated_bank import SimulatedBank
+
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.sandbox.ach.network import SimulatedAchNetwork
+    from billfold.sandbox.wires.fedwire import SimulatedFedwire
 
 
 class DestinationAccount(msgspec.Struct, frozen=True):
@@ -26,28 +31,6 @@ class Sender(msgspec.Struct, frozen=True):
     routing_number: str | None = None
 
 
-class WireSimulation(Protocol):
-    """The other side of Fedwire. Each of its deeds reaches the bank as a file."""
-
-    async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
-        """Let the message of a wire go before its hour. Refuses: wire-not-pending."""
-
-    async def settle(self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None) -> None:
-        """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
-
-    async def give_back(
-        self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str, information: str, charges: int = 0
-    ) -> None:
-        """Let a wire of ours come back, less charges of the banks on its way.
-
-        Refuses: wire-not-completed, wire-already-returned. Raises InvalidInput when the charges
-        are all of it.
-        """
-
-    async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
-        """Let the sender of a wire ask for it. Refuses: wire-not-completed."""
-
-
 class AchEntryOrder(msgspec.Struct, frozen=True, kw_only=True):
     """An ACH entry that is to reach us. `amount` in cents."""
 
@@ -60,26 +43,23 @@ class AchEntryOrder(msgspec.Struct, frozen=True, kw_only=True):
     description: str
 
 
-class Simulation(Protocol):
+class Simulation:
     """The world outside the bank, as far as it sends us money."""
 
-    @property
-    def wires(self) -> WireSimulation:
-        """The other side of Fedwire."""
-
-    async def send_wire(self, bank: Bank, wire_id: UUID, to: DestinationAccount, amount: int, sender: Sender) -> bool:
-        """Let a wire arrive; tell whether it was booked. The same id arrives once."""
+    def __init__(self, seed: bytes, *, wires: SimulatedFedwire, ach: SimulatedAchNetwork) -> None:
+        self.wires = wires
+        self.ach = ach
+        self._bank = SimulatedBank(seed)
 
     async def send_ach_credit(
         self, bank: Bank, ach_id: UUID, to: DestinationAccount, amount: int, company_name: str
-    ) -> bool:
-        """Let an ACH credit arrive; tell whether it was booked. The same id arrives once."""
-
-    async def send_ach_entry(self, bank: Bank, key: UUID, order: AchEntryOrder) -> None:
-        """Let an ACH file with one entry arrive. The same key arrives once."""
-
-    async def return_ach_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str) -> None:
-        """Let an entry that we sent come back. Raises Refused when it has not gone."""
-
-    async def change_ach_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str) -> None:
-        """Let the other bank correct an entry that we sent. Raises Refused when it has not gone."""
+    ) -> None:
+        """Let an ACH credit arrive. The same id arrives once."""
+        ach = self._bank.ach_credit(
+            ach_id,
+            routing_number=to.routing_number,
+            account_number=to.account_number,
+            amount=amount,
+            company_name=company_name,
+        )
+        await receive(bank, ach)

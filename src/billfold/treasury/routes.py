@@ -18,7 +18,7 @@ from billfold.treasury.schemas import TradingStrategy
 Offset = Annotated[int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")]
 
 
-@get("/api/v2/trading-strategies/", SIGNED, with_scope("pockets.read", STRATEGIES))
+@get("/api/v2/trading-strategies/", SIGNED, with_scope("pockets.read", STRATEGIES), tag="strategies")
 async def list_trading_strategies(
     enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[TradingStrategy]:
@@ -26,7 +26,7 @@ async def list_trading_strategies(
     return _page(enabled_for, offset, limit)
 
 
-@get("/api/v2/pocket-configurations/")
+@get("/api/v2/pocket-configurations/", tag="strategies")
 async def list_pocket_configurations(
     enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[TradingStrategy]:

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
-from uuid import UUID
 
 from billfold.access.auth_server.app import create_auth_app
 from billfold.access.pages.app import create_pages_app
@@ -19,7 +18,6 @@ from billfold.http.edge.lazy_app import LazyApp
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
 from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.deposits.inbound import receive
 from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
@@ -27,8 +25,7 @@ from billfold.sandbox.ach.network import SimulatedAchNetwork
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.process_supervisor import exit_with_parent
 from billfold.sandbox.routes.routes import sandbox_operations
-from billfold.sandbox.simulated_bank import SimulatedBank
-from billfold.sandbox.simulation import AchEntryOrder, DestinationAccount, Sender
+from billfold.sandbox.simulation import Simulation
 from billfold.wiring.fedwire import FedwireService
 from billfold.wiring.host_router import HostRouter
 from billfold.wiring.open_bank import open_bank
@@ -109,39 +106,7 @@ def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | No
     api.open_bank(bank, broadcaster, stepping=ClockStepper(bank), simulation=simulation)
 
 
-class SandboxSimulation:
-    """The simulated world: payments of the simulated bank, received like any other."""
-
-    def __init__(self, correspondent: SimulatedBank) -> None:
-        self.correspondent = correspondent
-        self.wires = FedwireService().simulation
-        self._ach = SimulatedAchNetwork(AchFileProcessor())
-
-    async def send_ach_entry(self, bank: Bank, key: UUID, order: AchEntryOrder) -> None:
-        """Let an ACH file with one entry arrive. The same key arrives once."""
-        await self._ach.send_entry(bank, key, order)
-
-    async def return_ach_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str) -> None:
-        """Let an entry that we sent come back. Raises Refused when it has not gone."""
-        await self._ach.return_entry(bank, key, ach_id, code)
-
-    async def change_ach_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str) -> None:
-        """Let the other bank correct an entry that we sent. Raises Refused when it has not gone."""
-        await self._ach.change_entry(bank, key, ach_id, code, corrected)
-
-    async def send_wire(self, bank: Bank, wire_id: UUID, to: DestinationAccount, amount: int, sender: Sender) -> bool:
-        """Let a wire arrive by a file; return whether it was booked."""
-        return await self.wires.pay(bank, wire_id, to, amount, sender)
-
-    async def send_ach_credit(
-        self, bank: Bank, ach_id: UUID, to: DestinationAccount, amount: int, company_name: str
-    ) -> bool:
-        """Let an ACH credit arrive; return whether it was booked."""
-        ach = self.correspondent.ach_credit(
-            ach_id,
-            routing_number=to.routing_number,
-            account_number=to.account_number,
-            amount=amount,
-            company_name=company_name,
-        )
-        return (await receive(bank, ach)).status == "COMPLETED"
+def simulation_of(bank: Bank) -> Simulation:
+    """Return the simulated world around a bank."""
+    ach = SimulatedAchNetwork(AchFileProcessor())
+    return Simulation(bank.seed, wires=FedwireService().simulation, ach=ach)

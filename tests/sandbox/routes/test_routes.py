@@ -5,50 +5,10 @@ from datetime import date
 from uuid import UUID
 
 import pytest
-from tests.support.partner_client import PartnerClient, close_app, new_partner
-from tests.support.whole_bank import SEED
+from tests.support.partner_client import PartnerClient, new_partner
 
-from billfold.accounts.commands import OpenPocket, UpdatePortal
-from billfold.http.partner_api.app import PartnerApi
+from billfold.accounts.commands import UpdatePortal
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.routes.routes import sandbox_operations
-from billfold.sandbox.simulated_bank import SimulatedBank
-from billfold.wiring.server import SandboxSimulation
-
-
-@pytest.fixture
-async def client(bank):
-    """A partner's client of an application that has the sandbox's operations only."""
-    app = PartnerApi(sandbox_operations())
-    simulation = SandboxSimulation(SimulatedBank(SEED))
-    app.open_bank(bank, stepping=ClockStepper(bank), simulation=simulation)
-    caller = PartnerClient(app, await new_partner(bank))
-    yield caller
-    await caller.close()
-    await close_app(app)
-
-
-@pytest.fixture
-async def pocket(bank, client):
-    """A Pocket of a customer made by the sandbox, and its portal."""
-    answer = await client.post("/api/v1/sandbox/customers/", {"name": "Northwind"})
-    assert answer.status_code == 201, answer.text
-    customer_id = UUID(answer.json()["id"])
-    outcome = (
-        await bank.engine.submit(
-            OpenPocket(
-                caller="test",
-                key=ids.new(),
-                customers=(customer_id,),
-                partner_id=client.partner.partner_id,
-                name="Reserve",
-                deposit_weeks=4,
-                reinvestment_weeks=4,
-            )
-        )
-    ).outcome
-    return {"customer_id": str(customer_id), **outcome}
 
 
 async def bare_post(client, path, body):

@@ -79,7 +79,7 @@ async def send_entry(caller: Caller, bank: Bank, simulation: Simulation, data: A
         sec_code=data.sec_code,
         description=data.company_entry_description,
     )
-    await simulation.send_ach_entry(bank, _key(caller), order)
+    await simulation.ach.send_entry(bank, _key(caller), order)
 
 
 @post("/api/v1/sandbox/ach/submit/", TOKEN, name="sandbox_ach_submit", tag="sandbox", status=202, moves_money=True)
@@ -114,10 +114,10 @@ async def move(caller: Caller, bank: Bank, transfer_id: UUID, simulation: Simula
     fields = {**caller.command_fields(owner["customer_id"]), "ach_id": ach_id}
     fields["references"] = (ach_id,)
     if data.move == "return":
-        await simulation.return_ach_entry(bank, _key(caller), ach_id, _return_code(data))
+        await simulation.ach.return_entry(bank, _key(caller), ach_id, _return_code(data))
     elif data.move == "change":
         code, corrected = _change(data)
-        await simulation.change_ach_entry(bank, _key(caller), ach_id, code, corrected)
+        await simulation.ach.change_entry(bank, _key(caller), ach_id, code, corrected)
     elif data.move == "reverse":
         await bank.engine.submit(ReverseAch(**fields))
     elif data.move == "retry":

@@ -86,7 +86,7 @@ async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireReq
     """Let a wire arrive. What cannot be booked goes back to its sender."""
     to = await _wire_to(bank, caller, data)
     sender = Sender(data.sender_name, data.sender_account_number, data.sender_routing_number)
-    await simulation.send_wire(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
+    await simulation.wires.pay(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
 
 
 async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> DestinationAccount:
