@@ -102,8 +102,7 @@ def build_sandbox_app() -> PartnerApi:
 
 def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | None = None) -> None:
     """Let such an API serve a bank and its simulated world."""
-    simulation = SandboxSimulation(SimulatedBank(bank.seed))
-    api.open_bank(bank, broadcaster, stepping=ClockStepper(bank), simulation=simulation)
+    api.open_bank(bank, broadcaster, stepping=ClockStepper(bank), simulation=simulation_of(bank))
 
 
 def simulation_of(bank: Bank) -> Simulation:
