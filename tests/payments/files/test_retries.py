@@ -71,7 +71,7 @@ async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_ca
     await owner.execute(_MEND)
     assert await try_now(room) == 2
     assert await exceptions.list_failing(bank.pool) == []
-    done = await files_store.list_files(bank.pool, rail="ACH", state="TAKEN")
+    done = await files_store.list_files(bank.pool, rail="ACH", state="PROCESSED")
     told = [json.loads(each.report or "") for each in done if each.file_id == file.file_id]
     assert [(each["entries"], each["taken"], each["held"], each["stuck"]) for each in told] == [(4, 3, 1, [])]
     assert len(done) == 3

@@ -28,7 +28,7 @@ def test_what_was_taken_is_given_back_when_an_entry_is_not_let_through(decision)
     decide(world, anna, decision)
     book = world.books[anna]
     assert book.house["rail:ach", "USD"].balance == 0
-    assert book.draft.rows_of(JournalEntry)[-1].reverses == book.referenced[ACH_ID].journal_no
+    assert book.draft.rows_of(JournalEntry)[-1].reverses == book.referenced[ACH_ID].entry_no
     assert book.referenced[ACH_ID].status == decision
 
 
