@@ -37,7 +37,7 @@ MAX_UNEVENNESS = 1.5
 
 _CENTS = 1_000_00
 _SNAPSHOTS = "SELECT count(*) FROM snapshot WHERE business_date = $1"
-_HOUSE_DAY = "SELECT business_date FROM head h JOIN bank b ON b.house_customer_id = h.customer_id"
+_HOUSE_DAY = "SELECT business_date FROM ledger_head h JOIN bank b ON b.bank_customer_id = h.customer_id"
 
 
 class DayEnd:

@@ -37,7 +37,7 @@ Pair = tuple[int, int, int]
 _MAX_CENTS = 20_000_00
 # What one transfer leaves is counted in the database, never taken from the code.
 _COUNTS = """
-SELECT (SELECT count(*) FROM leg) AS legs, (SELECT count(*) FROM command) AS commands,
+SELECT (SELECT count(*) FROM posting) AS legs, (SELECT count(*) FROM command) AS commands,
        (SELECT count(*) FROM account WHERE kind = 'lot') AS lots,
        (SELECT count(*) FROM transfer WHERE status = 'COMPLETED') AS transfers
 """

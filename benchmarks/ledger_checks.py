@@ -12,9 +12,9 @@ from billfold.verify.runner import verify_bank
 # Every account against the fold of its legs, and every bank account at zero.
 _UNBALANCED = """
 WITH side AS (
-  SELECT customer_id, debit AS account_no, amount AS debits, 0::bigint AS credits FROM leg
+  SELECT customer_id, debit AS account_no, amount AS debits, 0::bigint AS credits FROM posting
    UNION ALL
-  SELECT customer_id, credit, 0, amount FROM leg
+  SELECT customer_id, credit, 0, amount FROM posting
 ), folded AS (
   SELECT customer_id, account_no, sum(debits) AS debits, sum(credits) AS credits
     FROM side GROUP BY customer_id, account_no

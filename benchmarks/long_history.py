@@ -39,8 +39,8 @@ _BEFORE_OPENING, _AFTER_OPENING = time(7), time(10)
 _CENTS = 1_000_00
 _LONG_BATCH = 2_000
 _ROWS = """
-SELECT (SELECT count(*) FROM activity WHERE customer_id = $1),
-       (SELECT count(*) FROM leg WHERE customer_id = $1),
+SELECT (SELECT count(*) FROM transaction WHERE customer_id = $1),
+       (SELECT count(*) FROM posting WHERE customer_id = $1),
        (SELECT count(*) FROM snapshot WHERE customer_id = $1),
        (SELECT count(*) FROM account WHERE customer_id = $1 AND kind = 'lot' AND live
            AND credits > debits)

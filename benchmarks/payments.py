@@ -44,7 +44,7 @@ _MAX_PAYERS = 2_000
 """Customers who send a wire in a pass. All of them leave before the next, which takes longer."""
 _QUEUED = """
 SELECT (SELECT count(*) FROM wire_message)
-     - (SELECT count(*) FROM agenda WHERE kind = 'request.execute')
+     - (SELECT count(*) FROM scheduled_job WHERE kind = 'request.execute')
 """
 
 

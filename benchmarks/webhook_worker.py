@@ -41,13 +41,13 @@ SIMULATED_KIND = "card.status.open"
 _CENTS = 1_000_00
 _LOOK_SECONDS = 0.02
 _WAITING = """
-SELECT EXISTS (SELECT 1 FROM subscription_lane l JOIN subscription s USING (subscription_id)
+SELECT EXISTS (SELECT 1 FROM subscription_queue l JOIN subscription s USING (subscription_id)
                 WHERE s.status = 'enabled' AND s.url NOT LIKE $1
-                  AND (l.due_at IS NOT NULL OR l.courier_no IS NOT NULL))
+                  AND (l.due_at IS NOT NULL OR l.worker_no IS NOT NULL))
 """
 _DELIVERED = "SELECT count(*) FROM delivery WHERE state = 'delivered'"
 _END_ALL = "UPDATE subscription SET status = 'disabled'"
-_STOP_ALL = "UPDATE subscription_lane SET due_at = NULL"
+_STOP_ALL = "UPDATE subscription_queue SET due_at = NULL"
 
 
 class WebhookWorkload:

@@ -54,7 +54,7 @@ ROWS_BY_STATE = {
         "status = 'APPROVED' AND reason IS NULL",
         "reason IS NOT NULL",
     ),
-    "change_request": (
+    "authorization_request": (
         "status = 'PENDING'",
         "status = 'DENIED'",
         "status = 'EXPIRED'",

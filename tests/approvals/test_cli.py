@@ -26,7 +26,7 @@ def ask(dsn, customer):
     async def write():
         conn = await asyncpg.connect(dsn)
         await conn.execute(
-            "INSERT INTO change_request (customer_id, request_id, action, resource_type, "
+            "INSERT INTO authorization_request (customer_id, request_id, action, resource_type, "
             "resource_id, content, content_hash, member_id, user_id, client_id, terms, status, "
             "created_at, updated_at, expires_at) SELECT $1, $2, 'approval_rule.create', "
             "'approval_rule', $3, $4::text::json, sha256(convert_to($4::text, 'UTF8')), "

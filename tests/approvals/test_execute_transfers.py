@@ -32,7 +32,7 @@ async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(customer
     on_us_one = await counterparty(customer_world, customer_desk.team.customer, await customer_world.pocket())
     pending = await wire_counterparty(customer_desk, verification="incoming_wire")
     for to, code in ((on_us_one, "counterparty-type-mismatch"), (pending, "counterparty-not-verified")):
-        await customer_desk.bank.pool.execute("DELETE FROM rate_window")
+        await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
         await customer_desk.refused("POST", REQUESTS, wire(funded, 1_00, to), status=422, code=code)
 
 
@@ -120,7 +120,7 @@ async def test_requests_approved_at_once_are_carried_out_each_by_itself(
     bodies = [wire(funded, cents, linked) for cents in (1_00, 2_00, 3_00)]
     asked = []
     for body in (*bodies, on_us(funded, 4_00, to=other)):
-        await customer_desk.bank.pool.execute("DELETE FROM rate_window")
+        await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
         asked.append(await customer_desk.post(REQUESTS, body))
     settings = customer_desk.bank.settings
     customer_desk.bank.settings = replace(settings, execute_transfers=False)

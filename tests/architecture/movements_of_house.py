@@ -24,10 +24,10 @@ def _house():
     return world, house
 
 
-def _cleared(came_in, went_out):
+def _cleared(inflow, outflow):
     world, house = _house()
     day = world.books[house].business_date
-    rail = RailTotals(day, "WIRE", came_in, went_out)
+    rail = RailTotals(day, "WIRE", inflow, outflow)
     world.do(CloseHouseDay, house, day=day, blocks=(), clearings=(rail,))
     return world.moved()
 
@@ -122,15 +122,15 @@ def _taken_back(spend, hour=10):
     if spend:
         world.pay(anna, pocket, anna, world.pocket(anna), spend)
     book = world.books[anna]
-    kinds = {row.journal_no: row.kind for row in book.draft.rows_of(JournalEntry)}
+    kinds = {row.entry_no: row.kind for row in book.draft.rows_of(JournalEntry)}
     shown = {row.activity_id: row for row in book.draft.rows_of(TransactionEntry)}
     given = shown[activity_id]
     world.forget()
     book.referenced[activity_id] = BankBooking(
         activity_id,
         pocket[0],
-        given.journal_no,
-        kinds[given.journal_no],
+        given.entry_no,
+        kinds[given.entry_no],
         "CREDIT",
         "CREDIT",
         300_00,

@@ -55,7 +55,7 @@ ARRIVED = IncomingWireFields(
 OPENING = datetime(2025, 5, 29, 13, tzinfo=UTC)
 
 # What a draft holds besides rows, and the tables it goes to.
-_TABLES = {RetiredLot: "account", ScheduledJob: "agenda"}
+_TABLES = {RetiredLot: "account", ScheduledJob: "scheduled_job"}
 
 
 class Moved(NamedTuple):
@@ -154,7 +154,7 @@ class World:
         book = self.books[customer]
         row = msgspec.structs.replace(book.draft.rows_of(WireRow)[-1], status=status)
         self.forget()
-        book.referenced = {row.wire_id: ReferencedWire(row, False, row.journal_no)}
+        book.referenced = {row.wire_id: ReferencedWire(row, False, row.entry_no)}
         return row.wire_id
 
     def catch_up(self, customer):
@@ -204,7 +204,7 @@ def _empty_book(customer, ctx):
     return Book(
         customer_id=customer,
         version=0,
-        journal_no=0,
+        entry_no=0,
         event_no=0,
         account_no=0,
         booked_at=ctx.now,

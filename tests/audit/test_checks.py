@@ -120,10 +120,10 @@ async def cut(log, customer_id, after):
     """Cut a tail off and make the head fit."""
     await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no > $2", customer_id, after)
     if not after:
-        await log.execute("DELETE FROM audit_head WHERE customer_id = $1", customer_id)
+        await log.execute("DELETE FROM audit_chain_head WHERE customer_id = $1", customer_id)
         return
     await log.execute(
-        "UPDATE audit_head h SET entry_no = e.entry_no, hash = e.hash, sealed_no = e.entry_no"
+        "UPDATE audit_chain_head h SET entry_no = e.entry_no, hash = e.hash, sealed_no = e.entry_no"
         " FROM audit_entry e WHERE e.customer_id = $1 AND h.customer_id = $1 AND e.entry_no = $2",
         customer_id,
         after,
@@ -166,12 +166,12 @@ async def test_a_seal_under_the_banks_own_key_that_does_not_follow_is_named(log)
 
 
 async def test_a_head_that_knows_less_or_else_is_named(log):
-    await log.execute("UPDATE audit_head SET entry_no = 5 WHERE customer_id = $1", ANNA)
+    await log.execute("UPDATE audit_chain_head SET entry_no = 5 WHERE customer_id = $1", ANNA)
     assert place(await prove(log)) == ("audit_entry", ANNA, 6)
-    await log.execute(r"UPDATE audit_head SET entry_no = 6, hash = '\x00' WHERE customer_id = $1", ANNA)
-    assert place(await prove(log)) == ("audit_head", ANNA)
-    await log.execute("DELETE FROM audit_head WHERE customer_id = $1", ANNA)
-    assert place(await prove(log)) == ("audit_head", ANNA)
+    await log.execute(r"UPDATE audit_chain_head SET entry_no = 6, hash = '\x00' WHERE customer_id = $1", ANNA)
+    assert place(await prove(log)) == ("audit_chain_head", ANNA)
+    await log.execute("DELETE FROM audit_chain_head WHERE customer_id = $1", ANNA)
+    assert place(await prove(log)) == ("audit_chain_head", ANNA)
 
 
 async def test_every_entry_fails_under_another_key_and_only_numbers_are_checked_without_one(log):

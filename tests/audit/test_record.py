@@ -107,8 +107,8 @@ async def test_nobody_changes_what_was_recorded_not_even_the_owner(pool, conn, t
 async def test_the_application_cannot_change_the_schema(pool):
     for statement in (
         "ALTER TABLE audit_entry DISABLE TRIGGER ALL",
-        "DROP TABLE audit_head",
-        "DELETE FROM audit_head",
+        "DROP TABLE audit_chain_head",
+        "DELETE FROM audit_chain_head",
         "UPDATE schema_migration SET sha256 = ''",
     ):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):

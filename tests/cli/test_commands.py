@@ -199,7 +199,7 @@ def test_the_ledger_is_verified_and_the_first_bad_row_is_named(founded, database
     assert status == 0, said
     assert "every row is as it was written" in said
     _fetch(database_dsn, "UPDATE customer SET account_status = 'FROZEN' WHERE role = 'partner'")
-    _fetch(database_dsn, "UPDATE head SET event_no = event_no + 1")
+    _fetch(database_dsn, "UPDATE ledger_head SET event_no = event_no + 1")
     status, said = founded("verify")
     assert status == 1
     assert "The first bad row is in" in said
@@ -264,7 +264,7 @@ def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_p
     founded("partner", "create", "acme")
     pocket = str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id)
     assert founded("pocket", "freeze", pocket)[0] == 0
-    customer = str(_fetch(database_dsn, "SELECT customer_id FROM audit_head")[0]["customer_id"])
+    customer = str(_fetch(database_dsn, "SELECT customer_id FROM audit_chain_head")[0]["customer_id"])
     status, said = founded("audit", "list", customer)
     assert status == 0
     assert "pocket.updated" in said
@@ -290,7 +290,7 @@ def test_verify_names_the_missing_tail_of_the_audit_log(founded, database_dsn, t
         "ALTER TABLE audit_entry DISABLE TRIGGER ALL",
         "ALTER TABLE audit_seal DISABLE TRIGGER ALL",
         "DELETE FROM audit_entry",
-        "DELETE FROM audit_head",
+        "DELETE FROM audit_chain_head",
         "DELETE FROM audit_seal",
     ):
         _fetch(database_dsn, statement)

@@ -37,7 +37,8 @@ async def subscribe(conn, owner, events=EVERYTHING):
 
 async def told(conn, partner_id=PARTNER):
     rows = await conn.fetch(
-        "SELECT event_id, partner_sequence, customer_sequence FROM told WHERE partner_id = $1 ORDER BY told_no",
+        "SELECT event_id, partner_sequence, customer_sequence FROM event_sequence WHERE partner_id = $1 "
+        "ORDER BY global_sequence",
         partner_id,
     )
     return [tuple(row) for row in rows]
@@ -77,7 +78,7 @@ async def test_each_partner_has_a_feed_of_its_own(conn):
 async def test_events_of_the_bank_have_no_partner(conn):
     await raise_event(conn, await add_customer(conn, None))
     assert await sequence_events(conn, now=NOW) == 1
-    assert await conn.fetchval("SELECT count(*) FROM told") == 0
+    assert await conn.fetchval("SELECT count(*) FROM event_sequence") == 0
 
 
 async def test_whoever_sequences_everything_is_numbered_once(database_dsn):
@@ -101,7 +102,7 @@ async def test_whoever_sequences_everything_is_numbered_once(database_dsn):
     done.set()
     await asyncio.gather(*numbering)
     await sequence_events(pool, now=NOW)
-    rows = await pool.fetch("SELECT * FROM told ORDER BY partner_sequence")
+    rows = await pool.fetch("SELECT * FROM event_sequence ORDER BY partner_sequence")
     assert [row["partner_sequence"] for row in rows] == list(range(1, 121))
     for customer_id in customers:
         numbers = [row["event_no"] for row in rows if row["customer_id"] == customer_id]
@@ -166,7 +167,7 @@ async def test_a_subscription_queue_is_due_when_a_delivery_is_queued(conn, disab
     wants = await subscribe(conn, Subscriber(PARTNER), [PARTNERS if disabled else BOTH])
     await raise_event(conn, await add_customer(conn))
     await sequence_events(conn, now=NOW)
-    due_at = await conn.fetchval("SELECT due_at FROM subscription_lane WHERE subscription_id = $1", wants)
+    due_at = await conn.fetchval("SELECT due_at FROM subscription_queue WHERE subscription_id = $1", wants)
     assert due_at == (None if disabled else NOW)
 
 
@@ -279,7 +280,11 @@ async def test_positions_are_repaired_when_the_bank_was_restored_from_a_dump(con
     assert not await sequencer.repair_positions(conn)
     later = await raise_event(conn, anna)
     assert await sequence_events(conn, now=NOW) == 3
-    assert [row["event_no"] for row in await conn.fetch("SELECT event_no FROM told ORDER BY event_no")] == [2, 3, 4]
+    assert [row["event_no"] for row in await conn.fetch("SELECT event_no FROM event_sequence ORDER BY event_no")] == [
+        2,
+        3,
+        4,
+    ]
     assert (await told(conn))[-1][0] == later
 
 

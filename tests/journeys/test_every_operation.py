@@ -23,8 +23,8 @@ VALUES ($1, $2, 'OTHER', 'PENDING_UPLOAD', now())
 """
 DOCUMENT = "d0c5a0d6-0000-4000-8000-0000000000d0"
 UNCHANGED = (
-    "journal",
-    "activity",
+    "journal_entry",
+    "transaction",
     "pocket",
     "portal",
     "counterparty",
@@ -40,7 +40,7 @@ UNCHANGED = (
     "transfer_request",
     "review",
     "approval_rule",
-    "change_request",
+    "authorization_request",
     "wire",
     "wire_message",
 )
@@ -49,7 +49,7 @@ UNCHANGED = (
 async def state_of(bank):
     """Return all that must not change: how many rows there are, and each pocket's and portal's."""
     counts = [await bank.pool.fetchval(f"SELECT count(*) FROM {table}") for table in UNCHANGED]
-    rows = await bank.pool.fetch("SELECT customer_id, version FROM head ORDER BY customer_id")
+    rows = await bank.pool.fetch("SELECT customer_id, version FROM ledger_head ORDER BY customer_id")
     return counts, [tuple(row) for row in rows]
 
 
@@ -126,7 +126,7 @@ async def _asked(bank, api, customer_desks, pocket):
     other = await customer_desks(api.team.customer, role="INITIATOR")
     to = await api.pocket()
     asked = [await each.post(REQUESTS, on_us(pocket, 1_00, to=to)) for each in (api, other)]
-    await bank.pool.execute("DELETE FROM rate_window")
+    await bank.pool.execute("DELETE FROM rate_limit_window")
     admin, rules = await customer_desks(api.team.customer), "/api/v1/approval-rules/"
     first, second = [await admin.post(rules, {"name": "All", "required_approvals": 1}, status=202) for _ in range(2)]
     made = f"/api/v1/authorization-requests/{first['id']}/status/"

@@ -63,7 +63,7 @@ class Town:
         return pocket["portfolio"]["total_value"]["value"]
 
     async def legs(self):
-        return await self.bank.pool.fetchval("SELECT count(*) FROM leg")
+        return await self.bank.pool.fetchval("SELECT count(*) FROM posting")
 
     async def expect_settled(self):
         """Some days later every rail is at zero, nothing is held, and the ledger proves itself."""

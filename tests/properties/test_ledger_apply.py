@@ -54,13 +54,13 @@ class Batch:
         head[2] += 1
         number = head[2]
         self.journals.append((customer, number, "test", UUID(int=5), NOW, DAY, DAY, DAY, None))
-        for leg_no, (debit, credit, asset, amount) in enumerate(legs, start=1):
-            self.legs.append([customer, number, leg_no, debit, credit, asset, amount, 0])
+        for posting_no, (debit, credit, asset, amount) in enumerate(legs, start=1):
+            self.legs.append([customer, number, posting_no, debit, credit, asset, amount, 0])
         return self
 
     async def apply(self, conn):
-        await conn.copy_records_to_table("journal", records=self.journals, columns=JOURNAL_COLUMNS)
-        await conn.copy_records_to_table("leg", records=self.legs, columns=LEG_COLUMNS)
+        await conn.copy_records_to_table("journal_entry", records=self.journals, columns=JOURNAL_COLUMNS)
+        await conn.copy_records_to_table("posting", records=self.legs, columns=LEG_COLUMNS)
         heads = [(customer, *head) for customer, head in self.heads.items()]
         announced = self.announced or (len(self.journals), len(self.legs))
         await conn.fetchval(APPLY, *announced, heads, self.bases)
@@ -89,7 +89,7 @@ async def ledger(conn):
 
 async def begin(conn):
     await conn.execute(
-        "INSERT INTO head (customer_id, account_no, booked_at, business_date)"
+        "INSERT INTO ledger_head (customer_id, account_no, booked_at, business_date)"
         " SELECT id, 7, $2, $3 FROM unnest($1::uuid[]) AS id",
         [ANNA, BERT],
         NOW,
@@ -230,8 +230,8 @@ async def test_a_batch_is_refused_when_a_head_is_named_twice(ledger):
     heads = [(ANNA, *batch.heads[ANNA])] * 2 + [(BERT, *batch.heads[BERT])]
     with pytest.raises(asyncpg.PostgresError):
         async with ledger.transaction():
-            await ledger.copy_records_to_table("journal", records=batch.journals, columns=JOURNAL_COLUMNS)
-            await ledger.copy_records_to_table("leg", records=batch.legs, columns=LEG_COLUMNS)
+            await ledger.copy_records_to_table("journal_entry", records=batch.journals, columns=JOURNAL_COLUMNS)
+            await ledger.copy_records_to_table("posting", records=batch.legs, columns=LEG_COLUMNS)
             await ledger.fetchval(APPLY, 2, 6, heads, batch.bases)
 
 

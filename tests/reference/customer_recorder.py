@@ -94,7 +94,7 @@ async def token_of(bank, customer_id, *, user=USER, member=MEMBER, name="Anna"):
     now = wall_now()
     async with bank.pool.acquire() as conn:
         await conn.execute(
-            "INSERT INTO person (user_id, email, email_verified_at, first_name, last_name, "
+            "INSERT INTO user_account (user_id, email, email_verified_at, first_name, last_name, "
             "phone_number, created_at) VALUES ($1, $3, $2, $4, 'Lind', '+12025550123', $2)",
             user,
             now,

@@ -12,7 +12,7 @@ def check_book(book):
     for pocket in book.pockets.values():
         assert pocket.bank.balance == 0
         assert pocket.cash.balance >= pocket.cash.reserved >= 0
-        assert 0 <= pocket.idle <= pocket.cash.balance
+        assert 0 <= pocket.uninvested <= pocket.cash.balance
         assert pocket.fee_accrued >= 0
         assert min(pocket.inflow, pocket.outflow, pocket.fees) >= 0
         # Who owes has nothing left.
@@ -79,7 +79,7 @@ def picture(book):
     """Everything a book holds, in a form that can be compared."""
     return (
         book.version,
-        book.journal_no,
+        book.entry_no,
         book.event_no,
         book.account_no,
         book.booked_at,

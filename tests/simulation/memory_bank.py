@@ -88,9 +88,9 @@ class Rails:
 
     def _learn_of_house(self, book):
         kinds = {account.no: account.kind for account in book.house.values()}
-        begun = {row.journal_no: row for row in book.draft.rows_of(JournalEntry)}
+        begun = {row.entry_no: row for row in book.draft.rows_of(JournalEntry)}
         for leg in book.draft.rows_of(Posting):
-            journal, sides = begun[leg.journal_no], (kinds[leg.debit], kinds[leg.credit])
+            journal, sides = begun[leg.entry_no], (kinds[leg.debit], kinds[leg.credit])
             rail = next((side for side in sides if side.startswith("rail:")), None)
             if rail is not None and journal.kind != "clearing":
                 at = et_instant(journal.settles_on, 0)
@@ -127,15 +127,15 @@ class Seen:
         known = self._all[book.customer_id]
         known |= book.referenced
         self._learn_wires(known, book)
-        kinds = {row.journal_no: row.kind for row in book.draft.rows_of(JournalEntry)}
+        kinds = {row.entry_no: row.kind for row in book.draft.rows_of(JournalEntry)}
         for row in book.draft.rows_of(TransactionEntry):
             if row.type in {"FEE", "CREDIT", "GENERIC"}:
                 told = msgspec.json.decode(row.details)
                 known[row.activity_id] = BankBooking(
                     row.activity_id,
                     row.pocket_id,
-                    row.journal_no,
-                    kinds[row.journal_no],
+                    row.entry_no,
+                    kinds[row.entry_no],
                     row.type,
                     row.direction,
                     row.amount,
@@ -146,7 +146,7 @@ class Seen:
     def _learn_wires(self, known, book):
         """Wires as their rows stand now, and which of them has come back."""
         for wire in book.draft.rows_of(WireRow):
-            known[wire.wire_id] = ReferencedWire(wire, returned=False, booked_journal_no=wire.journal_no)
+            known[wire.wire_id] = ReferencedWire(wire, returned=False, booked_journal_no=wire.entry_no)
             if wire.original_wire_id is not None:
                 original = known[wire.original_wire_id]
                 known[wire.original_wire_id] = original._replace(returned=True)
@@ -223,7 +223,7 @@ class MemoryBank:
             self.books[customer_id] = Book(
                 customer_id=customer_id,
                 version=0,
-                journal_no=0,
+                entry_no=0,
                 event_no=0,
                 account_no=0,
                 booked_at=ctx.now,

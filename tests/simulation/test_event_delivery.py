@@ -78,7 +78,7 @@ async def busy_week(bank):
 async def all_told(bank, receiver):
     """Wait until everything there is has arrived; return the last sequence."""
     await sequencer.sequence_events(bank.pool, now=wall_now())
-    last = await bank.pool.fetchval("SELECT max(partner_sequence) FROM told")
+    last = await bank.pool.fetchval("SELECT max(partner_sequence) FROM event_sequence")
     async with asyncio.timeout(PATIENCE_SECONDS):
         while len({each.id for each in receiver.requests}) < last:
             receiver.arrived.clear()

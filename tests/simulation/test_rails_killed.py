@@ -244,7 +244,7 @@ async def entries_must_have_happened_once(bank, street):
     assert came == {"PROCESSED": 2 * KILLS, "REJECTED": KILLS}
     traces = street.traces()
     assert set(traces.values()) == {1}
-    answers = await bank.pool.fetch("SELECT trace_number FROM ach_answer")
+    answers = await bank.pool.fetch("SELECT trace_number FROM ach_return_entry")
     ours = [row["trace_number"] for row in rows if row["way"] == "ORIGINATION"]
     assert sorted(traces) == sorted([*ours, *(row[0] for row in answers)])
     # One debit of a file is not covered, and one entry is for nobody.

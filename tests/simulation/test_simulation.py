@@ -132,13 +132,13 @@ def told(answer):
 async def must_be_the_same(conn: asyncpg.Connection, bank):
     """Heads, chain, balances, and every row of the log."""
     heads = await conn.fetch(
-        "SELECT customer_id, version, journal_no, event_no, account_no, booked_at, business_date,"
-        " due_at, chain FROM head"
+        "SELECT customer_id, version, entry_no, event_no, account_no, booked_at, business_date,"
+        " due_at, chain FROM ledger_head"
     )
     assert {row["customer_id"]: tuple(row)[1:] for row in heads} == {
         customer_id: (
             book.version,
-            book.journal_no,
+            book.entry_no,
             book.event_no,
             book.account_no,
             book.booked_at,
@@ -152,7 +152,7 @@ async def must_be_the_same(conn: asyncpg.Connection, bank):
     assert {tuple(row) for row in accounts} == {
         (*key, balance.debits, balance.credits) for key, balance in bank.balances.items()
     }
-    links = await conn.fetch("SELECT * FROM link")
+    links = await conn.fetch("SELECT * FROM chain_entry")
     assert {tuple(row) for row in links} == set(bank.links.values())
     for kind, order in (
         (TransactionEntry, (0, 2, 3)),

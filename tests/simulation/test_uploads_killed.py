@@ -50,7 +50,7 @@ async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna
             seen = await whole_documents(bank, customer.id)
             assert len(seen - made) <= 1
             # Ten seconds later, when nobody is waited for any more.
-            await bank.pool.execute("UPDATE request_key SET lease_until = claimed_at")
+            await bank.pool.execute("UPDATE idempotency_key SET lease_until = claimed_at")
             again = await send(client, path, key, lambda: None)
             assert again.status_code == 201, again.text
             made.add(again.json()["document_id"])

@@ -181,7 +181,7 @@ class Fedwire:
         return await suspense_store.list_items(self.bank.pool, status=SuspenseStatus.HELD)
 
     async def legs(self):
-        return await self.bank.pool.fetchval("SELECT count(*) FROM leg")
+        return await self.bank.pool.fetchval("SELECT count(*) FROM posting")
 
     async def prove(self):
         async with self.bank.pool.acquire() as conn:

@@ -36,7 +36,7 @@ async def member(conn, customer_id, *, role="ADMIN", user_id=None):
     if user_id is None:
         user_id = ids.new()
         await conn.execute(
-            "INSERT INTO person (user_id, email, email_verified_at, first_name, last_name, "
+            "INSERT INTO user_account (user_id, email, email_verified_at, first_name, last_name, "
             "phone_number, created_at) VALUES ($1, $2, $3, 'Anna', 'Lind', '+12025550123', $3)",
             user_id,
             f"{user_id}@example.com",

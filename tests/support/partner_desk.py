@@ -192,5 +192,5 @@ class PartnerApi:
 
     async def counts(self):
         """Return how many journals, trades, activities and transfers there are."""
-        tables = ("journal", "leg", "trade", "activity", "transfer", "portal", "counterparty")
+        tables = ("journal_entry", "posting", "trade", "transaction", "transfer", "portal", "counterparty")
         return {table: await self.bank.pool.fetchval(f"SELECT count(*) FROM {table}") for table in tables}

@@ -56,8 +56,8 @@ class Town:
         """Wait until nothing is due at this time of the clock and nobody is at it."""
         async with asyncio.timeout(seconds):
             while await self.pool.fetchval(
-                "SELECT EXISTS (SELECT 1 FROM subscription_lane WHERE courier_no IS NOT NULL"
-                " OR (due_at <= $1 AND coalesce(rests_until, $1) <= $1))",
+                "SELECT EXISTS (SELECT 1 FROM subscription_queue WHERE worker_no IS NOT NULL"
+                " OR (due_at <= $1 AND coalesce(paused_until, $1) <= $1))",
                 self.now,
             ):
                 await asyncio.sleep(0.005)

@@ -25,21 +25,21 @@ class DamageCase(NamedTuple):
 
 # Names, contact details and the like are in no log; nothing says what they were before.
 TABLES = {
-    "head": DamageCase(("customer_id",), where="journal_no > 5"),
+    "ledger_head": DamageCase(("customer_id",), where="entry_no > 5"),
     "customer": DamageCase(("customer_id",), ("type", "profile"), where="role = 'customer' AND closed_at IS NULL"),
     "account": DamageCase(("customer_id", "account_no"), where="kind = 'lot' AND credits > debits"),
-    "journal": DamageCase(("customer_id", "journal_no")),
-    "leg": DamageCase(("customer_id", "journal_no", "leg_no")),
-    "trade": DamageCase(("customer_id", "pocket_id", "journal_no", "trade_no")),
-    "activity": DamageCase(("customer_id", "pocket_id", "journal_no", "leg_no")),
+    "journal_entry": DamageCase(("customer_id", "entry_no")),
+    "posting": DamageCase(("customer_id", "entry_no", "posting_no")),
+    "trade": DamageCase(("customer_id", "pocket_id", "entry_no", "trade_no")),
+    "transaction": DamageCase(("customer_id", "pocket_id", "entry_no", "posting_no")),
     "event": DamageCase(("customer_id", "event_no")),
     "command": DamageCase(("customer_id", "command_id")),
-    "link": DamageCase(("customer_id", "version"), where="length(marks) > 40"),
+    "chain_entry": DamageCase(("customer_id", "version"), where="length(row_checksums) > 40"),
     "pocket": DamageCase(
         ("customer_id", "pocket_id"), (), where="status = 'OPEN' AND outflow > 0 AND inflow > outflow + 10000"
     ),
     "snapshot": DamageCase(("customer_id", "pocket_id", "business_date")),
-    "lien": DamageCase(("customer_id", "lien_id"), ("lien_id",)),
+    "hold": DamageCase(("customer_id", "hold_id"), ("hold_id",)),
     "portal": DamageCase(("customer_id", "portal_id"), ("type", "name", "payment_rails"), where="status = 'OPEN'"),
     "counterparty": DamageCase(
         ("customer_id", "counterparty_id"),
@@ -52,7 +52,7 @@ TABLES = {
         " (SELECT 1 FROM trade WHERE trade.transfer_id = transfer.transfer_id)",
     ),
     "directory": DamageCase(("kind", "value")),
-    "clearing": DamageCase(("customer_id", "journal_no")),
+    "clearing": DamageCase(("customer_id", "entry_no")),
     "suspense_item": DamageCase(("customer_id", "item_id"), ("details",)),
     "security_transfer": DamageCase(("customer_id", "transfer_id")),
     "settlement": DamageCase(("settles_on", "cusip", "price_micros", "side", "closed_on")),
@@ -78,11 +78,11 @@ SELECT column_name, data_type FROM information_schema.columns
 OTHERWISE = {
     ("account", "kind"): "'street'",
     ("account", "asset"): "'912796XXX'",
-    ("leg", "phase"): "1",
+    ("posting", "phase"): "1",
     ("customer", "role"): "'partner'",
     ("customer", "account_status"): "'CLOSED'",
     ("pocket", "status"): "'CLOSED'",
-    ("pocket", "idle"): "cents_in_hand + 1",
+    ("pocket", "uninvested"): "cents_in_hand + 1",
     ("portal", "status"): "'CLOSED'",
     ("transfer", "status"): "'PENDING'",
     ("snapshot", "positions"): """'[["912796XXX", 5]]'""",
@@ -92,7 +92,7 @@ OTHERWISE = {
 async def test_the_bank_is_clean_when_nothing_was_damaged(damaged):
     report = await verify_bank(damaged, market=MARKET)
     assert report.is_clean, report.findings
-    assert report.checked["leg"] > 100
+    assert report.checked["posting"] > 100
 
 
 def columns_to_damage():
@@ -122,7 +122,7 @@ async def test_the_row_is_named_when_a_column_was_changed(damaged, table, column
 
 @pytest.mark.parametrize("table", TABLES)
 async def test_the_row_is_named_when_it_was_deleted(damaged, table):
-    if table == "lien":
+    if table == "hold":
         pytest.skip("a lien that was lifted leaves nothing behind")
     before = await one_row(damaged, table)
     with suppress(asyncpg.ForeignKeyViolationError):  # refused: the row is protected
@@ -139,12 +139,12 @@ async def test_a_row_cannot_be_there_twice(damaged, table):
 
 NUMBERED = {
     "account": "account_no",
-    "journal": "journal_no",
-    "leg": "leg_no",
+    "journal_entry": "entry_no",
+    "posting": "posting_no",
     "trade": "trade_no",
-    "activity": "leg_no",
+    "transaction": "posting_no",
     "event": "event_no",
-    "link": "version",
+    "chain_entry": "version",
 }
 
 
@@ -162,19 +162,19 @@ async def test_the_row_is_named_when_it_was_added_after_the_last(damaged, table)
 
 SWAPPED_COLUMNS = {
     "account": "debits",
-    "leg": "amount",
+    "posting": "amount",
     "trade": "notional",
-    "activity": "amount",
+    "transaction": "amount",
     "event": "payload",
     "command": "outcome",
     "snapshot": "cash",
     "pocket": "inflow",
-    "head": "chain",
-    "link": "hash",
+    "ledger_head": "chain",
+    "chain_entry": "hash",
     "transfer": "amount",
-    "journal": "settles_on",
+    "journal_entry": "settles_on",
     "settlement": "customers_cents",
-    "clearing": "came_in",
+    "clearing": "inflow",
     "suspense_item": "amount",
     "security_transfer": "units",
     "directory": "object_id",

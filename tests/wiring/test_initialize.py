@@ -30,7 +30,7 @@ async def test_the_foundation_is_laid_once_when_it_is_laid_twice(conn):
         await lay(conn)
     assert await find_bank_identity(conn) == (SEED, "sandbox")
     assert await conn.fetchval("SELECT count(*) FROM clock") == 1
-    assert await conn.fetchval("SELECT house_customer_id FROM bank") == bank_customer_id(SEED)
+    assert await conn.fetchval("SELECT bank_customer_id FROM bank") == bank_customer_id(SEED)
 
 
 async def test_a_real_bank_has_no_clock_of_its_own(conn):
@@ -47,7 +47,7 @@ async def test_another_bank_is_refused_when_the_database_has_one(conn, seed, env
 
 async def test_the_bank_customer_is_created_once_and_its_day_is_due(bank):
     await create_bank_customer(bank)
-    row = await bank.pool.fetchrow("SELECT * FROM head WHERE customer_id = $1", bank_customer_id(SEED))
+    row = await bank.pool.fetchrow("SELECT * FROM ledger_head WHERE customer_id = $1", bank_customer_id(SEED))
     assert row["business_date"] == date(2025, 6, 2)
     assert row["due_at"] == bank.calendars.closes_at(date(2025, 6, 2))
     assert await bank.pool.fetchval("SELECT count(*) FROM customer") == 1

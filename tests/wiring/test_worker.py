@@ -44,7 +44,7 @@ async def test_several_workers_do_everything_once_when_they_run_together(bank, n
     workers = [asyncio.create_task(Worker(bank, pause_seconds=0.01).run(stop)) for _ in range(3)]
     for _ in range(200):
         await asyncio.sleep(0.05)
-        due = await bank.pool.fetchval("SELECT min(due_at) FROM head")
+        due = await bank.pool.fetchval("SELECT min(due_at) FROM ledger_head")
         if due > et_instant(date(2025, 6, 24), 9):
             break
     stop.set()
@@ -111,24 +111,24 @@ async def test_a_long_errand_holds_up_no_other(bank):
 async def test_keys_are_forgotten_after_a_day(bank, age, left):
     claimed = wall_now() - age
     await bank.pool.execute(
-        "INSERT INTO request_key (caller, key, fingerprint, claimed_at, lease_until) VALUES ($1, $2, 'x', $3, $3)",
+        "INSERT INTO idempotency_key (caller, key, fingerprint, claimed_at, lease_until) VALUES ($1, $2, 'x', $3, $3)",
         ids.new(),
         ids.new(),
         claimed,
     )
     await Worker(bank).work_once()
-    assert await count(bank, "request_key") == left
+    assert await count(bank, "idempotency_key") == left
 
 
 async def test_assertions_and_windows_are_forgotten_when_they_are_over(bank):
     wall = wall_now()
     for minutes in (-40, 10):
         at = wall + timedelta(minutes=minutes)
-        await bank.pool.execute("INSERT INTO used_assertion VALUES ('a', $1, $2)", ids.new().bytes, at)
-        await bank.pool.execute("INSERT INTO rate_window VALUES ($1, 'all', $2, 1)", ids.new(), at)
+        await bank.pool.execute("INSERT INTO consumed_assertion VALUES ('a', $1, $2)", ids.new().bytes, at)
+        await bank.pool.execute("INSERT INTO rate_limit_window VALUES ($1, 'all', $2, 1)", ids.new(), at)
     await Worker(bank).work_once()
-    assert await count(bank, "used_assertion") == 1
-    assert await count(bank, "rate_window") == 1
+    assert await count(bank, "consumed_assertion") == 1
+    assert await count(bank, "rate_limit_window") == 1
 
 
 async def test_attempts_to_deliver_are_forgotten_when_the_set_days_are_over(bank):
@@ -141,14 +141,14 @@ async def test_attempts_to_deliver_are_forgotten_when_the_set_days_are_over(bank
         wall,
     )
     simulated = await bank.pool.fetchval(
-        "INSERT INTO simulated_event (event_id, partner_id, kind, payload, raised_at, told_at)"
+        "INSERT INTO simulated_event (event_id, partner_id, kind, payload, raised_at, queued_at)"
         " VALUES ($1, $2, 'x', '{}', $3, $3) RETURNING serial",
         event_id,
         subscription_id,
         wall,
     )
     await bank.pool.execute(
-        "INSERT INTO delivery (subscription_id, event_id, simulated, state, tries, told_at)"
+        "INSERT INTO delivery (subscription_id, event_id, simulated, state, attempts, queued_at)"
         " VALUES ($1, $2, $3, 'failed', 1, $4)",
         subscription_id,
         event_id,

@@ -131,29 +131,29 @@ _STATE_CHECKS = (
                 AND p.network_address = c.account_number)""",
     ),
     Check(
-        "lien",
+        "hold",
         "no ACH credit has its amount",
-        """SELECT l.customer_id, l.lien_id FROM lien l
-            WHERE NOT EXISTS (SELECT 1 FROM activity a
+        """SELECT l.customer_id, l.hold_id FROM hold l
+            WHERE NOT EXISTS (SELECT 1 FROM transaction a
               WHERE a.customer_id = l.customer_id AND a.pocket_id = l.pocket_id
                 AND a.type = l.cause AND a.direction = 'CREDIT' AND a.amount = l.amount
                 AND a.booked_at <= l.until)""",
     ),
     Check(
         "bank",
-        "house_customer_id is not the one customer with the role of the bank",
-        """SELECT b.house_customer_id FROM bank b
+        "bank_customer_id is not the one customer with the role of the bank",
+        """SELECT b.bank_customer_id FROM bank b
             WHERE NOT EXISTS (SELECT 1 FROM customer c
-              WHERE c.customer_id = b.house_customer_id AND c.role = 'house')
+              WHERE c.customer_id = b.bank_customer_id AND c.role = 'house')
                OR EXISTS (SELECT 1 FROM customer c
-              WHERE c.customer_id <> b.house_customer_id AND c.role = 'house')""",
+              WHERE c.customer_id <> b.bank_customer_id AND c.role = 'house')""",
     ),
     Check(
         "counterparty",
         "it waits for a wire, and its expiry is not scheduled",
         """SELECT c.customer_id, c.counterparty_id FROM counterparty c
             WHERE c.status = 'PENDING' AND c.verification->>'type' = 'incoming_wire'
-              AND NOT EXISTS (SELECT 1 FROM agenda a WHERE a.kind = 'counterparty.expire'
+              AND NOT EXISTS (SELECT 1 FROM scheduled_job a WHERE a.kind = 'counterparty.expire'
                                  AND a.object_id = c.counterparty_id)""",
         Certainty.SUSPECT,
     ),

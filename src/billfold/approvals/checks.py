@@ -27,7 +27,7 @@ _NOT_BY_OPERATOR = """
 _SELF_REVIEWED = """
 SELECT v.customer_id, v.request_id, v.review_no
   FROM review v JOIN (SELECT customer_id, request_id, user_id FROM transfer_request
-                      UNION ALL SELECT customer_id, request_id, user_id FROM change_request) q
+                      UNION ALL SELECT customer_id, request_id, user_id FROM authorization_request) q
     ON q.customer_id = v.customer_id AND q.request_id = v.request_id AND q.user_id = v.user_id
 """
 _NOT_AUDITED = """
@@ -43,7 +43,7 @@ SELECT c.customer_id, c.command_id
     ON q.customer_id = c.customer_id AND q.request_id = c.key
  WHERE c.caller = 'transfer-request' AND c.accepted AND q.status IS DISTINCT FROM 'APPROVED'
 """
-_TABLES = ("transfer_request", "change_request")
+_TABLES = ("transfer_request", "authorization_request")
 CHECKS = (
     *(
         Check(table, "content_hash is not the hash of its content", _CONTENT_HASH.format(table=table))
@@ -53,7 +53,7 @@ CHECKS = (
         Check(
             table,
             "approved with fewer approvals than required",
-            _APPROVED.format(table=table, also=_NOT_BY_OPERATOR if table == "change_request" else ""),
+            _APPROVED.format(table=table, also=_NOT_BY_OPERATOR if table == "authorization_request" else ""),
         )
         for table in _TABLES
     ),

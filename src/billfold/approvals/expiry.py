@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _RESOURCES: Final = {
     EXPIRE_TRANSFER_REQUEST: ("transfer_request", "transfer_request"),
-    EXPIRE_AUTHORIZATION_REQUEST: ("authorization_request", "change_request"),
+    EXPIRE_AUTHORIZATION_REQUEST: ("authorization_request", "authorization_request"),
 }
 """Kind of job -> what the audit log calls the request, and its table."""
 _EXPIRE = """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
-_HEADS = "SELECT customer_id, entry_no, hash FROM audit_head"
+_HEADS = "SELECT customer_id, entry_no, hash FROM audit_chain_head"
 _SEALS = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no"
 
 
@@ -98,13 +98,13 @@ class _AuditLogWalk:
             self._report_missing(last.customer_id, last.entry_no + 1, missing_message)
         key = {"customer_id": last.customer_id}
         if head is None:
-            self._findings.add("audit_head", key, "the row is missing", certainty=Certainty.MISSING)
+            self._findings.add("audit_chain_head", key, "the row is missing", certainty=Certainty.MISSING)
         elif head["entry_no"] > last.entry_no:
             self._report_missing(last.customer_id, last.entry_no + 1, "the row is missing")
         elif head["entry_no"] < last.entry_no:
             self._report(last, "it is beyond the head", Certainty.UNEXPECTED)
         elif head["hash"] != last.hash:
-            self._findings.add("audit_head", key, "hash differs from the last entry's")
+            self._findings.add("audit_chain_head", key, "hash differs from the last entry's")
 
     def _report_missing(self, customer_id: UUID, entry_no: int, message: str) -> None:
         key = {"customer_id": customer_id, "entry_no": entry_no}

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _LOCK = """
-SELECT customer_id, entry_no, hash, recorded_at FROM audit_head
+SELECT customer_id, entry_no, hash, recorded_at FROM audit_chain_head
  WHERE customer_id = ANY($1) ORDER BY customer_id FOR UPDATE
 """
 _BEGIN = """
-INSERT INTO audit_head (customer_id, entry_no, hash, recorded_at)
+INSERT INTO audit_chain_head (customer_id, entry_no, hash, recorded_at)
 SELECT id, 0, $2, $3 FROM unnest($1::uuid[]) AS id ORDER BY id ON CONFLICT DO NOTHING
 """
 _NAMES = """
 SELECT m.member_id, p.first_name || ' ' || p.last_name AS name
-  FROM membership m JOIN person p USING (user_id) WHERE m.member_id = ANY($1)
+  FROM membership m JOIN user_account p USING (user_id) WHERE m.member_id = ANY($1)
 UNION ALL
 SELECT member_id, name FROM oauth_client WHERE member_id = ANY($1)
 """
@@ -58,7 +58,7 @@ _WRITE = f"""
 WITH entry AS (
   SELECT * FROM unnest({_PARAMETERS}) AS e({_COLUMN_NAMES})
 ), moved AS (
-  UPDATE audit_head h SET entry_no = l.entry_no, hash = l.hash, recorded_at = l.recorded_at
+  UPDATE audit_chain_head h SET entry_no = l.entry_no, hash = l.hash, recorded_at = l.recorded_at
     FROM (SELECT DISTINCT ON (customer_id) customer_id, entry_no, hash, recorded_at
             FROM entry ORDER BY customer_id, entry_no DESC) l
    WHERE h.customer_id = l.customer_id

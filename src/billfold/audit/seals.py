@@ -27,8 +27,8 @@ HEADS_MAX = 5_000
 _LOCK = 0x7365616C  # "seal": they have one order
 _FIND_LAST = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no DESC LIMIT 1"
 _CLAIM_CHANGED = """
-UPDATE audit_head h SET sealed_no = h.entry_no
-  FROM (SELECT customer_id FROM audit_head WHERE entry_no > sealed_no
+UPDATE audit_chain_head h SET sealed_no = h.entry_no
+  FROM (SELECT customer_id FROM audit_chain_head WHERE entry_no > sealed_no
          ORDER BY customer_id LIMIT $1 FOR UPDATE) m
  WHERE h.customer_id = m.customer_id
 RETURNING h.customer_id, h.entry_no, encode(h.hash, 'hex') AS hash

@@ -32,9 +32,9 @@ UNSEALED_LIMIT = timedelta(hours=2)
 """A worker seals every hour."""
 
 _UNSEALED = """
-SELECT count(*), min(recorded_at) FROM audit_head WHERE entry_no > sealed_no
+SELECT count(*), min(recorded_at) FROM audit_chain_head WHERE entry_no > sealed_no
 """
-_BACKLOG = "SELECT count(*) FROM head WHERE due_at <= $1"
+_BACKLOG = "SELECT count(*) FROM ledger_head WHERE due_at <= $1"
 
 
 class HealthCheck(NamedTuple):

@@ -56,7 +56,7 @@ UPDATE event SET xid = CASE WHEN pg_visible_in_snapshot(xid, position) THEN xid8
 """
 _RESET_POSITIONS = """
 UPDATE event_reader SET position = '4:4:';
-UPDATE subscription SET since = '3';
+UPDATE subscription SET enabled_since_xid = '3';
 """
 _SEQUENCE = f"""
 WITH moved AS ({_ADVANCE}), news AS MATERIALIZED ({_NEW_EVENTS}),
@@ -67,11 +67,11 @@ placed AS MATERIALIZED (
          max(n.raised_at) OVER (PARTITION BY n.customer_id ORDER BY n.event_no) AS turn
     FROM news n
 ), partners AS MATERIALIZED (
-  SELECT partner_id, coalesce((SELECT max(t.partner_sequence) FROM told t
+  SELECT partner_id, coalesce((SELECT max(t.partner_sequence) FROM event_sequence t
                                 WHERE t.partner_id = p.partner_id), 0) AS last
     FROM (SELECT DISTINCT partner_id FROM placed WHERE partner_id IS NOT NULL) p
 ), customers AS MATERIALIZED (
-  SELECT customer_id, coalesce((SELECT max(t.customer_sequence) FROM told t
+  SELECT customer_id, coalesce((SELECT max(t.customer_sequence) FROM event_sequence t
                                  WHERE t.customer_id = c.customer_id), 0) AS last
     FROM (SELECT DISTINCT customer_id FROM placed) c
 ), numbered AS MATERIALIZED (
@@ -83,36 +83,36 @@ placed AS MATERIALIZED (
            PARTITION BY p.customer_id, for_customer ORDER BY event_no) END AS customer_sequence
     FROM placed p JOIN partners USING (partner_id) JOIN customers USING (customer_id)
 ), written AS (
-  INSERT INTO told (customer_id, event_no, event_id, partner_id, kind, raised_at,
+  INSERT INTO event_sequence (customer_id, event_no, event_id, partner_id, kind, raised_at,
                     partner_sequence, customer_sequence)
   SELECT customer_id, event_no, event_id, partner_id, kind, raised_at,
          partner_sequence, customer_sequence
     FROM numbered ORDER BY partner_id, partner_sequence
 ), due AS MATERIALIZED (
   SELECT s.subscription_id, n.customer_id, n.event_no, n.event_id, n.partner_sequence AS sequence,
-         n.xid >= s.since AS wanted
+         n.xid >= s.enabled_since_xid AS wanted
     FROM numbered n JOIN subscription s ON s.partner_id = n.partner_id AND s.customer_id IS NULL
    WHERE s.status = 'enabled' AND n.for_partner AND n.kind = ANY(s.events)
    UNION ALL
   SELECT s.subscription_id, n.customer_id, n.event_no, n.event_id, n.customer_sequence,
-         n.xid >= s.since
+         n.xid >= s.enabled_since_xid
     FROM numbered n JOIN subscription s ON s.customer_id = n.customer_id
    WHERE s.status = 'enabled' AND n.for_customer AND n.kind = ANY(s.events)
 ), linked AS MATERIALIZED (
-  SELECT d.*, greatest(l.told_at, $5) AS at,
+  SELECT d.*, greatest(l.queued_at, $5) AS at,
          coalesce(lag(d.sequence) OVER (PARTITION BY d.subscription_id ORDER BY d.sequence),
                   l.sequence) AS previous_sequence
-    FROM due d JOIN subscription_lane l USING (subscription_id)
+    FROM due d JOIN subscription_queue l USING (subscription_id)
 ), queued AS (
   INSERT INTO delivery (subscription_id, event_id, customer_id, event_no, sequence,
-                        previous_sequence, state, due_at, told_at)
+                        previous_sequence, state, due_at, queued_at)
   SELECT subscription_id, event_id, customer_id, event_no, sequence, previous_sequence,
          'pending', at, at
     FROM linked WHERE wanted ORDER BY subscription_id, sequence
   ON CONFLICT DO NOTHING
 ), called AS (
-  UPDATE subscription_lane l
-     SET sequence = n.sequence, told_at = n.at,
+  UPDATE subscription_queue l
+     SET sequence = n.sequence, queued_at = n.at,
          due_at = CASE WHEN n.wanted THEN least(l.due_at, n.at) ELSE l.due_at END
     FROM (SELECT subscription_id, max(sequence) AS sequence, max(at) AS at,
                  bool_or(wanted) AS wanted

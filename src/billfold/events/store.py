@@ -27,7 +27,7 @@ DIRECTIONS = {True: {"than": "<", "way": "DESC"}, False: {"than": ">", "way": "A
 _LOGGED = """
 SELECT t.event_id, t.customer_id, t.kind, t.raised_at, t.{level}_sequence AS sequence,
        t.{level}_sequence - 1 AS previous_sequence, t.event_no, e.payload
-  FROM told t JOIN event e USING (customer_id, event_no)
+  FROM event_sequence t JOIN event e USING (customer_id, event_no)
 """
 # Two statements: which index serves depends on whether there is a time.
 _LIST = (
@@ -40,7 +40,8 @@ _LIST = (
 _LIST_AFTER = _LIST.replace("ORDER BY", "AND t.raised_at > $4 ORDER BY")
 _ONE = _LOGGED + " WHERE t.event_id = $1 AND t.{level}_id = $2 AND t.{level}_sequence IS NOT NULL"
 _NEWEST = """
-SELECT coalesce(max(t.{level}_sequence), 0) FROM told t WHERE t.{level}_id = $1 AND t.{level}_sequence IS NOT NULL
+SELECT coalesce(max(t.{level}_sequence), 0) FROM event_sequence t WHERE t.{level}_id = $1
+       AND t.{level}_sequence IS NOT NULL
 """
 
 _SIMULATED = """
@@ -58,15 +59,15 @@ _LIST_OF_SUBSCRIPTION = """
 SELECT d.event_id, coalesce(e.customer_id, s.customer_id) AS customer_id,
        coalesce(e.kind, s.kind) AS kind, coalesce(e.raised_at, s.raised_at) AS raised_at,
        d.sequence, d.previous_sequence, d.event_no, coalesce(e.payload, s.payload) AS payload,
-       d.told_at
+       d.queued_at
   FROM delivery d
   LEFT JOIN event e ON e.customer_id = d.customer_id AND e.event_no = d.event_no
   LEFT JOIN simulated_event s ON s.serial = d.simulated
  WHERE d.subscription_id = $1
    AND ($2::timestamptz IS NULL OR coalesce(e.raised_at, s.raised_at) > $2)
    AND ($3::timestamptz IS NULL
-        OR (d.told_at, coalesce(d.sequence, 0), d.event_id) {than} ($3, $4::bigint, $5::uuid))
- ORDER BY d.told_at {way}, coalesce(d.sequence, 0) {way}, d.event_id {way} LIMIT $6
+        OR (d.queued_at, coalesce(d.sequence, 0), d.event_id) {than} ($3, $4::bigint, $5::uuid))
+ ORDER BY d.queued_at {way}, coalesce(d.sequence, 0) {way}, d.event_id {way} LIMIT $6
 """
 _LIST_NEW = """
 SELECT w.reader, n.* FROM unnest($1::uuid[], $2::bigint[]) AS w (reader, mark)
@@ -87,7 +88,7 @@ _LAST_SERIAL = "SELECT coalesce(max(serial), 0) FROM simulated_event"
 class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event with its place in a subscriber's sequence; a simulated one has none.
 
-    `payload` is JSON text. `told_at` is the wall time at which its deliveries were made.
+    `payload` is JSON text. `queued_at` is the wall time at which its deliveries were made.
     """
 
     event_id: UUID
@@ -98,14 +99,14 @@ class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
     previous_sequence: int | None
     event_no: int | None
     payload: str
-    told_at: datetime | None = None
+    queued_at: datetime | None = None
 
     @property
     def place(self) -> SortKey:
         """Return where it stands in its list."""
-        if self.told_at is None:
+        if self.queued_at is None:
             return (self.sequence or 0,)
-        return self.told_at.isoformat(), self.sequence or 0, str(self.event_id)
+        return self.queued_at.isoformat(), self.sequence or 0, str(self.event_id)
 
 
 class NewEvent(msgspec.Struct, frozen=True):
@@ -148,12 +149,12 @@ async def list_subscription_events(
 
     Whose subscription it is must be known by now.
     """
-    told_at, sequence, event_id = place or (None, None, None)
+    queued_at, sequence, event_id = place or (None, None, None)
     rows = await conn.fetch(
         _LIST_OF_SUBSCRIPTION.format(**DIRECTIONS[descending]),
         subscription_id,
         after,
-        None if told_at is None else datetime.fromisoformat(str(told_at)),
+        None if queued_at is None else datetime.fromisoformat(str(queued_at)),
         sequence,
         None if event_id is None else UUID(str(event_id)),
         limit,

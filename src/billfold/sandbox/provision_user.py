@@ -40,7 +40,7 @@ async def create_verified_user(
     """
     async with conn.transaction():
         user_id = await create_user(conn, email=email, first_name=first_name, last_name=last_name, now=now)
-        await conn.execute("UPDATE person SET email_verified_at = $2 WHERE user_id = $1", user_id, now)
+        await conn.execute("UPDATE user_account SET email_verified_at = $2 WHERE user_id = $1", user_id, now)
         await add_member(conn, customer_id, user_id, role=role, now=now)
         await reset_credentials(conn, vault, user_id, password_hash=password_hash, secret=secret, now=now)
     return user_id

@@ -145,7 +145,7 @@ class ReplayedAccounts:
             self._compare(account)
         if last != head["account_no"]:
             key, message = {"customer_id": self.customer_id}, f"the last account is {last}"
-            self._findings.add("head", key, message)
+            self._findings.add("ledger_head", key, message)
 
     def _compare(self, account: ReplayedAccount) -> None:
         row = account.row

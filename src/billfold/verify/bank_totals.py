@@ -40,7 +40,7 @@ SELECT count(*) FROM trade t WHERE activity IN ('BUY', 'SELL', 'MATURITY') AND E
      AND s.price_micros = t.price_micros AND s.side = t.activity)
 """
 _BANK_BUSINESS_DATE = """
-SELECT h.business_date FROM head h JOIN customer c USING (customer_id) WHERE c.role = 'house'
+SELECT h.business_date FROM ledger_head h JOIN customer c USING (customer_id) WHERE c.role = 'house'
 """
 _BALANCES = "SELECT kind, asset, sum(credits - debits)::bigint AS balance FROM account GROUP BY kind, asset"
 _SIGN_BY_SIDE = {"BUY": -1, "SELL": 1, "MATURITY": 1}

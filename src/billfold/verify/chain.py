@@ -64,7 +64,7 @@ class Chain:
         self._findings = findings
         self._last = last
         self.version = 0
-        self.journal_no = 0
+        self.entry_no = 0
         self.event_no = 0
         self.hash = b""
         self._after_gap = False
@@ -82,11 +82,11 @@ class Chain:
                     self._report_changed_row(commit, encoded)
             else:
                 self._check_end_numbers(commit)
-                if marks != link["marks"]:
+                if marks != link["row_checksums"]:
                     self._report(link, "checksums differ from its rows")
         self.version, self.hash = link["version"], link["hash"]
         if not intact:
-            self.journal_no = max(self.journal_no, link["journal_no"])
+            self.entry_no = max(self.entry_no, link["entry_no"])
             self.event_no = max(self.event_no, link["event_no"])
         return intact
 
@@ -94,11 +94,11 @@ class Chain:
         """The hash covers the rows; the numbers up to which they go are the link's own."""
         link, journals, events = commit.link, commit.rows[0], commit.rows[4]
         if journals:
-            self.journal_no = journals[-1]["journal_no"]
+            self.entry_no = journals[-1]["entry_no"]
         if events:
             self.event_no = events[-1]["event_no"]
-        if (link["journal_no"], link["event_no"]) != (self.journal_no, self.event_no):
-            message = f"it ends at journal {self.journal_no} and event {self.event_no}"
+        if (link["entry_no"], link["event_no"]) != (self.entry_no, self.event_no):
+            message = f"it ends at journal {self.entry_no} and event {self.event_no}"
             self._report(link, message, Certainty.EXACT)
 
     def end(self, head: Record) -> None:
@@ -107,13 +107,13 @@ class Chain:
             self._report_missing(head["customer_id"], self.version + 1)
         elif self.version < head["version"]:
             message = f"its chain is that of version {self.version}"
-            self._findings.add("head", {"customer_id": head["customer_id"]}, message)
+            self._findings.add("ledger_head", {"customer_id": head["customer_id"]}, message)
         elif self.version > head["version"]:
             message = f"there are links up to version {self.version}"
-            self._findings.add("head", {"customer_id": head["customer_id"]}, message)
+            self._findings.add("ledger_head", {"customer_id": head["customer_id"]}, message)
         elif self.hash != head["chain"]:
             message = "chain differs from the last link's hash"
-            self._findings.add("head", {"customer_id": head["customer_id"]}, message)
+            self._findings.add("ledger_head", {"customer_id": head["customer_id"]}, message)
 
     def _is_next(self, link: Record) -> bool:
         """Is it the next one? After a gap rows cannot be assigned to commits."""
@@ -130,14 +130,14 @@ class Chain:
 
     def _report_missing(self, customer_id: object, version: int) -> None:
         key = {"customer_id": customer_id, "version": version}
-        self._findings.add("link", key, "the link is missing", certainty=Certainty.EXACT)
+        self._findings.add("chain_entry", key, "the link is missing", certainty=Certainty.EXACT)
 
     def _report(self, link: Record, message: str, certainty: Certainty = Certainty.UNEXPECTED) -> None:
-        self._findings.add("link", CHAIN_ENTRIES.key_of(link), message, certainty=certainty)
+        self._findings.add("chain_entry", CHAIN_ENTRIES.key_of(link), message, certainty=certainty)
 
     def _report_changed_row(self, commit: Commit, encoded: Sequence[bytes]) -> None:
         """Say which row is not what was committed."""
-        text = commit.link["marks"]
+        text = commit.link["row_checksums"]
         marks = unpack(f">{len(text) // _CHECKSUM_BYTES}I", text[: len(text) & ~3])
         left = Counter(marks)
         for index, crc in enumerate(map(zlib.crc32, encoded)):
@@ -156,32 +156,32 @@ class Chain:
             key = {"customer_id": commit.link["customer_id"], "version": commit.link["version"]}
             self._findings.add("command", key, "a command of this commit is missing", certainty=Certainty.UNEXPECTED)
         elif (leg := _missing_posting(commit, encoded, marks)) is not None:
-            self._findings.add("leg", leg, "the leg is missing", certainty=Certainty.UNEXPECTED)
+            self._findings.add("posting", leg, "the leg is missing", certainty=Certainty.UNEXPECTED)
         else:
             self._report(commit.link, f"{missing_count} rows of this commit are missing")
 
     async def _has_wrong_end_numbers(self, conn: Connection, link: Record) -> bool:
         """Is it the link's own numbers that are wrong? Then its hash fits other numbers."""
         rows = await self._rows_nearby(conn, link)
-        journals = {row["journal_no"] for row in rows[0]} | {self.journal_no}
+        journals = {row["entry_no"] for row in rows[0]} | {self.entry_no}
         events = {row["event_no"] for row in rows[4]} | {self.event_no}
-        for journal_no in journals:
+        for entry_no in journals:
             for event_no in events:
-                if (journal_no, event_no) == (link["journal_no"], link["event_no"]):
+                if (entry_no, event_no) == (link["entry_no"], link["event_no"]):
                     continue
-                commit = Commit(link, _rows_through(rows, journal_no, event_no))
+                commit = Commit(link, _rows_through(rows, entry_no, event_no))
                 if chain_hash(self.hash, commit.encoded())[0] == link["hash"]:
-                    message = f"it ends at journal {journal_no} and event {event_no}"
+                    message = f"it ends at journal {entry_no} and event {event_no}"
                     self._report(link, message, Certainty.EXACT)
                     return True
         return False
 
     async def _rows_nearby(self, conn: Connection, link: Record) -> tuple[list[Record], ...]:
         bounds = (
-            (self.journal_no, JOURNAL_ENTRIES),
-            (self.journal_no, POSTINGS),
-            (self.journal_no, TRADES),
-            (self.journal_no, TRANSACTIONS),
+            (self.entry_no, JOURNAL_ENTRIES),
+            (self.entry_no, POSTINGS),
+            (self.entry_no, TRADES),
+            (self.entry_no, TRANSACTIONS),
             (self.event_no, EVENTS),
             (link["version"] - 1, COMMANDS),
         )
@@ -214,12 +214,12 @@ def _missing_posting(commit: Commit, encoded: Sequence[bytes], marks: Sequence[i
     table, row = commit.row(at - 1) if at else (None, None)
     if table is not POSTINGS or row is None:
         return None
-    return {**POSTINGS.key_of(row), "leg_no": row["leg_no"] + 1}
+    return {**POSTINGS.key_of(row), "posting_no": row["posting_no"] + 1}
 
 
-def _rows_through(rows: tuple[list[Record], ...], journal_no: int, event_no: int) -> tuple[list[Record], ...]:
+def _rows_through(rows: tuple[list[Record], ...], entry_no: int, event_no: int) -> tuple[list[Record], ...]:
     """The rows up to these numbers."""
-    through: tuple[Any, ...] = (journal_no, journal_no, journal_no, journal_no, event_no, None)
+    through: tuple[Any, ...] = (entry_no, entry_no, entry_no, entry_no, event_no, None)
     return tuple(
         each if last is None else [row for row in each if row[table.number] <= last]
         for table, each, last in zip(COVERED_TABLES, rows, through, strict=True)

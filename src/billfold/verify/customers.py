@@ -64,7 +64,7 @@ class LedgerWalk:
 
     async def go(self) -> None:
         """Check every customer."""
-        self._all = int(await self._conn.fetchval("SELECT coalesce(sum(version), 0) FROM head"))
+        self._all = int(await self._conn.fetchval("SELECT coalesce(sum(version), 0) FROM ledger_head"))
         heads = await TableReader.of(self._conn, LEDGER_HEADS)
         for table in CUSTOMER_TABLES:
             self._readers[table.name] = await TableReader.of(self._conn, table)
@@ -74,7 +74,7 @@ class LedgerWalk:
                 await self._customer(head)
             except _INVALID_VALUE_ERRORS as error:
                 message = f"its rows say what cannot be: {error!r}"
-                self.found.add("head", LEDGER_HEADS.key_of(head), message, certainty=Certainty.SUSPECT)
+                self.found.add("ledger_head", LEDGER_HEADS.key_of(head), message, certainty=Certainty.SUSPECT)
                 for table in CUSTOMER_TABLES:
                     await self._readers[table.name].drop(head["customer_id"])
             self.found.next_section()
@@ -90,10 +90,10 @@ class LedgerWalk:
             if row is not None:
                 skipped.append((table, row))
         named = {table.name: row["customer_id"] for table, row in skipped}
-        without_head = named.get("customer") if named.get("customer") == named.get("link") else None
+        without_head = named.get("customer") if named.get("customer") == named.get("chain_entry") else None
         if without_head is not None:
             key = {"customer_id": without_head}
-            self.found.add("head", key, "the customer has no head", certainty=Certainty.CHANGED)
+            self.found.add("ledger_head", key, "the customer has no head", certainty=Certainty.CHANGED)
         for table, row in skipped:
             if row["customer_id"] != without_head:
                 report_unexpected(self.found, table, row)
@@ -117,7 +117,7 @@ class LedgerWalk:
         reader = _CommitReader(self, customer_id, chain)
         if not customers and not await reader.has_next():
             message = "its customer is missing"
-            self.found.add("head", LEDGER_HEADS.key_of(head), message, certainty=Certainty.CHANGED)
+            self.found.add("ledger_head", LEDGER_HEADS.key_of(head), message, certainty=Certainty.CHANGED)
             return
         while (commit := await reader.next()) is not None:
             intact = await chain.prove(self._conn, commit)
@@ -136,7 +136,7 @@ class LedgerWalk:
     async def _replay_entry(self, journal: Journal, replay: Replay, pockets: PocketReplay) -> None:
         replay.play(journal)
         pockets.follow(journal.row, replay.touched)
-        number = journal.row["journal_no"]
+        number = journal.row["entry_no"]
         snapshots = await self.take(SNAPSHOTS, journal.row["customer_id"], number)
         if snapshots:
             pockets.compare_snapshots(snapshots, number, replay.counters)
@@ -160,7 +160,7 @@ class _CommitReader:
         self._customer_id = customer_id
         self._chain = chain
         self._links: list[Record] = []
-        self._next_number = {"journal": 1, "event": 1}
+        self._next_number = {"journal_entry": 1, "event": 1}
 
     @property
     def event_no(self) -> int:
@@ -183,19 +183,19 @@ class _CommitReader:
             return None
         take, customer_id = self._walk.take, self._customer_id
         link = self._links.pop()
-        journal_no = link["journal_no"]
+        entry_no = link["entry_no"]
         commit = Commit(
             link,
             (
-                await take(JOURNAL_ENTRIES, customer_id, journal_no),
-                await take(POSTINGS, customer_id, journal_no),
-                await take(TRADES, customer_id, journal_no),
-                await take(TRANSACTIONS, customer_id, journal_no),
+                await take(JOURNAL_ENTRIES, customer_id, entry_no),
+                await take(POSTINGS, customer_id, entry_no),
+                await take(TRADES, customer_id, entry_no),
+                await take(TRANSACTIONS, customer_id, entry_no),
                 await take(EVENTS, customer_id, link["event_no"]),
                 await take(COMMANDS, customer_id, link["version"]),
             ),
         )
-        self._check_numbers(JOURNAL_ENTRIES, commit.rows[0], journal_no)
+        self._check_numbers(JOURNAL_ENTRIES, commit.rows[0], entry_no)
         self._check_numbers(EVENTS, commit.rows[4], link["event_no"])
         return commit
 
@@ -225,12 +225,12 @@ class _CommitReader:
         return [
             Journal(row, of_legs[number], of_trades[number], of_activities[number], intact)
             for row in journals
-            for number in (row["journal_no"],)
+            for number in (row["entry_no"],)
         ]
 
 
 def _by_journal(rows: list[Record]) -> defaultdict[int, list[Record]]:
     by_number: defaultdict[int, list[Record]] = defaultdict(list)
     for row in rows:
-        by_number[row["journal_no"]].append(row)
+        by_number[row["entry_no"]].append(row)
     return by_number

@@ -25,6 +25,7 @@ from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires import commands as wire_commands
 from billfold.payments.wires.types import QueuedMessage, WireRow
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.rows import stored_name
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -90,13 +91,13 @@ def _of_all(row: Record) -> str:
 FINGERPRINTED_TABLES = (
     _proved(AchEntry, "ach_id"),
     # Returns of the bank itself were held in suspense, or move nothing.
-    _proved(PendingReturn, "answer_id", needs_one="t.customer_id <> (SELECT house_customer_id FROM bank)"),
+    _proved(PendingReturn, "return_entry_id", needs_one="t.customer_id <> (SELECT bank_customer_id FROM bank)"),
     _proved(WireRow, "wire_id"),
     # Recalls and their answers move no customer's money; nor do the bank's own returns.
     _proved(
         QueuedMessage,
         "message_id",
-        needs_one="t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT house_customer_id FROM bank)",
+        needs_one="t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT bank_customer_id FROM bank)",
     ),
     _proved(CounterpartyRow, "counterparty_id", lambda row: payee_from_row(row).proof),
     _proved(SuspenseItem, "item_id"),
@@ -144,7 +145,7 @@ def _sql(fingerprinted: FingerprintedTable) -> str:
     own = " || '/' || ".join(f"t.{name}" for name in fingerprinted.key)
     own = own if len(fingerprinted.key) > 1 else f"{own}::text"
     return f"""
-      WITH said AS ({fingerprinted.said.format(table=fingerprinted.table, left_by=left_by)})
+      WITH said AS ({fingerprinted.said.format(table=stored_name(fingerprinted.table), left_by=left_by)})
       SELECT t.*, s.said, t.{fingerprinted.key[0]} IS NOT NULL AS is_there,
              {fingerprinted.needs_one} AS needs_one,
              coalesce(t.customer_id, s.customer_id) AS of_customer,

@@ -43,21 +43,21 @@ def check_head(
         findings.add("customer", CUSTOMERS.key_of(customer), message, certainty=Certainty.SUSPECT)
     is_house = customer["role"] == _HOUSE_ROLE
     for message in _numbers(head, end):
-        findings.add("head", key, message)
+        findings.add("ledger_head", key, message)
     date_problem = _dates(head, customer["opened_at"], end.journal, calendar_variants, is_house=is_house)
     if date_problem:
-        findings.add("head", key, date_problem)
+        findings.add("ledger_head", key, date_problem)
     pocket_books = [] if is_house else list(_books(pockets, market))
     if is_house and head["due_at"] not in calendar_variants.closes(head["business_date"]):
-        findings.add("head", key, "due_at is not the end of its day", certainty=Certainty.SUSPECT)
+        findings.add("ledger_head", key, "due_at is not the end of its day", certainty=Certainty.SUSPECT)
     elif not is_house and not calendar_variants.is_first_due(head["due_at"], pocket_books):
         due = calendar_variants.first_due(pocket_books)
-        findings.add("head", key, f"what is due first is due at {due}", certainty=Certainty.SUSPECT)
+        findings.add("ledger_head", key, f"what is due first is due at {due}", certainty=Certainty.SUSPECT)
 
 
 def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
-    last = 0 if end.journal is None else end.journal["journal_no"]
-    if head["journal_no"] != last:
+    last = 0 if end.journal is None else end.journal["entry_no"]
+    if head["entry_no"] != last:
         yield f"the last journal is {last}"
     if head["event_no"] != end.event_no:
         yield f"the last event is {end.event_no}"

@@ -86,14 +86,12 @@ class PocketReplay:
             self._last_booked_at[pocket_id] = journal["booked_at"]
             self._dates_before_empty_snapshot.pop(pocket_id, None)
 
-    def compare_snapshots(
-        self, rows: Iterable[Record], journal_no: int, counters: Mapping[UUID, PocketCounters]
-    ) -> None:
+    def compare_snapshots(self, rows: Iterable[Record], entry_no: int, counters: Mapping[UUID, PocketCounters]) -> None:
         """Snapshots taken after this journal say what the replay says."""
         for row in rows:
             pocket_id = row["pocket_id"]
             key = SNAPSHOTS.key_of(row)
-            if row["journal_no"] != journal_no:
+            if row["entry_no"] != entry_no:
                 self._findings.add("snapshot", key, "no journal precedes it")
                 continue
             moved_date = self._open_dates.pop(pocket_id, None)
@@ -171,7 +169,7 @@ class PocketReplay:
 
     def _check_business_date(self, head: Record, row: Record) -> None:
         """The date on which the pocket last moved is open, or it was kept."""
-        pocket_id, recorded = row["pocket_id"], row["moved_on"]
+        pocket_id, recorded = row["pocket_id"], row["last_activity_date"]
         moved_date, snapshot_date = (self._open_dates.get(pocket_id), self._last_snapshot_dates.get(pocket_id))
         if moved_date is not None and recorded != moved_date:
             until = self.calendar_variants.closes(moved_date)[0]
@@ -199,10 +197,10 @@ class PocketReplay:
             else:
                 self._report(pocket_id, f"its fee has not accrued up to {max(last_dates)}")
         charges = {charge for day in last_dates for charge in self.calendar_variants.charge_dates(day)}
-        charge_on = row["charge_on"]
-        if not self.calendar_variants.is_charge_date(charge_on):
+        next_fee_date = row["next_fee_date"]
+        if not self.calendar_variants.is_charge_date(next_fee_date):
             self._report(pocket_id, "its fee is charged on a day on which none is")
-        elif charge_on not in charges | last_dates and not self._may_defer_charge(row, charges):
+        elif next_fee_date not in charges | last_dates and not self._may_defer_charge(row, charges):
             self._report(pocket_id, f"its fee is charged next on {min(charges)}")
 
     def _may_defer_charge(self, row: Record, charges: Iterable[date]) -> bool:
@@ -210,17 +208,17 @@ class PocketReplay:
         pocket_id = row["pocket_id"]
         cash = self.accounts.cash.get(pocket_id)
         holds = (cash is not None and cash.balance) or self.accounts.held.get(pocket_id)
-        return not holds and row["charge_on"] > min(charges)
+        return not holds and row["next_fee_date"] > min(charges)
 
     def _invalid_values(self, row: Record) -> Iterator[str]:
         """What no pocket's row says, whatever happened to it."""
         cash = self.accounts.cash.get(row["pocket_id"])
         balance = 0 if cash is None else cash.balance
         terms = {row["deposit_weeks"], row["reinvestment_weeks"] or row["deposit_weeks"]}
-        if row["idle"] > balance:
-            yield f"idle is {row['idle']}, but cash is {balance}"
-        if row["accrued_through"] >= row["charge_on"]:
-            yield "accrued_through is not before charge_on"
+        if row["uninvested"] > balance:
+            yield f"idle is {row['uninvested']}, but cash is {balance}"
+        if row["accrued_through"] >= row["next_fee_date"]:
+            yield "accrued_through is not before next_fee_date"
         if row["invest_at"] is not None and not self._is_opening(row["invest_at"]):
             yield "invest_at is not an opening of the market"
         if not terms <= TERMS.keys():

@@ -88,7 +88,7 @@ class Replay:
         movements: dict[TradeKey, LotMovement] = {}
         cash_by_side: dict[tuple[UUID | None, str], int] = defaultdict(int)
         available_lots_left = available_lots(journal.trades)
-        transactions = {row["leg_no"]: row for row in journal.activities}
+        transactions = {row["posting_no"]: row for row in journal.activities}
         touched_accounts: list[ReplayedAccount] = []
         for leg in journal.legs:
             debit = self.accounts.named(leg["debit"], leg["asset"])
@@ -113,11 +113,11 @@ class Replay:
         key = JOURNAL_ENTRIES.key_of(journal.row)
         if not journal.legs:
             message = "the journal has no legs"
-            self._findings.add("leg", {**key, "leg_no": 1}, message, certainty=Certainty.MISSING)
+            self._findings.add("posting", {**key, "posting_no": 1}, message, certainty=Certainty.MISSING)
         for expected, leg in enumerate(journal.legs, start=1):
-            if leg["leg_no"] != expected:
-                missing = {**key, "leg_no": expected}
-                self._findings.add("leg", missing, "the row is missing", certainty=Certainty.MISSING)
+            if leg["posting_no"] != expected:
+                missing = {**key, "posting_no": expected}
+                self._findings.add("posting", missing, "the row is missing", certainty=Certainty.MISSING)
                 return
 
     def _apply_posting(self, leg: Record, debit: ReplayedAccount, credit: ReplayedAccount) -> None:
@@ -136,10 +136,10 @@ class Replay:
         for account in touched_accounts:
             if account.kind == "bank" and account.balance:
                 message = f"bank account {account.no} holds {account.balance} cents after it"
-                self._findings.add("journal", JOURNAL_ENTRIES.key_of(journal.row), message)
+                self._findings.add("journal_entry", JOURNAL_ENTRIES.key_of(journal.row), message)
             if account.kind in CUSTOMER_ASSETS and account.balance < account.reserved:
                 message = f"account {account.no} holds {account.balance} after it"
-                self._findings.add("journal", JOURNAL_ENTRIES.key_of(journal.row), message)
+                self._findings.add("journal_entry", JOURNAL_ENTRIES.key_of(journal.row), message)
 
     # -- bills -----------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ class Replay:
         key = {
             "customer_id": self.accounts.customer_id,
             "pocket_id": bills.pocket_id,
-            "journal_no": journal.row["journal_no"],
+            "entry_no": journal.row["entry_no"],
             "trade_no": number,
         }
         self._findings.add("trade", key, "the trade is missing", certainty=Certainty.MISSING)
@@ -277,7 +277,9 @@ class Replay:
         """The cash of a trade: with the rows as committed it is an account that is another's."""
         message = f"{side[1]} moved {movements} cents in journal, its trades say {transactions}"
         if side[0] is None or not journal.intact:
-            self._findings.add("journal", JOURNAL_ENTRIES.key_of(journal.row), message, certainty=Certainty.SUSPECT)
+            self._findings.add(
+                "journal_entry", JOURNAL_ENTRIES.key_of(journal.row), message, certainty=Certainty.SUSPECT
+            )
             return
         for leg in journal.legs:
             for number in (leg["debit"], leg["credit"]):
@@ -303,7 +305,7 @@ class Replay:
             pocket_account, external_account, direction = credit, debit, "CREDIT"
         else:
             return
-        row = transactions.pop(leg["leg_no"], None)
+        row = transactions.pop(leg["posting_no"], None)
         if row is None:
             self._report_missing_transaction(journal, leg, pocket_account, external_account)
             return
@@ -354,10 +356,10 @@ class Replay:
         key = {
             "customer_id": self.accounts.customer_id,
             "pocket_id": pocket_account.pocket_id,
-            "journal_no": leg["journal_no"],
-            "leg_no": leg["leg_no"],
+            "entry_no": leg["entry_no"],
+            "posting_no": leg["posting_no"],
         }
-        self._findings.add("activity", key, "the activity is missing", certainty=Certainty.MISSING)
+        self._findings.add("transaction", key, "the activity is missing", certainty=Certainty.MISSING)
 
     def _report_transaction(self, journal: Journal, row: Record, message: str) -> None:
         key = TRANSACTIONS.key_of(row)

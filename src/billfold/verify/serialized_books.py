@@ -32,11 +32,13 @@ def check_serialized_book(
     liens: Sequence[Record],
 ) -> None:
     """Compare the image of a head, if it has one, with the customer's rows."""
-    raw = head["image"]
+    raw = head["serialized_book"]
     if raw is None:
         return
     if not is_intact(raw):
-        findings.add("head", LEDGER_HEADS.key_of(head), "its serialized book is damaged", certainty=Certainty.CHANGED)
+        findings.add(
+            "ledger_head", LEDGER_HEADS.key_of(head), "its serialized book is damaged", certainty=Certainty.CHANGED
+        )
         return
     image = deserialize_book(raw)
     if image is None:
@@ -121,7 +123,7 @@ def _holds(image: SerializedBook, head: Record, rows: Sequence[Record]) -> Itera
         lien = row["pocket_id"], row["amount"], row["until"]
         if row["until"] > head["booked_at"]:
             if not unmatched[lien]:
-                yield "lien", HOLDS.key_of(row), f"it withholds {row['amount']}"
+                yield "hold", HOLDS.key_of(row), f"it withholds {row['amount']}"
             unmatched[lien] -= 1
     for pocket_id, amount, until in +unmatched:
         key = {"customer_id": head["customer_id"], "pocket_id": pocket_id}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BATCH_SIZE = 2_000
 
 LEDGER_HEAD_COLUMNS = (
-    "customer_id, version, journal_no, event_no, account_no, booked_at, business_date, due_at, chain, image"
+    "customer_id, version, entry_no, event_no, account_no, booked_at, business_date, due_at, chain, image"
 )
 ACCOUNT_COLUMNS = (
     "customer_id, account_no, kind, pocket_id, asset, acquired_on, "
@@ -60,25 +60,25 @@ class Table:
         return {name: row[name] for name in self.key}
 
 
-LEDGER_HEADS = Table("head", LEDGER_HEAD_COLUMNS, (), ("customer_id",))
+LEDGER_HEADS = Table("ledger_head", LEDGER_HEAD_COLUMNS, (), ("customer_id",))
 CUSTOMERS = Table("customer", CUSTOMER_COLUMNS, (), ("customer_id",))
 ACCOUNTS = Table("account", ACCOUNT_COLUMNS, ("account_no",), ("customer_id", "account_no"))
 POCKETS = Table("pocket", POCKET_COLUMNS, ("pocket_id",), ("customer_id", "pocket_id"))
 CHAIN_ENTRIES = Table.of(ChainEntry, ("version",), ("customer_id", "version"))
-JOURNAL_ENTRIES = Table.of(JournalEntry, ("journal_no",), ("customer_id", "journal_no"))
-POSTINGS = Table.of(Posting, ("journal_no", "leg_no"), ("customer_id", "journal_no", "leg_no"))
+JOURNAL_ENTRIES = Table.of(JournalEntry, ("entry_no",), ("customer_id", "entry_no"))
+POSTINGS = Table.of(Posting, ("entry_no", "posting_no"), ("customer_id", "entry_no", "posting_no"))
 TRADES = Table.of(
-    TradeEntry, ("journal_no", "trade_no", "pocket_id"), ("customer_id", "pocket_id", "journal_no", "trade_no")
+    TradeEntry, ("entry_no", "trade_no", "pocket_id"), ("customer_id", "pocket_id", "entry_no", "trade_no")
 )
 TRANSACTIONS = Table.of(
-    TransactionEntry, ("journal_no", "leg_no", "pocket_id"), ("customer_id", "pocket_id", "journal_no", "leg_no")
+    TransactionEntry, ("entry_no", "posting_no", "pocket_id"), ("customer_id", "pocket_id", "entry_no", "posting_no")
 )
 EVENTS = Table.of(EventEntry, ("event_no",), ("customer_id", "event_no"))
 COMMANDS = Table.of(CommandEntry, ("version", "command_id"), ("customer_id", "command_id"))
 SNAPSHOTS = Table.of(
-    PocketSnapshot, ("journal_no", "pocket_id", "business_date"), ("customer_id", "pocket_id", "business_date")
+    PocketSnapshot, ("entry_no", "pocket_id", "business_date"), ("customer_id", "pocket_id", "business_date")
 )
-HOLDS = Table("lien", "customer_id, lien_id, pocket_id, amount, until", ("lien_id",), ("customer_id", "lien_id"))
+HOLDS = Table("hold", "customer_id, hold_id, pocket_id, amount, until", ("hold_id",), ("customer_id", "hold_id"))
 
 CUSTOMER_TABLES = (
     CUSTOMERS,

@@ -39,7 +39,7 @@ _SANDBOX_CUSTOMER_PROFILE: dict[str, Any] = {
 }
 
 _INSERT_BANK = """
-INSERT INTO bank (seed, house_customer_id, founded_at, environment) VALUES ($1, $2, $3, $4)
+INSERT INTO bank (seed, bank_customer_id, initialized_at, environment) VALUES ($1, $2, $3, $4)
 ON CONFLICT DO NOTHING
 """
 

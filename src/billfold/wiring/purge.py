@@ -27,14 +27,14 @@ RATE_WINDOW_RETENTION = timedelta(minutes=30)
 """How long counters are kept; those of failed logins are read for a quarter of an hour."""
 
 _EXPIRED_ROWS = {
-    "request_key": (
-        """DELETE FROM request_key WHERE (caller, key) IN
-           (SELECT caller, key FROM request_key WHERE claimed_at < $1 LIMIT $2)""",
+    "idempotency_key": (
+        """DELETE FROM idempotency_key WHERE (caller, key) IN
+           (SELECT caller, key FROM idempotency_key WHERE claimed_at < $1 LIMIT $2)""",
         IDEMPOTENCY_KEY_RETENTION,
     ),
-    "rate_window": (
-        """DELETE FROM rate_window WHERE (caller, kind, starts_at) IN
-           (SELECT caller, kind, starts_at FROM rate_window WHERE starts_at < $1 LIMIT $2)""",
+    "rate_limit_window": (
+        """DELETE FROM rate_limit_window WHERE (caller, kind, starts_at) IN
+           (SELECT caller, kind, starts_at FROM rate_limit_window WHERE starts_at < $1 LIMIT $2)""",
         RATE_WINDOW_RETENTION,
     ),
 }

@@ -56,14 +56,14 @@ async def test_an_address_that_asks_too_often_waits(books_client, bank):
     left = [int(first.headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset")]
     assert left[:2] == [300, 299]
     assert 0 < left[2] - wall_now().timestamp() <= 60
-    await bank.pool.execute("UPDATE rate_window SET used = 300 WHERE kind = 'login'")
+    await bank.pool.execute("UPDATE rate_limit_window SET used = 300 WHERE kind = 'login'")
     answer = await books_client.push()
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["retry-after"]) <= 60
     assert answer.headers["x-ratelimit-remaining"] == "0"
     assert answer.json()["detail"] == "300 requests per minute are let in from one address."
     assert (await books_client.http.get("/.well-known/openid-configuration")).status_code == 200
-    assert await bank.pool.fetchval("SELECT count(*) FROM authorization_request") == 0
+    assert await bank.pool.fetchval("SELECT count(*) FROM oauth_authorization_request") == 0
 
 
 async def test_both_spellings_of_a_path_answer(books_client):

@@ -18,7 +18,7 @@ async def left_behind(bank):
     """Return how many requests, tokens and used assertions there are."""
     return [
         await bank.pool.fetchval(f"SELECT count(*) FROM {table}")
-        for table in ("authorization_request", "access_token", "used_assertion", "dpop_jti")
+        for table in ("oauth_authorization_request", "access_token", "consumed_assertion", "consumed_dpop_proof")
     ]
 
 
@@ -286,5 +286,5 @@ async def test_a_proof_is_remembered_longer_than_it_is_accepted(books_client, ba
     issued = int(time.time()) + 10
     sent = books_client.proof_for(TOKEN, iat=issued)
     assert (await books_client.exchange(await books_client.code(), dpop=sent)).status_code == 200
-    kept = await bank.pool.fetchval("SELECT max(expires_at) FROM dpop_jti")
+    kept = await bank.pool.fetchval("SELECT max(expires_at) FROM consumed_dpop_proof")
     assert kept.timestamp() > issued + dpop.LEEWAY_SECONDS + 1

@@ -65,7 +65,7 @@ async def test_a_request_may_come_as_a_form(ledger_client):
 
 async def test_a_strict_client_must_push(books_client, bank):
     sent_back(await books_client.browse(**books_client.asked()), "invalid_request", state="a state")
-    assert await bank.pool.fetchval("SELECT count(*) FROM authorization_request") == 0
+    assert await bank.pool.fetchval("SELECT count(*) FROM oauth_authorization_request") == 0
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_a_reference_is_another_clients_or_none_or_old_and_looks_the_same(
     uri = await books_client.pushed()
     other = await relying("other", requires_nonce=False)
     texts = {(await other.browse(request_uri=uri)).text, (await books_client.browse(request_uri=uri + "x")).text}
-    await bank.pool.execute("UPDATE authorization_request SET uri_expires_at = now()")
+    await bank.pool.execute("UPDATE oauth_authorization_request SET uri_expires_at = now()")
     texts.add((await books_client.browse(request_uri=uri)).text)
     assert len(texts) == 1
     assert "invalid_request_uri" in texts.pop()

@@ -226,7 +226,7 @@ async def test_par_attempt_reuse_request_uri(books_client):
 
 async def test_par_attempt_to_use_expired_request_uri(books_client, bank):
     uri = await books_client.pushed()
-    await bank.pool.execute("UPDATE authorization_request SET uri_expires_at = now()")
+    await bank.pool.execute("UPDATE oauth_authorization_request SET uri_expires_at = now()")
     assert (await books_client.browse(request_uri=uri)).status_code == 400
 
 

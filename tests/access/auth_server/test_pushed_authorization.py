@@ -45,7 +45,7 @@ WRONG = [
 
 async def requests_kept(bank):
     """Return how many requests are kept."""
-    return await bank.pool.fetchval("SELECT count(*) FROM authorization_request")
+    return await bank.pool.fetchval("SELECT count(*) FROM oauth_authorization_request")
 
 
 @pytest.mark.parametrize(("changed", "error"), WRONG)
@@ -61,13 +61,13 @@ async def test_a_request_is_kept_for_a_minute_and_a_half(books_client, bank):
     assert 60 <= answer.json()["expires_in"] <= 300
     assert answer.headers["cache-control"] == "no-store"
     assert answer.json()["request_uri"] not in str(
-        [dict(row) for row in await bank.pool.fetch("SELECT * FROM authorization_request")]
+        [dict(row) for row in await bank.pool.fetch("SELECT * FROM oauth_authorization_request")]
     )
 
 
 async def test_without_a_scope_everything_the_client_may_have_is_asked_for(books_client, bank):
     await books_client.pushed(scope=None)
-    scopes = await bank.pool.fetchval("SELECT scopes FROM authorization_request")
+    scopes = await bank.pool.fetchval("SELECT scopes FROM oauth_authorization_request")
     assert scopes == ["openid", "profile", "email", "pockets.read", "pockets.write"]
 
 

@@ -210,7 +210,7 @@ async def test_a_client_that_is_not_registered_for_it_gets_no_refresh_token(rely
 
 
 @pytest.mark.parametrize(
-    "statement", ["UPDATE membership SET status = 'DEACTIVATED'", "UPDATE person SET status = 'DEACTIVATED'"]
+    "statement", ["UPDATE membership SET status = 'DEACTIVATED'", "UPDATE user_account SET status = 'DEACTIVATED'"]
 )
 async def test_a_member_who_leaves_takes_his_tokens_along(books_client, bank, statement):
     tokens = await books_client.tokens()

@@ -58,7 +58,7 @@ async def test_a_token_ends_after_900_seconds(conn, client, anna):
     "statement",
     [
         "UPDATE membership SET status = 'DEACTIVATED'",
-        "UPDATE person SET status = 'DEACTIVATED'",
+        "UPDATE user_account SET status = 'DEACTIVATED'",
         "UPDATE oauth_client SET revoked_at = now()",
     ],
 )

@@ -28,5 +28,5 @@ async def test_what_has_expired_is_removed_and_nothing_else(conn):
     await purge.purge_oauth(conn, now)
 
     assert await conn.fetchval("SELECT count(*) FROM access_token") == 1
-    assert await conn.fetchval("SELECT count(*) FROM dpop_jti") == 1
+    assert await conn.fetchval("SELECT count(*) FROM consumed_dpop_proof") == 1
     assert not await dpop.consume_proof(conn, SPA.thumbprint, "jti 0", now)

@@ -171,5 +171,5 @@ async def rows(bank):
     """How many rows there are of what a form could change."""
     return [
         await bank.pool.fetchval(f"SELECT count(*) FROM {table}")
-        for table in ("session", "authenticator", "passkey", "oauth_grant", "letter", "mailed_link")
+        for table in ("session", "authenticator", "passkey", "oauth_grant", "outbound_email", "email_link")
     ]

@@ -146,7 +146,7 @@ async def test_what_has_expired_is_purged(conn):
     assert await credentials.consume_assertion(conn, issuer="b", jti="1", expires_at=now)
     await credentials.purge_partner_credentials(conn, now + timedelta(hours=2))
     assert await conn.fetchval("SELECT count(*) FROM partner_token") == 0
-    assert await conn.fetchval("SELECT count(*) FROM used_assertion") == 0
+    assert await conn.fetchval("SELECT count(*) FROM consumed_assertion") == 0
     assert await partner_store.find_credential(conn, VAULT, token_hash, now) is None
 
 

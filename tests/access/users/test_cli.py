@@ -21,7 +21,7 @@ def test_a_new_user_is_a_member_and_gets_a_password_link(founded, database_dsn):
     assert status == 0, said
     assert "as ADMIN" in said
     assert re.search(r"https://auth\.localhost:8443/password\?link=[\w-]{43}", said)
-    [letter] = _fetch(database_dsn, "SELECT recipient, subject FROM letter")
+    [letter] = _fetch(database_dsn, "SELECT recipient, subject FROM outbound_email")
     assert tuple(letter) == ("anna@acme.example", "Your access to Dummy Customer Inc.")
     assert "anna@acme.example" in founded("users", "list")[1]
 
@@ -38,7 +38,7 @@ def test_a_deactivated_user_is_signed_out_and_not_listed(founded, database_dsn):
     assert founded("users", "send-password-link", "anna@acme.example")[0] == 0
     assert founded("users", "deactivate", "anna@acme.example")[0] == 0
     assert "anna@acme.example" not in founded("users", "list")[1]
-    assert _fetch(database_dsn, "SELECT 1 FROM mailed_link") == []
+    assert _fetch(database_dsn, "SELECT 1 FROM email_link") == []
     log = _fetch(database_dsn, "SELECT action, actor_name FROM audit_entry ORDER BY entry_no")
     assert [tuple(row) for row in log] == [
         ("member.added", "operator"),

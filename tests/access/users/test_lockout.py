@@ -26,11 +26,11 @@ async def test_a_success_takes_one_failure_off_an_ip_address(conn):
     for _ in range(3):
         await begin_attempt(conn, subject, NOW)
     await clear_attempts(conn, subject)
-    assert await conn.fetchval("SELECT failures FROM proof_failure") == 2
+    assert await conn.fetchval("SELECT failures FROM login_attempt") == 2
 
 
 async def test_an_account_starts_anew_after_a_success(conn):
     subject = password_subject("anna@b.example")
     await begin_attempt(conn, subject, NOW)
     await clear_attempts(conn, subject)
-    assert await conn.fetchval("SELECT count(*) FROM proof_failure") == 0
+    assert await conn.fetchval("SELECT count(*) FROM login_attempt") == 0

@@ -21,18 +21,18 @@ async def booked(conn):
     """One trade a day, the last two in one journal. Their ids, in order."""
     made = [ids.new() for _ in range(4)]
     rows = ((1, 1, HERE, "BUY"), (2, 1, THERE, "BUY"), (3, 1, HERE, "SELL"), (3, 2, THERE, "BUY"))
-    for trade_id, (journal_no, trade_no, pocket, kind) in zip(made, rows, strict=True):
-        day = date(2025, 6, 1) + timedelta(days=journal_no)
+    for trade_id, (entry_no, trade_no, pocket, kind) in zip(made, rows, strict=True):
+        day = date(2025, 6, 1) + timedelta(days=entry_no)
         await conn.execute(
             _INSERT,
             CUSTOMER,
             pocket,
-            journal_no,
+            entry_no,
             trade_no,
             trade_id,
             PARTNER,
             kind,
-            AT + timedelta(days=journal_no - 1),
+            AT + timedelta(days=entry_no - 1),
             day,
             day + timedelta(days=1),
         )

@@ -267,8 +267,8 @@ async def used_card(partner_desk):
     """A Pocket with a wire, and an ACH credit that is taken for a card's while the test lasts."""
     pocket = await partner_desk.funded(50_000_00)
     await partner_desk.ach(pocket, 300_00)
-    change = "UPDATE activity SET type = $2, details = $3 WHERE type = $1"
-    written = await partner_desk.bank.pool.fetchval("SELECT details FROM activity WHERE type = 'ACH'")
+    change = "UPDATE transaction SET type = $2, details = $3 WHERE type = $1"
+    written = await partner_desk.bank.pool.fetchval("SELECT details FROM transaction WHERE type = 'ACH'")
     await partner_desk.bank.pool.execute(change, "ACH", "CARD", f'{{"card_id":"{CARD}"}}')
     yield pocket
     await partner_desk.bank.pool.execute(change, "CARD", "ACH", written)

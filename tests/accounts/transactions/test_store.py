@@ -16,12 +16,12 @@ CUSTOMER, PARTNER = ids.new(), ids.new()
 HERE, THERE = ids.new(), ids.new()
 CARD, OTHER_CARD = ids.new(), ids.new()
 _INSERT = """
-INSERT INTO activity VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 't', 'd', $12,
+INSERT INTO transaction VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 't', 'd', $12,
   '2025-06-02', $12, $13, NULL)
 """
 
 
-async def book(conn, journal_no, leg_no, pocket, activity_id, **changes):
+async def book(conn, entry_no, posting_no, pocket, activity_id, **changes):
     """Write down one row of activity, a swept wire of a dollar unless `changes` say otherwise."""
     row = {"type": "WIRE", "direction": "CREDIT", "amount": 100, "swept": True, "details": "{}"}
     row |= changes
@@ -29,8 +29,8 @@ async def book(conn, journal_no, leg_no, pocket, activity_id, **changes):
         _INSERT,
         CUSTOMER,
         pocket,
-        journal_no,
-        leg_no,
+        entry_no,
+        posting_no,
         activity_id,
         group_of(activity_id),
         PARTNER,
@@ -38,7 +38,7 @@ async def book(conn, journal_no, leg_no, pocket, activity_id, **changes):
         row["direction"],
         row["amount"],
         row["swept"],
-        AT + timedelta(minutes=journal_no),
+        AT + timedelta(minutes=entry_no),
         row["details"],
     )
 

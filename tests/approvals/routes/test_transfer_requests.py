@@ -60,7 +60,7 @@ async def test_an_approval_is_shown_with_what_it_moved(customer_desk, manager, c
     events = [each["event"] for each in (await customer_desk.get("/api/v1/events/"))["items"]]
     kinds = [e["event_type"] for e in events if e["payload"].get("on_us_id") == made["id"]]
     assert sorted(kinds) == ["transfers.on-us.processing", "transfers.on-us.success"]
-    assert not await customer_desk.bank.pool.fetchval("SELECT count(*) FROM agenda")
+    assert not await customer_desk.bank.pool.fetchval("SELECT count(*) FROM scheduled_job")
 
 
 async def test_bills_move_whole_between_own_pockets_when_approved(customer_desk, manager, funded, other):
@@ -236,7 +236,7 @@ async def test_the_same_request_is_made_once(customer_desk, manager, funded, oth
     made = await customer_desk.post(REQUESTS, body)
     again = on_us(funded, 2_00, to=other, request_id=made["id"])
     await manager.refused("POST", REQUESTS, again, status=409, code="duplicate-id")
-    await customer_desk.bank.pool.execute("DELETE FROM rate_window")
+    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     assert await customer_desk.post(REQUESTS, body) == made
     listed = await customer_desk.get(REQUESTS)
     assert [each["id"] for each in listed["items"]] == [made["id"]]
@@ -329,9 +329,9 @@ async def test_what_a_request_names_must_be_there_and_in_order(
         on_us(funded, 1_00, to=theirs),
         on_us(funded, 1_00, counterparty=linked),
     ):
-        await customer_desk.bank.pool.execute("DELETE FROM rate_window")
+        await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
         await customer_desk.refused("POST", REQUESTS, body, status=404, code="not-found")
-    await customer_desk.bank.pool.execute("DELETE FROM rate_window")
+    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     await customer_desk.refused("POST", REQUESTS, on_us(funded, 1_00, to=funded), status=422, code="same-pocket")
     made = await other_customer.post(REQUESTS, on_us(theirs, 1_00, to=await other_customer.pocket()))
     for method, path, body in (

@@ -37,11 +37,11 @@ async def test_an_email_is_sent_once_and_its_text_is_deleted(bank, written):
     assert [await post(bank), await post(bank)] == [1, 0]
     [letter] = carrier.carried
     assert (letter.recipient, letter.subject, letter.text) == ("anna@b.example", *NOTICE)
-    assert await bank.pool.fetchval("SELECT sealed FROM letter") is None
+    assert await bank.pool.fetchval("SELECT sealed FROM outbound_email") is None
 
 
 async def test_an_email_is_encrypted_while_it_waits(bank, written):
-    sealed = await bank.pool.fetchval("SELECT sealed FROM letter")
+    sealed = await bank.pool.fetchval("SELECT sealed FROM outbound_email")
     assert NOTICE.text.encode() not in sealed
 
 
@@ -56,4 +56,4 @@ async def test_an_email_is_retried_later_when_sending_fails(bank, written):
 
 async def test_what_was_outlived_is_cleared_away(bank, written):
     await EmailSender(Carrier(), lambda: NOW + timedelta(days=31))(bank)
-    assert await bank.pool.fetchval("SELECT count(*) FROM letter") == 0
+    assert await bank.pool.fetchval("SELECT count(*) FROM outbound_email") == 0

@@ -114,7 +114,7 @@ async def test_a_customer_without_a_team_is_skipped_for_good(bank, new_holder, t
 async def test_events_before_the_baseline_raise_no_notification(bank, both, told):
     payer, _ = both
     await payer.deposit(1_00)
-    await bank.pool.execute("INSERT INTO notification_past SELECT customer_id, event_no FROM head")
+    await bank.pool.execute("INSERT INTO notification_baseline SELECT customer_id, event_no FROM ledger_head")
     await payer.deposit(2_00)
     assert len(await told(payer)) == 1
 

@@ -100,7 +100,7 @@ async def test_an_email_goes_to_the_audience_and_not_to_former_members(customer_
         customer_desk.bank.pool, UUID(customer_desk.team.customer), manager.team.user_id, now=wall_now()
     )
     assert await tell(customer_desk) == 1
-    query = "SELECT p.user_id FROM letter l JOIN person p ON p.email = l.recipient"
+    query = "SELECT p.user_id FROM outbound_email l JOIN user_account p ON p.email = l.recipient"
     letters = await customer_desk.bank.pool.fetch(query)
     assert [row["user_id"] for row in letters] == [customer_desk.team.user_id]
 

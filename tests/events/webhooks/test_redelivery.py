@@ -26,7 +26,7 @@ async def queue(conn, subscription_id):
 
 
 async def fail(conn, *, tries=3):
-    await conn.execute("UPDATE delivery SET state = 'failed', due_at = NULL, tries = $1", tries)
+    await conn.execute("UPDATE delivery SET state = 'failed', due_at = NULL, attempts = $1", tries)
 
 
 def simulated(**fields):
@@ -41,7 +41,7 @@ async def test_one_event_is_queued_again_with_all_its_tries(conn):
     await fail(conn)
     await redelivery.resend(conn, OWNER, wants, first, now=NOW)
     assert await queue(conn, wants) == [first]
-    assert await conn.fetchval("SELECT tries FROM delivery WHERE event_id = $1", first) == 0
+    assert await conn.fetchval("SELECT attempts FROM delivery WHERE event_id = $1", first) == 0
     with pytest.raises(NotFound):
         await redelivery.resend(conn, OWNER, wants, ids.new(), now=NOW)
 

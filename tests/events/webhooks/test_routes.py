@@ -62,10 +62,10 @@ async def test_a_subscription_is_made_read_listed_changed_and_deleted(customer_w
 
 async def forget_keys(bank):
     """Let a day go by: answers are kept no longer, once they are written down."""
-    waiting = "SELECT EXISTS (SELECT 1 FROM request_key WHERE status IS NULL)"
+    waiting = "SELECT EXISTS (SELECT 1 FROM idempotency_key WHERE status IS NULL)"
     while await bank.pool.fetchval(waiting):
         await asyncio.sleep(0)
-    await bank.pool.execute("DELETE FROM request_key")
+    await bank.pool.execute("DELETE FROM idempotency_key")
 
 
 async def test_a_subscription_is_made_once_under_one_key(bank, customer_desk):

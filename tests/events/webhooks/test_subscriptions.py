@@ -35,7 +35,7 @@ async def update(conn, subscription_id, *, now=NOW, **changes):
 async def secrets_of(conn, subscription_id, now):
     """The secrets a courier signs with at an instant."""
     courier = await claims.register_worker(conn, now)
-    await conn.execute("UPDATE subscription_lane SET courier_no = $1", courier)
+    await conn.execute("UPDATE subscription_queue SET worker_no = $1", courier)
     lane = await claims.read_queue(conn, VAULT, subscription_id, courier, now)
     assert lane is not None
     return lane.secrets

@@ -269,13 +269,13 @@ async def test_a_dispatcher_registers_again_when_it_was_expired(town):
     async with receiving() as receiver:
         await town.subscribe(receiver)
         async with town.courier():
-            while not await town.pool.fetchval("SELECT count(*) FROM courier"):
+            while not await town.pool.fetchval("SELECT count(*) FROM webhook_worker"):
                 await asyncio.sleep(0.01)
-            await town.pool.execute("DELETE FROM courier")
+            await town.pool.execute("DELETE FROM webhook_worker")
             await town.happen()
             await receiver.count(1)
             await town.quiet()
-    assert await town.pool.fetchval("SELECT count(*) FROM courier") == 0
+    assert await town.pool.fetchval("SELECT count(*) FROM webhook_worker") == 0
 
 
 async def test_one_event_is_sent_again_on_request(town):
@@ -334,4 +334,4 @@ async def test_a_failed_lane_stops_no_other_lane(town):
         await work
 
     assert await town.states(broken) == ["pending"] * 4
-    assert await town.pool.fetchval("SELECT count(courier_no) FROM subscription_lane") == 0
+    assert await town.pool.fetchval("SELECT count(worker_no) FROM subscription_queue") == 0

@@ -28,7 +28,7 @@ def flipped(text):
 
 
 async def keys_kept(bank):
-    return await bank.pool.fetchval("SELECT count(*) FROM request_key")
+    return await bank.pool.fetchval("SELECT count(*) FROM idempotency_key")
 
 
 async def test_a_signed_request_is_let_in_and_every_answer_is_marked(sample_client):
@@ -88,7 +88,7 @@ async def test_nothing_is_recorded_when_the_signature_is_wrong_in_any_part(sampl
     assert missing.json()["detail"] == "The header x-service-signature is missing."
     assert RUNS["make"] == 0
     assert await keys_kept(bank) == 0
-    assert await bank.pool.fetchval("SELECT count(*) FROM rate_window") == 0
+    assert await bank.pool.fetchval("SELECT count(*) FROM rate_limit_window") == 0
     assert (await sample_client.post(THING, BODY, key=key)).status_code == 201
 
 

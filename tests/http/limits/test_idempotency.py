@@ -106,7 +106,7 @@ async def test_a_key_that_was_turned_away_is_not_claimed(two, still, pools):
     who, key = caller(rate=1), ids.new()
     await two[0].admit(asked(who))
     assert (await two[0].admit(asked(who, key=key))).verdict == "limited"
-    assert not await pools[0].fetchval("SELECT count(*) FROM request_key WHERE key = $1", key)
+    assert not await pools[0].fetchval("SELECT count(*) FROM idempotency_key WHERE key = $1", key)
 
 
 async def test_one_of_many_wins_a_key_across_processes(two):
@@ -138,12 +138,12 @@ async def test_an_answer_is_known_at_once_where_it_was_given(two):
 async def test_a_read_is_kept_though_it_was_never_claimed(two, pools):
     request = asked(caller(), claims=False)
     assert await verdicts([(two[0], request), (two[1], request)]) == {"run": 2}
-    assert await pools[0].fetchval("SELECT count(*) FROM request_key") == 0
+    assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 0
     two[0].store_response(request, ANSWER)
     two[1].store_response(request, StoredResponse(200, "text/plain", b"another"))
     await two[0]._stored.settle()
     assert (await two[0].admit(request)).stored is not None
-    assert await pools[0].fetchval("SELECT count(*) FROM request_key") == 1
+    assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 1
 
 
 async def test_a_released_key_runs_again(two):
@@ -181,7 +181,7 @@ async def test_many_keys_in_one_batch_are_all_claimed(two, pools):
     who = caller(rate=5000)
     found = await verdicts([(two[n % 2], asked(who)) for n in range(1200)])
     assert found == {"run": 1200}
-    assert await pools[0].fetchval("SELECT count(*) FROM request_key") == 1200
+    assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 1200
 
 
 async def test_a_connection_that_breaks_is_replaced(two, pools):

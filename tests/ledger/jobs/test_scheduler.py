@@ -38,7 +38,7 @@ async def test_the_clock_stops_at_every_appointment_on_its_way(bank):
     assert face.happened == {"a.meeting": 1, "b.meeting": 1}
     await stepping.advance(2 * hour)
     assert met[2:] == [("a.meeting", third, now + 3 * hour)]
-    assert await bank.pool.fetchval("SELECT count(*) FROM agenda") == 1, "nobody's stays"
+    assert await bank.pool.fetchval("SELECT count(*) FROM scheduled_job") == 1, "nobody's stays"
 
 
 async def test_what_could_not_be_kept_stays_and_holds_up_no_other(bank):

@@ -33,18 +33,23 @@ async def test_an_entry_is_named_when_it_was_damaged(rails, where):
     assert missed == []
 
 
-@pytest.mark.parametrize("where", ["true", "customer_id = (SELECT house_customer_id FROM bank)"])
+@pytest.mark.parametrize("where", ["true", "customer_id = (SELECT bank_customer_id FROM bank)"])
 async def test_an_answer_is_named_when_it_was_damaged(rails, where):
     # When it was made is nobody's money; the house's own goes when the next window opens.
     undetectable = ("created_at",) if where == "true" else ("created_at", "due_at", "customer_id")
     assert (
-        await undetected(rails, "ach_answer", check_fingerprints, check_ach, where=where, undetectable=undetectable)
+        await undetected(
+            rails, "ach_return_entry", check_fingerprints, check_ach, where=where, undetectable=undetectable
+        )
         == []
     )
 
 
 async def test_a_file_is_named_when_it_was_damaged(rails):
-    assert await undetected(rails, "ach_file", check_fingerprints, check_ach, undetectable=("file_id", "told_at")) == []
+    assert (
+        await undetected(rails, "ach_file", check_fingerprints, check_ach, undetectable=("file_id", "confirmed_at"))
+        == []
+    )
 
 
 async def test_a_file_is_named_when_its_bytes_say_another_sum(rails):
@@ -74,9 +79,9 @@ async def test_a_waiting_entry_is_named_when_its_scheduled_job_is_lost(rails, ta
     kind, message = told
     transaction = rails.transaction()
     await transaction.start()
-    await rails.execute("DELETE FROM agenda WHERE kind = $1", kind)
+    await rails.execute("DELETE FROM scheduled_job WHERE kind = $1", kind)
     if table == "ach_file":
-        await rails.execute("UPDATE ach_file SET told_at = NULL")
+        await rails.execute("UPDATE ach_file SET confirmed_at = NULL")
         await rails.execute("DELETE FROM ach_entry WHERE status = 'APPROVED'")
     report = await report_of(rails, check_ach)
     await transaction.rollback()

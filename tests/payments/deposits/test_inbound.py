@@ -30,7 +30,7 @@ async def address(bank, holder):
 
 
 async def activity(bank, holder):
-    row = await bank.pool.fetchrow("SELECT * FROM activity WHERE customer_id = $1", holder.customer_id)
+    row = await bank.pool.fetchrow("SELECT * FROM transaction WHERE customer_id = $1", holder.customer_id)
     return row, json.loads(row["details"])
 
 
@@ -74,14 +74,14 @@ async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_hol
     wire = a_wire(**await address(bank, holder), amount=100_00, sender_name="A")
     first = await receive(bank, wire)
     assert await receive(bank, wire) == first
-    assert await bank.pool.fetchval("SELECT count(*) FROM activity") == 1
+    assert await bank.pool.fetchval("SELECT count(*) FROM transaction") == 1
 
 
 async def test_a_payment_is_returned_when_its_account_is_unknown(bank):
     wire = a_wire(routing_number="061199992", account_number="812345678901", amount=1, sender_name="A")
     received = await receive(bank, wire)
     assert (received.status, received.reason) == ("RETURNED", NO_ACCOUNT)
-    assert await bank.pool.fetchval("SELECT count(*) FROM journal") == 0
+    assert await bank.pool.fetchval("SELECT count(*) FROM journal_entry") == 0
 
 
 async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(bank, new_holder):

@@ -54,7 +54,7 @@ async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
         ("kind = 'pacs.008' AND file_id IS NULL", ("imad", "sent_at", "file_id")),
         ("kind = 'camt.056'", ("message_id", "kind", "wire_id", "customer_id", "send_at", "imad")),
         (
-            "kind = 'pacs.004' AND customer_id = (SELECT house_customer_id FROM bank)",
+            "kind = 'pacs.004' AND customer_id = (SELECT bank_customer_id FROM bank)",
             ("message_id", "send_at", "deleted", "imad"),
         ),
     ],

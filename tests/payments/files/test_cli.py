@@ -69,7 +69,7 @@ def test_a_file_that_waits_is_named_with_its_line_and_tried_again(billfold, foun
     assert (status, "odd.ach still waits: line 4" in said, "Next:" in said) == (1, True, True)
     assert '"tries": 2' in billfold("files", "show", file_id)[1]
     asyncio.run(fetch(database_dsn, "ALTER TABLE suspense_item DROP CONSTRAINT odd"))
-    assert billfold("files", "retry", file_id) == (0, "✓ odd.ach is TAKEN.")
+    assert billfold("files", "retry", file_id) == (0, "✓ odd.ach is PROCESSED.")
     assert "rail files none fails" in billfold("doctor")[1]
 
 

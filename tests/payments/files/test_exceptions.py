@@ -36,7 +36,7 @@ async def test_a_failing_file_is_retried_later_and_keeps_its_report(conn):
     assert (told["tries"], told["taken"], len(told["stuck"])) == (2, 7, 2)
     await exceptions.retry_now(conn, approval_response, now)
     assert len(await exceptions.list_due(conn, "ACH", now)) == 1
-    await files_store.complete_file(conn, file_id, "TAKEN", now=now, report={})
+    await files_store.complete_file(conn, file_id, "PROCESSED", now=now, report={})
     assert await exceptions.list_failing(conn) == []
     await exceptions.retry_now(conn, approval_response, now)
     assert exceptions.retry_state_of(await files_store.find_file(conn, file_id)) is None

@@ -71,7 +71,7 @@ async def test_a_stuck_line_is_retried_and_blocks_no_other(bank, new_holder, roo
     await owner.execute(_MEND)
     assert await try_now(room) == 2
     assert await exceptions.list_failing(bank.pool) == []
-    done = await files_store.list_files(bank.pool, rail="ACH", state="TAKEN")
+    done = await files_store.list_files(bank.pool, rail="ACH", state="PROCESSED")
     told = [json.loads(each.report or "") for each in done if each.file_id == file.file_id]
     assert [(each["entries"], each["taken"], each["held"], each["stuck"]) for each in told] == [(4, 3, 1, [])]
     assert len(done) == 3

@@ -27,7 +27,7 @@ async def test_a_refused_file_can_be_sent_again(conn):
     await files_store.save_inbound(conn, first, "ACH", "one.ach", b"101", now=now)
     assert [each.file_id for each in await files_store.list_unfinished(conn, "ACH", "IN")] == [first]
     await files_store.complete_file(conn, first, "REFUSED", now=now, report={"line": 1})
-    await files_store.complete_file(conn, first, "TAKEN", now=now)
+    await files_store.complete_file(conn, first, "PROCESSED", now=now)
     refused = await files_store.find_file(conn, first)
     assert (refused.state, refused.report) == ("REFUSED", '{"line":1}')
     assert await files_store.list_unfinished(conn, "ACH", "IN") == []
@@ -41,7 +41,7 @@ async def test_an_outbound_file_is_created_once_and_transmitted(conn):
     now, file_id = wall_now(), ids.new()
     made = await files_store.save_outbound(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now)
     assert await files_store.save_outbound(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now) == made
-    await files_store.complete_file(conn, file_id, "HANDED", now=now)
+    await files_store.complete_file(conn, file_id, "TRANSMITTED", now=now)
     assert (await files_store.find_file(conn, file_id)).done_at == now
     with pytest.raises(NotFound):
         await files_store.find_file(conn, ids.new())

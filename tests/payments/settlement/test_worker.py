@@ -28,7 +28,7 @@ async def street(bank, kind="street"):
 
 async def open_day(bank):
     return await bank.pool.fetchval(
-        "SELECT business_date FROM head WHERE customer_id = $1", bank_customer_id(bank.seed)
+        "SELECT business_date FROM ledger_head WHERE customer_id = $1", bank_customer_id(bank.seed)
     )
 
 
@@ -160,7 +160,7 @@ async def test_a_rail_account_holds_payments_in_transit_only(bank, traded):
         assert waiting.settles_at == et_instant(TUESDAY + timedelta(days=1), 8, 30)
     await ClockStepper(bank).set_to(et_instant(TUESDAY + timedelta(days=1), 17))
     assert await street(bank, "rail:ach") == {}
-    rows = await bank.pool.fetch("SELECT rail, closed_on, came_in, went_out FROM clearing")
+    rows = await bank.pool.fetch("SELECT rail, closed_on, inflow, outflow FROM clearing")
     assert [tuple(row) for row in rows] == [
         ("WIRE", MONDAY, wired, 0),
         ("ACH", TUESDAY + timedelta(days=1), 5_000_00, 0),
@@ -175,7 +175,7 @@ async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
     assert await street(bank, "rail:wire") == {"USD": -1_000_00}
     await ClockStepper(bank).set_to(et_instant(TUESDAY, 17))
     assert await street(bank, "rail:wire") == {}
-    rows = await bank.pool.fetch("SELECT settles_on, closed_on FROM clearing ORDER BY journal_no")
+    rows = await bank.pool.fetch("SELECT settles_on, closed_on FROM clearing ORDER BY entry_no")
     assert [tuple(row) for row in rows] == [(MONDAY, MONDAY), (MONDAY, TUESDAY)]
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market)

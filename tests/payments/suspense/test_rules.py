@@ -143,7 +143,7 @@ def test_a_rail_settles_with_the_bank_on_its_date(house):
     house.bank.advance(et_instant(date(2025, 6, 4), 17))
     assert (house.total("rail:ach"), house.total("reserve")) == (0, -1_000_00)
     rows = house.bank.tables[RailSettlement]
-    assert [(row.rail, row.settles_on, row.closed_on, row.came_in, row.went_out) for row in rows] == [
+    assert [(row.rail, row.settles_on, row.closed_on, row.inflow, row.outflow) for row in rows] == [
         ("ACH", date(2025, 6, 4), date(2025, 6, 4), 1_000_00, 0)
     ]
 

@@ -44,7 +44,7 @@ async def test_a_bill_matures_and_is_reinvested_at_half_past_eight_of_its_day(ba
     face = await stepping.set_to(et_instant(date(2025, 6, 24), 9))
     assert face.happened["mature"] == 1
     rows = await bank.pool.fetch(
-        "SELECT activity, cusip, traded_at FROM trade WHERE customer_id = $1 ORDER BY journal_no, trade_no",
+        "SELECT activity, cusip, traded_at FROM trade WHERE customer_id = $1 ORDER BY entry_no, trade_no",
         holder.customer_id,
     )
     assert [row["activity"] for row in rows] == ["BUY", "MATURITY", "BUY"]
@@ -58,7 +58,7 @@ async def test_a_months_fee_is_charged_when_the_next_month_opens(bank, stepping,
     face = await stepping.set_to(et_instant(date(2025, 7, 1), 9))
     assert face.happened["charge"] == 1
     fee = await bank.pool.fetchrow(
-        "SELECT amount, booked_at FROM activity WHERE customer_id = $1 AND type = 'FEE'", holder.customer_id
+        "SELECT amount, booked_at FROM transaction WHERE customer_id = $1 AND type = 'FEE'", holder.customer_id
     )
     assert fee["booked_at"] == et_instant(date(2025, 7, 1), 8)
     # 25 basis points a year of about a million dollars for 29 days
@@ -79,7 +79,7 @@ async def test_customers_are_caught_up_before_the_bank_day_closes_at_the_same_in
     day = date(2025, 6, 2)
     assert await bank.pool.fetchval("SELECT count(*) FROM snapshot WHERE business_date = $1", day)
     house = await bank.pool.fetchrow(
-        "SELECT business_date, due_at FROM head WHERE customer_id = $1", bank_customer_id(bank.seed)
+        "SELECT business_date, due_at FROM ledger_head WHERE customer_id = $1", bank_customer_id(bank.seed)
     )
     assert tuple(house) == (date(2025, 6, 3), et_instant(date(2025, 6, 3), 17))
 

@@ -28,7 +28,7 @@ def body(pocket):
 
 async def trades(bank, pocket):
     rows = await bank.pool.fetch(
-        "SELECT incoming, units, tax_basis FROM trade WHERE pocket_id = $1 ORDER BY journal_no",
+        "SELECT incoming, units, tax_basis FROM trade WHERE pocket_id = $1 ORDER BY entry_no",
         UUID(pocket["pocket_id"]),
     )
     return [tuple(row) for row in rows]

@@ -19,7 +19,7 @@ async def bare_post(client, path, body):
 
 async def activities(bank, pocket):
     return await bank.pool.fetch(
-        "SELECT * FROM activity WHERE pocket_id = $1 ORDER BY journal_no", UUID(pocket["pocket_id"])
+        "SELECT * FROM transaction WHERE pocket_id = $1 ORDER BY entry_no", UUID(pocket["pocket_id"])
     )
 
 

@@ -82,7 +82,7 @@ async def test_wires_of_a_day_go_in_one_file_and_are_settled_or_refused(holder):
     assert (settled.status, settled.imad[:16]) == ("COMPLETED", "20250602BLFDUS33")
     assert (refused.status, refused.reason) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
     files = await files_store.list_files(holder.bank.pool, rail="WIRE")
-    assert sorted((file.direction, file.state) for file in files) == [("IN", "TAKEN"), ("OUT", "HANDED")]
+    assert sorted((file.direction, file.state) for file in files) == [("IN", "PROCESSED"), ("OUT", "TRANSMITTED")]
     await expect_proved(holder)
 
 

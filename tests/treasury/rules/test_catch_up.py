@@ -71,7 +71,7 @@ def test_nothing_is_charged_for_months_in_which_the_pocket_was_empty(teller):
     pocket = teller.pocket()
     teller.bank.now = et_instant(date(2025, 9, 15), 10)
     teller.deposit(pocket, 10_000_00)
-    assert pocket.charge_on == date(2025, 10, 1)
+    assert pocket.next_fee_date == date(2025, 10, 1)
     assert teller.book.due_at > teller.bank.now
 
 
@@ -81,7 +81,7 @@ def test_the_fee_is_charged_on_the_first_business_day_of_the_month(teller):
     teller.bank.advance(et_instant(date(2025, 7, 1), 9))
     # 29 days of June at 25 bps a year on about a million dollars.
     assert 197_00 < pocket.fees < 200_00
-    assert pocket.charge_on == date(2025, 8, 1)
+    assert pocket.next_fee_date == date(2025, 8, 1)
 
 
 def test_a_fee_that_the_pocket_cannot_pay_stays_accrued(teller):
@@ -102,10 +102,10 @@ def test_what_matured_without_reinvestment_is_left_alone(teller):
     teller.deposit(pocket, 10_000_00)
     teller.bank.advance(et_instant(date(2025, 7, 15), 10))
     assert not pocket.lots
-    idle = pocket.idle
-    assert 9_900_00 < idle <= pocket.cash.balance
+    uninvested = pocket.uninvested
+    assert 9_900_00 < uninvested <= pocket.cash.balance
     teller.deposit(pocket, 5_000_00)
-    assert pocket.idle == idle
+    assert pocket.uninvested == uninvested
     assert sum(units for _, units in pocket.positions()) in {49, 50}
 
 

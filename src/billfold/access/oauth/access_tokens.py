@@ -28,7 +28,7 @@ SELECT t.client_id, t.user_id, t.customer_id, t.scopes, t.jkt, t.auth_time, t.is
   FROM access_token t JOIN oauth_client c USING (client_id)
   LEFT JOIN membership m ON m.customer_id = t.customer_id AND m.user_id = t.user_id
                         AND m.status = 'ACTIVE'
-  LEFT JOIN person p ON p.user_id = t.user_id AND p.status = 'ACTIVE'
+  LEFT JOIN user_account p ON p.user_id = t.user_id AND p.status = 'ACTIVE'
  WHERE t.token_hash = $1 AND t.expires_at > $2 AND c.revoked_at IS NULL
    AND (t.user_id IS NULL OR (m.role IS NOT NULL AND p.user_id IS NOT NULL))
 """

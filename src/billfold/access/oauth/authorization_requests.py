@@ -25,21 +25,21 @@ PENDING_REQUEST_LIFETIME = timedelta(minutes=30)
 URI_PREFIX = "urn:ietf:params:oauth:request_uri:"
 
 _NEW = """
-INSERT INTO authorization_request (request_id, client_id, uri_hash, uri_expires_at, redirect_uri,
+INSERT INTO oauth_authorization_request (request_id, client_id, uri_hash, uri_expires_at, redirect_uri,
     scopes, state, nonce, response_mode, code_challenge, jkt, prompts, max_age, login_hint,
     created_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 """
 _FIND_PUSHED = """
-SELECT request_id FROM authorization_request
- WHERE uri_hash = $1 AND client_id = $2 AND uri_expires_at > $3 AND answered_at IS NULL
+SELECT request_id FROM oauth_authorization_request
+ WHERE uri_hash = $1 AND client_id = $2 AND uri_expires_at > $3 AND decided_at IS NULL
 """
 _PENDING = """
 SELECT r.request_id, r.client_id, c.name AS client_name, c.description AS client_description,
        r.redirect_uri, r.scopes, r.login_hint, r.prompts, r.max_age,
        'refresh_token' = ANY(c.grant_types) AS refreshes, c.owner_id, r.created_at, r.expires_at
-  FROM authorization_request r JOIN oauth_client c USING (client_id)
- WHERE r.request_id = $1 AND r.answered_at IS NULL AND r.expires_at > $2 AND c.revoked_at IS NULL
+  FROM oauth_authorization_request r JOIN oauth_client c USING (client_id)
+ WHERE r.request_id = $1 AND r.decided_at IS NULL AND r.expires_at > $2 AND c.revoked_at IS NULL
 """
 
 

@@ -21,9 +21,9 @@ FORM_POST_PATH = "/api/oauth2/form-post/"
 """Where a browser that is to carry the answer in a form is sent, followed by the request's id."""
 
 _CLAIM = """
-UPDATE authorization_request r SET answered_at = $2
+UPDATE oauth_authorization_request r SET decided_at = $2
   FROM oauth_client c
- WHERE r.request_id = $1 AND r.answered_at IS NULL AND r.expires_at > $2
+ WHERE r.request_id = $1 AND r.decided_at IS NULL AND r.expires_at > $2
    AND c.client_id = r.client_id AND c.revoked_at IS NULL
 RETURNING r.*, c.owner_id
 """
@@ -105,8 +105,8 @@ async def deny(conn: Connection, request_id: UUID, *, issuer: str, now: datetime
 async def get_form_post_target(conn: Connection, request_id: UUID, now: datetime) -> str:
     """Return where the form of an answered request goes. Raises NotFound after a minute."""
     uri: str | None = await conn.fetchval(
-        "SELECT redirect_uri FROM authorization_request WHERE request_id = $1 "
-        "AND answered_at > $2 AND response_mode = 'form_post'",
+        "SELECT redirect_uri FROM oauth_authorization_request WHERE request_id = $1 "
+        "AND decided_at > $2 AND response_mode = 'form_post'",
         request_id,
         now - CODE_LIFETIME,
     )

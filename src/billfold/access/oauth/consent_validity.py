@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _MEMBER = """
-SELECT true FROM membership m JOIN person p USING (user_id)
+SELECT true FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1 AND m.user_id = $2 AND m.status = 'ACTIVE' AND p.status = 'ACTIVE'
 """
 

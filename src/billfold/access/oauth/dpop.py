@@ -29,7 +29,7 @@ _PROOF_CHARS_MAX = 8192
 _JTI_CHARS_MAX = 255
 _PORTS = {"https": 443, "http": 80}
 _CONSUME = """
-INSERT INTO dpop_jti AS d (jkt, jti_hash, expires_at) VALUES ($1, $2, $3)
+INSERT INTO consumed_dpop_proof AS d (jkt, jti_hash, expires_at) VALUES ($1, $2, $3)
 ON CONFLICT (jkt, jti_hash) DO NOTHING RETURNING true
 """
 

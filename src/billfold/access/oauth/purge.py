@@ -13,18 +13,18 @@ BATCH_SIZE = 5_000
 USED_CODE_RETENTION = timedelta(days=1)
 """How long a code is remembered after its end: a second use ends what was issued from it."""
 _KEYS = {
-    "dpop_jti": "jkt, jti_hash",
+    "consumed_dpop_proof": "jkt, jti_hash",
     "access_token": "token_hash",
     "refresh_token": "token_hash",
     "authorization_code": "code_hash",
-    "authorization_request": "request_id",
+    "oauth_authorization_request": "request_id",
 }
 
 
 async def purge_oauth(conn: Connection | Pool, now: datetime) -> None:
     """Remove what has expired, up to `AT_ONCE` rows of each table; for the worker."""
     for table, key in _KEYS.items():
-        cutoff = now - (USED_CODE_RETENTION if table.startswith("authorization") else timedelta(0))
+        cutoff = now - (USED_CODE_RETENTION if "authorization" in table else timedelta(0))
         await conn.execute(
             f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE expires_at < $1 LIMIT $2)",
             cutoff,

@@ -73,7 +73,11 @@ class PageContext:
     def is_fresh(self) -> bool:
         """Return whether the user authenticated within the last minutes."""
         session = self.session
-        return session is not None and session.complete and self.now - session.proved_at <= RECENT_AUTHENTICATION_WINDOW
+        return (
+            session is not None
+            and session.complete
+            and self.now - session.authenticated_at <= RECENT_AUTHENTICATION_WINDOW
+        )
 
     @property
     def client_info(self) -> ClientInfo:

@@ -46,10 +46,10 @@ UPDATE partner_user
  WHERE user_id = $1 RETURNING locked_until
 """
 _COUNT_UNKNOWN_USER = """
-INSERT INTO rate_window AS w (caller, kind, starts_at, used) VALUES ($1, 'stranger', $2, 1)
+INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used) VALUES ($1, 'stranger', $2, 1)
 ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1
 """
-_UNKNOWN_USER_FAILURES = "SELECT used FROM rate_window WHERE caller = $1 AND kind = 'stranger' AND starts_at = $2"
+_UNKNOWN_USER_FAILURES = "SELECT used FROM rate_limit_window WHERE caller = $1 AND kind = 'stranger' AND starts_at = $2"
 
 
 async def create_partner(
@@ -236,7 +236,7 @@ async def unknown_user_lockout_seconds(conn: Connection | Pool, username: str, n
 async def consume_assertion(conn: Connection | Pool, *, issuer: str, jti: str, expires_at: datetime) -> bool:
     """Return whether an assertion is used for the first time; from now on it is not."""
     updated = await conn.fetchval(
-        "INSERT INTO used_assertion (issuer, jti_hash, expires_at) VALUES ($1, $2, $3) "
+        "INSERT INTO consumed_assertion (issuer, jti_hash, expires_at) VALUES ($1, $2, $3) "
         "ON CONFLICT DO NOTHING RETURNING true",
         issuer,
         hashlib.sha256(jti.encode()).digest(),
@@ -250,7 +250,7 @@ async def purge_partner_credentials(conn: Connection | Pool, now: datetime) -> N
     await conn.execute("DELETE FROM partner_token WHERE expires_at < $1", now)
     # A minute longer than the skew that is granted to an assertion.
     cutoff = now - timedelta(minutes=1)
-    await conn.execute("DELETE FROM used_assertion WHERE expires_at < $1", cutoff)
+    await conn.execute("DELETE FROM consumed_assertion WHERE expires_at < $1", cutoff)
 
 
 async def _add_secret(conn: Connection, vault: Vault, partner_id: UUID, now: datetime) -> str:

@@ -35,7 +35,7 @@ SELECT i.member_id, i.customer_id, c.name AS customer_name, i.first_name, i.last
 """
 _CONSUME = f"DELETE FROM invitation WHERE {_IS_VALID} RETURNING member_id, customer_id, email, role"
 _VERIFY_EMAIL = """
-UPDATE person SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1
+UPDATE user_account SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1
 """
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 _IS_MEMBER = """
-SELECT true FROM membership m JOIN person p USING (user_id)
+SELECT true FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1 AND p.email = $2
 """
 _DELETE_EXPIRED = """

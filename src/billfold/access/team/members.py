@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # second then sees what the first has left.
 _LOCK = """
 SELECT m.member_id, m.role = 'ADMIN' AND m.status = 'ACTIVE' AND p.status = 'ACTIVE' AS leads
-  FROM membership m JOIN person p USING (user_id)
+  FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1 AND (m.role = 'ADMIN' OR m.member_id = $2)
  ORDER BY m.member_id FOR UPDATE OF m
 """

@@ -21,7 +21,7 @@ SELECT * FROM (
          CASE p.status WHEN 'ACTIVE' THEN m.status ELSE 'DEACTIVATED' END AS status,
          NULL::text[] AS scopes, m.created_at, p.last_login_at,
          NULL::timestamptz AS invite_expires_at
-    FROM membership m JOIN person p USING (user_id) WHERE m.customer_id = $1
+    FROM membership m JOIN user_account p USING (user_id) WHERE m.customer_id = $1
   UNION ALL
   SELECT i.member_id, NULL, NULL, i.first_name, i.last_name, i.email, i.phone_number, i.role,
          CASE WHEN i.expires_at > $2 THEN 'PENDING' ELSE 'EXPIRED' END, NULL, i.created_at, NULL,

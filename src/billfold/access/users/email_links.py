@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 _LASTS = {"welcome": rules.WELCOME_LINK_LIFETIME, "reset": rules.RESET_LINK_LIFETIME}
 _OPENS = "link_hash = $1 AND used_at IS NULL AND expires_at > $2"
-_FIND = f"SELECT user_id FROM mailed_link WHERE {_OPENS}"
-_USE = f"UPDATE mailed_link SET used_at = $2 WHERE {_OPENS} RETURNING user_id, purpose"
+_FIND = f"SELECT user_id FROM email_link WHERE {_OPENS}"
+_USE = f"UPDATE email_link SET used_at = $2 WHERE {_OPENS} RETURNING user_id, purpose"
 _RECENT = """
-SELECT 1 FROM mailed_link WHERE user_id = $1 AND purpose = $2 AND created_at > $3 LIMIT 1
+SELECT 1 FROM email_link WHERE user_id = $1 AND purpose = $2 AND created_at > $3 LIMIT 1
 """
 
 
@@ -27,9 +27,9 @@ async def create_link(conn: Connection, user_id: UUID, purpose: LinkPurpose, *, 
     """Return the secret of a new link. The earlier ones of the same purpose are void."""
     secret, link_hash = crypto.new_token()
     async with conn.transaction():
-        await conn.execute("DELETE FROM mailed_link WHERE user_id = $1 AND purpose = $2", user_id, purpose)
+        await conn.execute("DELETE FROM email_link WHERE user_id = $1 AND purpose = $2", user_id, purpose)
         await conn.execute(
-            "INSERT INTO mailed_link (link_hash, user_id, purpose, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
+            "INSERT INTO email_link (link_hash, user_id, purpose, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
             link_hash,
             user_id,
             purpose,
@@ -57,7 +57,9 @@ async def consume_link(conn: Connection | Pool, secret: str, now: datetime) -> L
     if row is None:
         return None
     await conn.execute(
-        "UPDATE person SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1", row["user_id"], now
+        "UPDATE user_account SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1",
+        row["user_id"],
+        now,
     )
     purpose: LinkPurpose = row["purpose"]
     return purpose

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 Factor = Literal["password", "code", "address"]
 
 _CURRENT = """
-INSERT INTO proof_failure AS f (subject, factor, failures, failed_at) VALUES ($1, $2, 0, $3)
-ON CONFLICT (subject, factor) DO UPDATE SET failures = f.failures RETURNING failures, failed_at
+INSERT INTO login_attempt AS f (subject, factor, failures, last_failed_at) VALUES ($1, $2, 0, $3)
+ON CONFLICT (subject, factor) DO UPDATE SET failures = f.failures RETURNING failures, last_failed_at
 """
 _UPDATE = """
-UPDATE proof_failure SET failures = $3, failed_at = $4 WHERE subject = $1 AND factor = $2
+UPDATE login_attempt SET failures = $3, last_failed_at = $4 WHERE subject = $1 AND factor = $2
 """
 
 
@@ -65,11 +65,11 @@ def ip_subject(address: str) -> AttemptSubject:
 async def begin_attempt(conn: Connection, subject: AttemptSubject, now: datetime) -> AttemptResult:
     """Count a failed attempt, or return how long attempts are locked. Success resets the count."""
     async with conn.transaction():
-        failures, failed_at = await conn.fetchrow(_CURRENT, *subject, now) or (0, now)
-        wait = rules.lockout_seconds(subject.pace, failures, failed_at, now)
+        failures, last_failed_at = await conn.fetchrow(_CURRENT, *subject, now) or (0, now)
+        wait = rules.lockout_seconds(subject.pace, failures, last_failed_at, now)
         if wait:
             return AttemptResult(wait, locks=False)
-        failures_now = rules.count_failure(subject.pace, failures, failed_at, now)
+        failures_now = rules.count_failure(subject.pace, failures, last_failed_at, now)
         await conn.execute(_UPDATE, *subject, failures_now, now)
         return AttemptResult(0, locks=failures_now == subject.pace.lock_after)
 
@@ -78,7 +78,7 @@ async def clear_attempts(conn: Connection | Pool, subject: AttemptSubject) -> No
     """Start anew after a success. An address is forgiven the one try only."""
     if subject.factor == "address":
         await conn.execute(
-            "UPDATE proof_failure SET failures = greatest(failures - 1, 0) WHERE subject = $1 AND factor = $2", *subject
+            "UPDATE login_attempt SET failures = greatest(failures - 1, 0) WHERE subject = $1 AND factor = $2", *subject
         )
     else:
-        await conn.execute("DELETE FROM proof_failure WHERE subject = $1 AND factor = $2", *subject)
+        await conn.execute("DELETE FROM login_attempt WHERE subject = $1 AND factor = $2", *subject)

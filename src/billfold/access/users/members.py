@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _ENROL = """
-INSERT INTO person (user_id, email, first_name, last_name, phone_number, created_at)
+INSERT INTO user_account (user_id, email, first_name, last_name, phone_number, created_at)
 VALUES ($1, $2, $3, $4, $5, $6)
 """
 _ADD = """
@@ -92,12 +92,12 @@ async def deactivate_user(conn: Connection, user_id: UUID) -> None:
     """Deactivate a user: their sessions and links end. Raises NotFound."""
     async with conn.transaction():
         done = await conn.fetchval(
-            "UPDATE person SET status = 'DEACTIVATED' WHERE user_id = $1 RETURNING user_id", user_id
+            "UPDATE user_account SET status = 'DEACTIVATED' WHERE user_id = $1 RETURNING user_id", user_id
         )
         if done is None:
             raise NotFound("There is no such person.")
         await conn.execute("DELETE FROM session WHERE user_id = $1", user_id)
-        await conn.execute("DELETE FROM mailed_link WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM email_link WHERE user_id = $1", user_id)
 
 
 async def reset_second_factors(conn: Connection, user_id: UUID) -> None:

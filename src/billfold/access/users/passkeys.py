@@ -152,7 +152,7 @@ async def new_challenge(conn: Connection | Pool, cookie_hash: bytes, now: dateti
     """Return a challenge for the browser of that cookie, good once and for five minutes."""
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
     await conn.execute(
-        "INSERT INTO passkey_challenge (challenge, visit_hash, expires_at) VALUES ($1, $2, $3)",
+        "INSERT INTO passkey_challenge (challenge, cookie_hash, expires_at) VALUES ($1, $2, $3)",
         challenge,
         cookie_hash,
         now + CHALLENGE_LIFETIME,
@@ -163,7 +163,7 @@ async def new_challenge(conn: Connection | Pool, cookie_hash: bytes, now: dateti
 async def consume_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, now: datetime) -> bool:
     """Use a challenge up; return whether it was made for this browser and still valid."""
     deleted = await conn.fetchval(
-        "DELETE FROM passkey_challenge WHERE challenge = $1 AND visit_hash = $2 RETURNING expires_at > $3",
+        "DELETE FROM passkey_challenge WHERE challenge = $1 AND cookie_hash = $2 RETURNING expires_at > $3",
         challenge,
         cookie_hash,
         now,

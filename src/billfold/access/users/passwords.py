@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _HASH = """
-SELECT w.password_hash FROM person_password w JOIN person p USING (user_id)
+SELECT w.password_hash FROM user_password w JOIN user_account p USING (user_id)
  WHERE w.user_id = $1 AND p.status = 'ACTIVE'
 """
 _SET = """
-INSERT INTO person_password (user_id, password_hash, changed_at) VALUES ($1, $2, $3)
+INSERT INTO user_password (user_id, password_hash, changed_at) VALUES ($1, $2, $3)
 ON CONFLICT (user_id) DO UPDATE
    SET password_hash = excluded.password_hash, changed_at = excluded.changed_at
 """

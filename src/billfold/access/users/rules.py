@@ -48,7 +48,7 @@ IP_LOCKOUT = LockoutPolicy(free=20, lock_after=30)
 """A whole office may share an address."""
 
 
-def lockout_seconds(policy: LockoutPolicy, failures: int, failed_at: datetime, now: datetime) -> int:
+def lockout_seconds(policy: LockoutPolicy, failures: int, last_failed_at: datetime, now: datetime) -> int:
     """Return for how many seconds no try is accepted after so many failures, 0 for none."""
     if failures >= policy.lock_after:
         pause = policy.lock_duration
@@ -56,12 +56,12 @@ def lockout_seconds(policy: LockoutPolicy, failures: int, failed_at: datetime, n
         pause = timedelta(seconds=2 ** (failures - policy.free))
     else:
         return 0
-    return max(0, ceil((failed_at + pause - now).total_seconds()))
+    return max(0, ceil((last_failed_at + pause - now).total_seconds()))
 
 
-def count_failure(policy: LockoutPolicy, failures: int, failed_at: datetime, now: datetime) -> int:
+def count_failure(policy: LockoutPolicy, failures: int, last_failed_at: datetime, now: datetime) -> int:
     """Return the count with one more failure; what is a lock's length ago is forgotten."""
-    return 1 if now >= failed_at + policy.lock_duration else failures + 1
+    return 1 if now >= last_failed_at + policy.lock_duration else failures + 1
 
 
 def check_email(email: str) -> str:

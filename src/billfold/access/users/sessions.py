@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 _TOUCH_INTERVAL = timedelta(minutes=1)
 
 _OPEN = """
-INSERT INTO session (session_hash, session_id, user_id, proved, complete, proved_at, started_at,
-                     seen_at, ends_at, address, device)
+INSERT INTO session (session_hash, session_id, user_id, auth_methods, complete, authenticated_at, started_at,
+                     last_seen_at, ends_at, address, device)
 VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, $8, $9)
 """
 _COMPLETE = """
-UPDATE session SET session_hash = $2, proved = proved || $3::text[], complete = true,
-       proved_at = $4, started_at = $4, seen_at = $4, ends_at = $5
+UPDATE session SET session_hash = $2, auth_methods = auth_methods || $3::text[], complete = true,
+       authenticated_at = $4, started_at = $4, last_seen_at = $4, ends_at = $5
  WHERE session_hash = $1 AND NOT complete AND ends_at > $4 RETURNING user_id
 """
 _REAUTHENTICATE = """
-UPDATE session SET session_hash = $2, proved_at = $4, seen_at = $4,
-       proved = array(SELECT DISTINCT p FROM unnest(proved || $3::text[]) p)
+UPDATE session SET session_hash = $2, authenticated_at = $4, last_seen_at = $4,
+       auth_methods = array(SELECT DISTINCT p FROM unnest(auth_methods || $3::text[]) p)
  WHERE session_hash = $1 AND complete AND ends_at > $4 RETURNING user_id
 """
 _REMEMBER_DEVICE = """
-INSERT INTO known_device (device_hash, user_id, seen_at) VALUES ($1, $2, $3)
-ON CONFLICT (user_id, device_hash) DO UPDATE SET seen_at = excluded.seen_at
+INSERT INTO known_device (device_hash, user_id, last_seen_at) VALUES ($1, $2, $3)
+ON CONFLICT (user_id, device_hash) DO UPDATE SET last_seen_at = excluded.last_seen_at
 RETURNING xmax = 0 AND EXISTS (SELECT 1 FROM known_device WHERE user_id = $2)
 """
 
@@ -94,7 +94,7 @@ async def reauthenticate(
 async def touch_session(conn: Connection | Pool, session_hash: bytes, now: datetime) -> None:
     """Put off the idle end of a session. Written once a minute at most."""
     await conn.execute(
-        "UPDATE session SET seen_at = $2 WHERE session_hash = $1 AND seen_at < $3",
+        "UPDATE session SET last_seen_at = $2 WHERE session_hash = $1 AND last_seen_at < $3",
         session_hash,
         now,
         now - _TOUCH_INTERVAL,
@@ -133,4 +133,4 @@ async def remember_device(conn: Connection | Pool, user_id: UUID, device: str, n
 
 
 async def _record_login(conn: Connection | Pool, user_id: UUID, now: datetime) -> None:
-    await conn.execute("UPDATE person SET last_login_at = $2 WHERE user_id = $1", user_id, now)
+    await conn.execute("UPDATE user_account SET last_login_at = $2 WHERE user_id = $1", user_id, now)

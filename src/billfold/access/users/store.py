@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
 _PERSON = """p.user_id, p.email, p.email_verified_at, p.first_name, p.last_name, p.phone_number,
        p.phone_verified_at, p.time_zone, p.created_at, p.last_login_at"""
-_BY_ID = f"SELECT {_PERSON} FROM person p WHERE user_id = $1 AND status = 'ACTIVE'"
-_BY_EMAIL = f"SELECT {_PERSON} FROM person p WHERE email = $1 AND status = 'ACTIVE'"
-_ALL = f"SELECT {_PERSON} FROM person p WHERE status = 'ACTIVE' ORDER BY email"
+_BY_ID = f"SELECT {_PERSON} FROM user_account p WHERE user_id = $1 AND status = 'ACTIVE'"
+_BY_EMAIL = f"SELECT {_PERSON} FROM user_account p WHERE email = $1 AND status = 'ACTIVE'"
+_ALL = f"SELECT {_PERSON} FROM user_account p WHERE status = 'ACTIVE' ORDER BY email"
 _SESSION = f"""
-SELECT {_PERSON}, s.session_id, s.proved, s.complete, s.proved_at, s.started_at, s.seen_at AS last_seen_at,
+SELECT {_PERSON}, s.session_id, s.auth_methods, s.complete, s.authenticated_at, s.started_at, s.last_seen_at
+       AS last_seen_at,
        s.ends_at, s.address, s.device
-  FROM session s JOIN person p USING (user_id)
- WHERE p.status = 'ACTIVE' AND s.ends_at > $2 AND s.seen_at > $3 AND
+  FROM session s JOIN user_account p USING (user_id)
+ WHERE p.status = 'ACTIVE' AND s.ends_at > $2 AND s.last_seen_at > $3 AND
 """
 _ONE_SESSION = f"{_SESSION} s.session_hash = $1"
-_SESSIONS_OF = f"{_SESSION} s.user_id = $1 AND s.complete ORDER BY s.seen_at DESC"
+_SESSIONS_OF = f"{_SESSION} s.user_id = $1 AND s.complete ORDER BY s.last_seen_at DESC"
 _MEMBERSHIPS = """
 SELECT m.member_id, m.customer_id, c.name AS customer_name, m.role, m.status
   FROM membership m JOIN customer c USING (customer_id)
@@ -39,7 +40,7 @@ SELECT EXISTS (SELECT 1 FROM membership WHERE customer_id = $1 AND member_id = $
     OR EXISTS (SELECT 1 FROM oauth_client WHERE customer_id = $1 AND member_id = $2)
 """
 _FACTORS = """
-SELECT (SELECT changed_at FROM person_password WHERE user_id = $1) AS password_changed_at,
+SELECT (SELECT changed_at FROM user_password WHERE user_id = $1) AS password_changed_at,
        (SELECT confirmed_at FROM authenticator WHERE user_id = $1) AS authenticator_since,
        (SELECT count(*) FROM passkey WHERE user_id = $1) AS passkeys
 """

@@ -59,15 +59,15 @@ class Factors(msgspec.Struct, frozen=True, kw_only=True):
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """One browser in which a user is signed in.
 
-    `proved_at` is the `auth_time` of what is issued from it. Until it is `complete` a second factor is
+    `authenticated_at` is the `auth_time` of what is issued from it. Until it is `complete` a second factor is
     missing, and it opens nothing.
     """
 
     session_id: UUID
     user: User
-    proved: tuple[AuthMethod, ...]
+    auth_methods: tuple[AuthMethod, ...]
     complete: bool
-    proved_at: datetime
+    authenticated_at: datetime
     started_at: datetime
     last_seen_at: datetime
     ends_at: datetime

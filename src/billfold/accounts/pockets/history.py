@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 JOURNAL_NO_MAX = 2**63 - 1
 
 _SAME_DAY = f"""customer_id = k.customer_id AND pocket_id = k.pocket_id
-       AND journal_no > coalesce(e.journal_no, 0)
-       AND journal_no <= coalesce(n.journal_no, {JOURNAL_NO_MAX})"""
+       AND entry_no > coalesce(e.entry_no, 0)
+       AND entry_no <= coalesce(n.entry_no, {JOURNAL_NO_MAX})"""
 # Of each boundary: the last day that ended before its own, and the pocket's rows from there up to
 # it. The next snapshot bounds them from above, so they are one day's rows at most; and none are
 # looked at when the first of them comes later, as at the beginning of a day: no journal goes back.
@@ -37,7 +37,7 @@ SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.rea
      ORDER BY s.business_date DESC LIMIT 1
   ) e ON true
   LEFT JOIN LATERAL (
-    SELECT s.journal_no FROM snapshot s
+    SELECT s.entry_no FROM snapshot s
      WHERE s.customer_id = k.customer_id AND s.pocket_id = k.pocket_id
        AND s.business_date >= k.business_date
      ORDER BY s.business_date LIMIT 1
@@ -47,13 +47,13 @@ SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.rea
                                      earnings_basis)) AS rows
       FROM trade
      WHERE {_SAME_DAY} AND traded_at < k.at
-       AND (SELECT traded_at FROM trade WHERE {_SAME_DAY} ORDER BY journal_no LIMIT 1) < k.at
+       AND (SELECT traded_at FROM trade WHERE {_SAME_DAY} ORDER BY entry_no LIMIT 1) < k.at
   ) t
  CROSS JOIN LATERAL (
     SELECT json_agg(json_build_array(type, direction, amount)) AS rows
-      FROM activity
+      FROM transaction
      WHERE {_SAME_DAY} AND booked_at < k.at
-       AND (SELECT booked_at FROM activity WHERE {_SAME_DAY} ORDER BY journal_no LIMIT 1) < k.at
+       AND (SELECT booked_at FROM transaction WHERE {_SAME_DAY} ORDER BY entry_no LIMIT 1) < k.at
   ) a
  ORDER BY k.nth
 """

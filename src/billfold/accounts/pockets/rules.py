@@ -38,7 +38,7 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
         reinvestment_weeks=cmd.reinvestment_weeks,
         opened_at=ctx.now,
         accrued_through=ctx.business_date - ONE_DAY,
-        charge_on=fees.fee_charge_date(ctx.business_date, ctx.calendars),
+        next_fee_date=fees.fee_charge_date(ctx.business_date, ctx.calendars),
         real_time_yield=cmd.real_time_yield,
     )
     book.open_accounts(pocket)

@@ -62,11 +62,11 @@ class PocketRow(msgspec.Struct, frozen=True):
 class Hold(Row, frozen=True, kw_only=True):
     """Cents of a pocket that may not leave before an instant."""
 
-    table = "lien"
-    key_column = "lien_id"
+    table = "hold"
+    key_column = "hold_id"
 
     customer_id: UUID
-    lien_id: UUID
+    hold_id: UUID
     pocket_id: UUID
     amount: int
     until: datetime

@@ -58,7 +58,7 @@ async def trade_page(
             descending=part.descending,
             limit=part.limit,
         ),
-        sort_key_of=lambda row: (row.journal_no, row.trade_no),
+        sort_key_of=lambda row: (row.entry_no, row.trade_no),
     )
 
 
@@ -196,7 +196,7 @@ async def _rows(
         member.customer_id,
         own,
         asked,
-        after=None if last is None else (last.journal_no, last.trade_no),
+        after=None if last is None else (last.entry_no, last.trade_no),
         descending=True,
         limit=ROWS_PER_PAGE,
     )

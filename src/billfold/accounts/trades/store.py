@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = (
-    "t.customer_id, t.pocket_id, t.journal_no, t.trade_no, t.trade_id, t.activity, t.incoming, "
+    "t.customer_id, t.pocket_id, t.entry_no, t.trade_no, t.trade_id, t.activity, t.incoming, "
     "t.cusip, t.units, t.price_micros, t.notional, t.traded_at, t.book_date, t.settles_on, "
     "t.counter_pocket_id, t.transfer_id, "
     # Only of what went elsewhere is the other side looked up.
@@ -24,15 +24,15 @@ _LIST = f"""
 SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
   SELECT * FROM trade t
    WHERE t.customer_id = $1 AND t.pocket_id = p.pocket_id
-     AND ($3::bigint IS NULL OR (t.journal_no, t.trade_no) {{than}} ($3, $4::smallint))
+     AND ($3::bigint IS NULL OR (t.entry_no, t.trade_no) {{than}} ($3, $4::smallint))
      AND ($6::text[] IS NULL OR t.activity = ANY($6))
      AND ($7::timestamptz IS NULL OR t.traded_at >= $7)
      AND ($8::timestamptz IS NULL OR t.traded_at < $8)
      AND ($9::date IS NULL OR t.book_date >= $9) AND ($10::date IS NULL OR t.book_date <= $10)
      AND ($11::date IS NULL OR t.settles_on >= $11)
      AND ($12::date IS NULL OR t.settles_on <= $12)
-   ORDER BY t.journal_no {{way}}, t.trade_no {{way}} LIMIT $5) t
- ORDER BY t.journal_no {{way}}, t.trade_no {{way}} LIMIT $5
+   ORDER BY t.entry_no {{way}}, t.trade_no {{way}} LIMIT $5) t
+ ORDER BY t.entry_no {{way}}, t.trade_no {{way}} LIMIT $5
 """
 _DOWN = _LIST.format(than="<", way="DESC")
 _UP = _LIST.format(than=">", way="ASC")
@@ -43,7 +43,7 @@ class TradeRow(msgspec.Struct, frozen=True):
 
     customer_id: UUID
     pocket_id: UUID
-    journal_no: int
+    entry_no: int
     trade_no: int
     trade_id: UUID
     activity: str
@@ -82,17 +82,17 @@ async def list_trades(
     descending: bool,
     limit: int,
 ) -> list[TradeRow]:
-    """The trades of these pockets of one customer, merged, on from (journal_no, trade_no).
+    """The trades of these pockets of one customer, merged, on from (entry_no, trade_no).
 
     A pocket named twice would give its rows twice.
     """
-    journal_no, trade_no = after or (None, None)
+    entry_no, trade_no = after or (None, None)
     sql = _DOWN if descending else _UP
     rows = await conn.fetch(
         sql,
         customer_id,
         pocket_ids,
-        journal_no,
+        entry_no,
         trade_no,
         limit,
         filters.activities,

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 _FIND = """
-SELECT a.customer_id, a.activity_id, a.pocket_id, a.journal_no, j.kind AS journal_kind, a.type,
+SELECT a.customer_id, a.activity_id, a.pocket_id, a.entry_no, j.kind AS journal_kind, a.type,
        a.direction, a.amount, a.details->>'cause' AS cause,
-       EXISTS (SELECT 1 FROM journal r
-                WHERE r.customer_id = a.customer_id AND r.reverses = a.journal_no)
-       OR EXISTS (SELECT 1 FROM activity c
+       EXISTS (SELECT 1 FROM journal_entry r
+                WHERE r.customer_id = a.customer_id AND r.reverses = a.entry_no)
+       OR EXISTS (SELECT 1 FROM transaction c
                 WHERE c.customer_id = a.customer_id AND c.pocket_id = a.pocket_id
-                  AND c.type = 'GENERIC' AND c.journal_no > a.journal_no
+                  AND c.type = 'GENERIC' AND c.entry_no > a.entry_no
                   AND c.details->>'corrects' = a.activity_id::text) AS is_corrected
-  FROM activity a JOIN journal j USING (customer_id, journal_no)
+  FROM transaction a JOIN journal_entry j USING (customer_id, entry_no)
  WHERE a.customer_id = ANY($1::uuid[]) AND a.activity_id = ANY($2::uuid[])
    AND a.type IN ('FEE', 'CREDIT', 'GENERIC')
 """

@@ -140,13 +140,13 @@ async def customer_transaction_page(
         asked,
         now,
         scope=scope,
-        key_of=lambda row: (row.journal_no, row.leg_no),
+        key_of=lambda row: (row.entry_no, row.posting_no),
         fetch=partial(fetch_customer_transactions, bank, *of),
     )
 
 
 async def fetch_customer_transactions(bank: Bank, owner: UUID, own: list[UUID], rows: RowRange) -> list[TransactionRow]:
-    """The activity of some pockets of one customer; the key is (journal_no, leg_no)."""
+    """The activity of some pockets of one customer; the key is (entry_no, posting_no)."""
     after = None
     if rows.key is not None:
         step = (1 if rows.descending else -1) if rows.including else 0

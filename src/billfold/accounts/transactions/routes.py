@@ -247,6 +247,6 @@ async def _fetch_partner_rows(
 async def _rows(
     member: CustomerCaller, bank: Bank, own: list[UUID], asked: TransactionQuery, last: TransactionRow | None
 ) -> list[TransactionRow]:
-    key = None if last is None else (last.journal_no, last.leg_no)
+    key = None if last is None else (last.entry_no, last.posting_no)
     rows = RowRange(asked.filters(member.now), key, including=False, descending=True, limit=ROWS_PER_PAGE)
     return await fetch_customer_transactions(bank, member.customer_id, own, rows)

@@ -26,7 +26,7 @@ SWEEP_MEMBER = 1000
 _MEMBER_MAX = 65_535
 
 _COLUMNS = (
-    "customer_id, pocket_id, journal_no, leg_no, activity_id, transaction_id, type, direction, "
+    "customer_id, pocket_id, entry_no, posting_no, activity_id, transaction_id, type, direction, "
     "amount, swept, title, description, booked_at, settles_at, details, remittance"
 )
 # A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
@@ -35,10 +35,10 @@ _ACH_SETTLES_AT = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'AP
 _SETTLES_AT = f"""(CASE WHEN a.type = 'ACH' AND a.direction = 'DEBIT' THEN coalesce((
      SELECT {_ACH_SETTLES_AT} FROM ach_entry e
       WHERE e.customer_id = a.customer_id AND e.ach_id = (a.details ->> 'ach_id')::uuid
-        AND e.journal_no = a.journal_no AND e.way = 'ORIGINATION'), a.settles_at)
+        AND e.entry_no = a.entry_no AND e.way = 'ORIGINATION'), a.settles_at)
      ELSE a.settles_at END)"""
 _ACH_ENTRIES = f"""
-SELECT e.customer_id, e.journal_no, {_ACH_SETTLES_AT} FROM ach_entry e
+SELECT e.customer_id, e.entry_no, {_ACH_SETTLES_AT} FROM ach_entry e
  WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
 """
 _FILTER = """
@@ -67,8 +67,8 @@ class TransactionRow(msgspec.Struct, frozen=True):
 
     customer_id: UUID
     pocket_id: UUID
-    journal_no: int
-    leg_no: int
+    entry_no: int
+    posting_no: int
     activity_id: UUID
     transaction_id: UUID
     type: str
@@ -119,28 +119,28 @@ def _filter(first: int) -> str:
 
 _PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
 _POCKET = f"""
-SELECT {_PREFIXED} FROM activity a
+SELECT {_PREFIXED} FROM transaction a
  WHERE a.customer_id = $1 AND a.pocket_id = $2
-   AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
- ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
+   AND ($3::bigint IS NULL OR (a.entry_no, a.posting_no) {{than}} ($3, $4::smallint)) {_filter(6)}
+ ORDER BY a.entry_no {{way}}, a.posting_no {{way}} LIMIT $5
 """
 _CUSTOMER = f"""
 SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
-  SELECT * FROM activity a
+  SELECT * FROM transaction a
    WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id
-     AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
-   ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5) a
- ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
+     AND ($3::bigint IS NULL OR (a.entry_no, a.posting_no) {{than}} ($3, $4::smallint)) {_filter(6)}
+   ORDER BY a.entry_no {{way}}, a.posting_no {{way}} LIMIT $5) a
+ ORDER BY a.entry_no {{way}}, a.posting_no {{way}} LIMIT $5
 """
 _PARTNER = f"""
-SELECT {_PREFIXED} FROM activity a
+SELECT {_PREFIXED} FROM transaction a
  WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2))
    AND ($3::timestamptz IS NULL OR (a.booked_at, a.activity_id) {{than}} ($3, $4::uuid))
    {_filter(6)}
  ORDER BY a.booked_at {{way}}, a.activity_id {{way}} LIMIT $5
 """
 _ONE = f"""
-SELECT {_PREFIXED} FROM activity a
+SELECT {_PREFIXED} FROM transaction a
  WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
    AND ($2::uuid IS NULL OR a.pocket_id = $2)
    AND (a.swept OR NOT $5::boolean)
@@ -172,7 +172,7 @@ async def list_customer_rows(
     descending: bool,
     limit: int,
 ) -> list[TransactionRow]:
-    """The activity of these pockets of one customer, merged, on from (journal_no, leg_no).
+    """The activity of these pockets of one customer, merged, on from (entry_no, posting_no).
 
     A pocket named twice would give its rows twice.
     """
@@ -259,5 +259,5 @@ async def _with_ach_settlement(conn: Connection | Pool, rows: Sequence[Record]) 
     return [
         row if instant is None else msgspec.structs.replace(row, settles_at=instant)
         for row in found
-        for instant in [instants.get((row.customer_id, row.journal_no, row.type, row.direction))]
+        for instant in [instants.get((row.customer_id, row.entry_no, row.type, row.direction))]
     ]

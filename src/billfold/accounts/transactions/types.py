@@ -12,7 +12,7 @@ class BankBooking(msgspec.Struct, frozen=True):
 
     activity_id: UUID
     pocket_id: UUID
-    journal_no: int
+    entry_no: int
     journal_kind: str
     type: str
     direction: str

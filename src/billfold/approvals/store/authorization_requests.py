@@ -36,7 +36,7 @@ EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
 APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
 """Kinds of scheduled jobs; the object is the request."""
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
-_RESOURCE, _TABLE = "authorization_request", "change_request"
+_RESOURCE, _TABLE = "authorization_request", "authorization_request"
 _NOT_PENDING = "authorization-request-not-pending"
 _DESCRIPTIONS = {
     "approval_rule.create": "a new approval rule",
@@ -53,27 +53,27 @@ SELECT q.customer_id, q.request_id, q.action, q.resource_type, q.resource_id, q.
        CASE WHEN q.status = 'PENDING' AND q.expires_at <= $2 THEN 'EXPIRED'
             ELSE q.status END AS status,
        q.applied_at, q.refused, q.created_at, q.updated_at, q.expires_at
-  FROM change_request q WHERE q.customer_id = $1
+  FROM authorization_request q WHERE q.customer_id = $1
 """
 _ONE = f"{_COLUMNS} AND q.request_id = $3"
 _LIST = f"""
 SELECT * FROM ({_COLUMNS}) q
  WHERE ($3::text[] IS NULL OR q.status = ANY($3)) AND ($4::text[] IS NULL OR q.action = ANY($4))
 """
-_LOCK = "SELECT 1 FROM change_request WHERE customer_id = $1 AND request_id = $2 FOR UPDATE"
+_LOCK = "SELECT 1 FROM authorization_request WHERE customer_id = $1 AND request_id = $2 FOR UPDATE"
 _INSERT = """
-INSERT INTO change_request (customer_id, request_id, action, resource_type, resource_id, content,
+INSERT INTO authorization_request (customer_id, request_id, action, resource_type, resource_id, content,
                             content_hash, member_id, user_id, client_id, terms, status, created_at,
                             updated_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'PENDING', $12, $12, $13)
 RETURNING *
 """
 _MOVE = """
-UPDATE change_request SET status = $3, updated_at = $4
+UPDATE authorization_request SET status = $3, updated_at = $4
  WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
 """
 _APPLIED = """
-UPDATE change_request SET applied_at = $3, refused = $4, updated_at = $3, resource_id = $5
+UPDATE authorization_request SET applied_at = $3, refused = $4, updated_at = $3, resource_id = $5
  WHERE customer_id = $1 AND request_id = $2 AND status = 'APPROVED' AND applied_at IS NULL
 RETURNING *
 """

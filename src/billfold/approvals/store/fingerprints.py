@@ -12,6 +12,7 @@ from uuid import UUID
 from billfold.approvals.types import Actor
 from billfold.audit.record import audited
 from billfold.platform.crypto import fingerprint
+from billfold.platform.database.rows import stored_name
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 KEYS = {
     "transfer_request": ("request_id",),
-    "change_request": ("request_id",),
+    "authorization_request": ("request_id",),
     "review": ("request_id", "review_no"),
     "approval_rule": ("rule_id",),
     "dual_control": ("customer_id",),
@@ -31,7 +32,7 @@ KEYS = {
 def record_checksums(audited_action: AuditedAction, table: str, rows: Iterable[Record]) -> None:
     """Record the fingerprints of these rows, with all columns, in an audited action."""
     for row in rows:
-        audited_action.proves(table, key_of(table, row), proof_of(row, row.keys()))
+        audited_action.proves(stored_name(table), key_of(table, row), proof_of(row, row.keys()))
 
 
 def key_of(table: str, row: Record) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _MEMBERS = """
 SELECT m.member_id, m.user_id, m.role, m.changed_at, m.status = 'ACTIVE' AND p.status = 'ACTIVE' AS active
-  FROM membership m JOIN person p USING (user_id)
+  FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1
    AND (m.member_id = $2
         OR m.user_id IN (SELECT user_id FROM review WHERE customer_id = $1 AND request_id = $3))

@@ -70,12 +70,12 @@ SELECT v.request_id, v.review_no, v.member_id, v.user_id, v.role, v.decision, v.
   FROM unnest($2::uuid[], $3::bytea[]) AS w(request_id, content_hash)
   JOIN review v ON v.customer_id = $1 AND v.request_id = w.request_id
   JOIN membership m ON m.customer_id = v.customer_id AND m.user_id = v.user_id
-  JOIN person p ON p.user_id = v.user_id
+  JOIN user_account p ON p.user_id = v.user_id
  ORDER BY v.request_id, v.review_no
 """
 _MEMBERS = """
 SELECT m.member_id, m.user_id, p.first_name, p.last_name, p.email, m.role
-  FROM membership m JOIN person p USING (user_id)
+  FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1 AND ($2::uuid[] IS NULL OR m.member_id = ANY($2))
    AND ($2 IS NOT NULL OR (m.status = 'ACTIVE' AND p.status = 'ACTIVE'))
  UNION ALL
@@ -88,12 +88,12 @@ _TRANSACTIONS = """
 SELECT w.request_id, a.transaction_id
   FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) AS w(request_id, command_id, pocket_id)
   JOIN command c ON c.customer_id = $1 AND c.command_id = w.command_id
-  JOIN link l ON l.customer_id = $1 AND l.version = c.version
-  JOIN link b ON b.customer_id = $1 AND b.version = c.version - 1
-  JOIN activity a ON a.customer_id = $1 AND a.pocket_id = w.pocket_id
-   AND a.journal_no > b.journal_no AND a.journal_no <= l.journal_no
+  JOIN chain_entry l ON l.customer_id = $1 AND l.version = c.version
+  JOIN chain_entry b ON b.customer_id = $1 AND b.version = c.version - 1
+  JOIN transaction a ON a.customer_id = $1 AND a.pocket_id = w.pocket_id
+   AND a.entry_no > b.entry_no AND a.entry_no <= l.entry_no
    AND coalesce(a.details ->> 'on_us_transfer_id', a.details ->> 'wire_id') = w.request_id::text
- ORDER BY a.journal_no, a.leg_no
+ ORDER BY a.entry_no, a.posting_no
 """
 
 

@@ -18,18 +18,18 @@ ATTEMPTS_MAX = 8
 _BATCH_SIZE = 10
 
 _WRITE = """
-INSERT INTO letter (letter_id, recipient, subject, sealed, written_at, due_at)
+INSERT INTO outbound_email (email_id, recipient, subject, sealed, created_at, due_at)
 VALUES ($1, $2, $3, $4, $5, $5)
 """
 # The next attempt is scheduled before this one, so that another worker repeats it after a crash.
 _CLAIM = """
-UPDATE letter l
+UPDATE outbound_email l
    SET attempts = l.attempts + 1, due_at = $1 + interval '30 seconds' * (2 ^ l.attempts)
-  FROM (SELECT letter_id FROM letter
+  FROM (SELECT email_id FROM outbound_email
          WHERE sent_at IS NULL AND due_at <= $1 AND attempts < $2
          ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
- WHERE l.letter_id = due.letter_id
-RETURNING l.letter_id, l.recipient, l.subject, l.sealed
+ WHERE l.email_id = due.email_id
+RETURNING l.email_id, l.recipient, l.subject, l.sealed
 """
 
 
@@ -47,10 +47,10 @@ async def claim_emails(conn: Connection | Pool, vault: Vault, now: datetime) -> 
     rows = await conn.fetch(_CLAIM, now, ATTEMPTS_MAX, _BATCH_SIZE)
     return [
         OutboundEmail(
-            email_id=row["letter_id"],
+            email_id=row["email_id"],
             recipient=row["recipient"],
             subject=row["subject"],
-            text=vault.open(row["sealed"], _associated_data(row["letter_id"])).decode(),
+            text=vault.open(row["sealed"], _associated_data(row["email_id"])).decode(),
         )
         for row in rows
     ]
@@ -58,7 +58,7 @@ async def claim_emails(conn: Connection | Pool, vault: Vault, now: datetime) -> 
 
 async def mark_email_sent(conn: Connection | Pool, email_id: UUID, now: datetime) -> None:
     """Note that an e-mail is out. Its text is kept no longer."""
-    await conn.execute("UPDATE letter SET sent_at = $2, sealed = NULL WHERE letter_id = $1", email_id, now)
+    await conn.execute("UPDATE outbound_email SET sent_at = $2, sealed = NULL WHERE email_id = $1", email_id, now)
 
 
 async def purge_users(conn: Connection | Pool, now: datetime) -> int:
@@ -67,10 +67,10 @@ async def purge_users(conn: Connection | Pool, now: datetime) -> int:
     for statement, cutoff in (
         ("DELETE FROM session WHERE ends_at < $1", now),
         ("DELETE FROM passkey_challenge WHERE expires_at < $1", now),
-        ("DELETE FROM mailed_link WHERE expires_at < $1", now - timedelta(days=30)),
-        ("DELETE FROM proof_failure WHERE failed_at < $1", now - timedelta(days=1)),
-        ("DELETE FROM known_device WHERE seen_at < $1", now - timedelta(days=180)),
-        ("DELETE FROM letter WHERE written_at < $1", now - timedelta(days=30)),
+        ("DELETE FROM email_link WHERE expires_at < $1", now - timedelta(days=30)),
+        ("DELETE FROM login_attempt WHERE last_failed_at < $1", now - timedelta(days=1)),
+        ("DELETE FROM known_device WHERE last_seen_at < $1", now - timedelta(days=180)),
+        ("DELETE FROM outbound_email WHERE created_at < $1", now - timedelta(days=30)),
     ):
         removed += int((await conn.execute(statement, cutoff)).split()[-1])
     return removed

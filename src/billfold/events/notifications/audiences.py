@@ -41,7 +41,7 @@ class Recipient(msgspec.Struct, frozen=True, kw_only=True):
 
 _RECIPIENTS = """
 SELECT p.user_id, p.first_name, p.email
-  FROM membership m JOIN person p USING (user_id)
+  FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1 AND m.status = 'ACTIVE' AND p.status = 'ACTIVE'
    AND m.role <> 'SERVICE' AND (m.role = ANY($2) OR m.user_id = ANY($3))
  ORDER BY p.user_id

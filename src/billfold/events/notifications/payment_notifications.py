@@ -71,26 +71,30 @@ _PREDICATES = {
     _REJECTED: "was rejected; nothing left the Pocket",
 }
 
-_HAS_NEW = "SELECT EXISTS (SELECT 1 FROM told, notification_mark m WHERE told.told_no > m.told_no)"
-_LOCK_CURSOR = "SELECT told_no FROM notification_mark FOR UPDATE"
+_HAS_NEW = (
+    "SELECT EXISTS (SELECT 1 FROM event_sequence, notification_cursor m WHERE event_sequence.global_sequence "
+    "> m.global_sequence)"
+)
+_LOCK_CURSOR = "SELECT global_sequence FROM notification_cursor FOR UPDATE"
 _BATCH_END = """
-SELECT max(told_no) FROM (SELECT told_no FROM told WHERE told_no > $1 ORDER BY told_no LIMIT $2) t
+SELECT max(global_sequence)
+       FROM (SELECT global_sequence FROM event_sequence WHERE global_sequence > $1 ORDER BY global_sequence LIMIT $2) t
 """
 _NEW_EVENTS = """
 SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
-  FROM told t JOIN event e USING (customer_id, event_no)
- WHERE t.told_no > $1 AND t.told_no <= $2 AND t.kind = ANY($3)
+  FROM event_sequence t JOIN event e USING (customer_id, event_no)
+ WHERE t.global_sequence > $1 AND t.global_sequence <= $2 AND t.kind = ANY($3)
    AND EXISTS (SELECT 1 FROM membership m
                 WHERE m.customer_id = t.customer_id AND m.status = 'ACTIVE')
-   AND NOT EXISTS (SELECT 1 FROM notification_past p
+   AND NOT EXISTS (SELECT 1 FROM notification_baseline p
                     WHERE p.customer_id = t.customer_id AND p.event_no >= t.event_no)
- ORDER BY t.told_no
+ ORDER BY t.global_sequence
 """
 _AMOUNT_BY_REFERENCE = """
-SELECT amount FROM activity
- WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4 ORDER BY journal_no DESC LIMIT 1
+SELECT amount FROM transaction
+ WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4 ORDER BY entry_no DESC LIMIT 1
 """
-_ACTIVITY = "SELECT amount FROM activity WHERE customer_id = $1 AND activity_id = $2"
+_ACTIVITY = "SELECT amount FROM transaction WHERE customer_id = $1 AND activity_id = $2"
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
@@ -121,7 +125,7 @@ async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> 
     for index, row in enumerate(await conn.fetch(_NEW_EVENTS, last_processed, batch_end, list(PAYMENT_NOTIFICATIONS))):
         # Lists go by time: what is told together keeps the order in which it happened.
         await _notify(conn, vault, row, now + timedelta(microseconds=index))
-    await conn.execute("UPDATE notification_mark SET told_no = $1", batch_end)
+    await conn.execute("UPDATE notification_cursor SET global_sequence = $1", batch_end)
     return int(batch_end - last_processed)
 
 

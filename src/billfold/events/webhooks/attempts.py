@@ -31,26 +31,26 @@ _COLUMNS = (
 # A delivery that was queued again meanwhile counts one attempt less.
 _DELIVERIES = """
 UPDATE delivery d
-   SET state = n.state, due_at = n.due_at, tries = d.tries + 1
+   SET state = n.state, due_at = n.due_at, attempts = d.attempts + 1
   FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[])
     AS n(subscription_id, event_id, state, due_at)
  WHERE d.subscription_id = n.subscription_id AND d.event_id = n.event_id AND d.state = 'pending'
 """
 _UPDATE_QUEUES = """
-UPDATE subscription_lane l
+UPDATE subscription_queue l
    SET failures = CASE WHEN n.reset THEN 0 ELSE l.failures END + n.failures,
-       rests_until = greatest(l.rests_until, n.rests_until)
+       paused_until = greatest(l.paused_until, n.paused_until)
   FROM unnest($1::uuid[], $2::boolean[], $3::int[], $4::timestamptz[])
-    AS n(subscription_id, reset, failures, rests_until)
+    AS n(subscription_id, reset, failures, paused_until)
  WHERE l.subscription_id = n.subscription_id
-   AND (n.failures > 0 OR l.failures > 0 OR n.rests_until IS NOT NULL)
+   AND (n.failures > 0 OR l.failures > 0 OR n.paused_until IS NOT NULL)
 RETURNING l.subscription_id, l.failures - n.failures AS before, l.failures
 """
 _DISABLE = """
 UPDATE subscription SET status = 'disabled', disabled_because = $2, updated_at = $3
  WHERE subscription_id = ANY($1) AND status = 'enabled' RETURNING subscription_id, customer_id
 """
-_STOP_QUEUES = "UPDATE subscription_lane SET due_at = NULL WHERE subscription_id = ANY($1)"
+_STOP_QUEUES = "UPDATE subscription_queue SET due_at = NULL WHERE subscription_id = ANY($1)"
 # A delivery's attempts go as a whole, once the last of them is old. That it has been delivered or
 # has failed without a try says that they are gone. Whoever puts it into the queue again is not
 # waited for.
@@ -72,7 +72,7 @@ WITH old AS MATERIALIZED (
   SELECT d.subscription_id, d.event_id FROM delivery d JOIN old USING (subscription_id, event_id)
    WHERE d.state <> 'pending' FOR UPDATE OF d SKIP LOCKED
 ), marked AS (
-  UPDATE delivery d SET tries = 0 FROM held
+  UPDATE delivery d SET attempts = 0 FROM held
    WHERE d.subscription_id = held.subscription_id AND d.event_id = held.event_id
 )
 DELETE FROM delivery_attempt a USING held

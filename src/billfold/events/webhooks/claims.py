@@ -27,23 +27,23 @@ WORKER_TIMEOUT = timedelta(seconds=30)
 """After how long without a heartbeat a worker that still holds its lock is considered dead."""
 _NUMBERS = 2**31
 
-_REGISTER = "INSERT INTO courier (courier_no, seen_at) VALUES ($1, $2)"
+_REGISTER = "INSERT INTO webhook_worker (worker_no, last_seen_at) VALUES ($1, $2)"
 _UNREGISTER = """
-WITH gone AS (DELETE FROM courier WHERE courier_no = ANY($1::int[]) RETURNING courier_no)
-UPDATE subscription_lane SET courier_no = NULL WHERE courier_no IN (SELECT courier_no FROM gone)
+WITH gone AS (DELETE FROM webhook_worker WHERE worker_no = ANY($1::int[]) RETURNING worker_no)
+UPDATE subscription_queue SET worker_no = NULL WHERE worker_no IN (SELECT worker_no FROM gone)
 """
-_HEARTBEAT = "UPDATE courier SET seen_at = $2 WHERE courier_no = $1"
+_HEARTBEAT = "UPDATE webhook_worker SET last_seen_at = $2 WHERE worker_no = $1"
 # Whose lock can be had is dead; the lock is let go with the statement's transaction.
 _DEAD = """
-SELECT courier_no FROM courier
- WHERE courier_no <> $1
-   AND (seen_at < $2 OR pg_try_advisory_xact_lock($3, courier_no))
+SELECT worker_no FROM webhook_worker
+ WHERE worker_no <> $1
+   AND (last_seen_at < $2 OR pg_try_advisory_xact_lock($3, worker_no))
 """
 # Queues that fail have places of their own: however many hang, the others find room.
 _CLAIM = """
-UPDATE subscription_lane l SET courier_no = $1
-  FROM (SELECT subscription_id FROM subscription_lane
-         WHERE courier_no IS NULL AND due_at <= $2 AND (rests_until IS NULL OR rests_until <= $2)
+UPDATE subscription_queue l SET worker_no = $1
+  FROM (SELECT subscription_id FROM subscription_queue
+         WHERE worker_no IS NULL AND due_at <= $2 AND (paused_until IS NULL OR paused_until <= $2)
            AND (failures > 0) = $3
          ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED) free
  WHERE l.subscription_id = free.subscription_id
@@ -57,12 +57,12 @@ SELECT s.subscription_id, s.customer_id, s.url, s.retry_policy, l.failures,
        array(SELECT p.sealed FROM subscription_secret p
               WHERE p.subscription_id = $1 AND (p.expires_at IS NULL OR p.expires_at > $3)
               ORDER BY p.secret_no DESC) AS sealed
-  FROM subscription s JOIN subscription_lane l USING (subscription_id)
- WHERE s.subscription_id = $1 AND s.status = 'enabled' AND l.courier_no = $2
-   AND (l.rests_until IS NULL OR l.rests_until <= $3)
+  FROM subscription s JOIN subscription_queue l USING (subscription_id)
+ WHERE s.subscription_id = $1 AND s.status = 'enabled' AND l.worker_no = $2
+   AND (l.paused_until IS NULL OR l.paused_until <= $3)
 """
 _PAGE = """
-SELECT d.event_id, d.tries, d.sequence, d.previous_sequence, d.event_no,
+SELECT d.event_id, d.attempts, d.sequence, d.previous_sequence, d.event_no,
        coalesce(e.customer_id, m.customer_id) AS customer_id, coalesce(e.kind, m.kind) AS kind,
        coalesce(e.payload, m.payload) AS payload, coalesce(e.raised_at, m.raised_at) AS raised_at
   FROM (SELECT * FROM delivery WHERE subscription_id = $1 AND due_at <= $2
@@ -72,11 +72,11 @@ SELECT d.event_id, d.tries, d.sequence, d.previous_sequence, d.event_no,
  ORDER BY d.due_at, d.sequence
 """
 _LOCK = """
-SELECT true FROM subscription_lane WHERE subscription_id = $1 AND courier_no = $2 FOR UPDATE
+SELECT true FROM subscription_queue WHERE subscription_id = $1 AND worker_no = $2 FOR UPDATE
 """
 _RELEASE = """
-UPDATE subscription_lane
-   SET courier_no = NULL,
+UPDATE subscription_queue
+   SET worker_no = NULL,
        due_at = (SELECT min(d.due_at) FROM delivery d JOIN subscription s USING (subscription_id)
                   WHERE d.subscription_id = $1 AND d.due_at IS NOT NULL AND s.status = 'enabled')
  WHERE subscription_id = $1
@@ -105,7 +105,7 @@ async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: dat
     """Let go of the queues of workers that are gone; return how many workers that were."""
     rows = await conn.fetch(_DEAD, worker_no, now - WORKER_TIMEOUT, WORKER_LOCK_CLASS)
     if rows:
-        await unregister_workers(conn, *(row["courier_no"] for row in rows))
+        await unregister_workers(conn, *(row["worker_no"] for row in rows))
     return len(rows)
 
 
@@ -144,7 +144,7 @@ async def list_due_deliveries(
 ) -> list[Delivery]:
     """Return the next deliveries that are due on a queue, in the order in which they go out."""
     rows = await conn.fetch(_PAGE, queue.subscription_id, now, limit)
-    return [Delivery(event_id=row["event_id"], body=_body(queue, row), tries=row["tries"]) for row in rows]
+    return [Delivery(event_id=row["event_id"], body=_body(queue, row), tries=row["attempts"]) for row in rows]
 
 
 async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int) -> None:

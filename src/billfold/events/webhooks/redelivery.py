@@ -23,35 +23,35 @@ REPLAYED_MAX = 100_000
 """How many missing events one call puts into the queue, the oldest first."""
 
 _RESEND = """
-UPDATE delivery SET state = 'pending', tries = 0, due_at = $3
+UPDATE delivery SET state = 'pending', attempts = 0, due_at = $3
  WHERE subscription_id = $1 AND event_id = $2 RETURNING true
 """
 _RECOVER = """
-UPDATE delivery SET state = 'pending', tries = 0, due_at = $3
- WHERE subscription_id = $1 AND state = 'failed' AND told_at >= $2
+UPDATE delivery SET state = 'pending', attempts = 0, due_at = $3
+ WHERE subscription_id = $1 AND state = 'failed' AND queued_at >= $2
 """
 # Of its owner's feed since then, what it subscribes to and was never queued for it.
 _REPLAY = """
 WITH missing AS (
   SELECT t.customer_id, t.event_no, t.event_id, t.{level}_sequence AS sequence
-    FROM told t
+    FROM event_sequence t
    WHERE t.{level}_id = $2 AND t.raised_at >= $3 AND t.{level}_sequence IS NOT NULL AND t.kind = ANY($4)
      AND NOT EXISTS (SELECT 1 FROM delivery d
                       WHERE d.subscription_id = $1 AND d.event_id = t.event_id)
    ORDER BY t.{level}_sequence LIMIT $6
 )
 INSERT INTO delivery (subscription_id, event_id, customer_id, event_no, sequence,
-                      previous_sequence, state, due_at, told_at)
+                      previous_sequence, state, due_at, queued_at)
 SELECT $1, m.event_id, m.customer_id, m.event_no, m.sequence,
-       coalesce((SELECT max(t.{level}_sequence) FROM told t
+       coalesce((SELECT max(t.{level}_sequence) FROM event_sequence t
                   WHERE t.{level}_id = $2 AND t.{level}_sequence < m.sequence AND t.kind = ANY($4)), 0),
        'pending', $5, $5
   FROM missing m
 """
-_WAKE_QUEUE = "UPDATE subscription_lane SET due_at = least(due_at, $2) WHERE subscription_id = ANY($1)"
+_WAKE_QUEUE = "UPDATE subscription_queue SET due_at = least(due_at, $2) WHERE subscription_id = ANY($1)"
 _SIMULATE = """
 INSERT INTO simulated_event (event_id, partner_id, customer_id, subscription_id, kind, payload,
-                             raised_at, told_at)
+                             raised_at, queued_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING serial
 """
 _SAME = """
@@ -63,7 +63,7 @@ SELECT subscription_id FROM subscription
  WHERE {owned} AND status = 'enabled' AND deleted_at IS NULL AND $2 = ANY(events)
 """
 _QUEUE_SIMULATED = """
-INSERT INTO delivery (subscription_id, event_id, simulated, state, due_at, told_at)
+INSERT INTO delivery (subscription_id, event_id, simulated, state, due_at, queued_at)
 SELECT wanted, $2, $3, 'pending', $4, $4 FROM unnest($1::uuid[]) wanted
 ON CONFLICT DO NOTHING
 """

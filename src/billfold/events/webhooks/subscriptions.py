@@ -30,7 +30,7 @@ VALUES ($1, $2, $3, $4, $5, $6, 'enabled', $7, $8, $8)
 RETURNING {COLUMNS}
 """
 _INSERT_QUEUE = """
-INSERT INTO subscription_lane (subscription_id, sequence, told_at) VALUES ($1, $2, $3)
+INSERT INTO subscription_queue (subscription_id, sequence, queued_at) VALUES ($1, $2, $3)
 """
 _LOCK = f"""
 SELECT {COLUMNS} FROM subscription
@@ -44,12 +44,12 @@ UPDATE subscription
        disabled_because = CASE WHEN $6 = 'disabled' THEN disabled_because END
  WHERE subscription_id = $1 RETURNING {COLUMNS}
 """
-_ENABLE = "UPDATE subscription SET since = pg_current_xact_id() WHERE subscription_id = $1"
+_ENABLE = "UPDATE subscription SET enabled_since_xid = pg_current_xact_id() WHERE subscription_id = $1"
 # Pending deliveries stay pending while a subscription is disabled, and are due at once afterwards.
-_STOP = "UPDATE subscription_lane SET due_at = NULL WHERE subscription_id = $1"
+_STOP = "UPDATE subscription_queue SET due_at = NULL WHERE subscription_id = $1"
 _RESUME = """
-UPDATE subscription_lane
-   SET sequence = $2, failures = 0, rests_until = NULL,
+UPDATE subscription_queue
+   SET sequence = $2, failures = 0, paused_until = NULL,
        due_at = (SELECT min(due_at) FROM delivery WHERE subscription_id = $1 AND due_at IS NOT NULL)
  WHERE subscription_id = $1
 """

@@ -59,7 +59,7 @@ WITH asked AS MATERIALIZED (
     WITH ORDINALITY AS a(caller, behind, room, money_behind, money_room, key, fingerprint,
                          claims, kind, n)
 ), counted AS (
-  INSERT INTO rate_window AS w (caller, kind, starts_at, used)
+  INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used)
   SELECT c.caller, c.kind, $9, c.used
     FROM unnest($10::uuid[], $11::text[], $12::int[]) AS c(caller, kind, used)
    ORDER BY c.caller, c.kind
@@ -71,43 +71,43 @@ WITH asked AS MATERIALIZED (
     JOIN counted r ON r.caller = a.caller AND r.kind = a.kind
     LEFT JOIN counted m ON m.caller = a.caller AND m.kind = 'money' AND a.money_behind IS NOT NULL
 ), claimed AS (
-  INSERT INTO request_key AS k (caller, key, fingerprint, claimed_at, lease_until)
+  INSERT INTO idempotency_key AS k (caller, key, fingerprint, claimed_at, lease_until)
   SELECT a.caller, a.key, a.fingerprint, $13, $14
     FROM admitted a
    WHERE a.claims AND a.used <= a.room AND coalesce(a.money_used <= a.money_room, true)
    ORDER BY a.caller, a.key
       ON CONFLICT (caller, key) DO UPDATE
      SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at,
-         lease_until = excluded.lease_until, status = NULL, content_type = NULL, answer = NULL
+         lease_until = excluded.lease_until, status = NULL, content_type = NULL, response_body = NULL
    WHERE k.claimed_at < $15
       OR (k.status IS NULL AND k.lease_until <= $13 AND k.fingerprint = excluded.fingerprint)
   RETURNING k.caller, k.key
 )
 SELECT a.used, a.money_used, c.key IS NOT NULL AS claimed, k.fingerprint, k.status,
-       k.content_type, k.answer, t.business_anchor, t.wall_anchor, t.frozen
+       k.content_type, k.response_body, t.business_anchor, t.wall_anchor, t.frozen
   FROM admitted a
   LEFT JOIN claimed c ON c.caller = a.caller AND c.key = a.key AND a.claims
   LEFT JOIN LATERAL (
-    SELECT s.fingerprint, s.status, s.content_type, s.answer FROM request_key s
+    SELECT s.fingerprint, s.status, s.content_type, s.response_body FROM idempotency_key s
      WHERE c.key IS NULL AND s.caller = a.caller AND s.key = a.key AND s.claimed_at >= $15
     OFFSET 0) k ON true
   LEFT JOIN clock t ON true
  ORDER BY a.n
 """
 _STORE = """
-INSERT INTO request_key AS k (caller, key, fingerprint, claimed_at, lease_until, status,
-                              content_type, answer)
-SELECT r.caller, r.key, r.fingerprint, $1, $1, r.status, r.content_type, r.answer
+INSERT INTO idempotency_key AS k (caller, key, fingerprint, claimed_at, lease_until, status,
+                              content_type, response_body)
+SELECT r.caller, r.key, r.fingerprint, $1, $1, r.status, r.content_type, r.response_body
   FROM unnest($2::uuid[], $3::uuid[], $4::bytea[], $5::smallint[], $6::text[], $7::bytea[])
-    AS r(caller, key, fingerprint, status, content_type, answer)
+    AS r(caller, key, fingerprint, status, content_type, response_body)
  ORDER BY r.caller, r.key
     ON CONFLICT (caller, key) DO UPDATE
    SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at,
-       status = excluded.status, content_type = excluded.content_type, answer = excluded.answer
+       status = excluded.status, content_type = excluded.content_type, response_body = excluded.response_body
  WHERE (k.status IS NULL AND k.fingerprint = excluded.fingerprint) OR k.claimed_at < $8
 """
 _RELEASE = """
-DELETE FROM request_key k USING unnest($1::uuid[], $2::uuid[]) AS r(caller, key)
+DELETE FROM idempotency_key k USING unnest($1::uuid[], $2::uuid[]) AS r(caller, key)
  WHERE k.caller = r.caller AND k.key = r.key AND k.status IS NULL
 """
 
@@ -379,4 +379,4 @@ def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, StoredR
         return "reused", None
     if row["status"] is None:
         return "running", None
-    return "replay", StoredResponse(row["status"], row["content_type"], row["answer"])
+    return "replay", StoredResponse(row["status"], row["content_type"], row["response_body"])

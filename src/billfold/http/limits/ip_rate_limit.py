@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PER_MINUTE = 300
 _HOME_NETWORK_BITS = 64
 _COUNT = """
-INSERT INTO rate_window AS w (caller, kind, starts_at, used) VALUES ($1, 'login', $2, 1)
+INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used) VALUES ($1, 'login', $2, 1)
 ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1 RETURNING used
 """
 

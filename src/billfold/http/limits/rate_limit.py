@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
 
 _COUNT = """
-INSERT INTO rate_window AS w (caller, kind, starts_at, used) VALUES ($1, $2, $3, 1)
+INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used) VALUES ($1, $2, $3, 1)
 ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1 RETURNING used
 """
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 USD = "USD"
 
 _BANK = AccountKind.BANK  # Python 3.11 is slow to find a member, and each posting asks twice
-_NUMBERS = ("journal_no", "event_no", "account_no", "booked_at", "business_date", "account_status")
+_NUMBERS = ("entry_no", "event_no", "account_no", "booked_at", "business_date", "account_status")
 """What `undo` must restore of a book itself."""
 _numbers: Callable[[Book], tuple[Any, ...]] = attrgetter(*_NUMBERS)
 
@@ -51,7 +51,7 @@ class Book:
         *,
         customer_id: UUID,
         version: int,
-        journal_no: int,
+        entry_no: int,
         event_no: int,
         account_no: int,
         booked_at: datetime,
@@ -60,7 +60,7 @@ class Book:
     ) -> None:
         self.customer_id = customer_id
         self.version = version
-        self.journal_no = journal_no
+        self.entry_no = entry_no
         self.event_no = event_no
         self.account_no = account_no
         self.booked_at = booked_at
@@ -80,7 +80,7 @@ class Book:
         self.referenced: dict[UUID, Any] = {}
         self._draft: Draft | None = None
         self._savepoint: Savepoint | None = None
-        self._leg_no = 0
+        self._posting_no = 0
 
     @property
     def draft(self) -> Draft:
@@ -219,12 +219,12 @@ class Book:
         now = max(ctx.now, self.booked_at)
         business_date = max(business_date or ctx.business_date, self.business_date)
         self.booked_at, self.business_date = now, business_date
-        self.journal_no += 1
-        self._leg_no = 0
+        self.entry_no += 1
+        self._posting_no = 0
         self.draft.add(
             JournalEntry(
                 customer_id=self.customer_id,
-                journal_no=self.journal_no,
+                entry_no=self.entry_no,
                 kind=kind,
                 command_id=ctx.command_id,
                 booked_at=now,
@@ -234,7 +234,7 @@ class Book:
                 reverses=reverses,
             )
         )
-        return self.journal_no
+        return self.entry_no
 
     def post(self, debit: Account, credit: Account, amount: int) -> int:
         """Move `amount` of one asset from `debit` to `credit`; return the posting's number."""
@@ -252,19 +252,19 @@ class Book:
             draft.banks.append(debit)
         if credit.kind == _BANK:
             draft.banks.append(credit)
-        self._leg_no += 1
+        self._posting_no += 1
         draft.add(
             Posting(
                 customer_id=self.customer_id,
-                journal_no=self.journal_no,
-                leg_no=self._leg_no,
+                entry_no=self.entry_no,
+                posting_no=self._posting_no,
                 debit=debit.no,
                 credit=credit.no,
                 asset=debit.asset,
                 amount=amount,
             )
         )
-        return self._leg_no
+        return self._posting_no
 
     def close(self) -> None:
         """End the journal entry: every bank account it touched is at zero again.
@@ -275,9 +275,9 @@ class Book:
             if bank.balance:
                 raise InvariantError(f"bank account {bank.no} holds {bank.balance} cents")
         self.draft.banks.clear()
-        if self._leg_no == 0:
+        if self._posting_no == 0:
             self.draft.drop_last(JournalEntry)
-            self.journal_no -= 1
+            self.entry_no -= 1
 
     # -- lots --------------------------------------------------------------------------
 

@@ -18,17 +18,17 @@ BANK_ROLE = "house"
 
 def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
     """The next instant at which something must happen in this pocket, if any."""
-    if pocket.status == PocketStatus.CLOSED and pocket.moved_on is None:
+    if pocket.status == PocketStatus.CLOSED and pocket.last_activity_date is None:
         return None
     first: datetime | None = pocket.invest_at
-    if pocket.moved_on is not None:
-        at = calendars.closes_at(pocket.moved_on)
+    if pocket.last_activity_date is not None:
+        at = calendars.closes_at(pocket.last_activity_date)
         first = at if first is None or at < first else first
     if pocket.lots:
         at = calendars.matures_at(pocket.lots[0].maturity)
         first = at if first is None or at < first else first
     if pocket.lots or pocket.cash.balance or pocket.fee_accrued:
-        at = calendars.opens_at(pocket.charge_on)
+        at = calendars.opens_at(pocket.next_fee_date)
         first = at if first is None or at < first else first
     return first
 

@@ -61,10 +61,10 @@ class PocketCounters(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc
     fees: int = 0
     realised: int = 0
     fee_accrued: int = 0
-    idle: int = 0
+    uninvested: int = 0
     accrued_through: date
-    charge_on: date
-    moved_on: date | None = None
+    next_fee_date: date
+    last_activity_date: date | None = None
     unsettled_until: date | None = None
     invest_at: datetime | None = None
 

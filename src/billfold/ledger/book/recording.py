@@ -45,12 +45,12 @@ def trade(
     if pocket.unsettled_until is None or settles_on > pocket.unsettled_until:
         pocket.unsettled_until = settles_on
     rows = book.draft.rows_of(TradeEntry)
-    no = rows[-1].trade_no + 1 if rows and rows[-1].journal_no == book.journal_no else 1
+    no = rows[-1].trade_no + 1 if rows and rows[-1].entry_no == book.entry_no else 1
     book.draft.add(
         TradeEntry(
             customer_id=book.customer_id,
             pocket_id=pocket.pocket_id,
-            journal_no=book.journal_no,
+            entry_no=book.entry_no,
             trade_no=no,
             trade_id=trade_id,
             partner_id=pocket.partner_id,
@@ -72,14 +72,14 @@ def trade(
     return trade_id
 
 
-_place = attrgetter("journal_no", "leg_no")
+_place = attrgetter("entry_no", "posting_no")
 
 
 def transaction(
     book: Book,
     pocket: PocketBook,
     *,
-    leg_no: int,
+    posting_no: int,
     group: UUID,
     place: int = 1,
     type: TransactionType,  # noqa: A002 - the field's name on the wire
@@ -98,8 +98,8 @@ def transaction(
         TransactionEntry(
             customer_id=book.customer_id,
             pocket_id=pocket.pocket_id,
-            journal_no=book.journal_no,
-            leg_no=leg_no,
+            entry_no=book.entry_no,
+            posting_no=posting_no,
             activity_id=member_of(group, place),
             transaction_id=group,
             partner_id=pocket.partner_id,

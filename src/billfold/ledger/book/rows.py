@@ -13,10 +13,10 @@ from billfold.platform.database.rows import Row
 class JournalEntry(Row, frozen=True):
     """What happened at once. `reverses` is the number of the entry that it reverses."""
 
-    table = "journal"
+    table = "journal_entry"
 
     customer_id: UUID
-    journal_no: int
+    entry_no: int
     kind: JournalKind
     command_id: UUID
     booked_at: datetime
@@ -29,11 +29,11 @@ class JournalEntry(Row, frozen=True):
 class Posting(Row, frozen=True):
     """One debit and one credit of one asset, in cents or bills; the accounts by their numbers."""
 
-    table = "leg"
+    table = "posting"
 
     customer_id: UUID
-    journal_no: int
-    leg_no: int
+    entry_no: int
+    posting_no: int
     debit: int
     credit: int
     asset: str
@@ -48,7 +48,7 @@ class TradeEntry(Row, frozen=True):
 
     customer_id: UUID
     pocket_id: UUID
-    journal_no: int
+    entry_no: int
     trade_no: int
     trade_id: UUID
     partner_id: UUID
@@ -70,12 +70,12 @@ class TradeEntry(Row, frozen=True):
 class TransactionEntry(Row, frozen=True):
     """What the customer sees of a posting; `details` and `remittance` are JSON text."""
 
-    table = "activity"
+    table = "transaction"
 
     customer_id: UUID
     pocket_id: UUID
-    journal_no: int
-    leg_no: int
+    entry_no: int
+    posting_no: int
     activity_id: UUID
     transaction_id: UUID
     partner_id: UUID
@@ -129,13 +129,13 @@ CHAINED = (JournalEntry, Posting, TradeEntry, TransactionEntry, EventEntry, Comm
 class ChainEntry(Row, frozen=True):
     """One commit of the customer: a checksum per row, and the hash that covers them."""
 
-    table = "link"
+    table = "chain_entry"
 
     customer_id: UUID
     version: int
-    journal_no: int
+    entry_no: int
     event_no: int
-    marks: bytes
+    row_checksums: bytes
     hash: bytes
 
 
@@ -160,7 +160,7 @@ class PocketSnapshot(Row, frozen=True, kw_only=True):
     customer_id: UUID
     pocket_id: UUID
     business_date: date
-    journal_no: int
+    entry_no: int
     cash: int
     positions: str
     earnings_basis: int

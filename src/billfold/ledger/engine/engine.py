@@ -52,7 +52,7 @@ PATIENCE_SECONDS = 20.0
 BOOKS_KEPT = 8_000
 
 _NEW_HEADS = """
-INSERT INTO head (customer_id, booked_at, business_date)
+INSERT INTO ledger_head (customer_id, booked_at, business_date)
 SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
 """
 _DUPLICATE_ID = "directory_pkey"

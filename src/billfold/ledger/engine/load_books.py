@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 LOCK_HEADS = """
-SELECT h.customer_id, h.version, h.journal_no, h.event_no, h.account_no, h.booked_at,
-       h.business_date, h.due_at, h.chain, h.image
-  FROM head h WHERE h.customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
+SELECT h.customer_id, h.version, h.entry_no, h.event_no, h.account_no, h.booked_at,
+       h.business_date, h.due_at, h.chain, h.serialized_book
+  FROM ledger_head h WHERE h.customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
  ORDER BY h.customer_id FOR UPDATE
 """
 _CUSTOMERS = """
@@ -39,7 +39,7 @@ SELECT customer_id, {", ".join(PocketColumns.__struct_fields__)}
   FROM pocket WHERE customer_id = ANY($1::uuid[])
 """
 _HOLDS = """
-SELECT customer_id, l.pocket_id, l.amount, l.until FROM lien l JOIN head h USING (customer_id)
+SELECT customer_id, l.pocket_id, l.amount, l.until FROM hold l JOIN ledger_head h USING (customer_id)
  WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
 """
 
@@ -52,7 +52,7 @@ async def load_books(
     without_serialized: dict[UUID, Book] = {}
     for head in heads:
         book = books[head["customer_id"]] = _book(head)
-        serialized = deserialize_book(head["image"])
+        serialized = deserialize_book(head["serialized_book"])
         if serialized is None:
             without_serialized[book.customer_id] = book
         else:
@@ -92,7 +92,7 @@ def _book(head: Record) -> Book:
     return Book(
         customer_id=head["customer_id"],
         version=head["version"],
-        journal_no=head["journal_no"],
+        entry_no=head["entry_no"],
         event_no=head["event_no"],
         account_no=head["account_no"],
         booked_at=head["booked_at"],

@@ -11,6 +11,7 @@ import msgspec
 from billfold.ledger.book.rows import CommandEntry, Fingerprint
 from billfold.ledger.commands import Command, Outcome
 from billfold.platform.database.pool import uuid_array
+from billfold.platform.database.rows import stored_name
 from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _proved(command: Command, fingerprints: Sequence[Fingerprint]) -> dict[str, 
     for row, key, value in fingerprints:
         if row not in command.fingerprints:
             raise InvariantError(f"{type(command).__name__} does not name {row.__name__}.")
-        proved.setdefault(row.table, {})[str(key)] = value
+        proved.setdefault(stored_name(row.table), {})[str(key)] = value
     return proved
 
 

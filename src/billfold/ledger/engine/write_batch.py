@@ -45,11 +45,11 @@ SINGLE_CALL_MAX_BOOKS = 60
 
 LEDGER_BOOK_TABLES = (
     "account",
-    "journal",
-    "leg",
-    "link",
+    "journal_entry",
+    "posting",
+    "chain_entry",
     "trade",
-    "activity",
+    "transaction",
     "event",
     "command",
     "directory",
@@ -143,15 +143,15 @@ def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple
         encoded += encode_chained_rows(rows.get(kind, ()))
     book.chain, row_checksums = chain_hash(book.chain, encoded)
     number = book.version + 1
-    entry = ChainEntry(book.customer_id, number, book.journal_no, book.event_no, row_checksums, book.chain)
+    entry = ChainEntry(book.customer_id, number, book.entry_no, book.event_no, row_checksums, book.chain)
     rows[ChainEntry] = [msgspec.structs.astuple(entry)]
     book.due_at = refresh_due(book, calendars)
     journals, events = len(rows.get(JournalEntry, ())), len(rows.get(EventEntry, ()))
     return (
         book.customer_id,
         book.version,
-        book.journal_no - journals,
-        book.journal_no,
+        book.entry_no - journals,
+        book.entry_no,
         book.event_no - events,
         book.event_no,
         book.account_no,

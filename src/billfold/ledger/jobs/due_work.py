@@ -29,10 +29,10 @@ DUE_WORK_LOCK = 0x64756500  # "due"
 
 _PARALLEL_BATCHES = 2  # one batch is planned while the other commits
 _DUE = """
-SELECT customer_id FROM head
+SELECT customer_id FROM ledger_head
  WHERE due_at <= $1 AND customer_id <> ALL($2::uuid[]) ORDER BY due_at LIMIT $3
 """
-_NEXT_DUE = "SELECT min(due_at) FROM head"
+_NEXT_DUE = "SELECT min(due_at) FROM ledger_head"
 
 
 class CatchUpResult(msgspec.Struct):

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 BATCH_SIZE = 200
 """How many jobs of one kind and instant run concurrently."""
 
-_NEXT = "SELECT min(at) FROM agenda WHERE kind = ANY($1::text[])"
+_NEXT = "SELECT min(due_at) FROM scheduled_job WHERE kind = ANY($1::text[])"
 _DUE = """
-SELECT a.kind, a.object_id, a.customer_id, a.at FROM agenda a
- WHERE a.at <= $1 AND a.kind = ANY($2::text[])
+SELECT a.kind, a.object_id, a.customer_id, a.due_at FROM scheduled_job a
+ WHERE a.due_at <= $1 AND a.kind = ANY($2::text[])
    AND NOT EXISTS (SELECT 1 FROM unnest($3::text[], $4::uuid[]) AS f(kind, object_id)
                     WHERE f.kind = a.kind AND f.object_id = a.object_id)
- ORDER BY a.at, a.kind, a.object_id LIMIT $5
+ ORDER BY a.due_at, a.kind, a.object_id LIMIT $5
 """
 
 

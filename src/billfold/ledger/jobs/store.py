@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _SCHEDULE = """
-INSERT INTO agenda (kind, object_id, customer_id, at)
+INSERT INTO scheduled_job (kind, object_id, customer_id, due_at)
 SELECT DISTINCT ON (kind, object_id) *
-  FROM unnest($1::agenda[])
- ORDER BY kind, object_id, at
-ON CONFLICT (kind, object_id) DO UPDATE SET at = excluded.at
+  FROM unnest($1::scheduled_job[])
+ ORDER BY kind, object_id, due_at
+ON CONFLICT (kind, object_id) DO UPDATE SET due_at = excluded.due_at
 """
-_COMPLETE = "SELECT agenda_let_go($1, $2::text::uuid[], $3)"
+_COMPLETE = "SELECT scheduled_job_complete($1, $2::text::uuid[], $3)"
 
 
 async def schedule(conn: Connection | Pool, jobs: Iterable[ScheduledJob]) -> None:

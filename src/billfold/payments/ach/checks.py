@@ -77,7 +77,7 @@ _ENTRIES = (
               AND ((e.file_id IS NULL) <> (e.trace_number IS NULL)
                    OR e.file_id IS NULL
                       AND e.status NOT IN ('PENDING', 'APPROVED', 'REJECTED', 'CANCELLED')
-                   OR f.told_at IS NOT NULL
+                   OR f.confirmed_at IS NOT NULL
                       AND e.status NOT IN ('IN_TRANSIT', 'PROCESSED', 'FAILED'))""",
     ),
     Check(
@@ -85,40 +85,40 @@ _ENTRIES = (
         "the transactions that moved its money differ from it",
         """WITH moved AS (
              SELECT customer_id, details->>'ach_id' AS id, pocket_id, amount, direction,
-                    min(journal_no) AS journal_no
-               FROM activity WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL
+                    min(entry_no) AS entry_no
+               FROM transaction WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL
               GROUP BY customer_id, details->>'ach_id', pocket_id, amount, direction)
            SELECT e.customer_id, e.ach_id FROM ach_entry e
              LEFT JOIN moved m ON m.customer_id = e.customer_id AND m.id = e.ach_id::text
                    AND m.direction = CASE WHEN (e.direction = 'CREDIT') = (e.way = 'ORIGINATION')
                                           THEN 'DEBIT' ELSE 'CREDIT' END
             WHERE e.pocket_id IS NOT NULL
-              AND CASE WHEN e.journal_no IS NULL THEN m.id IS NOT NULL
-                       ELSE (e.journal_no, e.pocket_id, e.amount)
-                            IS DISTINCT FROM (m.journal_no, m.pocket_id, m.amount) END""",
+              AND CASE WHEN e.entry_no IS NULL THEN m.id IS NOT NULL
+                       ELSE (e.entry_no, e.pocket_id, e.amount)
+                            IS DISTINCT FROM (m.entry_no, m.pocket_id, m.amount) END""",
     ),
     Check(
         "ach_entry",
         "the bank's own posting of it is missing",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.pocket_id IS NULL AND NOT EXISTS (
-              SELECT 1 FROM leg l JOIN account a
+              SELECT 1 FROM posting l JOIN account a
                 ON a.customer_id = l.customer_id AND a.account_no = l.credit
-             WHERE l.customer_id = e.customer_id AND l.journal_no = e.journal_no
+             WHERE l.customer_id = e.customer_id AND l.entry_no = e.entry_no
                AND l.amount = e.amount AND a.kind = 'rail:ach')""",
     ),
     Check(
         "ach_entry",
         "its final status contradicts the reversal of its money",
         f"""WITH back AS (
-              SELECT customer_id, details->>'ach_id' AS id, journal_no, amount, direction
-                FROM activity WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL)
+              SELECT customer_id, details->>'ach_id' AS id, entry_no, amount, direction
+                FROM transaction WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL)
             SELECT e.customer_id, e.ach_id FROM ach_entry e
               JOIN pocket p ON p.customer_id = e.customer_id AND p.pocket_id = e.pocket_id
-             WHERE e.journal_no IS NOT NULL
+             WHERE e.entry_no IS NOT NULL
                AND (e.status IN {_FINAL_STATUSES}) <> EXISTS (
                  SELECT 1 FROM back b WHERE b.customer_id = e.customer_id
-                    AND b.id = e.ach_id::text AND b.journal_no > e.journal_no
+                    AND b.id = e.ach_id::text AND b.entry_no > e.entry_no
                     AND b.amount = e.amount)
                AND NOT (e.status = 'FAILED' AND p.status = 'CLOSED')""",
     ),
@@ -158,7 +158,7 @@ _SCHEDULED_WORK = (
         "it waits for micro-deposits, and none are scheduled",
         """SELECT c.customer_id, c.counterparty_id FROM counterparty c
             WHERE c.status = 'PENDING' AND c.verification->>'type' = 'micro_deposits'
-              AND NOT EXISTS (SELECT 1 FROM agenda a WHERE a.kind = 'ach.micro_deposits'
+              AND NOT EXISTS (SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.micro_deposits'
                                  AND a.object_id = c.counterparty_id)
               AND NOT EXISTS (SELECT 1 FROM ach_entry e
                                WHERE e.counterparty_id = c.counterparty_id)""",
@@ -169,31 +169,31 @@ _SCHEDULED_WORK = (
         "it waits for a window, and no window is scheduled",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.status = 'APPROVED' AND e.file_id IS NULL AND NOT EXISTS (
-              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= e.due_at)""",
+              SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= e.due_at)""",
         Certainty.SUSPECT,
     ),
     Check(
-        "ach_answer",
+        "ach_return_entry",
         "it waits for a window, and no window is scheduled",
-        """SELECT w.customer_id, w.answer_id FROM ach_answer w
+        """SELECT w.customer_id, w.return_entry_id FROM ach_return_entry w
             WHERE w.file_id IS NULL AND NOT EXISTS (
-              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= w.due_at)""",
+              SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= w.due_at)""",
         Certainty.SUSPECT,
     ),
     Check(
         "ach_file",
         "it is not transmitted, and no window is scheduled",
         """SELECT f.file_id FROM ach_file f
-            WHERE f.told_at IS NULL AND NOT EXISTS (
-              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window')""",
+            WHERE f.confirmed_at IS NULL AND NOT EXISTS (
+              SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window')""",
         Certainty.SUSPECT,
     ),
     Check(
         "ach_entry",
         "it is in transit, and its settlement is not scheduled",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
-            WHERE e.way = 'ORIGINATION' AND e.status = 'IN_TRANSIT' AND f.told_at IS NOT NULL
-              AND NOT EXISTS (SELECT 1 FROM agenda a
+            WHERE e.way = 'ORIGINATION' AND e.status = 'IN_TRANSIT' AND f.confirmed_at IS NOT NULL
+              AND NOT EXISTS (SELECT 1 FROM scheduled_job a
                                WHERE a.kind = 'ach.count' AND a.object_id = f.file_id)""",
         Certainty.SUSPECT,
     ),
@@ -201,9 +201,9 @@ _SCHEDULED_WORK = (
         "ach_entry",
         "it has settled, and its money was neither posted nor held",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
-            WHERE e.way = 'ORIGINATION' AND e.direction = 'DEBIT' AND e.journal_no IS NULL
-              AND e.status IN ('IN_TRANSIT', 'PROCESSED') AND f.told_at IS NOT NULL
-              AND NOT EXISTS (SELECT 1 FROM agenda a
+            WHERE e.way = 'ORIGINATION' AND e.direction = 'DEBIT' AND e.entry_no IS NULL
+              AND e.status IN ('IN_TRANSIT', 'PROCESSED') AND f.confirmed_at IS NOT NULL
+              AND NOT EXISTS (SELECT 1 FROM scheduled_job a
                                WHERE a.kind = 'ach.collect' AND a.object_id = f.file_id)
               AND NOT EXISTS (SELECT 1 FROM suspense_item i WHERE i.item_id = e.ach_id)""",
         Certainty.SUSPECT,
@@ -212,22 +212,22 @@ _SCHEDULED_WORK = (
 
 _RETURNS = (
     Check(
-        "ach_answer",
+        "ach_return_entry",
         "it differs from the item that was held in suspense",
-        """SELECT w.customer_id, w.answer_id FROM ach_answer w
-             JOIN suspense_item i ON i.item_id = w.answer_id
-            WHERE w.told::jsonb IS DISTINCT FROM i.details::jsonb->'answer'
+        """SELECT w.customer_id, w.return_entry_id FROM ach_return_entry w
+             JOIN suspense_item i ON i.item_id = w.return_entry_id
+            WHERE w.payload::jsonb IS DISTINCT FROM i.details::jsonb->'answer'
                OR i.status <> 'RETURNED'""",
     ),
     Check(
-        "ach_answer",
+        "ach_return_entry",
         "it was released from suspense, and is missing",
-        """SELECT i.customer_id, i.item_id AS answer_id FROM suspense_item i
+        """SELECT i.customer_id, i.item_id AS return_entry_id FROM suspense_item i
             WHERE i.rail = 'ACH' AND i.status = 'RETURNED'
               AND i.details::jsonb->'answer' IS NOT NULL
               AND i.details::jsonb->'answer' <> 'null'
-              AND NOT EXISTS (SELECT 1 FROM ach_answer w WHERE w.answer_id = i.item_id)
-              AND NOT EXISTS (SELECT 1 FROM agenda a
+              AND NOT EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.return_entry_id = i.item_id)
+              AND NOT EXISTS (SELECT 1 FROM scheduled_job a
                                WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)""",
         Certainty.MISSING,
     ),
@@ -241,29 +241,29 @@ _FILE_ITEMS = """
          1 + cardinality(lines) AS records
     FROM ach_entry WHERE way = 'ORIGINATION' AND file_id IS NOT NULL
    UNION ALL
-  SELECT file_id, 'ach_answer', trace_number,
-         CASE WHEN substr(told->>'code', 2, 1) < '5' THEN (told->>'amount')::bigint ELSE 0 END,
-         CASE WHEN substr(told->>'code', 2, 1) >= '5' THEN (told->>'amount')::bigint ELSE 0 END,
-         CASE WHEN told->>'routing_number' ~ '^\\d{9}$'
-              THEN left(told->>'routing_number', 8)::bigint END, 2
-    FROM ach_answer WHERE file_id IS NOT NULL
+  SELECT file_id, 'ach_return_entry', trace_number,
+         CASE WHEN substr(payload->>'code', 2, 1) < '5' THEN (payload->>'amount')::bigint ELSE 0 END,
+         CASE WHEN substr(payload->>'code', 2, 1) >= '5' THEN (payload->>'amount')::bigint ELSE 0 END,
+         CASE WHEN payload->>'routing_number' ~ '^\\d{9}$'
+              THEN left(payload->>'routing_number', 8)::bigint END, 2
+    FROM ach_return_entry WHERE file_id IS NOT NULL
 """
 # Numbers go on from file to file; within one the entries come first, then the answers.
 _EXPECTED_TRACES = f"""
-  SELECT n.part, n.customer_id, n.ach_id, n.answer_id, n.trace_number,
+  SELECT n.part, n.customer_id, n.ach_id, n.return_entry_id, n.trace_number,
          b.before + n.first + n.nth - 1 AS nth
-    FROM (SELECT file_id, 'ach_entry' AS part, customer_id, ach_id, NULL::uuid AS answer_id,
+    FROM (SELECT file_id, 'ach_entry' AS part, customer_id, ach_id, NULL::uuid AS return_entry_id,
                  trace_number, 0 AS first,
                  row_number() OVER (PARTITION BY file_id
                    ORDER BY customer_id, company_name, sec_code, description, effective_on,
                             direction, ach_id) AS nth
             FROM ach_entry WHERE way = 'ORIGINATION' AND file_id IS NOT NULL
           UNION ALL
-          SELECT a.file_id, 'ach_answer', NULL, NULL, answer_id, trace_number, e.entries,
+          SELECT a.file_id, 'ach_return_entry', NULL, NULL, return_entry_id, trace_number, e.entries,
                  row_number() OVER (PARTITION BY a.file_id
-                   ORDER BY told->>'company', told->>'company_id', told->>'entry_class',
-                            told->>'purpose', answer_id)
-            FROM ach_answer a, LATERAL (
+                   ORDER BY payload->>'company', payload->>'company_id', payload->>'entry_class',
+                            payload->>'purpose', return_entry_id)
+            FROM ach_return_entry a, LATERAL (
                    SELECT count(*) AS entries FROM ach_entry x
                     WHERE x.file_id = a.file_id AND x.way = 'ORIGINATION') e
            WHERE a.file_id IS NOT NULL) n
@@ -284,7 +284,7 @@ _FILES = (
         )
         for table, key, only in (
             ("ach_entry", "customer_id, ach_id", "AND p.way = 'ORIGINATION'"),
-            ("ach_answer", "answer_id", ""),
+            ("ach_return_entry", "return_entry_id", ""),
         )
     ),
     Check(
@@ -294,7 +294,7 @@ _FILES = (
             WHERE r.rail = 'ACH' AND r.direction = 'OUT' AND NOT EXISTS (
               SELECT 1 FROM ach_file f WHERE f.file_id = r.file_id)
               AND (EXISTS (SELECT 1 FROM ach_entry e WHERE e.file_id = r.file_id)
-                   OR EXISTS (SELECT 1 FROM ach_answer w WHERE w.file_id = r.file_id))""",
+                   OR EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.file_id = r.file_id))""",
         Certainty.MISSING,
     ),
     Check(
@@ -325,11 +325,11 @@ _FILES = (
         "ach_file",
         "the archived file differs from it",
         """SELECT f.file_id FROM ach_file f LEFT JOIN rail_file r ON r.file_id = f.file_id
-            WHERE (f.told_at IS NOT NULL OR r.file_id IS NOT NULL)
+            WHERE (f.confirmed_at IS NOT NULL OR r.file_id IS NOT NULL)
               AND (r.rail, r.direction, r.name, r.state, r.created_at) IS DISTINCT FROM
                   ('ACH', 'OUT', f.name,
-                   CASE WHEN f.told_at IS NULL AND r.done_at IS NULL THEN 'MADE'
-                        ELSE 'HANDED' END, f.made_at)""",
+                   CASE WHEN f.confirmed_at IS NULL AND r.done_at IS NULL THEN 'CREATED'
+                        ELSE 'TRANSMITTED' END, f.made_at)""",
         Certainty.SUSPECT,
     ),
     # File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
@@ -361,7 +361,7 @@ _FILES = (
                  WHERE n.part = '{table}' AND (SELECT traces FROM ach_counter) <= {TRACE_NUMBERS}
                    AND right(n.trace_number, 7) IS DISTINCT FROM lpad(n.nth::text, 7, '0')""",
         )
-        for table, key in (("ach_entry", "customer_id, ach_id"), ("ach_answer", "answer_id"))
+        for table, key in (("ach_entry", "customer_id, ach_id"), ("ach_return_entry", "return_entry_id"))
     ),
     Check(
         "ach_counter",

@@ -80,7 +80,7 @@ class AchEntry(Row, frozen=True, kw_only=True):
     settles_at: datetime | None = None
     settled_at: datetime | None = None
     held_until: datetime | None = None
-    journal_no: int | None = None
+    entry_no: int | None = None
     reverses_id: UUID | None = None
     times: int = 0
     change_code: str | None = None
@@ -94,7 +94,7 @@ class AchEntry(Row, frozen=True, kw_only=True):
         """Whether it waits to be sent, or to settle as a collection."""
         if self.status in {AchStatus.PENDING, AchStatus.APPROVED}:
             return True
-        return self.status == AchStatus.IN_TRANSIT and self.direction == Direction.DEBIT and self.journal_no is None
+        return self.status == AchStatus.IN_TRANSIT and self.direction == Direction.DEBIT and self.entry_no is None
 
     @property
     def pays_out(self) -> bool:
@@ -116,7 +116,7 @@ _MUTABLE_FIELDS = frozenset(
         "return_code",
         "trace_number",
         "file_id",
-        "journal_no",
+        "entry_no",
         "change_code",
         "corrected",
         "updated_at",
@@ -166,20 +166,20 @@ class IncomingEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingReturn(Row, frozen=True, kw_only=True):
-    """A return that waits for its window; `told` is the JSON text of a `ReturnEntry`."""
+    """A return that waits for its window; `payload` is the JSON text of a `ReturnEntry`."""
 
-    table = "ach_answer"
+    table = "ach_return_entry"
 
-    answer_id: UUID
+    return_entry_id: UUID
     customer_id: UUID
     due_at: datetime
-    told: str
+    payload: str
     created_at: datetime
 
     @property
     def proof(self) -> str:
         """The fingerprint of the fields that do not change when it is sent."""
-        return fingerprint((self.answer_id, self.customer_id, self.due_at, self.told))
+        return fingerprint((self.return_entry_id, self.customer_id, self.due_at, self.payload))
 
 
 class ReturnEntry(msgspec.Struct, frozen=True, kw_only=True):

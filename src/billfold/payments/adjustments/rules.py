@@ -41,12 +41,12 @@ def post_goodwill_credit(books: Books, cmd: PostGoodwillCredit, ctx: Context) ->
     pocket = _require_receivable(pocket_of(book, cmd.pocket_id), cmd.amount)
     details = {"credit_type": cmd.credit_type, "period": None, "card_id": None}
     _begin(book, pocket, ctx)
-    leg_no = _credit(book, pocket, ctx, book.house_account(AccountKind.PROMOTIONS), cmd.amount)
+    posting_no = _credit(book, pocket, ctx, book.house_account(AccountKind.PROMOTIONS), cmd.amount)
     return _record_transaction(
         book,
         pocket,
         ctx,
-        leg_no,
+        posting_no,
         type=TransactionType.CREDIT,
         direction=Direction.CREDIT,
         amount=cmd.amount,
@@ -64,16 +64,16 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
     if cmd.direction == Direction.CREDIT:
         _require_receivable(pocket, cmd.amount)
         _begin(book, pocket, ctx)
-        leg_no = _credit(book, pocket, ctx, contra_account, cmd.amount)
+        posting_no = _credit(book, pocket, ctx, contra_account, cmd.amount)
     else:
         _require_covered(pocket, ctx, cmd.amount)
         _begin(book, pocket, ctx)
-        leg_no = _debit(book, pocket, ctx, contra_account, cmd.amount)
+        posting_no = _debit(book, pocket, ctx, contra_account, cmd.amount)
     return _record_transaction(
         book,
         pocket,
         ctx,
-        leg_no,
+        posting_no,
         type=TransactionType.GENERIC,
         direction=cmd.direction,
         amount=cmd.amount,
@@ -95,19 +95,19 @@ def reverse_transaction(books: Books, cmd: ReverseTransaction, ctx: Context) -> 
     contra_account = book.house_account(
         AccountKind.FEES if wrong.type == TransactionType.FEE else AccountKind.PROMOTIONS
     )
-    reverses = wrong.journal_no if wrong.journal_kind in _OWN_JOURNALS else None
+    reverses = wrong.entry_no if wrong.journal_kind in _OWN_JOURNALS else None
     _begin(book, pocket, ctx, reverses=reverses)
     if wrong.direction == Direction.DEBIT:
         _require_receivable(pocket, wrong.amount)
-        direction, leg_no = (Direction.CREDIT, _credit(book, pocket, ctx, contra_account, wrong.amount))
+        direction, posting_no = (Direction.CREDIT, _credit(book, pocket, ctx, contra_account, wrong.amount))
     else:
-        direction, leg_no = Direction.DEBIT, _debit(book, pocket, ctx, contra_account, wrong.amount)
+        direction, posting_no = Direction.DEBIT, _debit(book, pocket, ctx, contra_account, wrong.amount)
     book.put(book.referenced, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
     return _record_transaction(
         book,
         pocket,
         ctx,
-        leg_no,
+        posting_no,
         type=TransactionType.GENERIC,
         direction=direction,
         amount=wrong.amount,
@@ -141,17 +141,17 @@ def _begin(book: Book, pocket: PocketBook, ctx: Context, reverses: int | None = 
 
 
 def _credit(book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int) -> int:
-    leg_no = book.post(contra_account, pocket.bank, amount)
+    posting_no = book.post(contra_account, pocket.bank, amount)
     sweep_and_invest(book, pocket, ctx, amount)
-    return leg_no
+    return posting_no
 
 
 def _debit(book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int) -> int:
     return claw_back(book, pocket, ctx, amount, to=contra_account, price_of=ctx.t0_bid, settles_on=book.business_date)
 
 
-def _record_transaction(book: Book, pocket: PocketBook, ctx: Context, leg_no: int, **fields: Any) -> Outcome:
+def _record_transaction(book: Book, pocket: PocketBook, ctx: Context, posting_no: int, **fields: Any) -> Outcome:
     group = ctx.ids.next_group()
-    record.transaction(book, pocket, leg_no=leg_no, group=group, settles_at=book.booked_at, **fields)
+    record.transaction(book, pocket, posting_no=posting_no, group=group, settles_at=book.booked_at, **fields)
     book.close()
     return {"transaction_id": str(group), "activity_id": str(member_of(group, 1))}

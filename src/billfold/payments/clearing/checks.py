@@ -23,44 +23,44 @@ TABLE = "clearing"
 
 # What the journals of kind `clearing` say, beside their rows.
 _ROWS = """
-SELECT customer_id, journal_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS is_extra,
-       (c.rail, c.settles_on, c.closed_on, c.came_in, c.went_out)
-         IS DISTINCT FROM (d.rail, d.settles_on, d.closed_on, d.came_in, d.went_out) AS differs
+SELECT customer_id, entry_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS is_extra,
+       (c.rail, c.settles_on, c.closed_on, c.inflow, c.outflow)
+         IS DISTINCT FROM (d.rail, d.settles_on, d.closed_on, d.inflow, d.outflow) AS differs
   FROM clearing c
   FULL JOIN
-       (SELECT j.customer_id, j.journal_no, upper(substr(min(a.kind), 6)) AS rail,
+       (SELECT j.customer_id, j.entry_no, upper(substr(min(a.kind), 6)) AS rail,
                j.settles_on, j.business_date AS closed_on,
-               coalesce(sum(l.amount) FILTER (WHERE l.credit = a.account_no), 0)::bigint AS came_in,
-               coalesce(sum(l.amount) FILTER (WHERE l.debit = a.account_no), 0)::bigint AS went_out
-          FROM journal j JOIN leg l USING (customer_id, journal_no)
+               coalesce(sum(l.amount) FILTER (WHERE l.credit = a.account_no), 0)::bigint AS inflow,
+               coalesce(sum(l.amount) FILTER (WHERE l.debit = a.account_no), 0)::bigint AS outflow
+          FROM journal_entry j JOIN posting l USING (customer_id, entry_no)
           JOIN account a ON a.customer_id = l.customer_id AND a.account_no IN (l.debit, l.credit)
          WHERE j.kind = 'clearing' AND a.kind LIKE 'rail:%'
-         GROUP BY j.customer_id, j.journal_no, j.settles_on, j.business_date) d
-       USING (customer_id, journal_no)
- WHERE (c.rail, c.settles_on, c.closed_on, c.came_in, c.went_out)
-       IS DISTINCT FROM (d.rail, d.settles_on, d.closed_on, d.came_in, d.went_out)
+         GROUP BY j.customer_id, j.entry_no, j.settles_on, j.business_date) d
+       USING (customer_id, entry_no)
+ WHERE (c.rail, c.settles_on, c.closed_on, c.inflow, c.outflow)
+       IS DISTINCT FROM (d.rail, d.settles_on, d.closed_on, d.inflow, d.outflow)
 """
 CHECKS = (
     Check(
         TABLE,
         "the row is missing",
-        f"SELECT customer_id, journal_no FROM ({_ROWS}) d WHERE d.is_missing",
+        f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE d.is_missing",
         Certainty.MISSING,
     ),
     Check(
         TABLE,
         "no settlement journal of the bank explains it",
-        f"SELECT customer_id, journal_no FROM ({_ROWS}) d WHERE d.is_extra",
+        f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE d.is_extra",
     ),
     Check(
         TABLE,
         "it differs from its journal",
-        f"SELECT customer_id, journal_no FROM ({_ROWS}) d WHERE NOT d.is_missing AND NOT d.is_extra",
+        f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE NOT d.is_missing AND NOT d.is_extra",
     ),
 )
 COUNTED = (TABLE,)
 _BANK = """
-SELECT customer_id, business_date FROM head WHERE customer_id = (SELECT house_customer_id FROM bank)
+SELECT customer_id, business_date FROM ledger_head WHERE customer_id = (SELECT bank_customer_id FROM bank)
 """
 
 
@@ -86,8 +86,8 @@ def _compare(findings: Findings, each: ClearingTotals, day: date) -> None:
     key = {"rail": each.rail, "settles_on": each.settles_on}
     if each.unsettled_in < 0 or each.unsettled_out < 0:
         message = (
-            f"{each.settled_in} and {each.settled_out} cents were settled, {each.came_in} came in"
-            f" and {each.went_out} went out"
+            f"{each.settled_in} and {each.settled_out} cents were settled, {each.inflow} came in"
+            f" and {each.outflow} went out"
         )
         findings.add(TABLE, key, message)
     elif day - each.settles_on > LOOKBACK + timedelta(days=1):

@@ -61,7 +61,7 @@ async def clearing(
     return "Every clearing account is explained to zero."
 
 
-_OPEN_DAY = "SELECT business_date FROM head WHERE customer_id = $1"
+_OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 
 
 async def clearing_report(bank: Bank) -> ClearingReport:

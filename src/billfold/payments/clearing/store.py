@@ -19,16 +19,16 @@ _EASTERN = "(settles_at AT TIME ZONE 'America/New_York')::date"
 # $1 the bank's own customer; $2, $3 first date and its first instant; $4, $5 last date and instant.
 _OF_CUSTOMERS = f"""
 SELECT type AS rail, {_EASTERN} AS settles_on, settles_at, direction, amount, customer_id,
-       journal_no, activity_id
-  FROM activity
+       entry_no, activity_id
+  FROM transaction
  WHERE type IN ('ACH', 'WIRE') AND settles_at >= $3 AND settles_at <= $5
 """
 _OF_THE_HOUSE = """
 SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
        j.settles_on::timestamp AT TIME ZONE 'America/New_York' AS settles_at,
        CASE WHEN l.debit = a.account_no THEN 'CREDIT' ELSE 'DEBIT' END AS direction,
-       l.amount, l.customer_id, l.journal_no, NULL::uuid AS activity_id
-  FROM journal j JOIN leg l USING (customer_id, journal_no)
+       l.amount, l.customer_id, l.entry_no, NULL::uuid AS activity_id
+  FROM journal_entry j JOIN posting l USING (customer_id, entry_no)
   JOIN account a ON a.customer_id = l.customer_id AND a.account_no IN (l.debit, l.credit)
  WHERE j.customer_id = $1 AND j.kind NOT IN ('clearing', 'settlement')
    AND a.kind IN ('rail:ach', 'rail:wire') AND j.settles_on BETWEEN $2 AND $4
@@ -36,23 +36,23 @@ SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
 _MOVEMENTS = f"{_OF_CUSTOMERS} UNION ALL {_OF_THE_HOUSE}"
 _CLEARED = f"""
 SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
-       coalesce(m.came_in, 0)::bigint AS came_in, coalesce(m.went_out, 0)::bigint AS went_out,
-       coalesce(c.came_in, 0)::bigint AS settled_in, coalesce(c.went_out, 0)::bigint AS settled_out
+       coalesce(m.inflow, 0)::bigint AS inflow, coalesce(m.outflow, 0)::bigint AS outflow,
+       coalesce(c.inflow, 0)::bigint AS settled_in, coalesce(c.outflow, 0)::bigint AS settled_out
   FROM (SELECT rail, settles_on, count(*) AS payments,
-               sum(amount) FILTER (WHERE direction = 'CREDIT') AS came_in,
-               sum(amount) FILTER (WHERE direction = 'DEBIT') AS went_out
+               sum(amount) FILTER (WHERE direction = 'CREDIT') AS inflow,
+               sum(amount) FILTER (WHERE direction = 'DEBIT') AS outflow
           FROM ({_MOVEMENTS}) each GROUP BY rail, settles_on) m
   FULL JOIN
-       (SELECT rail, settles_on, sum(came_in) AS came_in, sum(went_out) AS went_out
+       (SELECT rail, settles_on, sum(inflow) AS inflow, sum(outflow) AS outflow
           FROM clearing WHERE settles_on BETWEEN $2 AND $4 GROUP BY rail, settles_on) c
        USING (rail, settles_on)
- WHERE $6 OR (coalesce(m.came_in, 0), coalesce(m.went_out, 0))
-             IS DISTINCT FROM (coalesce(c.came_in, 0), coalesce(c.went_out, 0))
+ WHERE $6 OR (coalesce(m.inflow, 0), coalesce(m.outflow, 0))
+             IS DISTINCT FROM (coalesce(c.inflow, 0), coalesce(c.outflow, 0))
  ORDER BY rail, settles_on
 """
 _OPEN = f"""
-SELECT rail, settles_at, direction, amount, customer_id, journal_no, activity_id
-  FROM ({_MOVEMENTS}) each ORDER BY settles_at, rail, customer_id, journal_no LIMIT $6
+SELECT rail, settles_at, direction, amount, customer_id, entry_no, activity_id
+  FROM ({_MOVEMENTS}) each ORDER BY settles_at, rail, customer_id, entry_no LIMIT $6
 """
 _BALANCES = """
 SELECT kind, sum(credits - debits)::bigint AS balance FROM account

@@ -17,12 +17,12 @@ class RailSettlement(Row, frozen=True, kw_only=True):
     table = "clearing"
 
     customer_id: UUID
-    journal_no: int
+    entry_no: int
     rail: str
     settles_on: date
     closed_on: date
-    came_in: int
-    went_out: int
+    inflow: int
+    outflow: int
 
 
 class ClearingTotals(NamedTuple):
@@ -31,20 +31,20 @@ class ClearingTotals(NamedTuple):
     rail: str
     settles_on: date
     payments: int
-    came_in: int
-    went_out: int
+    inflow: int
+    outflow: int
     settled_in: int
     settled_out: int
 
     @property
     def unsettled_in(self) -> int:
         """Incoming cents that are not settled."""
-        return self.came_in - self.settled_in
+        return self.inflow - self.settled_in
 
     @property
     def unsettled_out(self) -> int:
         """Outgoing cents that are not settled."""
-        return self.went_out - self.settled_out
+        return self.outflow - self.settled_out
 
 
 class OpenPayment(NamedTuple):
@@ -55,5 +55,5 @@ class OpenPayment(NamedTuple):
     direction: str
     amount: int
     customer_id: UUID
-    journal_no: int
+    entry_no: int
     activity_id: UUID | None

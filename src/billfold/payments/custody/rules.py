@@ -151,7 +151,7 @@ def _oldest_first(lots: Sequence[Lot], units: int) -> Iterator[tuple[Lot, int]]:
 def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, lot: Lot, units: int) -> MovedLot:
     tax = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
     earnings = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
-    journal_no = _begin(book, ctx, None)
+    entry_no = _begin(book, ctx, None)
     book.post(lot, book.house_account(AccountKind.CUSTODIAN, lot.asset), units)
     book.lot_out(pocket, lot, tax, earnings)
     price = _mark(ctx, lot.asset)
@@ -174,14 +174,14 @@ def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID
         transfer_id=transfer_id,
     )
     book.close()
-    return MovedLot(journal_no, lot.acquired_on, units, tax)
+    return MovedLot(entry_no, lot.acquired_on, units, tax)
 
 
 def _receive_lot(
     book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, cusip: str, moved: MovedLot
 ) -> MovedLot:
     """Post a received lot; a lot with a journal entry reverses that of its rejected delivery."""
-    journal_no = _begin(book, ctx, moved.journal_no or None)
+    entry_no = _begin(book, ctx, moved.entry_no or None)
     price = _mark(ctx, cusip)
     worth = cents_for(moved.units, price)
     lot = book.lot(pocket, cusip, moved.acquired_on, ctx.bill(cusip).maturity)
@@ -205,7 +205,7 @@ def _receive_lot(
     )
     recover_overdraft_by_selling(book, pocket, ctx)
     book.close()
-    return msgspec.structs.replace(moved, journal_no=journal_no)
+    return msgspec.structs.replace(moved, entry_no=entry_no)
 
 
 def _begin(book: Book, ctx: Context, reverses: int | None) -> int:

@@ -29,7 +29,7 @@ class SecurityTransferDirection(StrEnum):
 class MovedLot(msgspec.Struct, frozen=True, array_like=True):
     """A transferred lot: its journal entry, acquisition date, units and tax basis in cents."""
 
-    journal_no: int
+    entry_no: int
     acquired_on: date
     units: int
     tax_basis: int

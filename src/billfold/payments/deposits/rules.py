@@ -41,7 +41,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **_wire_id(cmd)}
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
-    leg_no = book.post(book.house_account(AccountKind.of_rail(cmd.rail)), pocket.bank, cmd.amount)
+    posting_no = book.post(book.house_account(AccountKind.of_rail(cmd.rail)), pocket.bank, cmd.amount)
     sweep_and_invest(book, pocket, ctx, cmd.amount)
     group = ctx.ids.next_group()
     details: dict[str, Any] = {**cmd.details, "portal_id": str(cmd.portal_id)}
@@ -53,7 +53,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         type=TransactionType(cmd.rail),
         direction=Direction.CREDIT,
@@ -150,7 +150,7 @@ def hold_ach_credit(book: Book, pocket: PocketBook, ctx: Context, amount: int) -
     book.draft.add(
         Hold(
             customer_id=book.customer_id,
-            lien_id=ctx.ids.next(),
+            hold_id=ctx.ids.next(),
             pocket_id=pocket.pocket_id,
             amount=amount,
             until=until,

@@ -35,14 +35,14 @@ CHECKS = (
         "its state contradicts the arrivals recorded of it",
         """SELECT f.file_id FROM rail_file f
             WHERE f.rail = 'WIRE' AND f.direction = 'IN' AND f.done_at IS NOT NULL
-              AND (f.state = 'TAKEN') <> EXISTS (
-                    SELECT 1 FROM wire_arrival a WHERE a.file_id = f.file_id)""",
+              AND (f.state = 'PROCESSED') <> EXISTS (
+                    SELECT 1 FROM received_wire_message a WHERE a.file_id = f.file_id)""",
         Certainty.SUSPECT,
     ),
     Check(
         "rail_file",
         "messages refer to it, and it is missing",
-        """SELECT file_id FROM (SELECT file_id, count(*) AS times FROM wire_arrival GROUP BY 1
+        """SELECT file_id FROM (SELECT file_id, count(*) AS times FROM received_wire_message GROUP BY 1
                                 UNION ALL
                                 SELECT file_id, count(*) FROM wire_message
                                  WHERE file_id IS NOT NULL GROUP BY 1
@@ -54,25 +54,25 @@ CHECKS = (
         Certainty.MISSING,
     ),
     Check(
-        "wire_arrival",
+        "received_wire_message",
         "a wire arrived with it, and it is missing",
         """SELECT 'uetr:' || w.uetr AS number FROM wire w
             WHERE w.direction = 'INCOMING' AND w.wire_type = 'PAYMENT' AND w.message IS NOT NULL
-              AND NOT EXISTS (SELECT 1 FROM wire_arrival a WHERE a.number = 'uetr:' || w.uetr)""",
+              AND NOT EXISTS (SELECT 1 FROM received_wire_message a WHERE a.number = 'uetr:' || w.uetr)""",
         Certainty.MISSING,
     ),
     Check(
-        "wire_arrival",
+        "received_wire_message",
         "its file reports more messages than were recorded",
         """SELECT f.file_id FROM rail_file f JOIN (
-             SELECT file_id, count(*) AS numbers FROM wire_arrival
+             SELECT file_id, count(*) AS numbers FROM received_wire_message
               WHERE number NOT LIKE 'uetr:%' GROUP BY 1) a USING (file_id)
-            WHERE f.state = 'TAKEN' AND f.report->>'messages' <> a.numbers::text""",
+            WHERE f.state = 'PROCESSED' AND f.report->>'messages' <> a.numbers::text""",
     ),
     Check(
-        "wire_arrival",
+        "received_wire_message",
         "its file is missing or was refused",
-        """SELECT a.number FROM wire_arrival a WHERE NOT EXISTS (
+        """SELECT a.number FROM received_wire_message a WHERE NOT EXISTS (
              SELECT 1 FROM rail_file f WHERE f.file_id = a.file_id AND f.rail = 'WIRE'
                 AND f.direction = 'IN' AND f.state <> 'REFUSED')""",
         Certainty.SUSPECT,

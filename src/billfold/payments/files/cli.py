@@ -26,7 +26,9 @@ group = CommandGroup("files", "Show files to and from the rails, and ingest thos
 
 FileId = Annotated[UUID, typer.Argument(help="The file's id, from the list.")]
 Rail = Annotated[Literal["ACH", "WIRE"] | None, typer.Option(case_sensitive=False)]
-State = Annotated[Literal["MADE", "HANDED", "ARRIVED", "TAKEN", "REFUSED"] | None, typer.Option(case_sensitive=False)]
+State = Annotated[
+    Literal["CREATED", "TRANSMITTED", "ARRIVED", "PROCESSED", "REFUSED"] | None, typer.Option(case_sensitive=False)
+]
 
 
 @group.table(

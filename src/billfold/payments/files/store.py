@@ -1,6 +1,6 @@
 """Files of the rails: each is stored before it is processed, so that a crash loses none.
 
-States: MADE -> HANDED for outbound files, ARRIVED -> TAKEN or REFUSED for inbound ones. The report
+States: CREATED -> TRANSMITTED for outbound files, ARRIVED -> PROCESSED or REFUSED for inbound ones. The report
 holds the result: lines and reasons of a refused file, the retry state (`exceptions`) of an
 incomplete one. `now` is business time.
 """
@@ -93,7 +93,7 @@ async def save_inbound(
 async def complete_file(
     conn: Connection | Pool, file_id: UUID, state: str, *, now: datetime, report: dict[str, object] | None = None
 ) -> None:
-    """Set the final state of a file: HANDED, TAKEN or REFUSED. A completed file stays unchanged."""
+    """Set the final state of a file: TRANSMITTED, PROCESSED or REFUSED. A completed file stays unchanged."""
     report_text = None if report is None else msgspec.json.encode(report).decode()
     await conn.execute(_FINISH, file_id, state, report_text, now)
 
@@ -134,7 +134,7 @@ async def read_content(conn: Connection | Pool, file_id: UUID) -> bytes:
 async def _save(
     conn: Connection | Pool, file_id: UUID, rail: str, direction: str, name: str, content: bytes, now: datetime
 ) -> RailFile:
-    state, content_hash = ("MADE" if direction == OUT else "ARRIVED"), sha256(content).digest()
+    state, content_hash = ("CREATED" if direction == OUT else "ARRIVED"), sha256(content).digest()
     row = await conn.fetchrow(_INSERT, file_id, rail, direction, name, content, content_hash, state, now)
     return await find_file(conn, file_id) if row is None else rail_file_of(row)
 

@@ -45,7 +45,7 @@ CHECKS = (
              SELECT details->>'on_us_transfer_id' AS id,
                     details->>'on_us_transfer_type' AS type, direction = 'DEBIT' AS paid,
                     customer_id, pocket_id, amount
-               FROM activity WHERE type = 'ON_US'
+               FROM transaction WHERE type = 'ON_US'
              UNION ALL
              SELECT transfer_id::text, 'INTERNAL_REALLOCATION', NOT incoming, customer_id,
                     pocket_id, sum(notional)::bigint
@@ -63,7 +63,7 @@ CHECKS = (
     Check(
         "activity",
         "its transfer is missing",
-        """SELECT a.customer_id, a.pocket_id, a.journal_no, a.leg_no FROM activity a
+        """SELECT a.customer_id, a.pocket_id, a.entry_no, a.posting_no FROM transaction a
              LEFT JOIN transfer t ON t.transfer_id::text = a.details->>'on_us_transfer_id'
             WHERE a.type = 'ON_US' AND t.transfer_id IS NULL""",
     ),

@@ -154,7 +154,7 @@ def _move_money(
     settles_on = ctx.settles_on if within else ctx.business_date
     _begin(payer, ctx, settles_on)
     try:
-        amount, leg_no = withdraw(
+        amount, posting_no = withdraw(
             payer,
             origin,
             ctx,
@@ -170,7 +170,7 @@ def _move_money(
         payer,
         origin,
         cmd,
-        leg_no,
+        posting_no,
         group,
         direction=Direction.DEBIT,
         amount=amount,
@@ -181,13 +181,13 @@ def _move_money(
         payer.close()
         roll_business_day(payee, destination, ctx)
         _begin(payee, ctx, ctx.settles_on)
-    leg_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
+    posting_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
     sweep_and_invest(payee, destination, ctx, amount)
     _record_transaction(
         payee,
         destination,
         cmd,
-        leg_no,
+        posting_no,
         group,
         place=2,
         direction=Direction.CREDIT,
@@ -308,7 +308,7 @@ def _record_transaction(
     book: Book,
     pocket: PocketBook,
     cmd: TransferOnUs,
-    leg_no: int,
+    posting_no: int,
     group: UUID,
     *,
     place: int = 1,
@@ -321,7 +321,7 @@ def _record_transaction(
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         place=place,
         type=TransactionType.ON_US,

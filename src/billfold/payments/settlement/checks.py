@@ -10,7 +10,7 @@ KEY = ("settles_on", "cusip", "price_micros", "side", "closed_on")
 _POSTINGS = """
 SELECT j.business_date AS closed_on, j.settles_on, l.asset, l.amount, d.kind AS debit, c.kind AS credit,
        CASE WHEN d.kind = 'custodian' THEN 'BUY' WHEN d.kind = 'street' THEN 'SELL' ELSE 'MATURITY' END AS side
-  FROM journal j JOIN leg l USING (customer_id, journal_no)
+  FROM journal_entry j JOIN posting l USING (customer_id, entry_no)
   JOIN account d ON d.customer_id = l.customer_id AND d.account_no = l.debit
   JOIN account c ON c.customer_id = l.customer_id AND c.account_no = l.credit
  WHERE j.kind = 'settlement'

@@ -42,8 +42,8 @@ class RailTotals(msgspec.Struct, frozen=True):
 
     settles_on: date
     rail: str  # "ACH" or "WIRE"
-    came_in: int
-    went_out: int
+    inflow: int
+    outflow: int
 
 
 def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
@@ -68,20 +68,20 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
 
 def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
     """Settle a rail: the bank receives what came in and pays what went out."""
-    journal_no = book.begin(JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day)
+    entry_no = book.begin(JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day)
     rail, reserve = (book.house_account(AccountKind.of_rail(clearing.rail)), book.house_account(AccountKind.RESERVE))
-    _move(book, reserve, rail, clearing.came_in)
-    _move(book, rail, reserve, clearing.went_out)
+    _move(book, reserve, rail, clearing.inflow)
+    _move(book, rail, reserve, clearing.outflow)
     book.close()
     book.draft.add(
         RailSettlement(
             customer_id=book.customer_id,
-            journal_no=journal_no,
+            entry_no=entry_no,
             rail=clearing.rail,
             settles_on=clearing.settles_on,
             closed_on=day,
-            came_in=clearing.came_in,
-            went_out=clearing.went_out,
+            inflow=clearing.inflow,
+            outflow=clearing.outflow,
         )
     )
 

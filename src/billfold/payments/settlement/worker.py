@@ -28,9 +28,9 @@ LOOKBACK = timedelta(days=14)
 
 _NEXT_OPEN_DAY = """
 SELECT business_date, due_at,
-       EXISTS (SELECT 1 FROM head c WHERE c.due_at <= h.due_at AND c.customer_id <> h.customer_id)
+       EXISTS (SELECT 1 FROM ledger_head c WHERE c.due_at <= h.due_at AND c.customer_id <> h.customer_id)
          AS customers_first
-  FROM head h WHERE customer_id = $1 AND due_at <= $2
+  FROM ledger_head h WHERE customer_id = $1 AND due_at <= $2
 """
 _UNSETTLED = """
 SELECT t.settles_on, t.cusip, t.price_micros, t.side,

@@ -11,12 +11,12 @@ CHECKS = (
         "suspense_item",
         "item_id",
         created_by=(HoldInSuspense,),
-        created_at="held_at",
-        columns=("rail", "direction", "amount", "reason", "journal_no"),
+        created_at="created_at",
+        columns=("rail", "direction", "amount", "reason", "entry_no"),
         ended_by=(ReturnFromSuspense, AssignFromSuspense),
         ended_at="ended_at",
         initial_status="'HELD'",
-        ended={"ended_journal_no": "journal_no", "return_reason": "return_reason", "owner_id": "owner_id"},
+        ended={"ended_entry_no": "entry_no", "return_reason": "return_reason", "owner_id": "owner_id"},
     ),
     account_total(
         "suspense",
@@ -28,7 +28,7 @@ CHECKS = (
         "it is held, and no return is scheduled",
         """SELECT i.customer_id, i.item_id FROM suspense_item i
             WHERE i.rail = 'ACH' AND i.status = 'HELD' AND i.details::jsonb ? 'answer'
-              AND NOT EXISTS (SELECT 1 FROM agenda a
+              AND NOT EXISTS (SELECT 1 FROM scheduled_job a
                                WHERE a.kind = 'ach.unclaimed' AND a.object_id = i.item_id)""",
         Certainty.SUSPECT,
     ),

@@ -36,7 +36,7 @@ async def list_held(
     """List held items, oldest first."""
     items = await list_items(bank.pool, status=None if everything else SuspenseStatus.HELD)
     return [
-        (i.item_id, i.rail, i.direction, format_usd(i.amount), i.held_at, i.status, i.return_reason or i.reason)
+        (i.item_id, i.rail, i.direction, format_usd(i.amount), i.created_at, i.status, i.return_reason or i.reason)
         for i in items
     ]
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
     """Post the item from its rail to suspense."""
     book = book_of(books, cmd.customers[0])
-    journal_no = _begin(book, ctx, cmd.settles_on)
+    entry_no = _begin(book, ctx, cmd.settles_on)
     rail, suspense = _accounts(book, cmd.rail)
     fee = cmd.details.get(FEE, 0)
     _move(book, cmd.direction, rail, suspense, cmd.amount - fee)
@@ -51,8 +51,8 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
         status=SuspenseStatus.HELD,
         reason=cmd.reason,
         details=to_json(cmd.details),
-        journal_no=journal_no,
-        held_at=ctx.now,
+        entry_no=entry_no,
+        created_at=ctx.now,
     )
     book.draft.add(item)
     book.keep_fingerprint(SuspenseItem, item.item_id, item.proof)
@@ -64,7 +64,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
         "direction": cmd.direction,
         "amount": cmd.amount,
         "reason": cmd.reason,
-        "journal_no": journal_no,
+        "journal_no": entry_no,
     }
 
 
@@ -78,9 +78,9 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
     stays = _details(item).get(NOT_RETURNABLE)
     if stays is not None:
         raise Refused("suspense-item-stays", stays)
-    journal_no = _post_return(book, ctx, item, cmd.settles_on)
+    entry_no = _post_return(book, ctx, item, cmd.settles_on)
     book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
-    return _close_item(book, ctx, item, SuspenseStatus.RETURNED, journal_no, return_reason=cmd.reason)
+    return _close_item(book, ctx, item, SuspenseStatus.RETURNED, entry_no, return_reason=cmd.reason)
 
 
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
@@ -90,7 +90,7 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     if item.direction != Direction.CREDIT:
         raise Refused("suspense-item-settled", "A debit cannot be assigned. Return it.")
     details = _details(item)
-    journal_no, fee = _post_return(book, ctx, item, None), details.get(FEE, 0)
+    entry_no, fee = _post_return(book, ctx, item, None), details.get(FEE, 0)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
@@ -113,7 +113,7 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     # The command row belongs to the bank, and so does its outcome about the wire.
     for fingerprint in owner.draft.take(Fingerprint):
         book.draft.add(fingerprint)
-    ended = _close_item(book, ctx, item, SuspenseStatus.ASSIGNED, journal_no, owner_id=owner.customer_id)
+    ended = _close_item(book, ctx, item, SuspenseStatus.ASSIGNED, entry_no, owner_id=owner.customer_id)
     return ended | {name: arrived[name] for name in _DEPOSIT_FIELDS if name in arrived}
 
 
@@ -168,14 +168,14 @@ def _held_item(book: Book, item_id: UUID) -> SuspenseItem:
 
 
 def _post_return(book: Book, ctx: Context, item: SuspenseItem, settles_on: date | None) -> int:
-    journal_no = _begin(book, ctx, settles_on)
+    entry_no = _begin(book, ctx, settles_on)
     rail, suspense = _accounts(book, item.rail)
     fee = _details(item).get(FEE, 0)
     _move(book, item.direction, suspense, rail, item.amount - fee)
     if fee:
         book.post(suspense, book.house_account(AccountKind.PROMOTIONS), fee)
     book.close()
-    return journal_no
+    return entry_no
 
 
 def _begin(book: Book, ctx: Context, settles_on: date | None) -> int:
@@ -197,9 +197,9 @@ def _move(book: Book, direction: Direction, debit: Account, credit: Account, amo
 
 
 def _close_item(
-    book: Book, ctx: Context, item: SuspenseItem, status: SuspenseStatus, journal_no: int, **columns: object
+    book: Book, ctx: Context, item: SuspenseItem, status: SuspenseStatus, entry_no: int, **columns: object
 ) -> Outcome:
-    book.change(SuspenseItem, item.item_id, status=status, ended_journal_no=journal_no, ended_at=ctx.now, **columns)
+    book.change(SuspenseItem, item.item_id, status=status, ended_entry_no=entry_no, ended_at=ctx.now, **columns)
     book.put(book.referenced, item.item_id, msgspec.structs.replace(item, status=status))
     changed = {name: value if value is None else str(value) for name, value in columns.items()}
-    return {"item_id": str(item.item_id), "status": status, "journal_no": journal_no, **changed}
+    return {"item_id": str(item.item_id), "status": status, "journal_no": entry_no, **changed}

@@ -29,7 +29,7 @@ FEE = "fee"
 class SuspenseItem(Row, frozen=True, kw_only=True):
     """An item as stored: `amount` in cents including the fee; `details` JSON text of its rail's fields.
 
-    `journal_no` and `ended_journal_no` are journal entries of the bank, whose id is `customer_id`.
+    `entry_no` and `ended_entry_no` are journal entries of the bank, whose id is `customer_id`.
     """
 
     table = "suspense_item"
@@ -43,10 +43,10 @@ class SuspenseItem(Row, frozen=True, kw_only=True):
     status: SuspenseStatus
     reason: str
     details: str
-    journal_no: int
-    held_at: datetime
+    entry_no: int
+    created_at: datetime
     ended_at: datetime | None = None
-    ended_journal_no: int | None = None
+    ended_entry_no: int | None = None
     return_reason: str | None = None
     owner_id: UUID | None = None
 

@@ -46,23 +46,23 @@ _WIRES = (
         "wire",
         "the transactions that moved its money differ from it",
         """WITH moved AS (
-             SELECT customer_id, pocket_id, journal_no, amount, details->>'wire_id' AS id,
+             SELECT customer_id, pocket_id, entry_no, amount, details->>'wire_id' AS id,
                     details->>'wire_type' AS type, direction
-               FROM activity WHERE type = 'WIRE' AND details->>'wire_type' <> 'REVERSAL')
+               FROM transaction WHERE type = 'WIRE' AND details->>'wire_type' <> 'REVERSAL')
            SELECT w.customer_id, w.wire_id FROM wire w
              LEFT JOIN moved m ON m.customer_id = w.customer_id AND m.id = w.wire_id::text
-            WHERE (w.journal_no, w.pocket_id, w.amount, w.wire_type,
+            WHERE (w.entry_no, w.pocket_id, w.amount, w.wire_type,
                    CASE w.direction WHEN 'OUTGOING' THEN 'DEBIT' ELSE 'CREDIT' END)
-                  IS DISTINCT FROM (m.journal_no, m.pocket_id, m.amount, m.type, m.direction)
-              AND NOT (w.journal_no IS NULL AND m.id IS NULL AND w.status = 'REJECTED')""",
+                  IS DISTINCT FROM (m.entry_no, m.pocket_id, m.amount, m.type, m.direction)
+              AND NOT (w.entry_no IS NULL AND m.id IS NULL AND w.status = 'REJECTED')""",
     ),
     Check(
         "wire",
         "its status contradicts the reversal of its money",
         """SELECT w.customer_id, w.wire_id FROM wire w
-            WHERE w.direction = 'OUTGOING' AND w.journal_no IS NOT NULL
+            WHERE w.direction = 'OUTGOING' AND w.entry_no IS NOT NULL
               AND (w.status = 'REJECTED') <> EXISTS (
-                SELECT 1 FROM activity a WHERE a.customer_id = w.customer_id AND a.type = 'WIRE'
+                SELECT 1 FROM transaction a WHERE a.customer_id = w.customer_id AND a.type = 'WIRE'
                    AND a.details->>'wire_id' = w.wire_id::text
                    AND a.details->>'wire_type' = 'REVERSAL' AND a.amount = w.amount
                 UNION ALL
@@ -85,7 +85,7 @@ _WIRES = (
         "wire",
         "it is to be sent, and its message is missing",
         """SELECT w.customer_id, w.wire_id FROM wire w
-            WHERE w.direction = 'OUTGOING' AND w.journal_no IS NOT NULL AND NOT EXISTS (
+            WHERE w.direction = 'OUTGOING' AND w.entry_no IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM wire_message m WHERE m.wire_id = w.wire_id
                    AND m.kind = CASE w.wire_type WHEN 'RETURN' THEN 'pacs.004' ELSE 'pacs.008' END)""",
         Certainty.MISSING,
@@ -106,7 +106,7 @@ _MESSAGES = (
         "wire_message",
         "its wire is missing",
         """SELECT m.customer_id, m.message_id FROM wire_message m
-            WHERE CASE WHEN m.customer_id = (SELECT house_customer_id FROM bank)
+            WHERE CASE WHEN m.customer_id = (SELECT bank_customer_id FROM bank)
                   THEN m.kind <> 'pacs.004' OR NOT EXISTS (
                     SELECT 1 FROM suspense_item i
                      WHERE i.item_id = m.wire_id AND i.rail = 'WIRE' AND i.status = 'RETURNED'
@@ -151,8 +151,8 @@ _MESSAGES = (
         "it is queued, and no job will send it",
         """SELECT m.customer_id, m.message_id FROM wire_message m
             WHERE m.file_id IS NULL AND NOT EXISTS (
-              SELECT 1 FROM agenda a WHERE a.kind = 'wire.send'
-                 AND (a.object_id = m.message_id OR a.at >= m.send_at))""",
+              SELECT 1 FROM scheduled_job a WHERE a.kind = 'wire.send'
+                 AND (a.object_id = m.message_id OR a.due_at >= m.send_at))""",
         Certainty.SUSPECT,
     ),
     Check(
@@ -184,7 +184,7 @@ _MESSAGES = (
              LEFT JOIN wire_message m ON m.customer_id = w.customer_id AND m.wire_id = w.wire_id
                    AND m.kind LIKE 'pacs.%' LEFT JOIN rail_file f USING (file_id)
             WHERE w.direction = 'OUTGOING' AND w.imad IS DISTINCT FROM m.imad
-              AND CASE WHEN w.imad IS NULL THEN f.state <> 'MADE' AND w.status <> 'REJECTED'
+              AND CASE WHEN w.imad IS NULL THEN f.state <> 'CREATED' AND w.status <> 'REJECTED'
                        ELSE m.imad IS NOT NULL OR w.status = 'PENDING' END""",
         Certainty.SUSPECT,
     ),
@@ -196,8 +196,8 @@ _MESSAGES = (
               SELECT 1 FROM command c WHERE c.customer_id = w.customer_id AND c.accepted
                  AND c.booked_at = w.settled_at AND c.outcome->>'wire_id' = w.wire_id::text)
               AND NOT EXISTS (
-              SELECT 1 FROM journal j WHERE j.customer_id = w.customer_id
-                 AND w.direction = 'INCOMING' AND j.journal_no = w.journal_no
+              SELECT 1 FROM journal_entry j WHERE j.customer_id = w.customer_id
+                 AND w.direction = 'INCOMING' AND j.entry_no = w.entry_no
                  AND j.booked_at = w.settled_at)""",
     ),
 )

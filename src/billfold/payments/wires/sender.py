@@ -89,7 +89,7 @@ class FedwireSender:
         if self._on_transmitted is not None:
             await self._on_transmitted(bank, file.file_id)
         report: dict[str, object] = {"messages": len(messages)}
-        await files_store.complete_file(bank.pool, file.file_id, "HANDED", now=await bank.now(), report=report)
+        await files_store.complete_file(bank.pool, file.file_id, "TRANSMITTED", now=await bank.now(), report=report)
         log.info("fedwire_file_transmitted", file=file.name, messages=len(messages))
 
 

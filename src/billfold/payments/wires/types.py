@@ -42,7 +42,7 @@ class WireStatus(StrEnum):
 class WireRow(Row, frozen=True, kw_only=True):
     """A wire as stored. `request` and `message` are JSON text; `fee` and `amount` are cents.
 
-    `journal_no` is its journal entry; None if no money moved.
+    `entry_no` is its journal entry; None if no money moved.
     """
 
     table = "wire"
@@ -73,7 +73,7 @@ class WireRow(Row, frozen=True, kw_only=True):
     request: str = "{}"
     message: str | None = None
     transaction_id: UUID | None = None
-    journal_no: int | None = None
+    entry_no: int | None = None
     send_at: datetime | None = None
     created_at: datetime
     settled_at: datetime | None = None

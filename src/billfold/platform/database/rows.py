@@ -16,3 +16,11 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     table: ClassVar[str]
     key_column: ClassVar[str | None] = None
+
+
+_STORED_NAMES = {"ach_return_entry": "ach_answer", "authorization_request": "change_request"}
+
+
+def stored_name(table: str) -> str:
+    """The word for a table in outcomes and audit entries, which are never rewritten."""
+    return _STORED_NAMES.get(table, table)

@@ -39,7 +39,7 @@ def claw_back(
     if covered > 0:
         raise_cash(book, pocket, ctx, covered, price_of=price_of, settles_on=settles_on)
         book.post(pocket.cash, pocket.bank, covered)
-        pocket.idle = min(pocket.idle, pocket.cash.balance)
+        pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     if covered < amount:
         _extend_overdraft(book, pocket, ctx, amount - covered)
     pocket.outflow += amount
@@ -56,8 +56,8 @@ def recover_overdraft(book: Book, pocket: PocketBook, ctx: Context, amount: int)
     repaid = min(amount, overdraft_of(pocket))
     if repaid:
         pocket.outflow += repaid
-        leg_no = book.post(pocket.bank, book.owed_account(pocket), repaid)
-        _record_transaction(book, pocket, ctx, leg_no, Direction.DEBIT, repaid)
+        posting_no = book.post(pocket.bank, book.owed_account(pocket), repaid)
+        _record_transaction(book, pocket, ctx, posting_no, Direction.DEBIT, repaid)
     return repaid
 
 
@@ -73,8 +73,8 @@ def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -
 def _extend_overdraft(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
     """The bank advances the rest and keeps the claim."""
     pocket.inflow += cents
-    leg_no = book.post(book.owed_account(pocket), pocket.bank, cents)
-    _record_transaction(book, pocket, ctx, leg_no, Direction.CREDIT, cents)
+    posting_no = book.post(book.owed_account(pocket), pocket.bank, cents)
+    _record_transaction(book, pocket, ctx, posting_no, Direction.CREDIT, cents)
 
 
 _TITLES = {
@@ -84,14 +84,14 @@ _TITLES = {
 
 
 def _record_transaction(
-    book: Book, pocket: PocketBook, ctx: Context, leg_no: int, direction: Direction, cents: int
+    book: Book, pocket: PocketBook, ctx: Context, posting_no: int, direction: Direction, cents: int
 ) -> None:
     group = ctx.ids.next_group()
     title, description = _TITLES[direction]
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         type=TransactionType.GENERIC,
         direction=direction,

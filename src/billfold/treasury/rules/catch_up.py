@@ -64,11 +64,11 @@ def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
 def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
     if pocket.lots or pocket.cash.balance:
         roll_business_day(book, pocket, ctx)
-        accrue(pocket, ctx, through=pocket.charge_on - ONE_DAY)
+        accrue(pocket, ctx, through=pocket.next_fee_date - ONE_DAY)
         book.begin(JournalKind.FEE, ctx, settles_on=ctx.business_date)
         charge_fee(book, pocket, ctx)
         book.close()
-    pocket.charge_on = fees.fee_charge_date(pocket.charge_on, ctx.calendars)
+    pocket.next_fee_date = fees.fee_charge_date(pocket.next_fee_date, ctx.calendars)
 
 
 def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
@@ -87,8 +87,8 @@ def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 # In the order in which things of one instant happen.
 _STEPS: tuple[tuple[str, Callable[[PocketBook, Calendars, datetime], bool], Step], ...] = (
-    ("close", lambda p, c, due: p.moved_on is not None and c.closes_at(p.moved_on) <= due, _close),
-    ("charge", lambda p, c, due: c.opens_at(p.charge_on) <= due, _charge),
+    ("close", lambda p, c, due: p.last_activity_date is not None and c.closes_at(p.last_activity_date) <= due, _close),
+    ("charge", lambda p, c, due: c.opens_at(p.next_fee_date) <= due, _charge),
     ("mature", lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due, mature),
     ("invest", lambda p, _, due: p.invest_at is not None and p.invest_at <= due, _invest),
 )

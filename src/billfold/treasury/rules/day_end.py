@@ -29,27 +29,27 @@ def roll_business_day(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Call before money moves in a pocket: closes its earlier day and accrues up to this one."""
     book.touch(pocket)
     today = max(book.business_date, ctx.business_date)
-    if pocket.moved_on == today:
+    if pocket.last_activity_date == today:
         return
     close_day(book, pocket)
     accrue(pocket, ctx, through=today - ONE_DAY)
-    if pocket.charge_on <= today and not (pocket.lots or pocket.cash.balance or pocket.fee_accrued):
+    if pocket.next_fee_date <= today and not (pocket.lots or pocket.cash.balance or pocket.fee_accrued):
         # Of the months in which it held nothing there is nothing to charge.
-        pocket.charge_on = fees.fee_charge_date(today, ctx.calendars)
-    pocket.moved_on = today
+        pocket.next_fee_date = fees.fee_charge_date(today, ctx.calendars)
+    pocket.last_activity_date = today
 
 
 def close_day(book: Book, pocket: PocketBook) -> None:
     """Keep the end-of-day state of the date on which the pocket last moved."""
-    if pocket.moved_on is None:
+    if pocket.last_activity_date is None:
         return
     book.touch(pocket)
     book.draft.add(
         PocketSnapshot(
             customer_id=book.customer_id,
             pocket_id=pocket.pocket_id,
-            business_date=pocket.moved_on,
-            journal_no=book.journal_no,
+            business_date=pocket.last_activity_date,
+            entry_no=book.entry_no,
             cash=pocket.cash.balance,
             positions=to_json(pocket.positions()),
             earnings_basis=pocket.earnings_basis(),
@@ -59,7 +59,7 @@ def close_day(book: Book, pocket: PocketBook) -> None:
             realised=pocket.realised,
         )
     )
-    pocket.moved_on = None
+    pocket.last_activity_date = None
 
 
 def accrue(pocket: PocketBook, ctx: Context, *, through: date) -> None:
@@ -89,15 +89,15 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
     if due <= 0:
         return False
     raise_cash(book, pocket, ctx, due, price_of=ctx.t0_bid, settles_on=book.business_date)
-    leg_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), due)
+    posting_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), due)
     pocket.fee_accrued -= due * ACCRUED_UNITS_PER_CENT
     pocket.fees += due
-    pocket.idle = min(pocket.idle, pocket.cash.balance)
+    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     group = ctx.ids.next_group()
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         type=TransactionType.FEE,
         direction=Direction.DEBIT,

@@ -21,7 +21,7 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
     Outside investing hours the cash waits as a due thing for the next opening; cash below
     the price of one bill stays, and so does matured money of a pocket without reinvestment.
     """
-    free = pocket.cash.balance - pocket.cash.reserved - pocket.idle
+    free = pocket.cash.balance - pocket.cash.reserved - pocket.uninvested
     if free <= 0:
         pocket.invest_at = None
         return False

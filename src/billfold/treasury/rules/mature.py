@@ -52,7 +52,7 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
     book.post(book.house_account(AccountKind.TREASURY), pocket.cash, par)
     pocket.realised += par - earnings
     if pocket.reinvestment_weeks is None:
-        pocket.idle += par
+        pocket.uninvested += par
     trade_id = record.trade(
         book,
         pocket,

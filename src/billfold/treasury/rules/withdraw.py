@@ -39,10 +39,10 @@ def withdraw(
     """
     amount = _raise(book, pocket, ctx, amount, price_of=price_of, settles_on=settles_on, fee_reserve=fee_reserve)
     book.post(pocket.cash, pocket.bank, amount)
-    pocket.idle = min(pocket.idle, pocket.cash.balance)
-    leg_no = book.post(pocket.bank, to, amount)
+    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
+    posting_no = book.post(pocket.bank, to, amount)
     pocket.outflow += amount
-    return amount, leg_no
+    return amount, posting_no
 
 
 def _raise(

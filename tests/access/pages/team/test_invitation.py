@@ -69,7 +69,7 @@ async def test_somebody_new_joins_with_password_and_second_factor(bank, browser,
     assert "Benjamin Ode (you)" in browser.text
     row = await bank.pool.fetchrow(
         "SELECT m.member_id, m.role, m.status, p.email_verified_at, p.phone_number "
-        "FROM membership m JOIN person p USING (user_id) WHERE p.email = $1",
+        "FROM membership m JOIN user_account p USING (user_id) WHERE p.email = $1",
         BEN,
     )
     assert tuple(row) == (made.member_id, "MANAGER", "ACTIVE", pages_clock.now, "+12025550123")

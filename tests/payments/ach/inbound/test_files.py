@@ -85,7 +85,7 @@ class Room:
         return json.loads((there / f"{name}.report.json").read_text())
 
     async def legs(self):
-        return await self.bank.pool.fetchval("SELECT count(*) FROM leg")
+        return await self.bank.pool.fetchval("SELECT count(*) FROM posting")
 
     async def booked(self):
         """How many entries are booked, and how many payments are held."""
@@ -218,7 +218,7 @@ async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, 
     content = write_file(file_of(*(entry(n, account) for n in range(1, 6))))
     await files_store.save_inbound(bank.pool, ids.new(), "ACH", "half.ach", content, now=await bank.now())
     assert await room.gate.process_all(bank) == 1
-    told = await files_store.list_files(bank.pool, rail="ACH", state="TAKEN")
+    told = await files_store.list_files(bank.pool, rail="ACH", state="PROCESSED")
     assert json.loads(told[0].report or "")["taken"] == 5
     assert await room.gate.process_all(bank) == 0
 

@@ -14,7 +14,7 @@ def test_a_collection_is_booked_on_settlement_and_held_for_five_banking_days():
     held = world.books[anna].pockets[pocket[0]]
     assert held.liens == [(70_000_00, entry.held_until)]
     lien = world.books[anna].draft.rows_of(Hold)[-1]
-    assert lien.lien_id == ACH_ID
+    assert lien.hold_id == ACH_ID
     # Some 90,000 are its own, what was collected may not leave yet.
     with pytest.raises(Refused, match="insufficient-funds"):
         originate(world, anna, pocket, "CREDIT", 91_000_00)

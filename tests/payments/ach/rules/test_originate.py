@@ -25,7 +25,7 @@ def test_a_payment_is_booked_in_full_when_it_is_accepted():
     journal = book.draft.rows_of(JournalEntry)[-1]
     assert (journal.kind, journal.settles_on) == ("ach", world.moment().settles_on)
     entry = entry_of(world, anna)
-    assert (entry.status, entry.journal_no) == ("APPROVED", journal.journal_no)
+    assert (entry.status, entry.entry_no) == ("APPROVED", journal.entry_no)
     # Taken on Tuesday morning, sent on Wednesday; from $25,000 on it settles on the day after.
     assert str(entry.effective_on) == "2025-06-05"
     activity = book.draft.rows_of(TransactionEntry)[-1]
@@ -82,7 +82,7 @@ def test_an_entry_above_the_daily_limit_waits_for_review():
     world.terms = msgspec.structs.replace(world.terms, ach_review_above_cents=69_999_99)
     assert originate(world, anna, pocket, "CREDIT")["status"] == "PENDING"
     entry = entry_of(world, anna)
-    assert (entry.due_at, entry.journal_no is not None) == (None, True)
+    assert (entry.due_at, entry.entry_no is not None) == (None, True)
     assert "6999999 cents" in entry.reason
     see(world, anna)
     assert world.moved().tables == []

@@ -16,7 +16,7 @@ from billfold.platform.errors import Refused
 
 def answer_of(world, anna):
     """The answer that was drafted last."""
-    return msgspec.json.decode(world.books[anna].draft.rows_of(PendingReturn)[-1].told, type=ReturnEntry)
+    return msgspec.json.decode(world.books[anna].draft.rows_of(PendingReturn)[-1].payload, type=ReturnEntry)
 
 
 def test_a_credit_of_a_file_is_a_deposit():

@@ -19,7 +19,7 @@ def test_a_returned_payment_becomes_a_deposit():
     entry = book.referenced[ACH_ID]
     assert (entry.status, entry.return_code) == ("FAILED", "R03")
     assert book.house["rail:ach", "USD"].balance == 0
-    assert book.draft.rows_of(JournalEntry)[-1].reverses == entry.journal_no
+    assert book.draft.rows_of(JournalEntry)[-1].reverses == entry.entry_no
     assert book.draft.rows_of(EventEntry)[-1].kind == "transfers.ach.out.rejected"
 
 

@@ -15,7 +15,7 @@ def test_a_payment_is_reversed_by_an_entry_of_its_own():
     world.do(ReverseAch, anna, ach_id=ACH_ID)
     made = entry_of(world, anna)
     assert (made.direction, made.description, made.reverses_id) == ("DEBIT", "REVERSAL", ACH_ID)
-    assert (made.status, made.held_until, made.journal_no) == ("APPROVED", None, None)
+    assert (made.status, made.held_until, made.entry_no) == ("APPROVED", None, None)
 
 
 def test_the_reversal_of_a_collection_debits_the_pocket():

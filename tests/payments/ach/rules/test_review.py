@@ -28,7 +28,7 @@ def test_a_rejected_entry_is_refunded(decision):
     decide(world, anna, decision)
     book = world.books[anna]
     assert book.house["rail:ach", "USD"].balance == 0
-    assert book.draft.rows_of(JournalEntry)[-1].reverses == book.referenced[ACH_ID].journal_no
+    assert book.draft.rows_of(JournalEntry)[-1].reverses == book.referenced[ACH_ID].entry_no
     assert book.referenced[ACH_ID].status == decision
 
 

@@ -94,7 +94,7 @@ async def test_an_assigned_wire_is_listed_and_raises_its_event(fedwire, holder):
     (wire,) = await fedwire.wires(holder)
     assert (wire.wire_type, wire.amount, wire.portal_id) == ("PAYMENT", 5_00, holder.portal_id)
     told = await fedwire.bank.pool.fetchval(
-        "SELECT details FROM activity WHERE details->>'wire_id' = $1", str(item.item_id)
+        "SELECT details FROM transaction WHERE details->>'wire_id' = $1", str(item.item_id)
     )
     assert set(json.loads(told)) == {
         "wire_type",
@@ -157,8 +157,8 @@ async def test_a_rejected_wire_is_held_with_its_fee_when_its_pocket_has_been_clo
     await fedwire.assign(item.item_id, second)
     assert not await fedwire.held()
     back = await fedwire.bank.pool.fetch(
-        "SELECT type, direction, amount, details->>'credit_type' AS credit FROM activity"
-        " WHERE pocket_id = $1 ORDER BY journal_no",
+        "SELECT type, direction, amount, details->>'credit_type' AS credit FROM transaction"
+        " WHERE pocket_id = $1 ORDER BY entry_no",
         second.pocket_id,
     )
     assert [tuple(row) for row in back] == [

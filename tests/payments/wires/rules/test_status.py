@@ -15,7 +15,7 @@ IMAD = "20250602BLFDQGV1000001"
 def seen(teller, **changes):
     """Show the customer's book the wire that was drafted last."""
     row = msgspec.structs.replace(teller.bank.tables[WireRow][-1], **changes)
-    shown = ReferencedWire(row, returned=False, booked_journal_no=row.journal_no)
+    shown = ReferencedWire(row, returned=False, booked_journal_no=row.entry_no)
     teller.book.referenced[row.wire_id] = shown
     return row.wire_id
 
@@ -48,7 +48,7 @@ def test_a_rejected_wire_is_refunded_with_its_fee():
     assert teller.book.house["rail:wire", "USD"].balance == -100_000_00
     assert pocket.cash.balance < 100_00
     journal = teller.bank.tables[JournalEntry][-1]
-    assert journal.reverses == journal.journal_no - 1
+    assert journal.reverses == journal.entry_no - 1
     back, fee = teller.bank.tables[TransactionEntry][-2:]
     assert msgspec.json.decode(back.details)["wire_type"] == "REVERSAL"
     assert (fee.type, fee.amount) == ("CREDIT", 15_00)

@@ -17,7 +17,7 @@ ID_TOKEN_LIFETIME = timedelta(minutes=5)
 _PERSON = """
 SELECT p.user_id, p.first_name, p.last_name, p.email, p.email_verified_at, p.phone_number,
        p.phone_verified_at, m.member_id, m.customer_id, k.partner_id
-  FROM person p JOIN membership m USING (user_id) JOIN customer k USING (customer_id)
+  FROM user_account p JOIN membership m USING (user_id) JOIN customer k USING (customer_id)
  WHERE p.user_id = $1 AND m.customer_id = $2
 """
 

@@ -58,7 +58,7 @@ async def answer_consent(server: PageServer, context: PageContext) -> Response[A
             wanted.request_id,
             user_id=user.user_id,
             customer_id=member.customer_id,
-            authenticated_at=session.proved_at,
+            authenticated_at=session.authenticated_at,
             session_id=session.session_id,
             issuer=server.origin,
             now=context.now,
@@ -123,9 +123,9 @@ def _must_reauthenticate(wanted: PendingRequest, context: PageContext) -> bool:
     """Return whether the request demands a later authentication than the session's."""
     session = context.session
     assert session is not None
-    if session.proved_at >= wanted.created_at:
+    if session.authenticated_at >= wanted.created_at:
         return False
-    age = (context.now - session.proved_at).total_seconds()
+    age = (context.now - session.authenticated_at).total_seconds()
     return "login" in wanted.prompts or (wanted.max_age is not None and age > wanted.max_age)
 
 

@@ -126,10 +126,10 @@ class AchFileProcessor:
             partial_report = await postpone_file(bank, file, **fields)
             await self._archive(bank, file, partial_report)
             return
-        report = {"file": file.name, "state": "TAKEN", **fields}
+        report = {"file": file.name, "state": "PROCESSED", **fields}
         # Archive first: a completed file that is still in the folder counts as a duplicate.
         await self._archive(bank, file, msgspec.json.encode(report))
-        await self._finish(bank, file, "TAKEN", report)
+        await self._finish(bank, file, "PROCESSED", report)
 
     async def _archive(self, bank: Bank, file: RailFile, report: bytes) -> None:
         """Archive a file, unless a later file of its name has replaced it."""

@@ -87,7 +87,7 @@ class AchWindows:
         await jobs_store.schedule(bank.pool, _jobs_of(file))
         if self._on_handed is not None:
             await self._on_handed(bank, file)
-        await files_store.complete_file(bank.pool, file.file_id, "HANDED", now=now)
+        await files_store.complete_file(bank.pool, file.file_id, "TRANSMITTED", now=now)
         await files.mark_confirmed(bank.pool, file.file_id, now)
 
     async def _write(self, bank: Bank, file: NumberedFile) -> bytes:

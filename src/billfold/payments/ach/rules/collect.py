@@ -30,20 +30,20 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry) or entry.pocket_id is None:
         raise NotFound
-    if entry.status not in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED} or entry.journal_no is not None:
+    if entry.status not in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED} or entry.entry_no is not None:
         return {"status": entry.status}
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         return {"status": "NO_POCKET", "amount": entry.amount}
     roll_business_day(book, pocket, ctx)
-    journal_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
-    leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
+    entry_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
+    posting_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
     sweep_and_invest(book, pocket, ctx, entry.amount)
     settles_at = max(entry.settled_at or book.booked_at, book.booked_at)
-    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=settles_at)
+    record_ach_transaction(book, pocket, ctx, entry, posting_no, direction=Direction.CREDIT, settles_at=settles_at)
     book.close()
     _place_hold(book, pocket, entry)
-    update_entry(book, entry, ctx, journal_no=journal_no)
+    update_entry(book, entry, ctx, entry_no=entry_no)
     return {"status": "BOOKED"}
 
 
@@ -55,7 +55,7 @@ def _place_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
         book.draft.add(
             Hold(
                 customer_id=book.customer_id,
-                lien_id=entry.ach_id,
+                hold_id=entry.ach_id,
                 pocket_id=pocket.pocket_id,
                 amount=entry.amount,
                 until=until,

@@ -23,7 +23,7 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
     ach_ids = []
     for amount in cmd.amounts:
         times = schedule(ctx.now, amount, ctx.calendars, is_credit=True)
-        journal_no = book.begin(JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date)
+        entry_no = book.begin(JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date)
         book.post(book.house_account(AccountKind.PROMOTIONS), book.house_account(AccountKind.RAIL_ACH), amount)
         book.close()
         ach_id = ctx.ids.next()
@@ -45,7 +45,7 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
             account_type=cmd.account_type,
             party_name=cmd.party_name,
             identification=ach_id.hex[:IDENTIFICATION_WIDTH].upper(),
-            journal_no=journal_no,
+            entry_no=entry_no,
             created_at=ctx.now,
             updated_at=ctx.now,
         )

@@ -93,9 +93,9 @@ def window_at(due_at: datetime) -> UUID:
 def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, settles_at: datetime) -> AchEntry:
     """Post the debit of an entry to a pocket, at T+1. Raises Refused insufficient-funds."""
     roll_business_day(book, pocket, ctx)
-    journal_no = book.begin(JournalKind.ACH, ctx, settles_on=ctx.settles_on)
+    entry_no = book.begin(JournalKind.ACH, ctx, settles_on=ctx.settles_on)
     try:
-        _, leg_no = withdraw(
+        _, posting_no = withdraw(
             book,
             pocket,
             ctx,
@@ -108,9 +108,9 @@ def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, se
         raise Refused(
             "insufficient-funds", f"The pocket cannot raise {entry.amount} cents, less fees and holds."
         ) from None
-    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=Direction.DEBIT, settles_at=settles_at)
+    record_ach_transaction(book, pocket, ctx, entry, posting_no, direction=Direction.DEBIT, settles_at=settles_at)
     book.close()
-    return msgspec.structs.replace(entry, journal_no=journal_no)
+    return msgspec.structs.replace(entry, entry_no=entry_no)
 
 
 def record_ach_transaction(
@@ -118,7 +118,7 @@ def record_ach_transaction(
     pocket: PocketBook,
     ctx: Context,
     entry: AchEntry,
-    leg_no: int,
+    posting_no: int,
     *,
     direction: Direction,
     settles_at: datetime,
@@ -130,7 +130,7 @@ def record_ach_transaction(
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         type=TransactionType.ACH,
         direction=direction,

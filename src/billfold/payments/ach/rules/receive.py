@@ -102,12 +102,16 @@ def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> N
     """Queue a return for the next window."""
     due_at = next_deadline(ctx.now, ctx.calendars)
     incoming = to_json(return_of(entry, code, bank=ctx.terms.routing_number[:8]))
-    answer_id = ctx.ids.next()
+    return_entry_id = ctx.ids.next()
     row = PendingReturn(
-        answer_id=answer_id, customer_id=book.customer_id, due_at=due_at, told=incoming, created_at=ctx.now
+        return_entry_id=return_entry_id,
+        customer_id=book.customer_id,
+        due_at=due_at,
+        payload=incoming,
+        created_at=ctx.now,
     )
     book.draft.add(row)
-    book.keep_fingerprint(PendingReturn, answer_id, row.proof)
+    book.keep_fingerprint(PendingReturn, return_entry_id, row.proof)
     book.schedule(ACH_WINDOW, window_at(due_at), due_at, of_customer=False)
 
 
@@ -128,35 +132,39 @@ def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str 
 def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchEntry:
     """Move the money. Raises Short if the pocket does not cover a debit."""
     roll_business_day(book, pocket, ctx)
-    journal_no = book.begin(
+    entry_no = book.begin(
         JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH, ctx, settles_on=ctx.settles_on
     )
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.CREDIT:
-        leg_no = book.post(rail, pocket.bank, entry.amount)
+        posting_no = book.post(rail, pocket.bank, entry.amount)
         sweep_and_invest(book, pocket, ctx, entry.amount)
     else:
-        _, leg_no = withdraw(book, pocket, ctx, entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail)
+        _, posting_no = withdraw(
+            book, pocket, ctx, entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail
+        )
     shown = entry.direction
-    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=_settles_at(ctx))
+    record_ach_transaction(book, pocket, ctx, entry, posting_no, direction=shown, settles_at=_settles_at(ctx))
     book.close()
     if entry.direction == Direction.CREDIT:
         hold_ach_credit(book, pocket, ctx, entry.amount)
-    return msgspec.structs.replace(entry, journal_no=journal_no)
+    return msgspec.structs.replace(entry, entry_no=entry_no)
 
 
 def _reverse_entry(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> None:
     roll_business_day(book, pocket, ctx)
-    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.entry_no)
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.DEBIT:
-        leg_no = book.post(rail, pocket.bank, entry.amount)
+        posting_no = book.post(rail, pocket.bank, entry.amount)
         sweep_and_invest(book, pocket, ctx, entry.amount)
         shown, title = Direction.CREDIT, "ACH debit returned"
     else:
-        leg_no = claw_back(book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on)
+        posting_no = claw_back(book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on)
         shown, title = Direction.DEBIT, "ACH credit returned"
-    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title)
+    record_ach_transaction(
+        book, pocket, ctx, entry, posting_no, direction=shown, settles_at=book.booked_at, title=title
+    )
     book.close()
 
 

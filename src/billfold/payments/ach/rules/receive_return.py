@@ -41,7 +41,7 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
     if objection is not None:
         return {"status": "NOT_ACCEPTED", "code": objection}
     where: str = AchStatus.FAILED
-    if entry.journal_no is not None:
+    if entry.entry_no is not None:
         where = _reverse_money(book, entry, ctx, cmd.trace)
     update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
     raise_ach_event(book, ctx, entry, kinds.ACH_OUT_REJECTED)
@@ -91,18 +91,26 @@ def _reverse_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str
     if pocket.status == PocketStatus.CLOSED and entry.direction == Direction.CREDIT:
         return "NO_POCKET"
     roll_business_day(book, pocket, ctx)
-    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.entry_no)
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.CREDIT:
-        leg_no = book.post(rail, pocket.bank, entry.amount)
+        posting_no = book.post(rail, pocket.bank, entry.amount)
         sweep_and_invest(book, pocket, ctx, entry.amount)
         shown, title = Direction.CREDIT, "ACH payment returned"
     else:
         release_hold(book, pocket, entry)
-        leg_no = claw_back(book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on)
+        posting_no = claw_back(book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on)
         shown, title = Direction.DEBIT, "ACH collection returned"
     record_ach_transaction(
-        book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title, trace_number=trace
+        book,
+        pocket,
+        ctx,
+        entry,
+        posting_no,
+        direction=shown,
+        settles_at=book.booked_at,
+        title=title,
+        trace_number=trace,
     )
     book.close()
     return AchStatus.FAILED

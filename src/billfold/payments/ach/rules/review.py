@@ -51,20 +51,20 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
 
 def _refund(books: Books, entry: AchEntry, ctx: Context) -> None:
     """Book the debit of a credit entry back as a deposit."""
-    if entry.journal_no is None or entry.pocket_id is None:
+    if entry.entry_no is None or entry.pocket_id is None:
         return
     book = book_of(books, entry.customer_id)
     pocket = book.pockets[entry.pocket_id]
     roll_business_day(book, pocket, ctx)
-    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
-    leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.entry_no)
+    posting_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
     sweep_and_invest(book, pocket, ctx, entry.amount)
     record_ach_transaction(
         book,
         pocket,
         ctx,
         entry,
-        leg_no,
+        posting_no,
         direction=Direction.CREDIT,
         settles_at=book.booked_at,
         title="ACH payment not sent",

@@ -27,7 +27,7 @@ _OPEN_ENTRIES = f"""
 SELECT DISTINCT ON (customer_id, pocket_id) {", ".join(COLUMNS)} FROM ach_entry
  WHERE customer_id = ANY($1::uuid[]) AND way = 'ORIGINATION' AND pocket_id IS NOT NULL
    AND (status IN ('PENDING', 'APPROVED')
-        OR (status = 'IN_TRANSIT' AND direction = 'DEBIT' AND journal_no IS NULL))
+        OR (status = 'IN_TRANSIT' AND direction = 'DEBIT' AND entry_no IS NULL))
  ORDER BY customer_id, pocket_id
 """
 _GET = f"{_SELECT} WHERE customer_id = $1 AND ach_id = $2 AND way = 'ORIGINATION'"

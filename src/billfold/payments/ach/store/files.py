@@ -27,13 +27,13 @@ _RETURN_ENTRY_DECODER = msgspec.json.Decoder(ReturnEntry)
 
 _IS_DUE = "status = 'APPROVED' AND file_id IS NULL AND due_at <= $1"
 _LOCK_HEADS = f"""
-SELECT customer_id FROM head
+SELECT customer_id FROM ledger_head
  WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_IS_DUE})
  ORDER BY customer_id FOR UPDATE
 """
 _COUNT = f"""
 SELECT (SELECT count(*) FROM ach_entry WHERE {_IS_DUE}),
-       (SELECT count(*) FROM ach_answer WHERE file_id IS NULL AND due_at <= $1)
+       (SELECT count(*) FROM ach_return_entry WHERE file_id IS NULL AND due_at <= $1)
 """
 _LATE = """
 SELECT customer_id, array_agg(ach_id ORDER BY ach_id) AS ach_ids
@@ -62,12 +62,12 @@ UPDATE ach_entry e
 """
 _NUMBER_ANSWERS = """
 WITH waiting AS (
-  SELECT answer_id, row_number() OVER (ORDER BY told->>'company', told->>'company_id',
-                told->>'entry_class', told->>'purpose', answer_id) AS nth
-    FROM ach_answer WHERE file_id IS NULL AND due_at <= $1)
-UPDATE ach_answer a
+  SELECT return_entry_id, row_number() OVER (ORDER BY payload->>'company', payload->>'company_id',
+                payload->>'entry_class', payload->>'purpose', return_entry_id) AS nth
+    FROM ach_return_entry WHERE file_id IS NULL AND due_at <= $1)
+UPDATE ach_return_entry a
    SET file_id = $2, trace_number = $3 || lpad((($4::bigint + nth - 1) % $5)::text, 7, '0')
-  FROM waiting w WHERE a.answer_id = w.answer_id
+  FROM waiting w WHERE a.return_entry_id = w.return_entry_id
 """
 _TIMES = """
 UPDATE ach_file f SET settles_at = t.settles_at, settled_at = t.settled_at
@@ -75,8 +75,8 @@ UPDATE ach_file f SET settles_at = t.settles_at, settled_at = t.settled_at
           FROM ach_entry WHERE file_id = $1) t
  WHERE f.file_id = $1
 """
-_UNCONFIRMED = "SELECT * FROM ach_file WHERE told_at IS NULL ORDER BY made_at, number"
-_CONFIRM = "UPDATE ach_file SET told_at = $2 WHERE file_id = $1"
+_UNCONFIRMED = "SELECT * FROM ach_file WHERE confirmed_at IS NULL ORDER BY made_at, number"
+_CONFIRM = "UPDATE ach_file SET confirmed_at = $2 WHERE file_id = $1"
 _ENTRIES = """
 SELECT customer_id, company_name, sec_code, description, effective_on, direction, due_at,
        routing_number, account_number, account_type, party_name, identification, amount, lines,
@@ -84,7 +84,7 @@ SELECT customer_id, company_name, sec_code, description, effective_on, direction
   FROM ach_entry
  WHERE file_id = $1 AND way = 'ORIGINATION' ORDER BY trace_number
 """
-_ANSWERS = "SELECT trace_number, told FROM ach_answer WHERE file_id = $1 ORDER BY trace_number"
+_ANSWERS = "SELECT trace_number, payload FROM ach_return_entry WHERE file_id = $1 ORDER BY trace_number"
 _BY_CUSTOMER = """
 SELECT customer_id, array_agg(ach_id ORDER BY trace_number) AS ach_ids
   FROM ach_entry
@@ -92,9 +92,9 @@ SELECT customer_id, array_agg(ach_id ORDER BY trace_number) AS ach_ids
  GROUP BY customer_id ORDER BY customer_id
 """
 _ANSWER = """
-INSERT INTO ach_answer (answer_id, customer_id, due_at, told, created_at)
-SELECT answer_id, $2, $3, told::json, $5
-  FROM unnest($1::uuid[], $4::text[]) AS a(answer_id, told) ON CONFLICT DO NOTHING
+INSERT INTO ach_return_entry (return_entry_id, customer_id, due_at, payload, created_at)
+SELECT return_entry_id, $2, $3, payload::json, $5
+  FROM unnest($1::uuid[], $4::text[]) AS a(return_entry_id, payload) ON CONFLICT DO NOTHING
 """
 
 
@@ -133,7 +133,7 @@ class NumberedFile(NamedTuple):
     made_at: datetime
     settles_at: datetime | None
     settled_at: datetime | None
-    told_at: datetime | None
+    confirmed_at: datetime | None
 
     @property
     def modifier(self) -> str:
@@ -219,6 +219,6 @@ async def queue_return_entries(
     now: datetime,
 ) -> None:
     """Queue returns for their window. A queued return of the same id stays unchanged."""
-    ids = [answer_id for answer_id, _ in answers]
+    ids = [return_entry_id for return_entry_id, _ in answers]
     payloads = [msgspec.json.encode(return_entry).decode() for _, return_entry in answers]
     await conn.execute(_ANSWER, ids, customer_id, due_at, payloads, now)

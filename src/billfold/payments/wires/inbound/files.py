@@ -114,7 +114,7 @@ class FedwireFileProcessor:
         booked = await book(bank, lines)
         report = _report(file, booked)
         await bank.rails.wire.archive(file.name, report=_json(report))
-        await files_store.complete_file(bank.pool, file.file_id, "TAKEN", now=await bank.now(), report=report)
+        await files_store.complete_file(bank.pool, file.file_id, "PROCESSED", now=await bank.now(), report=report)
         log.info("fedwire_file_processed", file=file.name, messages=len(lines))
 
 
@@ -125,7 +125,7 @@ async def _save(bank: Bank, name: str, content: bytes) -> RailFile:
     while True:
         file_id = derive(bank.seed, command, attempt)
         file = await files_store.save_inbound(bank.pool, file_id, "WIRE", name, content, now=await bank.now())
-        if file.state == "TAKEN":
+        if file.state == "PROCESSED":
             raise DuplicateFile(file.name, file.created_at)
         if file.state != "REFUSED":
             return file
@@ -149,7 +149,9 @@ async def _check(bank: Bank, file: RailFile, lines: NumberedMessages) -> None:
 
 
 async def _is_recorded(bank: Bank, file_id: UUID) -> bool:
-    recorded: bool = await bank.pool.fetchval("SELECT EXISTS (SELECT 1 FROM wire_arrival WHERE file_id = $1)", file_id)
+    recorded: bool = await bank.pool.fetchval(
+        "SELECT EXISTS (SELECT 1 FROM received_wire_message WHERE file_id = $1)", file_id
+    )
     return recorded
 
 
@@ -200,7 +202,12 @@ async def _reject_duplicate(bank: Bank, name: str, reason: str) -> None:
 
 
 def _report(file: RailFile, booked: Sequence[BookedMessage]) -> dict[str, object]:
-    return {"file": file.name, "state": "TAKEN", "messages": len(booked), "items": [each._asdict() for each in booked]}
+    return {
+        "file": file.name,
+        "state": "PROCESSED",
+        "messages": len(booked),
+        "items": [each._asdict() for each in booked],
+    }
 
 
 def _json(report: dict[str, Any]) -> bytes:

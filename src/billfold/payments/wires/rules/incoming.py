@@ -61,7 +61,7 @@ def record_incoming_wire(
             end_to_end_identification=arrived.end_to_end,
             message=arrived.message,
             transaction_id=group,
-            journal_no=book.journal_no if taken else None,
+            entry_no=book.entry_no if taken else None,
             created_at=ctx.now,
             settled_at=book.booked_at if taken else None,
             updated_at=ctx.now,

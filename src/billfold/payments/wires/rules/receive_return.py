@@ -34,21 +34,21 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     original, returned, _ = referenced_wire(book, cmd.original_id)
     if returned:
         raise Refused("wire-already-returned", "The wire is already returned.")
-    if original.status == WireStatus.REJECTED or original.journal_no is None:
+    if original.status == WireStatus.REJECTED or original.entry_no is None:
         raise Refused("wire-not-completed", "The wire has not settled and cannot be returned.")
     pocket = book.pockets[original.pocket_id]
     if pocket.status not in _TAKES:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     roll_business_day(book, pocket, ctx)
-    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=original.journal_no)
+    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=original.entry_no)
     group = ctx.ids.next_group()
-    wire = _wire(original, cmd, ctx, group, book.journal_no)
-    leg_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
+    wire = _wire(original, cmd, ctx, group, book.entry_no)
+    posting_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
     sweep_and_invest(book, pocket, ctx, cmd.amount)
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         type=TransactionType.WIRE,
         direction=Direction.CREDIT,
@@ -72,7 +72,7 @@ def _description(original: WireRow, cmd: ReceiveWireReturn) -> str:
     return f"{why}, less {format_usd(kept)} in charges" if kept else why
 
 
-def _wire(original: WireRow, cmd: ReceiveWireReturn, ctx: Context, group: UUID, journal_no: int) -> WireRow:
+def _wire(original: WireRow, cmd: ReceiveWireReturn, ctx: Context, group: UUID, entry_no: int) -> WireRow:
     return WireRow(
         customer_id=original.customer_id,
         wire_id=cmd.wire_id,
@@ -92,7 +92,7 @@ def _wire(original: WireRow, cmd: ReceiveWireReturn, ctx: Context, group: UUID, 
         description=_description(original, cmd),
         message=cmd.message,
         transaction_id=group,
-        journal_no=journal_no,
+        entry_no=entry_no,
         created_at=ctx.now,
         settled_at=ctx.now,
         updated_at=ctx.now,

@@ -45,8 +45,8 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date, reverses=booked_journal_no)
     group = ctx.ids.next_group()
-    wire = _wire(original, cmd, ctx, wire_id=ctx.ids.next(), group=group, journal=book.journal_no)
-    leg_no = claw_back(
+    wire = _wire(original, cmd, ctx, wire_id=ctx.ids.next(), group=group, journal=book.entry_no)
+    posting_no = claw_back(
         book,
         pocket,
         ctx,
@@ -58,7 +58,7 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         type=TransactionType.WIRE,
         direction=Direction.DEBIT,
@@ -98,7 +98,7 @@ def _wire(original: WireRow, cmd: ReturnWire, ctx: Context, *, wire_id: UUID, gr
         uetr=original.uetr,
         description=cmd.information,
         transaction_id=group,
-        journal_no=journal,
+        entry_no=journal,
         created_at=ctx.now,
         updated_at=ctx.now,
         send_at=_send_at(ctx),

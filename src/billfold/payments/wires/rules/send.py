@@ -123,7 +123,7 @@ def _book(
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     fee = ctx.terms.wire_fee_cents
     try:
-        amount, leg_no = withdraw(
+        amount, posting_no = withdraw(
             book,
             pocket,
             ctx,
@@ -138,7 +138,7 @@ def _book(
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         type=TransactionType.WIRE,
         direction=Direction.DEBIT,
@@ -164,13 +164,13 @@ def _book(
 
 
 def _charge(book: Book, pocket: PocketBook, fee: int, group: UUID) -> None:
-    leg_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), fee)
+    posting_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), fee)
     pocket.fees += fee
-    pocket.idle = min(pocket.idle, pocket.cash.balance)
+    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         place=2,
         type=TransactionType.FEE,
@@ -232,7 +232,7 @@ def _add_wire(
         created_by=cmd.created_by,
         request=cmd.request,
         transaction_id=group,
-        journal_no=book.journal_no if booked else None,
+        entry_no=book.entry_no if booked else None,
         send_at=send_at,
         created_at=ctx.now,
         updated_at=ctx.now,

@@ -91,17 +91,17 @@ def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
 
 
 def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
-    if wire.journal_no is None:
+    if wire.entry_no is None:
         raise InvariantError("A wire in process has no journal entry.", wire_id=str(wire.wire_id))
     pocket = book.pockets[wire.pocket_id]
     roll_business_day(book, pocket, ctx)
-    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.journal_no)
+    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.entry_no)
     group = ctx.ids.next_group()
-    leg_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, wire.amount)
+    posting_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, wire.amount)
     record.transaction(
         book,
         pocket,
-        leg_no=leg_no,
+        posting_no=posting_no,
         group=group,
         type=TransactionType.WIRE,
         direction=Direction.CREDIT,
@@ -112,11 +112,11 @@ def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
         details=wire_details(wire, WireType.REVERSAL),
     )
     if wire.fee:
-        leg_no = book.post(book.house_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
+        posting_no = book.post(book.house_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
         record.transaction(
             book,
             pocket,
-            leg_no=leg_no,
+            posting_no=posting_no,
             group=group,
             place=2,
             type=TransactionType.CREDIT,

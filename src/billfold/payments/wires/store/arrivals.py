@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _ARRIVED = """
-SELECT a.number, f.name FROM wire_arrival a JOIN rail_file f USING (file_id)
+SELECT a.number, f.name FROM received_wire_message a JOIN rail_file f USING (file_id)
  WHERE a.number = ANY($1::text[]) AND a.file_id <> $2
 """
 _INSERT = """
-INSERT INTO wire_arrival (number, file_id, arrived_at)
+INSERT INTO received_wire_message (number, file_id, arrived_at)
 SELECT number, $2, $3 FROM unnest($1::text[]) AS number ON CONFLICT DO NOTHING
 """
 _BY_UETR = """

@@ -20,11 +20,11 @@ _RETURNED = """EXISTS (SELECT 1 FROM wire r WHERE r.customer_id = w.customer_id
                 AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')"""
 _BOOKED_JOURNAL = """
 WITH RECURSIVE undone AS (
-  SELECT w.journal_no
+  SELECT w.entry_no
    UNION ALL
-  SELECT j.journal_no FROM undone u
-    JOIN journal j ON j.customer_id = w.customer_id AND j.reverses = u.journal_no
-) SELECT max(journal_no) FROM undone
+  SELECT j.entry_no FROM undone u
+    JOIN journal_entry j ON j.customer_id = w.customer_id AND j.reverses = u.entry_no
+) SELECT max(entry_no) FROM undone
 """
 _REFERENCED = f"""
 SELECT {_COLUMNS}, {_RETURNED} AS returned, ({_BOOKED_JOURNAL}) AS stands_in FROM wire w
