@@ -88,9 +88,9 @@ def test_a_process_exits_when_its_parent_is_killed(tmp_path):
     child = tmp_path / "child.py"
     child.write_text(
         "import time\n"
-        "from billfold.cli import supervision\n"
-        "supervision.WATCH_SECONDS = 0.05\n"
-        "supervision.end_with_parent()\n"
+        "from billfold.sandbox import process_supervisor\n"
+        "process_supervisor.WATCH_SECONDS = 0.05\n"
+        "process_supervisor.exit_with_parent()\n"
         "print('up', flush=True)\n"
         "time.sleep(600)\n"
     )
