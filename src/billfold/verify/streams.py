@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BATCH_SIZE = 2_000
 
 LEDGER_HEAD_COLUMNS = (
-    "customer_id, version, entry_no, event_no, account_no, booked_at, business_date, due_at, chain, image"
+    "customer_id, version, entry_no, event_no, account_no, booked_at, business_date, due_at, chain, serialized_book"
 )
 ACCOUNT_COLUMNS = (
     "customer_id, account_no, kind, pocket_id, asset, acquired_on, "
