@@ -118,7 +118,7 @@ class BankSetup:
 
 async def open_transfer_workload(location: Location, lanes: int, batch_limit: int) -> TransferWorkload:
     """Open an engine on a founded bank."""
-    return TransferWorkload(await open_bank(location, lanes=lanes, batch_limit=batch_limit))
+    return TransferWorkload(await open_bank(location, engine_concurrency=lanes, batch_limit=batch_limit))
 
 
 async def open_bank_setup(location: Location) -> BankSetup:

@@ -17,7 +17,7 @@ def outcome_checks(
     *,
     created_by: Sequence[type[Command]],
     created_at: str,
-    columns: Sequence[str],
+    columns: Mapping[str, str],
     ended_by: Sequence[type[Command]],
     ended_at: str,
     initial_status: str,
@@ -25,13 +25,13 @@ def outcome_checks(
 ) -> Iterator[Check]:
     """Compare rows of a table with the outcomes of the commands that created and ended them.
 
-    `columns` have their names in the outcome of the creating command, `ended` maps columns to names in
-    that of the ending one. `initial_status` is SQL.
+    `columns` maps columns to names in the outcome of the creating command, `ended` to those in the outcome
+    of the ending one. `initial_status` is SQL.
     """
     key = f"t.customer_id, t.{id_column}"
     created = f"command b WHERE b.accepted AND b.kind IN ({names_in_sql(*created_by)})"
     row_of = f"AND t.customer_id = {{alias}}.customer_id AND t.{id_column}::text = {{alias}}.outcome->>'{id_column}'"
-    outcome = ", ".join([*(f"b.outcome->>'{name}'" for name in columns), "b.booked_at"])
+    outcome = ", ".join([*(f"b.outcome->>'{name}'" for name in columns.values()), "b.booked_at"])
     yield Check(
         table,
         "it differs from its creating command",

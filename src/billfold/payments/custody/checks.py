@@ -12,16 +12,19 @@ CHECKS = (
         "transfer_id",
         created_by=(ReceiveBills, DeliverBills),
         created_at="created_at",
-        columns=(
-            "pocket_id",
-            "direction",
-            "cusip",
-            "units",
-            "market_value",
-            "counterparty_name",
-            "counterparty_account",
-            "lots",
-        ),
+        columns={
+            name: name
+            for name in (
+                "pocket_id",
+                "direction",
+                "cusip",
+                "units",
+                "market_value",
+                "counterparty_name",
+                "counterparty_account",
+                "lots",
+            )
+        },
         ended_by=(EndDelivery,),
         ended_at="ended_at",
         initial_status="b.outcome->>'status'",

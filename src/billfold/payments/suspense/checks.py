@@ -12,11 +12,12 @@ CHECKS = (
         "item_id",
         created_by=(HoldInSuspense,),
         created_at="created_at",
-        columns=("rail", "direction", "amount", "reason", "entry_no"),
+        # Outcomes are never rewritten: they keep the name that the column had before.
+        columns={name: name for name in ("rail", "direction", "amount", "reason")} | {"entry_no": "journal_no"},
         ended_by=(ReturnFromSuspense, AssignFromSuspense),
         ended_at="ended_at",
         initial_status="'HELD'",
-        ended={"ended_entry_no": "entry_no", "return_reason": "return_reason", "owner_id": "owner_id"},
+        ended={"ended_entry_no": "journal_no", "return_reason": "return_reason", "owner_id": "owner_id"},
     ),
     account_total(
         "suspense",
