@@ -47,7 +47,7 @@ def told():
 
 
 def test_a_broken_connection_is_reopened_after_the_last_sequence(told, monkeypatch):
-    monkeypatch.setattr(module, "PAUSE_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(module, "RECONNECT_DELAY_SECONDS", (0.0, 0.0))
     address, asked = told
     with httpx.Client(base_url=address) as http:
         stream = EventStream(http, kinds=["a", "b"])

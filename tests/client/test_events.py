@@ -5,9 +5,12 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
+from tests.client.test_partner_api import api
 
 from billfold.client.responses import ApiError
 from billfold.platform import ids
+
+__all__ = ["api"]
 
 SINCE = datetime(2025, 6, 1, tzinfo=UTC)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from billfold.http.edge.serve import https_server
 if __name__ == "__main__":
     certificate, key, port = sys.argv[1:]
-    https_server("tests.interfaces.http.served:make_app", host="127.0.0.1", port=int(port),
+    https_server("tests.support.served_app:make_app", host="127.0.0.1", port=int(port),
                  workers=1, certificate=Path(certificate), key=Path(key)).serve()
 """
 
