@@ -255,15 +255,15 @@ def the_house_settles_what_matured():
 
 
 OF_THE_HOUSE = {
-    "The house settles what was bought": the_house_settles_what_was_bought,
-    "The house settles what was sold": the_house_settles_what_was_sold,
-    "The house settles what matured": the_house_settles_what_matured,
+    "The bank settles what was bought": the_house_settles_what_was_bought,
+    "The bank settles what was sold": the_house_settles_what_was_sold,
+    "The bank settles what matured": the_house_settles_what_matured,
     "Bills come from another custodian": bills_come_from_elsewhere,
     "Bills go to another custodian": bills_go_elsewhere,
     "They have arrived": bills_have_arrived,
     "They come back": bills_come_back,
-    "The house settles what came in by a rail": the_house_settles_what_came_in,
-    "The house settles what went out by a rail": the_house_settles_what_went_out,
+    "The bank settles what came in by a rail": the_house_settles_what_came_in,
+    "The bank settles what went out by a rail": the_house_settles_what_went_out,
     "Money comes for nobody": money_comes_for_nobody,
     "It goes back": it_goes_back,
     "It finds its owner": it_finds_its_owner,

@@ -40,7 +40,7 @@ def test_a_person_gives_everything_and_a_program_what_it_has():
         ({"team.write", "transfers.write"}, PERMISSIONS["MANAGER"]),
         ({"team.read"}, {"team.write"}),
     ):
-        with pytest.raises(Refused, match="more than it has itself"):
+        with pytest.raises(Refused, match="more than its own scopes"):
             rules.check_grantable(scopes, wanted)
 
 

@@ -42,7 +42,7 @@ async def test_the_scheme_is_the_sockets_or_a_trusted_proxys(proxied, peer, sche
 
 
 @pytest.mark.parametrize(
-    ("peer", "forwarded", "client"),
+    ("peer", "forwarded", "sample_client"),
     [
         ("192.0.2.1", "198.51.100.7", "192.0.2.1"),
         ("10.0.0.1", "198.51.100.7", "198.51.100.7"),
