@@ -137,7 +137,7 @@ async def test_a_payroll_goes_out_with_two_returns_and_a_change(town, books):
         "PROCESSED",
         "PROCESSED",
     ]
-    accounts = {entry.account_number for file in books.files() for batch in file.batches for entry in batch.entries}
+    accounts = {entry.dfi_account_number for file in books.files() for batch in file.batches for entry in batch.entries}
     assert "998877" in accounts
     assert await books.titles() == ["ACH payment"] + ["ACH payment returned"] * 2 + ["ACH payment"] * 4
     failed = await town.get(
@@ -168,11 +168,13 @@ async def test_what_is_asked_on_a_friday_evening_before_a_holiday_goes_after_it(
     assert await states() == ["IN_TRANSIT", "IN_TRANSIT", "APPROVED"]
     await town.advance(seconds=24 * 3600)  # to Thursday 11:00: 2:15 has passed
     assert await states() == ["PROCESSED", "IN_TRANSIT", "IN_TRANSIT"]
-    marks = [(batch.effective_on, batch.descriptive_date) for file in books.files() for batch in file.batches]
+    marks = [
+        (batch.effective_entry_date, batch.company_descriptive_date) for file in books.files() for batch in file.batches
+    ]
     assert marks[:2] == [(date(2025, 9, 2), "SD1300"), (date(2025, 9, 3), "SD1300")]
     await town.advance(business_days=3)
     assert await states() == ["PROCESSED"] * 3
-    assert [batch.effective_on for batch in books.files()[2].batches] == [date(2025, 9, 4)]
+    assert [batch.effective_entry_date for batch in books.files()[2].batches] == [date(2025, 9, 4)]
     await nothing_is_left(town)
 
 
@@ -233,7 +235,7 @@ async def test_a_debit_on_a_portal_is_paid_while_it_is_covered(town, books):
     assert [row[0] for row in events] == ["transfers.ach.in.success", "transfers.ach.in.rejected"]
     await town.advance(business_days=1)
     back = books.files()[0].batches[0].entries[0]
-    assert (back.code, back.amount, back.addenda[0].reason) == ("26", 900_000_00, "R01")
+    assert (back.transaction_code, back.amount, back.addenda[0].return_reason_code) == ("26", 900_000_00, "R01")
     await town.prove()
 
 
@@ -299,7 +301,7 @@ async def test_what_waited_while_nothing_ran_goes_with_the_next_window_and_may_c
     assert await books.settled() == ("BOOKED", None)
     assert await books.settled(time_settled_to="2025-06-16T00:00:00Z") is None
     await town.advance(business_days=1)
-    assert [batch.effective_on for batch in books.files()[0].batches] == [date(2025, 6, 16)]
+    assert [batch.effective_entry_date for batch in books.files()[0].batches] == [date(2025, 6, 16)]
     state = await books.now(paid)
     assert (state["status"], state["return_code"]) == ("FAILED", "R02")
     await town.advance(business_days=2)

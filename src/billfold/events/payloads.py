@@ -58,7 +58,7 @@ class OnUsPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OnUsReceivedPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """An on-us transfer, as its payee sees it."""
+    """An on-us transfer, as whoever is paid sees it."""
 
     on_us_id: UUID
     transaction_activity_id: Annotated[

@@ -33,6 +33,7 @@ _DESCRIPTION = (
     "back for 24 hours. Errors are problem documents whose `type` is a page that explains them."
 )
 PROOFS = frozenset({Proof.NONE, Proof.TOKEN, Proof.TOKEN_AND_KEY, Proof.SIGNATURE})
+_OAUTH = frozenset({Proof.OAUTH})
 
 
 class PartnerApi(Api):
@@ -69,7 +70,13 @@ class PartnerApi(Api):
 
 def partner_operations(sandbox: Sequence[Operation] = ()) -> list[Operation]:
     """Return the operations that the parts of the bank offer to a partner, and the sandbox's."""
-    return [*(each for each in operations_of_parts() if each.access_by(PROOFS)), *sandbox]
+    return [*(each for each in operations_of_parts() if _is_offered(each)), *sandbox]
+
+
+def _is_offered(operation: Operation) -> bool:
+    # What is open but names a scope as well is open on the Customer API only.
+    access = operation.access_by(PROOFS)
+    return access is not None and (access.proof is not Proof.NONE or operation.access_by(_OAUTH) is None)
 
 
 def create_partner_app(
