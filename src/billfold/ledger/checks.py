@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.platform.checks import Certainty, Check, names_in_sql
+from billfold.platform.database.rows import stored_name
 
 if TYPE_CHECKING:
     from billfold.ledger.commands import Command
@@ -47,7 +48,7 @@ def outcome_checks(
               AND NOT EXISTS (SELECT 1 FROM {table} t WHERE true {row_of.format(alias="b")})""",
         Certainty.MISSING,
     )
-    ends = ", ".join([*(f"e.outcome->>'{name}'" for name in ended.values()), "e.booked_at"])
+    ends = ", ".join([*(f"e.outcome->>'{stored_name(name)}'" for name in ended.values()), "e.booked_at"])
     yield Check(
         table,
         "status is {status}, but its last command left {expected}, or its end differs",

@@ -364,5 +364,5 @@ class Replay:
     def _report_transaction(self, journal: Journal, row: Record, message: str) -> None:
         key = TRANSACTIONS.key_of(row)
         self._findings.add(
-            "activity", key, message, certainty=Certainty.SUSPECT if journal.intact else Certainty.DERIVED
+            "transaction", key, message, certainty=Certainty.SUSPECT if journal.intact else Certainty.DERIVED
         )

@@ -61,7 +61,7 @@ CHECKS = (
                   ELSE p.id IS NOT NULL OR r.id IS NOT NULL END""",
     ),
     Check(
-        "activity",
+        "transaction",
         "its transfer is missing",
         """SELECT a.customer_id, a.pocket_id, a.entry_no, a.posting_no FROM transaction a
              LEFT JOIN transfer t ON t.transfer_id::text = a.details->>'on_us_transfer_id'

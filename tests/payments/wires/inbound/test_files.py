@@ -242,7 +242,7 @@ async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, ho
     await bank.pool.execute("DELETE FROM wire_message WHERE terms->>'case_id' = $1", named[1])
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market)
-    assert "it must be said about the wire, and is not there" in str(report.findings)
+    assert "the case requires it, and it is missing" in str(report.findings)
 
 
 async def test_money_settles_on_days_of_fedwire_that_have_come_and_on_its_own_fedwire(fedwire, holder):
