@@ -165,7 +165,7 @@ class _TokenMonitor:
         self._checked_at = 0.0
 
     async def look(self) -> None:
-        """Ask what the token stands for now."""
+        """Look the token up again; it may have been revoked."""
         self._ends_at = await self._find_expiry()
         self._checked_at = monotonic()
 

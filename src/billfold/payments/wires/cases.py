@@ -53,7 +53,7 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
         raise InvariantError("A settled wire has no message.", wire_id=str(wire_id))
     case_id = f"{wire_id.hex}-{len(requests) + 1}" if requests else wire_id.hex
     terms = messages.return_request(message, case_id=case_id, creator=bank.settings.bank_name, reason=code)
-    async with _deed(bank, wire, "wire.recalled", code) as audited:
+    async with _audited_case(bank, wire, "wire.recalled", code) as audited:
         await queue_about(bank, audited.conn, wire_id, wire.customer_id, "camt.056", terms)
         opened = await cases.open_case(
             audited.conn,
@@ -112,7 +112,7 @@ async def _attempt(bank: Bank, wire: WireRow) -> UUID:
 async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
     """Refuse to return a recalled wire (camt.029). Raises NotFound if no case is open."""
     wire = await _wire(bank, wire_id)
-    async with _deed(bank, wire, "wire.kept", code) as audited:
+    async with _audited_case(bank, wire, "wire.kept", code) as audited:
         case = await cases.get_open_case(audited.conn, wire_id, WireDirection.INCOMING)
         await _answer(bank, audited.conn, wire, case, reason=code)
 
@@ -142,7 +142,7 @@ async def _answer(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *,
     await cases.close_case(conn, WireDirection.INCOMING, case.case_id, status, now=now)
 
 
-def _deed(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[AuditedAction]:
+def _audited_case(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[AuditedAction]:
     return audit_record.audited(
         bank.pool,
         bank.vault,
