@@ -113,7 +113,7 @@ def ach_figures(location: Location, entries: int, log: Log) -> tuple[list[Figure
                 log(f"{title}, {entries:,} entries")
                 seconds = seconds_of([process.run(half)])
                 peaks[name] = process.peak_memory_mib()
-                figures += _judged(f"{title}, {entries:,} entries", half, seconds, peaks[name])
+                figures += _judged(f"{title}, {entries:,} entries", half, seconds, mib=peaks[name])
             process.close()
     return figures, peaks
 

@@ -54,7 +54,7 @@ class CounterpartySetup:
         """Fund everybody and return payers with the counterparty each may pay."""
         portals = await create_customers(self._bank, range(number))
         await submit_commands(
-            self._bank, [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()]
+            self._bank, [deposit(nth, portal, DEPOSIT_CENTS, occasion="first") for nth, portal in portals.items()]
         )
         people = list(range(number))
         Random(4).shuffle(people)

@@ -60,7 +60,9 @@ class DayEnd:
         self._mornings += 1
         await advance_to_next_morning(self._bank)
         occasion = f"morning {self._mornings}"
-        await submit_commands(self._bank, [deposit(nth, self._portals[nth], _CENTS, occasion) for nth in range(number)])
+        await submit_commands(
+            self._bank, [deposit(nth, self._portals[nth], _CENTS, occasion=occasion) for nth in range(number)]
+        )
         self._moved = number
         self._bank.engine.forget_all()
         gc.collect()

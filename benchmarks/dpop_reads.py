@@ -58,7 +58,7 @@ def bench_bound_reads(database: Database, sizes: Sizes, log: Log) -> Result:
         token_issuer = TokenIssuer(location, server.customer_origin)
         loader = load_process(server.ca)
         stack.callback(loader.close)
-        timings = _Timings(token_issuer, loader, server, credentials)
+        timings = _Timings(token_issuer, loader, server, credentials=credentials)
         rates: dict[str, list[float]] = {}
         for number in range(1, sizes.runs + 1):
             for name, call in _READS.items():

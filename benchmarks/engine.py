@@ -99,7 +99,7 @@ class EngineComparison:
 def bench_engine(database: Database, sizes: Sizes, log: Log) -> Result:
     """Run the comparison and return its figures."""
     with ExitStack() as stack:
-        comparison = EngineComparison(database, sizes, log, stack)
+        comparison = EngineComparison(database, sizes, log, stack=stack)
         bare = [comparison.round(number) for number in range(1, sizes.runs + 1)]
         peaks = {
             "bare": comparison.bare.peak_memory_mib(),

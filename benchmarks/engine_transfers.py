@@ -99,7 +99,7 @@ class BankSetup:
         if verb == "create":
             portals = await create_customers(self._bank, range(argument))
             await submit_commands(
-                self._bank, [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()]
+                self._bank, [deposit(nth, portal, DEPOSIT_CENTS, occasion="first") for nth, portal in portals.items()]
             )
             await vacuum_and_checkpoint(self._bank.pool)
         elif verb == "morning":

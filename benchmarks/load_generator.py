@@ -233,7 +233,7 @@ def request_of(call: Call, credentials: Credentials | None) -> bytes:
             f"Host: {credentials.host}",
             f"Authorization: Bearer {credentials.token}",
             f"x-service-idempotency: {key}",
-            f"x-service-signature: {sign_request(credentials.secret, key, call.path, body)}",
+            f"x-service-signature: {sign_request(credentials.secret, key, call.path, body=body)}",
             "Content-Type: application/json",
             f"Content-Length: {len(body)}",
         ]

@@ -91,9 +91,9 @@ class HistoryWorkload:
         short_days = set(range(days - 2 * SHORT_ROWS, days, 2)) if days > 2 * SHORT_ROWS else None
         for day, share in enumerate(shares):
             await self._advance_to(_BEFORE_OPENING)
-            await self._receive(LONG, portals[LONG], share, day)
+            await self._receive(LONG, portals[LONG], share, day=day)
             if short_days is None or day in short_days:
-                await self._receive(SHORT, portals[SHORT], 1, day)
+                await self._receive(SHORT, portals[SHORT], 1, day=day)
         await self._advance_to(_AFTER_OPENING)
         await vacuum_and_checkpoint(self._bank.pool)
 
@@ -102,7 +102,7 @@ class HistoryWorkload:
         await ClockStepper(self._bank).set_to(et_instant(day, hour))
 
     async def _receive(self, nth: int, portal: UUID, count: int, day: int) -> None:
-        await submit_commands(self._bank, [deposit(nth, portal, _CENTS, f"{day}.{n}") for n in range(count)])
+        await submit_commands(self._bank, [deposit(nth, portal, _CENTS, occasion=f"{day}.{n}") for n in range(count)])
 
 
 def shared_out(whole: int, parts: int) -> Sequence[int]:

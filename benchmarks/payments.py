@@ -62,7 +62,7 @@ class WireWorkload:
         if verb == "create":
             portals = await create_customers(self._bank, range(argument))
             await submit_commands(
-                self._bank, [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()]
+                self._bank, [deposit(nth, portal, DEPOSIT_CENTS, occasion="first") for nth, portal in portals.items()]
             )
             linked = await submit_commands(self._bank, [_link(nth) for nth in range(argument)])
             await vacuum_and_checkpoint(self._bank.pool)
@@ -120,7 +120,7 @@ def bench_payments(database: Database, sizes: Sizes, log: Log) -> Result:
             "engine": max(each.peak_memory_mib() for each in engines),
             **peak_memory_of_server(database.pid),
         }
-        clearing, memory = _clearing(engines[0], location, sizes, log)
+        clearing, memory = _clearing(engines[0], location, sizes, log=log)
         log("folding the log against the balances")
         check_sums(location)
     return Result(

@@ -114,7 +114,7 @@ class TransferComparison:
 def bench_transfers(database: Database, sizes: Sizes, log: Log) -> Result:
     """Run the comparison and return its figures."""
     with ExitStack() as stack:
-        comparison = TransferComparison(database, sizes, log, stack)
+        comparison = TransferComparison(database, sizes, log, stack=stack)
         bare = [comparison.round(number) for number in range(1, sizes.runs + 1)]
         servers = {f"server, {variant.name}": variant.server.peak_of_worker() for variant in comparison.variants}
         peaks = {
@@ -147,7 +147,7 @@ def _figures(variants: list[Variant], bare: list[float], worker_mib: float) -> l
                 f"p99 at half load, {variant.name}",
                 variant.half,
                 lambda one: one.p99_ms,
-                MAX_P99_MS if variant is best else None,
+                at_most=MAX_P99_MS if variant is best else None,
             ),
         ]
     figures.append(figure("memory of a worker", "MiB", [worker_mib], at_most=WORKER_MOST_MIB))

@@ -86,7 +86,7 @@ class WebhookWorkload:
     async def _create(self, customers: int) -> None:
         self._portals = await create_customers(self._bank, range(customers))
         await submit_commands(
-            self._bank, [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in self._portals.items()]
+            self._bank, [deposit(nth, portal, DEPOSIT_CENTS, occasion="first") for nth, portal in self._portals.items()]
         )
         await self._sequence(None)
         await self._bank.pool.execute("VACUUM ANALYZE", timeout=None)

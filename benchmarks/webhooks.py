@@ -104,7 +104,7 @@ class WebhookComparison:
 def bench_webhooks(database: Database, sizes: Sizes, log: Log) -> Result:
     """Run everything and return the figures."""
     with ExitStack() as stack:
-        comparison = WebhookComparison(database, sizes, log, stack)
+        comparison = WebhookComparison(database, sizes, log, stack=stack)
         for undelivered in (max(RECEIVERS, sizes.undelivered // SHORT_QUEUE), sizes.undelivered):
             comparison.drain(undelivered)
         for number in range(1, sizes.runs + 1):

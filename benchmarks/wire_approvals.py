@@ -61,7 +61,7 @@ async def approve_wires(bank: Bank, occasion: str, payees: Sequence[tuple[int, U
             now + REQUEST_LIFETIME,
         )
         await jobs_store.schedule(
-            conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, wire, customer, now) for customer, wire in names]
+            conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, wire, customer, at=now) for customer, wire in names]
         )
     return names
 

@@ -68,7 +68,7 @@ async def test_an_approved_request_is_executed_when_the_api_process_is_killed(
                 EXECUTE_TRANSFER_REQUEST,
                 UUID(made["id"]),
                 UUID(customer_desk.team.customer),
-                await customer_desk.bank.now(),
+                at=await customer_desk.bank.now(),
             )
         ],
     )
@@ -87,7 +87,7 @@ async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(
     await pool.execute("UPDATE partner SET features = features || '{unverified_wires}'")
     at = await customer_desk.bank.now()
     customer_id = UUID(customer_desk.team.customer)
-    await jobs_store.schedule(pool, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, customer_id, at)])
+    await jobs_store.schedule(pool, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, customer_id, at=at)])
     await customer_world.later(seconds=1)
     assert await status_of(customer_desk, made) == ("APPROVED", "PROCESSING")
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 1

@@ -47,15 +47,15 @@ def earned():
     world.catch_up(anna)
     third = _state(world, anna, pocket)
     return {
-        "2 June": _entry(empty, BEGUN, first, NEXT_DAY),
-        "3 to 30 June": _entry(first, NEXT_DAY, second, JULY),
-        "1 July": _entry(second, JULY, third, END),
-        "all": _entry(empty, BEGUN, third, END),
+        "2 June": _entry(empty, BEGUN, first, end_at=NEXT_DAY),
+        "3 to 30 June": _entry(first, NEXT_DAY, second, end_at=JULY),
+        "1 July": _entry(second, JULY, third, end_at=END),
+        "all": _entry(empty, BEGUN, third, end_at=END),
     }
 
 
 def _entry(start, start_at, end, end_at):
-    found = earnings.compute_earnings(start, start_at, end, end_at, MARKET)
+    found = earnings.compute_earnings(start, start_at, end, end_at=end_at, market=MARKET)
     return [signed(getattr(found, name)) for name in FIELDS]
 
 

@@ -92,7 +92,7 @@ def see(world, customer, **changes):
 
 def sent(direction, status="IN_TRANSIT"):
     world, anna, pocket = rich()
-    originate(world, anna, pocket, direction)
+    originate(world, anna, pocket, direction=direction)
     see(world, anna, status=status, file_id=FILE_ID)
     return world, anna, pocket
 
@@ -110,13 +110,13 @@ def collected():
 
 def a_customer_pays_by_ach():
     world, anna, pocket = rich()
-    assert originate(world, anna, pocket, "CREDIT")["status"] == "APPROVED"
+    assert originate(world, anna, pocket, direction="CREDIT")["status"] == "APPROVED"
     return world.moved()
 
 
 def a_customer_collects_by_ach():
     world, anna, pocket = rich()
-    assert originate(world, anna, pocket, "DEBIT")["status"] == "APPROVED"
+    assert originate(world, anna, pocket, direction="DEBIT")["status"] == "APPROVED"
     return world.moved()
 
 
@@ -174,7 +174,7 @@ def a_bank_corrects_an_entry():
 def held_back():
     world, anna, pocket = rich()
     world.terms = msgspec.structs.replace(world.terms, ach_review_above_cents=1)
-    assert originate(world, anna, pocket, "CREDIT")["status"] == "PENDING"
+    assert originate(world, anna, pocket, direction="CREDIT")["status"] == "PENDING"
     see(world, anna)
     return world, anna
 
@@ -187,7 +187,7 @@ def an_entry_is_let_through():
 
 def ach_entries_miss_their_window():
     world, anna, pocket = rich()
-    originate(world, anna, pocket, "CREDIT")
+    originate(world, anna, pocket, direction="CREDIT")
     see(world, anna, settles_at=world.now)
     assert world.do(RescheduleAch, anna, ach_ids=(ACH_ID,)) == {"postponed": 1}
     return world.moved()
@@ -207,7 +207,7 @@ def a_payment_is_reversed():
 
 def a_collection_is_sent_again():
     world, anna, pocket = rich()
-    originate(world, anna, pocket, "DEBIT")
+    originate(world, anna, pocket, direction="DEBIT")
     see(world, anna, status="FAILED", return_code="R01")
     world.do(ReinitiateAch, anna, ach_id=ACH_ID)
     return world.moved()

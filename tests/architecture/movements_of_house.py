@@ -27,7 +27,7 @@ def _house():
 def _cleared(inflow, outflow):
     world, house = _house()
     day = world.books[house].business_date
-    rail = RailTotals(day, "WIRE", inflow, outflow)
+    rail = RailTotals(day, "WIRE", inflow, outflow=outflow)
     world.do(CloseHouseDay, house, day=day, blocks=(), clearings=(rail,))
     return world.moved()
 
@@ -130,11 +130,11 @@ def _taken_back(spend, hour=10):
         activity_id,
         pocket[0],
         given.entry_no,
-        kinds[given.entry_no],
-        "CREDIT",
-        "CREDIT",
-        300_00,
-        None,
+        journal_kind=kinds[given.entry_no],
+        type="CREDIT",
+        direction="CREDIT",
+        amount=300_00,
+        cause=None,
         is_corrected=False,
     )
     world.do(ReverseTransaction, anna, activity_id=activity_id, description="a mistake")
@@ -237,7 +237,7 @@ def _settled(side):
     world.do(EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House", profile={})
     world.forget()
     day = world.books[house].business_date
-    block = SettlementBlock(day, "912797PT8", 99_754_125, side, 2506, 2506 * 9975 + 1050)
+    block = SettlementBlock(day, "912797PT8", 99_754_125, side=side, units=2506, customers_cents=2506 * 9975 + 1050)
     world.do(CloseHouseDay, house, day=day, blocks=(block,))
     return world.moved()
 

@@ -63,7 +63,7 @@ def _bought() -> dict[str, str]:
 
 
 def _worth() -> dict[str, str]:
-    worth = valuation.value_positions([(BILL.cusip, UNITS, 0)], DEPOSIT - COST, 0, MARKET, NINE)
+    worth = valuation.value_positions([(BILL.cusip, UNITS, 0)], DEPOSIT - COST, 0, market=MARKET, at=NINE)
     position = worth.positions[0]
     seconds = int((et_instant(BILL.maturity, 0) - NINE).total_seconds())
     return {

@@ -47,7 +47,7 @@ def of(customer_id, number):
 async def prove(conn, *, vault=VAULT, copy=()):
     found = Findings()
     async with conn.transaction():
-        await check_audit(conn, found, vault, copy)
+        await check_audit(conn, found, vault, copy=copy)
     return found.report()
 
 

@@ -124,7 +124,7 @@ async def test_a_later_table_is_the_applications_as_well(pool, conn):
 async def test_an_audited_action_is_recorded_with_details_added_inside_it(pool):
     customer, made = ids.new(), ids.new()
     async with audit_record.audited(
-        pool, VAULT, customer, PARTNER, "member.invited", resource=("member", None), now=NOW
+        pool, VAULT, customer, origin=PARTNER, action="member.invited", resource=("member", None), now=NOW
     ) as audited:
         audited.resource_id = made
         audited.details["role"] = "VIEWER"
@@ -139,8 +139,8 @@ async def test_a_refused_action_is_rolled_back_and_recorded_as_a_failure(pool):
             pool,
             VAULT,
             customer,
-            PARTNER,
-            "member.updated",
+            origin=PARTNER,
+            action="member.updated",
             resource=("member", "7"),
             details={"role": "VIEWER"},
             now=NOW,
@@ -155,7 +155,7 @@ async def test_a_refused_action_is_rolled_back_and_recorded_as_a_failure(pool):
 async def test_an_action_that_changes_nothing_leaves_no_entry(pool):
     customer = ids.new()
     async with audit_record.audited(
-        pool, VAULT, customer, PARTNER, "member.updated", resource=("member", None), now=NOW
+        pool, VAULT, customer, origin=PARTNER, action="member.updated", resource=("member", None), now=NOW
     ) as audited:
         audited.skip()
     assert await log_of(pool, customer) == []

@@ -84,7 +84,7 @@ def test_reads_compare_both_pasts_and_the_empty_answer(state_dir, tmp_path):
 
 def test_reads_by_bound_tokens_are_held_against_the_empty_answer(state_dir, tmp_path):
     title = "reads --auth dpop"
-    figures = figures_of(measured("reads", state_dir, tmp_path, Auth.dpop, title))
+    figures = figures_of(measured("reads", state_dir, tmp_path, auth=Auth.dpop, title=title))
     bound = figures["a pocket, by DPoP"]
     assert (bound["baseline"], bound["at_least"]) == ("empty answer", 0.2)
     assert bound["median"] > 0

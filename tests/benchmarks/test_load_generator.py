@@ -45,13 +45,15 @@ async def run(requests, pieces, *, lines=2, per_second=None):
 
 
 def test_request_is_signed_when_there_are_credentials():
-    head, _, body = request_of(Call("POST", "/a/", "b=1", '{"c":2}'), WHO).partition(b"\r\n\r\n")
+    head, _, body = request_of(Call("POST", "/a/", "b=1", body='{"c":2}'), WHO).partition(b"\r\n\r\n")
     first, *rest = head.decode().split("\r\n")
     headers = dict(connection.split(": ", 1) for connection in rest)
     assert first == "POST /a/?b=1 HTTP/1.1"
     assert headers["Authorization"] == "Bearer token"
     assert headers["Content-Length"] == str(len(body))
-    assert verify_signature(["secret"], headers["x-service-idempotency"], "/a/", body, headers["x-service-signature"])
+    assert verify_signature(
+        ["secret"], headers["x-service-idempotency"], "/a/", body=body, signature=headers["x-service-signature"]
+    )
 
 
 def test_two_requests_have_two_keys():

@@ -50,8 +50,8 @@ async def test_members_are_invited_changed_and_deactivated(boss):
 
     def work():
         assert [len(each.members) for each in calls.team().groups] == [1, 0, 0, 0]
-        made = calls.invite_member("Ben", "Ode", "ben@northwind.example", "VIEWER", key="ben")
-        again = calls.invite_member("Ben", "Ode", "ben@northwind.example", "VIEWER", key="ben")
+        made = calls.invite_member("Ben", "Ode", "ben@northwind.example", role="VIEWER", key="ben")
+        again = calls.invite_member("Ben", "Ode", "ben@northwind.example", role="VIEWER", key="ben")
         assert made == again
         assert calls.change_member(made.member_id, role="APPROVER").role == "APPROVER"
         assert calls.resend_invite(made.member_id).status == "PENDING"
@@ -70,7 +70,7 @@ async def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank
 
     def work():
         made = calls.create_service_user("Ledger", ["customer.read", "team.read"], key.pem)
-        its, tokens = as_program(bank, calling, made, key)
+        its, tokens = as_program(bank, calling, made, key=key)
         assert set(tokens.scope.split()) == {"customer.read", "team.read"}
         assert its.customer().name
         assert its.team_member(made.member_id).is_service_user
@@ -84,7 +84,7 @@ async def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank
         with pytest.raises(ApiError, match="invalid_client"):
             its.customer()
         made = calls.program(made.member_id)
-        its, _ = as_program(bank, calling, made, next_key)
+        its, _ = as_program(bank, calling, made, key=next_key)
         assert calls.deactivate_member(made.member_id).status == "DEACTIVATED"
         with pytest.raises(ApiError, match="invalid_client"):
             its.customer()

@@ -25,7 +25,7 @@ BODY = encode_envelope(
 
 def headers(*secrets, age=0):
     at = int(wall_now().timestamp()) - age
-    signatures = [sign_webhook(each, str(EVENT), at, BODY) for each in secrets]
+    signatures = [sign_webhook(each, str(EVENT), at, body=BODY) for each in secrets]
     return {"Webhook-Id": str(EVENT), "Webhook-Timestamp": str(at), "Webhook-Signature": " ".join(signatures)}
 
 

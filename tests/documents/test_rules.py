@@ -55,14 +55,14 @@ def test_a_name_that_shows_something_else_is_refused(sent):
 )
 def test_bytes_name_and_declared_kind_must_agree(content, kind, name, code):
     with pytest.raises(BillfoldError) as refused:
-        check_file(content, kind, "PASSPORT", name)
+        check_file(content, kind, "PASSPORT", name=name)
     assert refused.value.code == code
 
 
 def test_names_of_every_spelling_fit_their_kind():
-    check_file(b"\xff\xd8\xff", JPEG, "OTHER", "photo.JPEG")
-    check_file(b"\xff\xd8\xff", JPEG, "OTHER", "photo.jpg")
-    check_file(b"%PDF-1.4", PDF, "OTHER", "statement")
+    check_file(b"\xff\xd8\xff", JPEG, "OTHER", name="photo.JPEG")
+    check_file(b"\xff\xd8\xff", JPEG, "OTHER", name="photo.jpg")
+    check_file(b"%PDF-1.4", PDF, "OTHER", name="statement")
 
 
 def test_a_picture_of_a_person_is_smaller_than_a_statement():

@@ -152,11 +152,15 @@ async def test_what_was_raised_while_it_was_disabled_is_not_for_it_either(conn):
     wants = await subscribe(conn, owner)
     first = await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)
-    await update_subscription(conn, VAULT, owner, wants, SubscriptionChanges(status="disabled"), now=NOW)
+    await update_subscription(
+        conn, VAULT, owner, subscription_id=wants, changes=SubscriptionChanges(status="disabled"), now=NOW
+    )
     await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)
     await raise_event(conn, anna)
-    await update_subscription(conn, VAULT, owner, wants, SubscriptionChanges(status="enabled"), now=NOW)
+    await update_subscription(
+        conn, VAULT, owner, subscription_id=wants, changes=SubscriptionChanges(status="enabled"), now=NOW
+    )
     fourth = await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)
     assert await delivered(conn, wants) == [(first, 1, 0), (fourth, 4, 3)]

@@ -37,5 +37,5 @@ def test_the_headers_are_those_of_a_delivery():
         failures=0,
     )
     delivery = Delivery(event_id=ids.new(), body=b"{}", tries=0)
-    sent = headers_of(lane, delivery, ids.new(), NOW)
+    sent = headers_of(lane, delivery, ids.new(), called_at=NOW)
     assert {each["name"] for each in call["parameters"]} == set(sent) - {"content-type", "user-agent"}

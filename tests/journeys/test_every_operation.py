@@ -101,7 +101,7 @@ async def owned(bank, customer_desks, customer_world):
     transaction = (await api.get("/api/v2/transactions/"))["items"][0]["id"]
     team = await _team(bank, api)
     event = (await api.get("/api/v1/events/"))["items"][0]["event"]
-    asked = await _asked(bank, api, customer_desks, pocket)
+    asked = await _asked(bank, api, customer_desks, pocket=pocket)
     return api, {
         **team,
         **asked,

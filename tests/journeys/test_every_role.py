@@ -74,8 +74,8 @@ async def test_every_route_is_closed_to_a_program_without_its_scope(customer_des
     api = await customer_desks()
     new = {"name": "x", "scopes": scopes, "public_key": new_key().pem, "profile": "documented"}
     made = await api.post("/api/v1/team/service-users/", new)
-    its = Team(api.team.customer, made["client_id"], None, scopes)
-    program = MemberDesk(api.bank, api.app, its, await token_for(api.bank, its))
+    its = Team(api.team.customer, made["client_id"], None, scopes=scopes)
+    program = MemberDesk(api.bank, api.app, its, token=await token_for(api.bank, its))
     expected = {route for route, (scope, _) in cases.CUSTOMER.items() if scope not in scopes}
     assert await refused_with(program, cases.CUSTOMER) == expected
     await program.close()

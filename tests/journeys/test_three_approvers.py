@@ -53,7 +53,7 @@ async def company(customer_desks, customer_world):
     await customer_world.wire(pocket, 900_000_00)
     payee = await customer_world.pocket()
     linked = await counterparty(customer_world, customer, payee)
-    return Company(admin, askers, approvers, pocket, payee, linked)
+    return Company(admin, askers, approvers, pocket=pocket, payee=payee, linked=linked)
 
 
 async def test_a_company_with_three_approvers_pays_by_its_rules(company, customer_world):

@@ -70,7 +70,7 @@ async def sender(bank):
     """A sender of a town whose partner may send wires."""
     app = lend_partner_app(bank)
     client = PartnerClient(app, await new_partner(bank, features=("wires",)))
-    town = Town(bank, app, client, None)
+    town = Town(bank, app, client, foreigner=None)
     customer = await town.customer()
     pocket = await town.pocket(customer)
     await town.wire(pocket, 500_000_00)

@@ -87,7 +87,7 @@ async def town(bank):
     first = await new_partner(bank, "acme", features=("customer_closure",))
     second = await new_partner(bank, "zenith")
     client, foreigner = PartnerClient(app, first), PartnerClient(app, second)
-    yield Town(bank, app, client, foreigner)
+    yield Town(bank, app, client, foreigner=foreigner)
     await client.close()
     await foreigner.close()
     await take_back(app)

@@ -53,8 +53,8 @@ async def empty(empty_database_dsn):
 
 @pytest.fixture
 def folder(tmp_path):
-    write(tmp_path, "0001_one", "CREATE TABLE one (x int);", "DROP TABLE one;")
-    write(tmp_path, "0002_two", "CREATE TABLE two (x int);", "DROP TABLE two;")
+    write(tmp_path, "0001_one", "CREATE TABLE one (x int);", down="DROP TABLE one;")
+    write(tmp_path, "0002_two", "CREATE TABLE two (x int);", down="DROP TABLE two;")
     return tmp_path
 
 
@@ -123,7 +123,7 @@ async def test_down_stops_at_the_version_asked_for_when_more_was_applied(empty, 
 
 async def test_up_refuses_when_an_applied_file_was_edited(empty, folder):
     await runner.up(empty, folder=folder)
-    write(folder, "0001_one", "CREATE TABLE one (x bigint);", "DROP TABLE one;")
+    write(folder, "0001_one", "CREATE TABLE one (x bigint);", down="DROP TABLE one;")
 
     with pytest.raises(MigrationError, match="0001_one was applied"):
         await runner.up(empty, folder=folder)
@@ -143,7 +143,7 @@ async def test_up_refuses_when_the_database_is_newer_than_the_files(empty, folde
 
 
 async def test_up_keeps_the_earlier_steps_when_a_later_one_fails(empty, folder):
-    write(folder, "0002_two", "CREATE TABLE two (x int); SELECT 1 / 0;", "DROP TABLE two;")
+    write(folder, "0002_two", "CREATE TABLE two (x int); SELECT 1 / 0;", down="DROP TABLE two;")
 
     with pytest.raises(asyncpg.DivisionByZeroError):
         await runner.up(empty, folder=folder)

@@ -34,7 +34,7 @@ def waiting(founded, database_dsn, tmp_path):
         file = await bank.files.keep(b"%PDF-a statement")
         async with bank.pool.acquire() as conn, conn.transaction():
             now = await bank.now(conn)
-            await uploads.request_document(conn, CUSTOMER, DOCUMENT, PROOF_OF_ACCOUNT, at=now)
+            await uploads.request_document(conn, CUSTOMER, DOCUMENT, type_=PROOF_OF_ACCOUNT, at=now)
             row = await document_store.get_document(conn, DOCUMENT)
             await uploads.put_file(conn, row, file, kind=FileKind.PDF, name="s.pdf", invalid=None, at=now)
         added = await do(

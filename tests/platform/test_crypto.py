@@ -15,7 +15,7 @@ from billfold.platform.errors import InvariantError
 
 _KEY = bytes(range(32))
 _OTHER_KEY = bytes(range(32, 64))
-_AAD = crypto.associated_data("partners", "shared_secret", 1, "tenant")
+_AAD = crypto.associated_data("partners", "shared_secret", 1, tenant_id="tenant")
 _IDEM = "6f9619ff-8b86-4011-b42d-00cf4fc964ff"
 _PATH = "/api/v1/customers/1/"
 _BODY = b'{"a": 1}'
@@ -48,9 +48,9 @@ def test_a_sealed_value_is_refused_when_it_was_moved():
     sealed = vault.seal(b"a shared secret", _AAD)
 
     for elsewhere in [
-        crypto.associated_data("partners", "shared_secret", 2, "tenant"),
-        crypto.associated_data("partners", "shared_secret", 1, "another"),
-        crypto.associated_data("partnersshared", "_secret", 1, "tenant"),
+        crypto.associated_data("partners", "shared_secret", 2, tenant_id="tenant"),
+        crypto.associated_data("partners", "shared_secret", 1, tenant_id="another"),
+        crypto.associated_data("partnersshared", "_secret", 1, tenant_id="tenant"),
     ]:
         with pytest.raises(InvariantError, match="moved"):
             vault.open(sealed, elsewhere)
@@ -120,12 +120,12 @@ def test_nobody_logs_in_when_there_is_no_such_user():
 def test_a_signature_is_the_hmac_of_the_three_parts():
     expected = hmac.new(b"secret", _IDEM.encode() + _PATH.encode() + _BODY, hashlib.sha256)
 
-    signature = crypto.sign_request("secret", _IDEM, _PATH, _BODY)
+    signature = crypto.sign_request("secret", _IDEM, _PATH, body=_BODY)
 
     assert signature == base64.b64encode(expected.digest()).decode()
-    assert crypto.verify_signature(["secret"], _IDEM, _PATH, _BODY, signature)
-    assert crypto.verify_signature([b"old", b"secret"], _IDEM, _PATH, _BODY, signature)
-    assert not crypto.verify_signature([], _IDEM, _PATH, _BODY, signature)
+    assert crypto.verify_signature(["secret"], _IDEM, _PATH, body=_BODY, signature=signature)
+    assert crypto.verify_signature([b"old", b"secret"], _IDEM, _PATH, body=_BODY, signature=signature)
+    assert not crypto.verify_signature([], _IDEM, _PATH, body=_BODY, signature=signature)
 
 
 @pytest.mark.parametrize(
@@ -139,16 +139,18 @@ def test_a_signature_is_the_hmac_of_the_three_parts():
     ],
 )
 def test_a_signature_is_refused_when_any_part_differs(secret, idem, path, body):
-    signature = crypto.sign_request("secret", _IDEM, _PATH, _BODY)
+    signature = crypto.sign_request("secret", _IDEM, _PATH, body=_BODY)
 
-    assert not crypto.verify_signature([secret], idem, path, body, signature)
+    assert not crypto.verify_signature([secret], idem, path, body=body, signature=signature)
 
 
 def test_only_the_one_base64_of_a_signature_is_accepted():
     # A body whose signature has both characters in which the two alphabets differ.
     bodies = (b'{"n": %d}' % n for n in range(10_000))
     body, signature = next(
-        (body, text) for body in bodies if {"+", "/"} <= set(text := crypto.sign_request("secret", _IDEM, _PATH, body))
+        (body, text)
+        for body in bodies
+        if {"+", "/"} <= set(text := crypto.sign_request("secret", _IDEM, _PATH, body=body))
     )
     raw = base64.b64decode(signature)
     spare = chr(ord(signature[-2]) + 1)
@@ -164,7 +166,7 @@ def test_only_the_one_base64_of_a_signature_is_accepted():
         "é" + signature[1:],
         "",
     ]:
-        assert not crypto.verify_signature(["secret"], _IDEM, _PATH, body, other), other
+        assert not crypto.verify_signature(["secret"], _IDEM, _PATH, body=body, signature=other), other
 
 
 @pytest.mark.parametrize(
@@ -207,7 +209,7 @@ def test_webhooks_are_signed_as_the_standard_says():
         "whsec_plJ3nmyCDGBKInavdOK15jsl",
         "msg_loFOjxBNrRLzqYUf",
         1_731_705_121,
-        b'{"event_type":"ping","data":{"success":true}}',
+        body=b'{"event_type":"ping","data":{"success":true}}',
     )
 
     assert signature == "v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0="

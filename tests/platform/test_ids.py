@@ -38,7 +38,7 @@ def test_ids_are_proper_version_8_uuids(seed, command, ordinal):
 def test_ids_never_change_between_releases():
     assert str(ids.derive(_SEED, _COMMAND, 0)) == "6d4c9531-d70c-8821-89c3-78677c15a231"
     assert str(ids.command_id("partner:1", _COMMAND)) == "b3767074-c226-8751-8242-5f017fe55a37"
-    assert ids.digits(_SEED, _COMMAND, 0, 12) == "947270574206"
+    assert ids.digits(_SEED, _COMMAND, 0, count=12) == "947270574206"
 
 
 @given(_SEEDS, _COMMANDS, st.integers(0, 65_535))
@@ -103,16 +103,16 @@ def test_a_key_is_one_command_per_caller():
 
 @given(_SEEDS, _COMMANDS, st.integers(0, 1000), st.integers(1, 64))
 def test_digits_are_repeatable_decimal_text(seed, command, ordinal, count):
-    text = ids.digits(seed, command, ordinal, count)
+    text = ids.digits(seed, command, ordinal, count=count)
 
-    assert text == ids.digits(seed, command, ordinal, count)
+    assert text == ids.digits(seed, command, ordinal, count=count)
     assert len(text) == count
     assert text.isascii()
     assert text.isdigit()
 
 
 def test_digits_are_spread_over_all_ten():
-    drawn = "".join(ids.digits(_SEED, _COMMAND, n, 12) for n in range(1000))
+    drawn = "".join(ids.digits(_SEED, _COMMAND, n, count=12) for n in range(1000))
 
     assert all(1_000 < drawn.count(digit) < 1_400 for digit in "0123456789")
 
@@ -120,7 +120,7 @@ def test_digits_are_spread_over_all_ten():
 @pytest.mark.parametrize("count", [0, 65])
 def test_digits_refuse_when_asked_for_none_or_too_many(count):
     with pytest.raises(ValueError, match="1 to 64"):
-        ids.digits(_SEED, _COMMAND, 0, count)
+        ids.digits(_SEED, _COMMAND, 0, count=count)
 
 
 def test_new_ids_are_random():

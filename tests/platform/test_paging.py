@@ -14,16 +14,16 @@ _DIRECTIONS = st.sampled_from(["next", "prev"])
 
 @given(_TEXTS, _FILTERS, _DIRECTIONS, _PLACES)
 def test_a_cursor_reads_back_as_it_was_sealed(scope, filters, direction, place):
-    token = _PAGER.seal(scope, filters, direction, place)
+    token = _PAGER.seal(scope, filters, direction, place=place)
 
     assert _PAGER.open(scope, filters, token) == Position(direction, place)
-    assert _PAGER.seal(scope, dict(reversed(filters.items())), direction, place) == token
+    assert _PAGER.seal(scope, dict(reversed(filters.items())), direction, place=place) == token
     assert token.replace("-", "a").replace("_", "a").isalnum()
 
 
 @given(_FILTERS, _FILTERS, _TEXTS, _TEXTS)
 def test_a_cursor_is_refused_when_list_or_filters_differ(filters, others, scope, other_scope):
-    token = _PAGER.seal(scope, filters, "next", ("a", 1))
+    token = _PAGER.seal(scope, filters, "next", place=("a", 1))
 
     if (scope, filters) != (other_scope, others):
         with pytest.raises(InvalidCursor):
@@ -33,7 +33,7 @@ def test_a_cursor_is_refused_when_list_or_filters_differ(filters, others, scope,
 @given(st.integers(0, 8 * 90), st.integers(1, 63))
 def test_a_cursor_is_refused_when_a_character_is_changed(where, by):
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    token = _PAGER.seal("list", {}, "next", ("abcdefgh"[: where % 8],))
+    token = _PAGER.seal("list", {}, "next", place=("abcdefgh"[: where % 8],))
     where = where // 8 % len(token)
     changed = alphabet[(alphabet.index(token[where]) + by) % 64]
 
@@ -42,7 +42,7 @@ def test_a_cursor_is_refused_when_a_character_is_changed(where, by):
 
 
 def test_a_cursor_has_one_spelling():
-    spellings = [_PAGER.seal("list", {}, "next", ("abcdefgh"[:n],)) for n in range(4)]
+    spellings = [_PAGER.seal("list", {}, "next", place=("abcdefgh"[:n],)) for n in range(4)]
 
     for token in spellings:
         spare = token[:-1] + chr(ord(token[-1]) + 1)
@@ -67,14 +67,14 @@ def test_a_text_that_cannot_be_a_cursor_is_refused(token):
 
 
 def test_a_cursor_of_another_bank_is_refused():
-    token = Pager(b"the key of another bank.........").seal("list", {}, "next", (1,))
+    token = Pager(b"the key of another bank.........").seal("list", {}, "next", place=(1,))
 
     with pytest.raises(InvalidCursor):
         _PAGER.open("list", {}, token)
 
 
 def test_a_cursor_hides_where_it_points():
-    token = _PAGER.seal("list", {}, "next", ("2025-06-02", "a secret place"))
+    token = _PAGER.seal("list", {}, "next", place=("2025-06-02", "a secret place"))
 
     assert "secret" not in token
     assert len(token) < 80
@@ -118,7 +118,7 @@ def test_walking_down_and_up_a_list_shows_every_row_once(rows, limit):
 
 
 def test_a_page_is_empty_when_its_rows_are_gone():
-    token = _PAGER.seal("rows", {}, "next", (5,))
+    token = _PAGER.seal("rows", {}, "next", place=(5,))
 
     assert _page([1, 2], 3, token) == Page([])
 

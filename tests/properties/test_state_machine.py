@@ -53,7 +53,7 @@ class Books(RuleBasedStateMachine):
         dollars=st.lists(st.integers(1, 10**6), min_size=4, max_size=4),
     )
     def found(self, strategies, dollars):
-        self.bank = MemoryBank(MARKET, CALENDARS, TERMS, b"seed of the machine", START)
+        self.bank = MemoryBank(MARKET, CALENDARS, TERMS, seed=b"seed of the machine", now=START)
         self.count = 0
         self.portals = {}
         self.places = []

@@ -115,7 +115,7 @@ def test_earnings_are_realised_plus_unrealised_and_periods_add_up(
     for kind, amount, weeks in drawn:
         day = MARKET.calendars.settlement_on_or_after(day + timedelta(days=stride))
         book.mature(day)
-        book.move(kind, amount, weeks, day)
+        book.move(kind, amount, weeks, day=day)
         ends.append((book.state, et_instant(day + timedelta(days=1), 0)))
 
     steps = [compute_earnings(*before, *after, MARKET) for before, after in pairwise(ends)]
@@ -140,7 +140,7 @@ def test_the_slope_carries_every_portfolio_to_par(
     at = et_instant(FIRST, 12) + timedelta(minutes=minutes)
     positions = [(MARKET.on_the_run(weeks, FIRST).cusip, units, units // 2) for weeks, units in held]
 
-    valued = value_positions(positions, cash, fees, MARKET, at)
+    valued = value_positions(positions, cash, fees, market=MARKET, at=at)
 
     assert valued.total_value == cash + sum(item.market_value for item in valued.positions)
     assert 0 <= valued.liquidation_value_t0 <= max(0, valued.liquidation_value_t1)

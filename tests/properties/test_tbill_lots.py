@@ -30,7 +30,7 @@ def holdings(draw: st.DrawFn) -> tuple[list[Held], dict[str, int]]:
         price_by_cusip[cusip] = draw(prices)
         for day in range(1, draw(st.integers(1, 4)) + 1):
             units = draw(st.integers(1, 500))
-            lots.append(Held(cusip, date(2025, 7, 1 + number), date(2025, 6, day), units))
+            lots.append(Held(cusip, date(2025, 7, 1 + number), date(2025, 6, day), units=units))
     return lots, price_by_cusip
 
 

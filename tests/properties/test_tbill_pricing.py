@@ -17,7 +17,9 @@ from billfold.platform.money import cents_for
 
 PAR = 100_000_000
 CALENDARS = Calendars()
-HE0 = Bill("912797HE0", isin_of("912797HE0"), date(2024, 10, 31), date(2023, 11, 2), "52-Week")
+HE0 = Bill(
+    "912797HE0", isin_of("912797HE0"), date(2024, 10, 31), first_issue=date(2023, 11, 2), original_term="52-Week"
+)
 
 rates = st.integers(0, 4_000).map(lambda tick: tick * pricing.RATE_TICK_MILLI)
 instants = st.integers(0, 366 * 86_400).map(
@@ -30,7 +32,7 @@ curves = st.dictionaries(st.integers(1, 400), rates, min_size=1, max_size=7).map
 
 def flat_market(rate_milli: int) -> Market:
     published = DailyRates(date(2023, 1, 3), (Quote(26, rate_milli, rate_milli),))
-    return Market.from_rows(CALENDARS, [HE0], [], [published])
+    return Market.from_rows(CALENDARS, [HE0], [], rates=[published])
 
 
 @given(rates, days_left)

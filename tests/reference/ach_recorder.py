@@ -13,7 +13,7 @@ async def play_ach(r, customer, pocket):
         "verification": {"type": "incoming_wire"},
     }
     path = f"/api/v2/customers/{customer}/counterparties/"
-    payee = (await r.play("-", "POST", path, asked))["id"]
+    payee = (await r.play("-", "POST", path, body=asked))["id"]
     portals = (await r.play("-", "GET", f"/api/v2/pockets/{pocket}/portals/"))["items"]
     portal = next(each["id"] for each in portals if each["status"] == "OPEN")
     wire = {
@@ -23,7 +23,7 @@ async def play_ach(r, customer, pocket):
         "sender_account_number": "000123456789",
         "sender_routing_number": "021000021",
     }
-    await r.play("-", "POST", "/api/v1/sandbox/wire/", wire)
+    await r.play("-", "POST", "/api/v1/sandbox/wire/", body=wire)
     wage = {
         "counterparty_id": payee,
         "direction": "CREDIT",
@@ -32,13 +32,13 @@ async def play_ach(r, customer, pocket):
         "company_entry_description": "PAYROLL",
         "payment_related_information": ["May 2025"],
     }
-    made = await r.play("create_ach_origination", "POST", account, wage)
+    made = await r.play("create_ach_origination", "POST", account, body=wage)
     await r.play("get_ach_origination", "GET", f"{account}{made['id']}/")
     await r.play("list_account_ach_originations", "GET", account)
     await r.play("list_customer_ach_originations", "GET", f"/api/v1/customers/{customer}/ach-originating/")
     box = "/api/v1/sandbox/ach/"
-    await r.play("sandbox_ach_submit", "POST", f"{box}submit/", {})
+    await r.play("sandbox_ach_submit", "POST", f"{box}submit/", body={})
     returned = {"move": "return", "code": "R03"}
-    await r.play("sandbox_ach_move", "POST", f"{box}{made['id']}/", returned)
+    await r.play("sandbox_ach_move", "POST", f"{box}{made['id']}/", body=returned)
     debit = {"portal_id": portal, "direction": "DEBIT", "amount_usdc": 2_500}
-    await r.play("sandbox_ach_entry", "POST", f"{box}entries/", debit)
+    await r.play("sandbox_ach_entry", "POST", f"{box}entries/", body=debit)

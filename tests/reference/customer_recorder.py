@@ -122,7 +122,7 @@ async def record(bank):
     partner = PartnerClient(partner_app, await partner_of(bank))
     world = Recorder(bank, partner_app, partner)
     v1 = "/api/v1/sandbox"
-    customer = (await world.play("-", "POST", f"{v1}/customers/", {"name": "Northwind"}))["id"]
+    customer = (await world.play("-", "POST", f"{v1}/customers/", body={"name": "Northwind"}))["id"]
     app = customer_api.create_customer_app(bank)
     client = MemberClient(app, await token_of(bank, UUID(customer)))
     recorder = MemberRecorder(bank, app, client)
@@ -147,16 +147,16 @@ async def _play_changes(r, world):
     """Open, change and fund a Pocket; return its id."""
     pockets, box = "/api/v2/pockets/", "/api/v1/sandbox"
     new = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
-    pocket = (await r.play("create_pocket", "POST", pockets, new))["id"]
+    pocket = (await r.play("create_pocket", "POST", pockets, body=new))["id"]
     yields = {"real_time_yield": True}
-    await world.play("-", "POST", f"{box}/pockets/{pocket}/", yields)
+    await world.play("-", "POST", f"{box}/pockets/{pocket}/", body=yields)
     name = {"pocket_name": "Payroll reserve"}
-    await r.play("update_pocket", "PATCH", f"{pockets}{pocket}/", name)
+    await r.play("update_pocket", "PATCH", f"{pockets}{pocket}/", body=name)
     portals = f"{pockets}{pocket}/portals/"
-    portal = (await r.play("create_portal", "POST", portals, {"name": "Payroll"}))["id"]
-    await r.play("update_portal", "PATCH", f"{portals}{portal}/", {"name": "Wages"})
+    portal = (await r.play("create_portal", "POST", portals, body={"name": "Payroll"}))["id"]
+    await r.play("update_portal", "PATCH", f"{portals}{portal}/", body={"name": "Wages"})
     wire = {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Contoso"}
-    await world.play("-", "POST", f"{box}/wire/", wire)
+    await world.play("-", "POST", f"{box}/wire/", body=wire)
     told = f"{portals}{portal}/funding-instructions/"
     await r.play("get_funding_instructions", "GET", told)
     return pocket
@@ -164,13 +164,13 @@ async def _play_changes(r, world):
 
 async def _play_counterparties(r):
     path = "/api/v2/counterparties/"
-    one = f"{path}{(await r.play('create_counterparty', 'POST', path, ACCOUNT))['id']}/"
-    await r.play("verify_micro_deposits", "POST", f"{one}verify-micro-deposits/", DEPOSITS)
-    await r.play("update_counterparty", "PATCH", one, {"display_name": "Supplier"})
+    one = f"{path}{(await r.play('create_counterparty', 'POST', path, body=ACCOUNT))['id']}/"
+    await r.play("verify_micro_deposits", "POST", f"{one}verify-micro-deposits/", body=DEPOSITS)
+    await r.play("update_counterparty", "PATCH", one, body={"display_name": "Supplier"})
     await r.play("get_counterparty", "GET", one)
     await r.play("list_counterparties", "GET", path)
     by_type = f"/api/v1/documents/{PROOF}/"
-    await play_documents(r, by_type, "/api/v2/documents/", "/api/v2/documents/")
+    await play_documents(r, by_type, "/api/v2/documents/", read="/api/v2/documents/")
 
 
 async def _play_reads(r, pocket):
@@ -210,10 +210,10 @@ async def _play_team(r):
         "phone_number": "+12025550144",
         "role": "MANAGER",
     }
-    ben = (await r.play("invite_team_member", "POST", f"{path}invite/", person))["member_id"]
+    ben = (await r.play("invite_team_member", "POST", f"{path}invite/", body=person))["member_id"]
     r.name(ben)
     await r.play("resend_invite", "POST", f"{path}{ben}/invite/")
-    await r.play("update_team_member", "PUT", f"{path}{ben}/", {"role": "APPROVER"})
+    await r.play("update_team_member", "PUT", f"{path}{ben}/", body={"role": "APPROVER"})
     await r.play("get_team_member", "GET", f"{path}{MEMBER}/")
     await r.play("get_team", "GET", path)
     await r.play("cancel_invite", "DELETE", f"{path}{ben}/invite/")
@@ -229,12 +229,12 @@ async def _play_programs(r):
         "scopes": ["pockets.read", "customer.read"],
         "public_key": keys[0],
     }
-    made = await r.play("create_service_user", "POST", path, new)
+    made = await r.play("create_service_user", "POST", path, body=new)
     r.name(made["member_id"], str(UUID(made["client_id"])))
     path = f"{path}{made['member_id']}/"
     await r.play("get_service_user", "GET", path)
-    await r.play("add_service_user_key", "POST", f"{path}keys/", {"public_key": keys[1]})
-    await r.play("rotate_service_user_keys", "POST", f"{path}keys/rotate/", {"public_key": keys[2]})
+    await r.play("add_service_user_key", "POST", f"{path}keys/", body={"public_key": keys[1]})
+    await r.play("rotate_service_user_keys", "POST", f"{path}keys/rotate/", body={"public_key": keys[2]})
     await r.play("list_service_user_keys", "GET", f"{path}keys/")
     await r.play("revoke_service_user_key", "DELETE", f"{path}keys/{made['key_id']}/")
     await r.play("deactivate_team_member", "DELETE", f"/api/v1/team/{made['member_id']}/")
@@ -247,11 +247,11 @@ async def _play_told(r):
     known: dict[str, str] = {}
     one = (await r.play("list_notifications", "GET", told))["items"][0]["id"]
     await r.play("get_notification", "GET", f"{told}{one}/")
-    await r.play("update_notification", "PATCH", f"{told}{one}/", {"status": "READ"})
+    await r.play("update_notification", "PATCH", f"{told}{one}/", body={"status": "READ"})
     await r.play("list_notification_audiences", "GET", audience)
     await r.play("get_notification_audience", "GET", f"{audience}FUNDS_RECEIVED/")
     chosen = {"roles": ["ADMIN"], "user_ids": [str(USER)]}
-    await r.play("set_notification_audience", "PUT", f"{audience}FUNDS_RECEIVED/", chosen)
+    await r.play("set_notification_audience", "PUT", f"{audience}FUNDS_RECEIVED/", body=chosen)
     await r.play("clear_notification_audience", "DELETE", f"{audience}FUNDS_RECEIVED/")
     await r.play("list_audit_logs", "GET", f"{v1}/team/audit-logs/")
     of_member = f"{v1}/team/members/{MEMBER}/audit-logs/"

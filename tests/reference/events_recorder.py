@@ -28,23 +28,23 @@ SINCE = {"since": "2025-06-02T00:00:00-04:00"}
 async def play_events(r):
     """Read events, subscribe to them, and ask for them again."""
     await r.play("list_event_types", "GET", f"{EVENTS}types/")
-    made = (await r.play("create_subscription", "POST", TOLD, NEW))["id"]
+    made = (await r.play("create_subscription", "POST", TOLD, body=NEW))["id"]
     one = f"{TOLD}{made}/"
     await r.play("list_subscriptions", "GET", TOLD)
     await r.play("get_subscription", "GET", one)
     await r.play("list_events", "GET", EVENTS, query="limit=2")
-    await r.play("replay_missing_events", "POST", f"{one}replay-missing/", SINCE)
+    await r.play("replay_missing_events", "POST", f"{one}replay-missing/", body=SINCE)
     waiting = await r.play("-", "GET", EVENTS, query=f"subscription_id={made}")
     event_id = waiting["items"][0]["event"]["event_id"]
     await r.play("get_event", "GET", f"{EVENTS}{event_id}/")
-    await r.play("resend_event", "POST", f"{one}resend/", {"event_id": event_id})
-    await r.play("recover_events", "POST", f"{one}recover/", SINCE)
+    await r.play("resend_event", "POST", f"{one}resend/", body={"event_id": event_id})
+    await r.play("recover_events", "POST", f"{one}recover/", body=SINCE)
     kind = {"event_type": "transfers.wire.in.success"}
-    await r.play("send_example_event", "POST", f"{one}send-example/", kind)
+    await r.play("send_example_event", "POST", f"{one}send-example/", body=kind)
     await r.play("-", "GET", f"{one}attempts/")
     r.notes["list_delivery_attempts"] = {"response": attempts(made, event_id)}
     r.notes["stream_events"] = {}
-    await r.play("update_subscription", "PATCH", one, {"description": "Books"})
+    await r.play("update_subscription", "PATCH", one, body={"description": "Books"})
     await r.play("delete_subscription", "DELETE", one)
     r.notes.pop("-", None)
 

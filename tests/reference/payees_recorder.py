@@ -33,9 +33,9 @@ async def send_file(r, name, path, file_name):
 
 async def play_documents(r, by_type, by_id, read):
     """Send a file that is found invalid, another in its place, and read what became of it."""
-    made = await send_file(r, "upload_document", by_type, "invalid scan.png")
+    made = await send_file(r, "upload_document", by_type, file_name="invalid scan.png")
     document = made["document_id"]
-    await send_file(r, "upload_document_file", f"{by_id}{document}/", "statement.png")
+    await send_file(r, "upload_document_file", f"{by_id}{document}/", file_name="statement.png")
     await r.play("get_document", "GET", f"{read}{document}/")
 
 
@@ -44,23 +44,23 @@ async def play_verifications(r, customer):
     v1, v2 = f"/api/v1/customers/{customer}/", f"/api/v2/customers/{customer}/counterparties/"
     counterparty = await _waiting(r, customer)
     confirm = f"{v2}{counterparty}/verify-micro-deposits/"
-    await r.play("verify_micro_deposits", "POST", confirm, DEPOSITS)
+    await r.play("verify_micro_deposits", "POST", confirm, body=DEPOSITS)
     path = f"{v1}counterparties/"
     begun = {"client_name": "Acme", "redirect_uri": "https://acme.example/linked"}
     token = f"{path}linking-provider/link-token/"
-    await r.play("create_link_token", "POST", token, begun)
+    await r.play("create_link_token", "POST", token, body=begun)
     r.notes["create_link_token"]["response"] = {
         "link_token": "link-sandbox-7d0f1c...",
         "expiration": "2025-06-02T17:00:00Z",
     }
     chosen = {"public_token": "public-sandbox-1", "accounts": [{"id": "manual-checking"}]}
-    linked = await r.play("link_accounts", "POST", f"{path}linking-provider/", chosen)
+    linked = await r.play("link_accounts", "POST", f"{path}linking-provider/", body=chosen)
     account = linked["items"][0]["id"]
     verify = f"{path}{account}/linking-provider/verify/"
-    await r.play("verify_linked_account", "POST", verify, {})
+    await r.play("verify_linked_account", "POST", verify, body={})
     await r.play("list_v1_counterparties", "GET", path)
     await r.play("get_v1_counterparty", "GET", f"{path}{account}/")
-    await play_documents(r, f"{v1}documents/{PROOF}/file/", "/api/v1/documents/", "/api/v1/documents/")
+    await play_documents(r, f"{v1}documents/{PROOF}/file/", "/api/v1/documents/", read="/api/v1/documents/")
     wire = {name: ACCOUNT[name] for name in ("counterparty_name", "routing_number")} | {
         "type": "wire",
         "identifier": "1234567890",
@@ -73,10 +73,10 @@ async def play_verifications(r, customer):
             "country": "US",
         },
     }
-    waiting = await r.play("-", "POST", v2, wire | {"identifier": "9876543210"})
+    waiting = await r.play("-", "POST", v2, body=wire | {"identifier": "9876543210"})
     decided = {"counterparty_id": waiting["id"], "status": "APPROVED"}
     box = "/api/v1/sandbox/counterparty-verification/"
-    await r.play("sandbox_counterparty_verification", "POST", box, decided)
+    await r.play("sandbox_counterparty_verification", "POST", box, body=decided)
 
 
 async def _waiting(r, customer):

@@ -133,16 +133,16 @@ async def _let_arrive(r, portal, other, theirs):
         "sandbox_wire",
         "POST",
         f"{v1}/sandbox/wire/",
-        {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
+        body={"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
     )
     await r.play(
-        "sandbox_fund", "POST", f"{v1}/sandbox/fund/", {"account_id": other, "amount_usdc": 1_500_000, "count": 1}
+        "sandbox_fund", "POST", f"{v1}/sandbox/fund/", body={"account_id": other, "amount_usdc": 1_500_000, "count": 1}
     )
     await r.play(
         "sandbox_security_transfer",
         "POST",
         f"{v1}/sandbox/security-transfer/",
-        {
+        body={
             "account_id": theirs,
             "direction": "IN",
             "cusip": "912797PT8",
@@ -156,32 +156,37 @@ async def _let_arrive(r, portal, other, theirs):
 
 async def _play_all(r):
     v1, v2 = "/api/v1", "/api/v2"
-    await r.play("log_in", "POST", f"{v1}/login/", {"username": "acme-app", "password": "correct horse battery"})
+    await r.play("log_in", "POST", f"{v1}/login/", body={"username": "acme-app", "password": "correct horse battery"})
     r.notes["exchange_assertion"] = {
         "response": {"access_token": HIDDEN["token"], "token_type": "Bearer", "expires_in": 3600}
     }
-    customer = (await r.play("sandbox_customer", "POST", f"{v1}/sandbox/customers/", {"name": "Northwind"}))["id"]
-    payee = (await r.play("-", "POST", f"{v1}/sandbox/customers/", {"name": "Contoso"}))["id"]
+    customer = (await r.play("sandbox_customer", "POST", f"{v1}/sandbox/customers/", body={"name": "Northwind"}))["id"]
+    payee = (await r.play("-", "POST", f"{v1}/sandbox/customers/", body={"name": "Contoso"}))["id"]
     made = f"{v2}/customers/{customer}/pockets/"
-    pocket = (await r.play("create_pocket", "POST", made, {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}))[
-        "id"
-    ]
-    other = (await r.play("-", "POST", made, {"pocket_name": "Long", "deposit_strategy_id": "UST-26W"}))["id"]
+    pocket = (
+        await r.play("create_pocket", "POST", made, body={"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"})
+    )["id"]
+    other = (await r.play("-", "POST", made, body={"pocket_name": "Long", "deposit_strategy_id": "UST-26W"}))["id"]
     theirs = (
         await r.play(
-            "-", "POST", f"{v2}/customers/{payee}/pockets/", {"pocket_name": "Inbox", "deposit_strategy_id": "UST-13W"}
+            "-",
+            "POST",
+            f"{v2}/customers/{payee}/pockets/",
+            body={"pocket_name": "Inbox", "deposit_strategy_id": "UST-13W"},
         )
     )["id"]
-    await r.play("sandbox_pocket", "POST", f"{v1}/sandbox/pockets/{pocket}/", {"real_time_yield": True})
+    await r.play("sandbox_pocket", "POST", f"{v1}/sandbox/pockets/{pocket}/", body={"real_time_yield": True})
     portals = f"{v2}/pockets/{pocket}/portals/"
     portal = (await r.play("list_portals", "GET", portals))["items"][0]["id"]
-    await _let_arrive(r, portal, other, theirs)
+    await _let_arrive(r, portal, other, theirs=theirs)
     await _play_reads(r, customer, pocket)
     await _play_portals(r, customer, pocket)
     address = (await r.play("-", "GET", f"{v2}/pockets/{theirs}/portals/"))["items"][0]
-    await _play_payments(r, customer, pocket, address["network_address"])
-    await r.play("update_customer", "PATCH", f"{v1}/customers/{customer}/", {"email": "treasury@northwind.example"})
-    await r.play("update_pocket", "PATCH", f"{made}{other}/", {"pocket_name": "Longer"})
+    await _play_payments(r, customer, pocket, address=address["network_address"])
+    await r.play(
+        "update_customer", "PATCH", f"{v1}/customers/{customer}/", body={"email": "treasury@northwind.example"}
+    )
+    await r.play("update_pocket", "PATCH", f"{made}{other}/", body={"pocket_name": "Longer"})
     await _play_clock(r)
     r.notes.pop("-", None)
 
@@ -221,15 +226,15 @@ async def _play_reads(r, customer, pocket):
 async def _play_portals(r, customer, pocket):
     v2 = f"/api/v2/pockets/{pocket}/portals/"
     v1 = f"/api/v1/service-accounts/{pocket}/portals/"
-    made = (await r.play("create_portal", "POST", v2, {"name": "Payroll"}))["id"]
+    made = (await r.play("create_portal", "POST", v2, body={"name": "Payroll"}))["id"]
     await r.play("get_portal", "GET", f"{v2}{made}/")
-    await r.play("rename_portal", "PATCH", f"{v2}{made}/", {"name": "Wages"})
+    await r.play("rename_portal", "PATCH", f"{v2}{made}/", body={"name": "Wages"})
     await r.play("get_funding_instructions", "GET", f"{v2}{made}/funding-instructions/")
     await r.play("list_customer_portals", "GET", f"/api/v2/customers/{customer}/portals/")
-    old = (await r.play("create_account_portal", "POST", v1, {"name": "Suppliers"}))["id"]
+    old = (await r.play("create_account_portal", "POST", v1, body={"name": "Suppliers"}))["id"]
     await r.play("list_account_portals", "GET", v1)
     await r.play("get_account_portal", "GET", f"{v1}{old}/")
-    await r.play("rename_account_portal", "PATCH", f"{v1}{old}/", {"name": "Vendors"})
+    await r.play("rename_account_portal", "PATCH", f"{v1}{old}/", body={"name": "Vendors"})
     await r.play("close_account_portal", "POST", f"{v1}{old}/close/")
     path = f"/api/v1/customers/{customer}/portals/"
     await r.play("list_customer_account_portals", "GET", path)
@@ -242,10 +247,10 @@ async def _play_payments(r, customer, pocket, address):
         "account_number": address,
         "counterparty_name": {"type": "business", "business_name": "Contoso"},
     }
-    linked = (await r.play("create_counterparty", "POST", path, body))["id"]
+    linked = (await r.play("create_counterparty", "POST", path, body=body))["id"]
     await r.play("list_counterparties", "GET", path)
     await r.play("get_counterparty", "GET", f"{path}{linked}/")
-    await r.play("update_counterparty", "PATCH", f"{path}{linked}/", {"display_name": "Supplier"})
+    await r.play("update_counterparty", "PATCH", f"{path}{linked}/", body={"display_name": "Supplier"})
     await play_verifications(r, customer)
     asked = {
         "type": "PEER_TO_PEER",
@@ -254,7 +259,7 @@ async def _play_payments(r, customer, pocket, address):
         "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_234_550},
         "description": "Invoice 7",
     }
-    done = await r.play("create_on_us_transfer", "POST", "/api/v1/transfers/on-us/", asked)
+    done = await r.play("create_on_us_transfer", "POST", "/api/v1/transfers/on-us/", body=asked)
     await r.play("get_on_us_transfer", "GET", f"/api/v1/transfers/on-us/{done['id']}/")
     await _play_wires(r, customer, pocket)
 
@@ -266,7 +271,7 @@ async def _play_wires(r, customer, pocket):
         "-",
         "POST",
         f"/api/v2/customers/{customer}/counterparties/",
-        {
+        body={
             "type": "wire",
             "routing_number": "121182904",
             "identifier": "5647772655",
@@ -283,20 +288,20 @@ async def _play_wires(r, customer, pocket):
     )
     theirs = {"sender_account_number": "5647772655", "sender_routing_number": "121182904"}
     proof = {"portal_id": portal, "amount_usdc": 1_00, "sender_name": "Beta LLC", **theirs}
-    await r.play("-", "POST", f"{box}/wire/", proof)
+    await r.play("-", "POST", f"{box}/wire/", body=proof)
     asked = {"counterparty_id": linked["id"], "amount_usdc": 4_000_000, "description": "Lease 9"}
-    first = (await r.play("create_wire", "POST", path, asked))["id"]
-    second = (await r.play("-", "POST", path, {**asked, "amount_usdc": 1_00}))["id"]
-    await r.play("sandbox_submit_wire", "POST", f"{box}/wires/{first}/submit/", {})
-    await r.play("sandbox_acknowledge_wire", "POST", f"{box}/wires/{first}/acknowledge/", {})
+    first = (await r.play("create_wire", "POST", path, body=asked))["id"]
+    second = (await r.play("-", "POST", path, body={**asked, "amount_usdc": 1_00}))["id"]
+    await r.play("sandbox_submit_wire", "POST", f"{box}/wires/{first}/submit/", body={})
+    await r.play("sandbox_acknowledge_wire", "POST", f"{box}/wires/{first}/acknowledge/", body={})
     back = {"reason": "AC04", "information": "Account closed"}
-    await r.play("sandbox_return_wire", "POST", f"{box}/wires/{first}/return/", back)
+    await r.play("sandbox_return_wire", "POST", f"{box}/wires/{first}/return/", body=back)
     why = {"reason": "AC01"}
-    await r.play("sandbox_reject_wire", "POST", f"{box}/wires/{second}/reject/", why)
+    await r.play("sandbox_reject_wire", "POST", f"{box}/wires/{second}/reject/", body=why)
     arrived = await r.play("-", "GET", "/api/v1/wires/", query="direction=INCOMING")
     paid = next(each["id"] for each in arrived["items"] if each["wire_type"] == "PAYMENT")
     request = f"{box}/wires/{paid}/request-return/"
-    await r.play("sandbox_request_wire_return", "POST", request, {"reason": "DUPL"})
+    await r.play("sandbox_request_wire_return", "POST", request, body={"reason": "DUPL"})
     await r.play("list_wires", "GET", "/api/v1/wires/")
     await r.play("get_wire", "GET", f"/api/v1/wires/{first}/")
     await play_ach(r, customer, pocket)
@@ -312,15 +317,15 @@ async def _simulate(r):
             "service_account_id": "8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a60",
         },
     }
-    await r.play("sandbox_webhook", "POST", "/api/v1/sandbox/webhook/", event)
+    await r.play("sandbox_webhook", "POST", "/api/v1/sandbox/webhook/", body=event)
 
 
 async def _play_clock(r):
     clock = "/api/v1/sandbox/clock/"
     await r.play("sandbox_clock", "GET", clock)
-    await r.play("sandbox_clock_advance", "POST", f"{clock}advance/", {"business_days": 1})
+    await r.play("sandbox_clock_advance", "POST", f"{clock}advance/", body={"business_days": 1})
     await r.play("sandbox_clock_run_to_next_event", "POST", f"{clock}run-to-next-event/")
-    await r.play("sandbox_clock_set", "POST", f"{clock}set/", {"now": "2025-06-05T09:00:00-04:00"})
+    await r.play("sandbox_clock_set", "POST", f"{clock}set/", body={"now": "2025-06-05T09:00:00-04:00"})
     await r.play("sandbox_clock_freeze", "POST", f"{clock}freeze/")
     resumed = await r.play("-", "POST", f"{clock}resume/")
     frozen = r.notes["sandbox_clock_freeze"]["response"]

@@ -77,9 +77,9 @@ async def work(steps, key, told):
     """Take one upload."""
     dsn, folder, slug, secret, token, path = told
     bank = await open_door(dsn, folder)
-    partner = Acme(slug, None, None, None, "", secret, token)
+    partner = Acme(slug, None, None, user_id=None, username="", secret=secret, token=token)
     client = PartnerClient(lend_partner_app(bank), partner)
-    answer = await send(client, path, key, die_after(steps))
+    answer = await send(client, path, key, step=die_after(steps))
     os._exit(0 if answer.status_code == 201 else 1)
 
 

@@ -72,7 +72,7 @@ def state_of(pocket):
 
 def check_earnings(pocket, market, now):
     """The identity of the earnings entry holds since the pocket was opened (`entry` asserts it)."""
-    compute_earnings(PocketState(), pocket.opened_at, state_of(pocket), now, market)
+    compute_earnings(PocketState(), pocket.opened_at, state_of(pocket), end_at=now, market=market)
 
 
 def picture(book):

@@ -104,7 +104,7 @@ class Rails:
             if settles_at <= closing:
                 sums[rail, et_date(settles_at), incoming] += cents
         return tuple(
-            RailTotals(on, rail, sums[rail, on, True], sums[rail, on, False])
+            RailTotals(on, rail, sums[rail, on, True], outflow=sums[rail, on, False])
             for rail, on in sorted({(rail, on) for rail, on, _ in sums})
         )
 
@@ -135,11 +135,11 @@ class Seen:
                     row.activity_id,
                     row.pocket_id,
                     row.entry_no,
-                    kinds[row.entry_no],
-                    row.type,
-                    row.direction,
-                    row.amount,
-                    told.get("cause"),
+                    journal_kind=kinds[row.entry_no],
+                    type=row.type,
+                    direction=row.direction,
+                    amount=row.amount,
+                    cause=told.get("cause"),
                     is_corrected=False,
                 )
 
@@ -201,7 +201,7 @@ class MemoryBank:
             books = {c: self.books[c] for c in sorted(job.customers) if c in self.books}
             earlier = self.commands.get((job.customers[0], job.command_id))
             known = {} if earlier is None else {job.command_id: earlier}
-            planned = self._engine._plan(job, books, known, ctx)
+            planned = self._engine._plan(job, books, known, ctx=ctx)
             changed = [book for book in books.values() if book.is_changed()]
             for book in changed:
                 self._write(book)

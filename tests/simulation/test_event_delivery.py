@@ -69,7 +69,7 @@ async def busy_week(bank):
     for day in DAYS:
         await town.until(day)
         for customer_id, pocket in people:
-            await town.deposit(customer_id, pocket, 10_000_00, draw.choice(("WIRE", "ACH")))
+            await town.deposit(customer_id, pocket, 10_000_00, rail=draw.choice(("WIRE", "ACH")))
         for _ in range(20):
             payer, payee = draw.sample(people, 2)
             await town.transfer(*payer, *payee, draw.randrange(1_00, 900_00))

@@ -198,7 +198,7 @@ class Client:
             "authorization": f"Bearer {self.partner.token}",
             "content-type": "application/json",
             "x-service-idempotency": key,
-            "x-service-signature": sign_request(self.partner.secret, key, PATH, body),
+            "x-service-signature": sign_request(self.partner.secret, key, PATH, body=body),
         }
 
 

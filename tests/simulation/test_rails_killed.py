@@ -85,7 +85,7 @@ class Street:
     async def _member(self):
         """Somebody new: nobody asks twice in a second."""
         team = await join(self.bank, str(self.anna.id))
-        return MemberDesk(self.bank, self.app, team, await token_for(self.bank, team))
+        return MemberDesk(self.bank, self.app, team, token=await token_for(self.bank, team))
 
     async def _wires_arrive(self):
         now = await self.bank.now()

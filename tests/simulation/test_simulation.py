@@ -42,7 +42,7 @@ def life():
     """A life that begins; whoever fails says under which seed."""
     print(f"BILLFOLD_SIMULATION_SEED={SIMULATION_SEED}")
     calendars = Calendars()
-    bank = MemoryBank(Market.packaged(calendars), calendars, TERMS, SEED, START)
+    bank = MemoryBank(Market.packaged(calendars), calendars, TERMS, seed=SEED, now=START)
     begun = Life(bank, SIMULATION_SEED)
     bank.submit(begun.found())
     # A million rows that all stay: looking through them again and again frees nothing.
@@ -178,7 +178,7 @@ def by(order):
 def test_the_same_seed_draws_the_same_steps():
     def draw():
         calendars = Calendars()
-        bank = MemoryBank(Market.packaged(calendars), calendars, TERMS, SEED, START)
+        bank = MemoryBank(Market.packaged(calendars), calendars, TERMS, seed=SEED, now=START)
         life = Life(bank, 7)
         bank.submit(life.found())
         return [life.step()[0] for _ in range(500)]

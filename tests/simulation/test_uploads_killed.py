@@ -41,7 +41,7 @@ async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna
     customer, client = anna
     bank = customer.bank
     path = f"/api/v1/customers/{customer.id}/documents/{PROOF}/file/"
-    doors = DyingDoors(market_dsn, tmp_path, client.partner, path)
+    doors = DyingDoors(market_dsn, tmp_path, client.partner, path=path)
     made: set[str] = set()
     try:
         for steps in count(1, 2):
@@ -51,7 +51,7 @@ async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna
             assert len(seen - made) <= 1
             # Ten seconds later, when nobody is waited for any more.
             await bank.pool.execute("UPDATE idempotency_key SET lease_until = claimed_at")
-            again = await send(client, path, key, lambda: None)
+            again = await send(client, path, key, step=lambda: None)
             assert again.status_code == 201, again.text
             made.add(again.json()["document_id"])
             assert await whole_documents(bank, customer.id) == made >= seen

@@ -76,8 +76,8 @@ def _by_operator(customer_desk):
         customer_desk.bank.pool,
         customer_desk.bank.vault,
         customer,
-        Origin.operator(),
-        "customer.updated",
+        origin=Origin.operator(),
+        action="customer.updated",
         resource=("customer", customer),
         now=wall_now(),
     )

@@ -45,7 +45,7 @@ async def join(bank, customer, *, role="ADMIN", client_id="books", scopes=EVERYT
         if await clients.find_client(conn, client_id) is None:
             await program(conn, client_id, keys=(), scopes=EVERYTHING, profile=profile)
         user = await member(conn, UUID(customer), role=role)
-    return Team(customer, client_id, user.user_id, scopes)
+    return Team(customer, client_id, user.user_id, scopes=scopes)
 
 
 async def token_for(bank, team, *, scopes=None, key=SPA, age=timedelta(0)):

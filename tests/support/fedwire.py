@@ -125,7 +125,7 @@ class Fedwire:
         opened = await self.do(
             holder, OpenPocket, partner_id=PARTNER, name="Second", deposit_weeks=4, reinvestment_weeks=4
         )
-        return Holder(self.bank, holder.customer_id, UUID(opened["pocket_id"]), UUID(opened["portal_id"]))
+        return Holder(self.bank, holder.customer_id, UUID(opened["pocket_id"]), portal_id=UUID(opened["portal_id"]))
 
     async def close(self, holder):
         await self.do(holder, UpdatePocket, pocket_id=holder.pocket_id, close_for="NO_LONGER_USED")

@@ -64,7 +64,7 @@ async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=
         user_id = ids.new()
         await conn.execute(_ADD_USER, user_id, partner_id, f"{slug}-app", _HASH, now)
         token, _ = await credentials.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
-    return Acme(slug, partner_id, own, user_id, f"{slug}-app", made.shared_secret, token)
+    return Acme(slug, partner_id, own, user_id=user_id, username=f"{slug}-app", secret=made.shared_secret, token=token)
 
 
 async def close_app(app):
@@ -93,7 +93,7 @@ class PartnerClient:
         return {
             "authorization": f"Bearer {self.partner.token}",
             "x-service-idempotency": key,
-            "x-service-signature": sign_request(secret or self.partner.secret, key, path, body),
+            "x-service-signature": sign_request(secret or self.partner.secret, key, path, body=body),
         }
 
     async def send(self, method, path, body=b"", *, key=None, query="", headers=None):

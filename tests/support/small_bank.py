@@ -122,35 +122,35 @@ async def live(dsn):
         (dora, spare, 777_77),
     ):
         await town.deposit(who, where, cents)
-    await town.deposit(bert, berts, 20_000_00, "ACH")
-    await _pay(town, anna, short, long, bert, berts, carl, carls)
-    await _change(town, anna, short, bert, berts)
-    await _operate(town, bert, berts, carl, carls)
-    await _end(town, anna, long, dora, doras, spare)
+    await town.deposit(bert, berts, 20_000_00, rail="ACH")
+    await _pay(town, anna, short, long=long, bert=bert, berts=berts, carl=carl, carls=carls)
+    await _change(town, anna, short, bert=bert, berts=berts)
+    await _operate(town, bert, berts, carl=carl, carls=carls)
+    await _end(town, anna, long, dora=dora, doras=doras, spare=spare)
     await town.until(date(2025, 6, 6), 18)
     await town.deposit(carl, carls, 5_000_00)
-    await town.transfer(bert, berts, carl, carls, 1_500_00, order=AT_NIGHT)
+    await town.transfer(bert, berts, carl, destination=carls, cents=1_500_00, order=AT_NIGHT)
     await town.until(date(2025, 6, 10))
-    await town.transfer(anna, long, anna, short, 20_000_00, order=IN_KIND)
+    await town.transfer(anna, long, anna, destination=short, cents=20_000_00, order=IN_KIND)
     await _travel(town, anna, long)
     await town.until(date(2025, 7, 3))
-    await town.transfer(carl, carls, anna, short, 2_222_22)
+    await town.transfer(carl, carls, anna, destination=short, cents=2_222_22)
     await town.until(date(2025, 8, 5))
-    await town.transfer(anna, short, bert, berts, 40_000_00)
-    await town.deposit(anna, short, 1_000_00, "ACH")
+    await town.transfer(anna, short, bert, destination=berts, cents=40_000_00)
+    await town.deposit(anna, short, 1_000_00, rail="ACH")
     await close_bank(bank)
 
 
 async def _pay(town, anna, short, long, bert, berts, carl, carls):
-    await town.transfer(anna, short, bert, berts, 10_000_00, order=RENT)
-    await town.transfer(anna, short, anna, long, 5_000_00)
-    await town.transfer(anna, long, anna, short, 3_000_00, order=IN_KIND)
-    await town.transfer(bert, berts, carl, carls, 100_01)
-    await town.transfer(bert, berts, carl, carls, 9_999_999_00)
+    await town.transfer(anna, short, bert, destination=berts, cents=10_000_00, order=RENT)
+    await town.transfer(anna, short, anna, destination=long, cents=5_000_00)
+    await town.transfer(anna, long, anna, destination=short, cents=3_000_00, order=IN_KIND)
+    await town.transfer(bert, berts, carl, destination=carls, cents=100_01)
+    await town.transfer(bert, berts, carl, destination=carls, cents=9_999_999_00)
     waiting = derive(SEED, command_id(CALLER, "waiting"), 0)
     for fields in ({"later": True}, {"later": True, "accepted": True}):
         await town.transfer(anna, short, bert, berts, 1_234_00, transfer_id=waiting, **fields)
-    await town.transfer(bert, berts, anna, long, 50_00, later=True)
+    await town.transfer(bert, berts, anna, destination=long, cents=50_00, later=True)
 
 
 async def _change(town, anna, short, bert, berts):
@@ -172,7 +172,7 @@ async def _change(town, anna, short, bert, berts):
     opened = await town.do(OpenPortal, (anna,), pocket_id=short[0], name="second")
     await town.do(UpdatePortal, (anna,), portal_id=UUID(opened["portal_id"]), close=True)
     await town.do(SetPocketState, (bert,), pocket_id=berts[0], status="FROZEN")
-    await town.transfer(bert, berts, anna, short, 1_00)
+    await town.transfer(bert, berts, anna, destination=short, cents=1_00)
     await town.do(SetPocketState, (bert,), pocket_id=berts[0], status="OPEN")
 
 
@@ -206,7 +206,7 @@ async def _operate(town, bert, berts, carl, carls):
     given = await town.do(
         PostGoodwillCredit, (bert,), pocket_id=purse[0], amount=300_00, credit_type="PROMOTION", description="welcome"
     )
-    await town.transfer(bert, purse, bert, berts, 200_00)
+    await town.transfer(bert, purse, bert, destination=berts, cents=200_00)
     activity_id = UUID(given["activity_id"])
     await town.do(
         ReverseTransaction, (bert,), activity_id=activity_id, description="a mistake", references=(activity_id,)
@@ -246,8 +246,8 @@ async def _travel(town, anna, long):
 
 async def _end(town, anna, long, dora, doras, spare):
     await town.until(date(2025, 6, 4))
-    await town.transfer(dora, spare, anna, long, None)
+    await town.transfer(dora, spare, anna, destination=long, cents=None)
     await town.do(UpdatePocket, (dora,), pocket_id=spare[0], close_for="not needed")
-    await town.transfer(dora, doras, anna, long, None)
+    await town.transfer(dora, doras, anna, destination=long, cents=None)
     await town.do(CloseCustomer, (dora,), reason="moved away")
     assert timedelta(0) < await town.bank.now() - et_instant(date(2025, 6, 2), 9)

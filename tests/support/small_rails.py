@@ -110,7 +110,7 @@ async def live(dsn):
     entries = await _originate(anna, bert)
     await _receive(bank, anna, bert)
     await clock.advance_business_days(2)
-    await _bounce(bank, anna, wires, entries)
+    await _bounce(bank, anna, wires, entries=entries)
     await clock.advance_business_days(4)
     await anna.move(ReverseAch, entries["paid"])
     await clock.advance_business_days(3)
@@ -130,7 +130,7 @@ async def _send_wires(bank, anna, bert):
     for key, cents in ((paid_in, 500_00), (command_id(CALLER, "kept"), 600_00)):
         await room.simulation.pay(bank, key, DestinationAccount(OURS, bert.account), cents, Sender("Acme"))
     rows = await bank.pool.fetch("SELECT wire_id FROM wire WHERE direction = 'INCOMING' ORDER BY amount")
-    await room.simulation.ask_for(bank, bert.id, rows[0][0], "DUPL")
+    await room.simulation.ask_for(bank, bert.id, rows[0][0], reason="DUPL")
     await wire_cases.pay_back(bank, rows[0][0], "FOCR")
     await room.simulation.pay(
         bank, command_id(CALLER, "nobody"), DestinationAccount(OURS, "999999999999"), 5_00, Sender("Acme")
@@ -205,10 +205,10 @@ async def _receive(bank, anna, bert):
 
 async def _bounce(bank, anna, wires, entries):
     room, world = FedwireService(), SimulatedAchNetwork(AchFileProcessor())
-    await room.simulation.give_back(bank, anna.id, wires["paid"], "AC04", "Account closed")
+    await room.simulation.give_back(bank, anna.id, wires["paid"], reason="AC04", information="Account closed")
     await wire_cases.recall(bank, wires["lost"], "DUPL")
     bert_wrote = command_id(CALLER, "change")
-    await world.change_entry(bank, bert_wrote, entries["other"], "C01", "998877")
+    await world.change_entry(bank, bert_wrote, entries["other"], code="C01", corrected="998877")
     await ClockStepper(bank).advance(timedelta(hours=3))
     broke = Customer(bank, "Bert")
     broke.count = 100

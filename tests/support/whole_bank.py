@@ -167,6 +167,6 @@ def new_holder(bank):
             OpenPocket(key=ids.new(), name="Reserve", deposit_weeks=weeks, reinvestment_weeks=reinvest, **common)
         )
         outcome = answer.outcome
-        return Holder(at, customer, UUID(outcome["pocket_id"]), UUID(outcome["portal_id"]))
+        return Holder(at, customer, UUID(outcome["pocket_id"]), portal_id=UUID(outcome["portal_id"]))
 
     return make

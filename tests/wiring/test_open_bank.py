@@ -79,7 +79,7 @@ async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(
 async def test_cursors_are_the_same_when_the_seed_is(settings, database_dsn):
     await initialize_database(replace(settings, seed=b"7"), database_dsn)
     async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
-        cursors = {each.pager.seal("a list", {}, "next", (1,)) for each in (one, two)}
+        cursors = {each.pager.seal("a list", {}, "next", place=(1,)) for each in (one, two)}
     assert len(cursors) == 1
 
 

@@ -19,7 +19,7 @@ async def named(bank, content):
     """A file that is kept and written down."""
     file, document_id, now = await bank.files.keep(content), ids.new(), await bank.now()
     async with bank.pool.acquire() as conn:
-        await uploads.request_document(conn, CUSTOMER, document_id, PROOF_OF_ACCOUNT, at=now)
+        await uploads.request_document(conn, CUSTOMER, document_id, type_=PROOF_OF_ACCOUNT, at=now)
         row = await document_store.get_document(conn, document_id)
         await uploads.put_file(conn, row, file, kind=FileKind.PDF, name="proof.pdf", invalid=None, at=now)
     return file

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 _TABLES = (
-    TrackedTable("customer", "customer_id", (EnrolCustomer,), "opened_at"),
-    TrackedTable("pocket", "pocket_id", (OpenPocket,), "opened_at"),
-    TrackedTable("portal", "portal_id", (OpenPocket, OpenPortal), "created_at"),
-    TrackedTable("counterparty", "counterparty_id", (AddCounterparty,), "created_at"),
+    TrackedTable("customer", "customer_id", (EnrolCustomer,), created_at="opened_at"),
+    TrackedTable("pocket", "pocket_id", (OpenPocket,), created_at="opened_at"),
+    TrackedTable("portal", "portal_id", (OpenPocket, OpenPortal), created_at="created_at"),
+    TrackedTable("counterparty", "counterparty_id", (AddCounterparty,), created_at="created_at"),
 )
 
 _PORTAL_NAMES = (
@@ -44,7 +44,7 @@ _PORTAL_NAMES = (
               AND EXISTS (SELECT 1 FROM directory d
                     WHERE d.kind = 'account' AND d.object_id = p.portal_id
                       AND split_part(d.value, ':', 2) = p.account_number)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
     Check(
         "directory",
@@ -67,7 +67,7 @@ _PORTAL_NAMES = (
              UNION ALL SELECT 'network', network_address FROM portal) n
             WHERE value IS NOT NULL AND NOT EXISTS (
               SELECT 1 FROM directory d WHERE d.kind = n.kind AND d.value = n.value)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
 )
 
@@ -155,7 +155,7 @@ _STATE_CHECKS = (
             WHERE c.status = 'PENDING' AND c.verification->>'type' = 'incoming_wire'
               AND NOT EXISTS (SELECT 1 FROM scheduled_job a WHERE a.kind = 'counterparty.expire'
                                  AND a.object_id = c.counterparty_id)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "counterparty",

@@ -61,7 +61,7 @@ async def run_apply_job(bank: Bank, appointment: ScheduledJob) -> None:
 async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> UUID | None:
     """Apply a change; return the id of what was created, if anything."""
     change_fields: dict[str, Any] = msgspec.json.decode(change.content)["change"]
-    by = await _administrator(bank, change, change_fields["scopes"], now)
+    by = await _administrator(bank, change, change_fields["scopes"], now=now)
     if change.action == "counterparty.create":
         answer = await bank.engine.submit(_link(change, change_fields["counterparty"], by.origin))
         return UUID(answer.outcome["counterparty_id"])
@@ -86,7 +86,7 @@ async def _administrator(
     customer = await find_customer(bank.pool, change.customer_id)
     if customer is None:
         raise NotFound
-    requester = await team_store.get_member(bank.pool, change.customer_id, change.member_id, now)
+    requester = await team_store.get_member(bank.pool, change.customer_id, change.member_id, now=now)
     if requester.status != "ACTIVE":
         raise Refused("forbidden", "The requester of the change has left the team.")
     return Administrator(

@@ -38,7 +38,7 @@ async def list_pending(bank: Bank, customer: CustomerId) -> Iterable[Row]:
     """List the pending transfer requests and authorization requests of a customer."""
     now = await bank.now()
     transfers = await transfer_requests.list_requests(
-        bank.pool, customer, Filters(statuses=["PENDING"]), None, now=now, descending=False, limit=_SHOWN
+        bank.pool, customer, Filters(statuses=["PENDING"]), place=None, now=now, descending=False, limit=_SHOWN
     )
     changes = await authorization_requests.list_changes(
         bank.pool, customer, None, statuses=["PENDING"], actions=None, now=now, descending=False, limit=_SHOWN
@@ -60,7 +60,7 @@ async def confirm(
     now = await bank.now()
     try:
         confirmed = await authorization_requests.confirm_as_operator(
-            bank.pool, bank.vault, customer, request, now=now, wall=wall_now()
+            bank.pool, bank.vault, customer, request_id=request, now=now, wall=wall_now()
         )
         if confirmed.applied_at is None:
             await apply_authorization_request(bank, customer, request)
@@ -86,8 +86,8 @@ async def require_mfa(
         bank.pool,
         bank.vault,
         customer,
-        Origin.operator(),
-        "customer.updated",
+        origin=Origin.operator(),
+        action="customer.updated",
         resource=("customer", customer),
         now=wall_now(),
         details={"step_up": on},

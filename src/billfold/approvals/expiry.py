@@ -46,8 +46,8 @@ async def expire_request(bank: Bank, job: ScheduledJob) -> None:
         bank.pool,
         bank.vault,
         job.customer_id,
-        Origin.system(),
-        f"{resource}.expired",
+        origin=Origin.system(),
+        action=f"{resource}.expired",
         resource=(resource, job.object_id),
         now=wall_now(),
     ) as audited:

@@ -173,7 +173,7 @@ async def cancel(by: Actor, request_id: UUID) -> None:
 
     Raises NotFound, Refused `forbidden`, `transfer-request-not-pending`.
     """
-    async with audited_request(by, _RESOURCE, "cancelled", request_id) as audited_action:
+    async with audited_request(by, _RESOURCE, "cancelled", request_id=request_id) as audited_action:
         found = await lock_request(audited_action.conn, by, request_id)
         if by.member_id != found.member_id and by.role != "ADMIN":
             raise Refused("forbidden", "Only the requester or an ADMIN can cancel the transfer request.")
@@ -197,7 +197,7 @@ async def decide(
     Refused `content-changed`, and as `cast`; as `check_feasible` when it would be the
     last approval, which then does not count.
     """
-    async with audited_request(by, _RESOURCE, decision.lower(), request_id) as audited_action:
+    async with audited_request(by, _RESOURCE, decision.lower(), request_id=request_id) as audited_action:
         conn = audited_action.conn
         found = await lock_request(conn, by, request_id)
         status = await record_review(audited_action, by, subject_of(found), decision=decision, comment=comment)
@@ -222,8 +222,8 @@ async def record_rejection(bank: Bank, customer_id: UUID, request_id: UUID, *, r
         bank.pool,
         bank.vault,
         customer_id,
-        Origin.system(),
-        f"{_RESOURCE}.rejected",
+        origin=Origin.system(),
+        action=f"{_RESOURCE}.rejected",
         resource=(_RESOURCE, request_id),
         now=wall_now(),
         details={"reason": reason},
@@ -311,11 +311,13 @@ async def _schedule_next(
 ) -> None:
     """Schedule the next job: at its expiry, or at once when it is approved."""
     if status == "PENDING":
-        await jobs_store.schedule(conn, [ScheduledJob(EXPIRE_TRANSFER_REQUEST, request_id, by.customer_id, expires_at)])
+        await jobs_store.schedule(
+            conn, [ScheduledJob(EXPIRE_TRANSFER_REQUEST, request_id, by.customer_id, at=expires_at)]
+        )
         return
     await jobs_store.cancel(conn, EXPIRE_TRANSFER_REQUEST, request_id)
     if status == "APPROVED":
-        await jobs_store.schedule(conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, by.customer_id, by.now)])
+        await jobs_store.schedule(conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, by.customer_id, at=by.now)])
 
 
 async def _move(audited_action: AuditedAction, by: Actor, request_id: UUID, *, status: Status) -> None:
@@ -345,7 +347,7 @@ async def _notify_reviewers(audited_action: AuditedAction, by: Actor, request: T
         audited_action.conn,
         by.vault,
         by.customer_id,
-        "TRANSFER_REQUEST_PENDING_REVIEW",
+        kind="TRANSFER_REQUEST_PENDING_REVIEW",
         title="A transfer waits for approval",
         description=f"{by.name} asks for {said}.",
         metadata={"transfer_request_id": request.request_id, "amount_usdc": request.amount},
@@ -363,7 +365,7 @@ async def _notify_reviewed(
         audited_action.conn,
         by.vault,
         by.customer_id,
-        "TRANSFER_REQUEST_REVIEWED",
+        kind="TRANSFER_REQUEST_REVIEWED",
         title=f"A transfer was {decision.lower()}",
         description=f"{by.name} {decision.lower()} {said}.{more}",
         metadata={"transfer_request_id": request.request_id, "decision": decision, "status": request.status},

@@ -41,7 +41,7 @@ async def check_audit(conn: Connection, findings: Findings, vault: Vault | None,
     """
     rows = await conn.fetch(_HEADS, timeout=STATEMENT_TIMEOUT_SECONDS)
     walk = _AuditLogWalk(findings, vault, {row["customer_id"]: row for row in rows})
-    walk.sealed = await _read_seals(conn, findings, vault, copy)
+    walk.sealed = await _read_seals(conn, findings, vault, copy=copy)
     async for row in audit_store.iterate_all_entries(conn, timeout_seconds=STATEMENT_TIMEOUT_SECONDS):
         walk.take(row)
     walk.end()

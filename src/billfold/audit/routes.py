@@ -63,7 +63,7 @@ async def get_audit_logs_csv(
     if member_id is not None:
         member_uuid = await _check_member(member, bank, member_id)
     rows = partial(_rows, bank, _entry_filter(member, member_uuid, span))
-    return csv_stream("audit-logs.csv", COLUMNS, rows, cells_of)
+    return csv_stream("audit-logs.csv", COLUMNS, rows, cells_of=cells_of)
 
 
 async def _check_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> UUID:

@@ -95,7 +95,7 @@ async def override(
         )
     else:
         early: time | None = closes.time() if closes else None
-        saved = CalendarOverride(on, "early" if early else bond, early, fed, reason)
+        saved = CalendarOverride(on, "early" if early else bond, early, fed=fed, reason=reason)
         await save_override(conn, saved)
         print_success(f"{on}: bond market {saved.bond_market}, Federal Reserve {fed}.")
     print_line(_RESTART_NOTE)

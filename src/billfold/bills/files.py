@@ -71,7 +71,7 @@ def parse_daily_rates(text: str) -> tuple[DailyRates, ...]:
     terms = sorted({int(match[1]) for column in header if (match := _QUOTED_TERM.fullmatch(column))})
     if not terms:
         raise InvalidInput.at("line", 1, msg="no column named like `4 WEEKS BANK DISCOUNT`")
-    rows = _read_all(lines, lambda line: _daily_rates(line, terms), lambda row: row.day, "Date")
+    rows = _read_all(lines, lambda line: _daily_rates(line, terms), lambda row: row.day, name_column="Date")
     return tuple(sorted(rows, key=lambda row: row.day))
 
 
@@ -85,7 +85,7 @@ def parse_auctions(text: str) -> tuple[Auction, ...]:
     """
     _, lines = _csv_lines(text, _AUCTION_COLUMNS)
     bills = (line for line in lines if line.cells.get("security_type", "Bill") == "Bill")
-    return tuple(_read_all(bills, _auction, lambda row: (row.cusip, row.issue_date), "cusip"))
+    return tuple(_read_all(bills, _auction, lambda row: (row.cusip, row.issue_date), name_column="cusip"))
 
 
 def _csv_lines(text: str, needed: Iterable[str]) -> tuple[list[str], Iterator[_CsvLine]]:

@@ -74,8 +74,8 @@ async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> Impo
                 FieldError((row.cusip, "maturity_date"), f"is {bills[row.cusip].maturity} on record", "value_error")
                 for row in changed_maturities[:_ERRORS_MAX]
             )
-        await _copy(conn, "security", _SECURITY, new_bills)
-        await _copy(conn, "auction", _AUCTION, new)
+        await _copy(conn, "security", _SECURITY, rows=new_bills)
+        await _copy(conn, "auction", _AUCTION, rows=new)
         for row in updated:
             await conn.execute(
                 _UPDATE_RESULT,

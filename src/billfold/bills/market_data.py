@@ -41,7 +41,10 @@ def securities_of(sold: Iterable[Auction]) -> tuple[Bill, ...]:
     first: dict[str, Auction] = {}
     for auction in sorted(sold, key=lambda row: row.issue_date):
         first.setdefault(auction.cusip, auction)
-    return tuple(Bill(cusip, isin_of(cusip), row.maturity, row.issue_date, row.term) for cusip, row in first.items())
+    return tuple(
+        Bill(cusip, isin_of(cusip), row.maturity, first_issue=row.issue_date, original_term=row.term)
+        for cusip, row in first.items()
+    )
 
 
 def _text(name: str) -> str:

@@ -35,7 +35,7 @@ async def load_market(conn: Connection, calendars: Calendars) -> Market:
     """
     row_counts = await count_rows(conn)
     market = Market.from_rows(
-        calendars, await list_securities(conn), await list_auctions(conn), await list_daily_rates(conn)
+        calendars, await list_securities(conn), await list_auctions(conn), rates=await list_daily_rates(conn)
     )
     market.row_counts = row_counts
     return market

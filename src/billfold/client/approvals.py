@@ -23,7 +23,7 @@ class ApprovalApi(ApiClient):
     ) -> ShownTransferRequest:
         """Ask for a transfer; `transfer` has its fields as in the API, its `id` among them."""
         body = {"transfer": transfer, "reviewers": list(reviewers)}
-        return self._change("POST", _TRANSFER_REQUESTS, body, ShownTransferRequest, key=key)
+        return self._change("POST", _TRANSFER_REQUESTS, body, kind=ShownTransferRequest, key=key)
 
     def transfer_requests(self, **filters: Any) -> Iterator[ShownTransferRequest]:
         """Go through transfer requests, newest first; `status="PENDING"`."""
@@ -42,11 +42,11 @@ class ApprovalApi(ApiClient):
     ) -> ShownTransferRequest:
         """Change a request: `transfer`, `reviewers`. What was said about it is void."""
         path = f"{_TRANSFER_REQUESTS}{request_id}/"
-        return self._change("PATCH", path, changes, ShownTransferRequest, key=key)
+        return self._change("PATCH", path, changes, kind=ShownTransferRequest, key=key)
 
     def cancel_transfer_request(self, request_id: UUID, *, key: str | None = None) -> None:
         """Take a request back."""
-        self._change("DELETE", f"{_TRANSFER_REQUESTS}{request_id}/", {}, type(None), key=key)
+        self._change("DELETE", f"{_TRANSFER_REQUESTS}{request_id}/", {}, kind=type(None), key=key)
 
     def review_transfer_request(
         self, request: ShownTransferRequest, status: str, *, comment: str | None = None
@@ -54,7 +54,7 @@ class ApprovalApi(ApiClient):
         """Approve (`APPROVED`) or deny (`DENIED`) a request as it was read."""
         body = {"status": status, "comment": comment, "content_hash": request.content_hash}
         path = f"{_TRANSFER_REQUESTS}{request.id}/status/"
-        return self._change("PATCH", path, body, ShownTransferRequest)
+        return self._change("PATCH", path, body, kind=ShownTransferRequest)
 
     def approval_rules(self) -> list[ApprovalRule]:
         """Return the rules by which transfers and changes are approved."""
@@ -66,18 +66,18 @@ class ApprovalApi(ApiClient):
 
     def request_approval_rule(self, *, key: str | None = None, **fields: Any) -> AuthorizationRequest:
         """Ask for a new rule; another member confirms it."""
-        return self._change("POST", _RULES, fields, AuthorizationRequest, key=key)
+        return self._change("POST", _RULES, fields, kind=AuthorizationRequest, key=key)
 
     def request_approval_rule_change(
         self, rule_id: UUID, *, key: str | None = None, **fields: Any
     ) -> AuthorizationRequest:
         """Ask for a change of a rule; another member confirms it."""
         path = f"{_RULES}{rule_id}/"
-        return self._change("PATCH", path, fields, AuthorizationRequest, key=key)
+        return self._change("PATCH", path, fields, kind=AuthorizationRequest, key=key)
 
     def request_approval_rule_deletion(self, rule_id: UUID, *, key: str | None = None) -> AuthorizationRequest:
         """Ask for the end of a rule; another member confirms it."""
-        return self._change("DELETE", f"{_RULES}{rule_id}/", {}, AuthorizationRequest, key=key)
+        return self._change("DELETE", f"{_RULES}{rule_id}/", {}, kind=AuthorizationRequest, key=key)
 
     def authorization_requests(self, **filters: Any) -> Iterator[AuthorizationRequest]:
         """Go through sensitive changes, newest first."""
@@ -93,4 +93,4 @@ class ApprovalApi(ApiClient):
         """Confirm (`APPROVED`) or refuse (`DENIED`) a change as it was read."""
         body = {"status": status, "comment": comment, "content_hash": request.content_hash}
         path = f"{_AUTHORIZATION_REQUESTS}{request.id}/status/"
-        return self._change("PATCH", path, body, AuthorizationRequest)
+        return self._change("PATCH", path, body, kind=AuthorizationRequest)

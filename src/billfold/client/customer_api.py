@@ -60,7 +60,7 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
     def mark_notification(self, notification_id: UUID, status: str) -> CustomerNotification:
         """Mark a notification as READ or UNREAD."""
         path = f"/api/v1/notifications/{notification_id}/"
-        return self._change("PATCH", path, {"status": status}, CustomerNotification)
+        return self._change("PATCH", path, {"status": status}, kind=CustomerNotification)
 
     def audiences(self) -> list[NotificationAudience]:
         """Return who hears of what."""
@@ -75,11 +75,11 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
     ) -> NotificationAudience:
         """Choose who hears of a type; both empty means nobody."""
         body = {"roles": list(roles), "user_ids": [str(each) for each in user_ids]}
-        return self._change("PUT", f"{_AUDIENCES}{notification_type}/", body, NotificationAudience)
+        return self._change("PUT", f"{_AUDIENCES}{notification_type}/", body, kind=NotificationAudience)
 
     def clear_audience(self, notification_type: str) -> None:
         """Go back to the platform's default."""
-        self._change("DELETE", f"{_AUDIENCES}{notification_type}/", {}, type(None))
+        self._change("DELETE", f"{_AUDIENCES}{notification_type}/", {}, kind=type(None))
 
     def audit_log(self, member_id: UUID | None = None, **timestamps: str) -> Iterator[CustomerAuditLogEntry]:
         """Go through what was done, by one member or by all: `timestamp_from`, `timestamp_to`."""
@@ -96,18 +96,18 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
 
     def add_counterparty(self, *, key: str | None = None, **fields: Any) -> Counterparty:
         """Add an account as payee; fields as in the API."""
-        return self._change("POST", _COUNTERPARTIES, fields, Counterparty, key=key)
+        return self._change("POST", _COUNTERPARTIES, fields, kind=Counterparty, key=key)
 
     def change_counterparty(self, counterparty_id: UUID, *, key: str | None = None, **fields: Any) -> Counterparty:
         """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
-        return self._change("PATCH", f"{_COUNTERPARTIES}{counterparty_id}/", fields, Counterparty, key=key)
+        return self._change("PATCH", f"{_COUNTERPARTIES}{counterparty_id}/", fields, kind=Counterparty, key=key)
 
     def confirm_deposits(
         self, counterparty_id: UUID, first: int, second: int, *, key: str | None = None
     ) -> Counterparty:
         """Name the two amounts in cents that arrived at a counterparty's account."""
         path = f"{_COUNTERPARTIES}{counterparty_id}/verify-micro-deposits/"
-        return self._change("POST", path, {"amounts": [first, second]}, Counterparty, key=key)
+        return self._change("POST", path, {"amounts": [first, second]}, kind=Counterparty, key=key)
 
     def pockets(self, *, offset: int = 0, limit: int = 30) -> OffsetList[Pocket]:
         """Return some Pockets, newest first."""
@@ -120,11 +120,11 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
     def open_pocket(self, name: str, strategy_id: str, *, key: str | None = None) -> Pocket:
         """Open a Pocket that follows one strategy, like `UST-4W`."""
         body = {"pocket_name": name, "trading_strategy_id": strategy_id}
-        return self._change("POST", _POCKETS, body, Pocket, key=key)
+        return self._change("POST", _POCKETS, body, kind=Pocket, key=key)
 
     def change_pocket(self, pocket_id: UUID, *, key: str | None = None, **changes: Any) -> Pocket:
         """Change a Pocket; fields as in the API."""
-        return self._change("PATCH", f"{_POCKETS}{pocket_id}/", changes, Pocket, key=key)
+        return self._change("PATCH", f"{_POCKETS}{pocket_id}/", changes, kind=Pocket, key=key)
 
     def portals(self, pocket_id: UUID | None = None) -> Iterator[Portal]:
         """Go through the portals of a Pocket, or of all."""
@@ -134,12 +134,12 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
     def open_portal(self, pocket_id: UUID, name: str, *, key: str | None = None) -> Portal:
         """Open a portal of a Pocket."""
         path = f"{_POCKETS}{pocket_id}/portals/"
-        return self._change("POST", path, {"name": name}, Portal, key=key)
+        return self._change("POST", path, {"name": name}, kind=Portal, key=key)
 
     def change_portal(self, pocket_id: UUID, portal_id: UUID, *, key: str | None = None, **changes: str) -> None:
         """Rename a portal, or close it with `status="CLOSED"`."""
         path = f"{_POCKETS}{pocket_id}/portals/{portal_id}/"
-        self._change("PATCH", path, changes, type(None), key=key)
+        self._change("PATCH", path, changes, kind=type(None), key=key)
 
     def funding_instructions(self, pocket_id: UUID, portal_id: UUID) -> FundingInstructions:
         """Return how to pay into a portal."""

@@ -49,16 +49,16 @@ class EventCalls(ApiClient):
     ) -> Subscription:
         """Subscribe a url to kinds of events; `retry_policy=`, `description=` as in the API."""
         body = {"url": url, "events": list(kinds), "shared_secret": shared_secret, **fields}
-        return self._change("POST", _SUBSCRIPTIONS, body, Subscription, key=key)
+        return self._change("POST", _SUBSCRIPTIONS, body, kind=Subscription, key=key)
 
     def change_subscription(self, subscription_id: UUID, **changes: Any) -> Subscription:
         """Change a subscription: `status="disabled"`, `shared_secret=`, `events=`, ..."""
         path = f"{_SUBSCRIPTIONS}{subscription_id}/"
-        return self._change("PATCH", path, changes, Subscription)
+        return self._change("PATCH", path, changes, kind=Subscription)
 
     def unsubscribe(self, subscription_id: UUID) -> None:
         """Delete a subscription."""
-        self._change("DELETE", f"{_SUBSCRIPTIONS}{subscription_id}/", {}, type(None))
+        self._change("DELETE", f"{_SUBSCRIPTIONS}{subscription_id}/", {}, kind=type(None))
 
     def attempts(self, subscription_id: UUID, event_id: UUID | None = None) -> Iterator[DeliveryAttempt]:
         """Go through what was attempted to deliver, newest first."""
@@ -84,4 +84,4 @@ class EventCalls(ApiClient):
     def _redeliver(self, subscription_id: UUID, operation: str, **parameters: object) -> int:
         path = f"{_SUBSCRIPTIONS}{subscription_id}/{operation}/"
         body: dict[str, Any] = msgspec.to_builtins(parameters)
-        return self._change("POST", path, body, Redelivery).count
+        return self._change("POST", path, body, kind=Redelivery).count

@@ -53,7 +53,7 @@ class PartnerApi(EventCalls):
         """Open a Pocket that follows one strategy, like `UST-4W`."""
         body = {"pocket_name": name, "deposit_strategy_id": strategy_id}
         path = f"/api/v2/customers/{customer_id}/pockets/"
-        return self._change("POST", path, body, Pocket, key=key)
+        return self._change("POST", path, body, kind=Pocket, key=key)
 
     def portals(self, pocket_id: UUID) -> Iterator[Portal]:
         """Go through the portals of a Pocket."""
@@ -71,24 +71,24 @@ class PartnerApi(EventCalls):
     def add_counterparty(self, customer_id: UUID, *, key: str | None = None, **fields: Any) -> Counterparty:
         """Add an account as payee of a customer; fields as in the API."""
         path = f"/api/v2/customers/{customer_id}/counterparties/"
-        return self._change("POST", path, fields, Counterparty, key=key)
+        return self._change("POST", path, fields, kind=Counterparty, key=key)
 
     def change_counterparty(
         self, customer_id: UUID, counterparty_id: UUID, *, key: str | None = None, **fields: Any
     ) -> Counterparty:
         """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
         path = f"/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/"
-        return self._change("PATCH", path, fields, Counterparty, key=key)
+        return self._change("PATCH", path, fields, kind=Counterparty, key=key)
 
     def transfer(self, *, key: str | None = None, **fields: Any) -> OnUsTransfer:
         """Move money between Pockets; fields as in the API."""
         path = "/api/v1/transfers/on-us/"
-        return self._change("POST", path, fields, OnUsTransfer, key=key)
+        return self._change("POST", path, fields, kind=OnUsTransfer, key=key)
 
     def send_wire(self, pocket_id: UUID, *, key: str | None = None, **fields: Any) -> Wire:
         """Send a wire from a Pocket; fields as in the API."""
         path = f"/api/v1/service-accounts/{pocket_id}/wires/"
-        return self._change("POST", path, fields, Wire, key=key)
+        return self._change("POST", path, fields, kind=Wire, key=key)
 
     def wires(self, **filters: Any) -> Iterator[Wire]:
         """Go through the wires of all customers, newest first."""
@@ -101,7 +101,7 @@ class PartnerApi(EventCalls):
     def originate_ach(self, pocket_id: UUID, *, key: str | None = None, **fields: Any) -> AchOrigination:
         """Pay a counterparty by ACH, or collect from it; fields as in the API."""
         path = f"/api/v1/service-accounts/{pocket_id}/ach-originating/"
-        return self._change("POST", path, fields, AchOrigination, key=key)
+        return self._change("POST", path, fields, kind=AchOrigination, key=key)
 
     def ach_origination(self, pocket_id: UUID, ach_id: UUID) -> AchOrigination:
         """Return one ACH origination."""
@@ -131,7 +131,7 @@ class PartnerApi(EventCalls):
 
     def simulate(self, operation: str, **fields: Any) -> None:
         """Let something happen in a sandbox: `simulate("wire", portal_id=..., ...)`."""
-        self._change("POST", f"/api/v1/sandbox/{operation}/", fields, object)
+        self._change("POST", f"/api/v1/sandbox/{operation}/", fields, kind=object)
 
     def bank_time(self) -> datetime:
         """Return what the clock of a sandbox shows."""

@@ -49,7 +49,7 @@ class PartnerAuth(AuthFlow):
         key = request.headers.setdefault(KEY_HEADER, str(ids.new()))
         path = request.url.raw_path.partition(b"?")[0].decode()
         request.headers["authorization"] = f"Bearer {self._token}"
-        request.headers["x-service-signature"] = sign_request(self._secret, key, path, request.content)
+        request.headers["x-service-signature"] = sign_request(self._secret, key, path, body=request.content)
         return request
 
     def _token_request(self) -> httpx.Request:

@@ -26,11 +26,11 @@ class TeamApi(ApiClient):
 
     def change_member(self, member_id: UUID, *, key: str | None = None, **changes: str) -> TeamMember:
         """Give a member another `role` or `status`."""
-        return self._change("PUT", f"{_TEAM}{member_id}/", changes, TeamMember, key=key)
+        return self._change("PUT", f"{_TEAM}{member_id}/", changes, kind=TeamMember, key=key)
 
     def deactivate_member(self, member_id: UUID, *, key: str | None = None) -> TeamMember:
         """Deactivate a member, a person or a service user."""
-        return self._change("DELETE", f"{_TEAM}{member_id}/", {}, TeamMember, key=key)
+        return self._change("DELETE", f"{_TEAM}{member_id}/", {}, kind=TeamMember, key=key)
 
     def invite_member(
         self,
@@ -50,22 +50,22 @@ class TeamApi(ApiClient):
             "role": role,
             "phone_number": phone_number,
         }
-        return self._change("POST", f"{_TEAM}invite/", body, TeamMember, key=key)
+        return self._change("POST", f"{_TEAM}invite/", body, kind=TeamMember, key=key)
 
     def resend_invite(self, member_id: UUID, *, key: str | None = None) -> TeamMember:
         """Mail an invitation once more, with a new link."""
-        return self._change("POST", f"{_TEAM}{member_id}/invite/", {}, TeamMember, key=key)
+        return self._change("POST", f"{_TEAM}{member_id}/invite/", {}, kind=TeamMember, key=key)
 
     def cancel_invite(self, member_id: UUID, *, key: str | None = None) -> TeamMember:
         """Take an invitation back."""
-        return self._change("DELETE", f"{_TEAM}{member_id}/invite/", {}, TeamMember, key=key)
+        return self._change("DELETE", f"{_TEAM}{member_id}/invite/", {}, kind=TeamMember, key=key)
 
     def create_service_user(
         self, name: str, scopes: Sequence[str], public_key: str, *, key: str | None = None, **fields: str
     ) -> TeamProgram:
         """Make a service user with its first public key, PEM; `description`, `profile`."""
         body: dict[str, Any] = {"name": name, "scopes": list(scopes), "public_key": public_key}
-        return self._change("POST", _SERVICE_USERS, body | fields, TeamProgram, key=key)
+        return self._change("POST", _SERVICE_USERS, body | fields, kind=TeamProgram, key=key)
 
     def program(self, member_id: UUID) -> TeamProgram:
         """Return a service user."""
@@ -80,9 +80,9 @@ class TeamApi(ApiClient):
     ) -> ProgramKey:
         """Register another public key, beside the others or in their place."""
         path = f"{_SERVICE_USERS}{member_id}/keys/{'rotate/' if rotate else ''}"
-        return self._change("POST", path, {"public_key": public_key}, ProgramKey, key=key)
+        return self._change("POST", path, {"public_key": public_key}, kind=ProgramKey, key=key)
 
     def revoke_service_user_key(self, member_id: UUID, key_id: str, *, key: str | None = None) -> None:
         """Take a public key out of use; the service user's tokens end."""
         path = f"{_SERVICE_USERS}{member_id}/keys/{key_id}/"
-        self._change("DELETE", path, {}, type(None), key=key)
+        self._change("DELETE", path, {}, kind=type(None), key=key)

@@ -33,7 +33,7 @@ def verify_webhook(
         raise InvalidWebhook("It lacks webhook-id, webhook-timestamp or webhook-signature.") from None
     if abs(wall_now().timestamp() - at) > tolerance_seconds:
         raise InvalidWebhook("It was signed too long ago, or the clocks differ.")
-    expected = sign_webhook(shared_secret, delivery_id, at, body)
+    expected = sign_webhook(shared_secret, delivery_id, at, body=body)
     if not any(hmac.compare_digest(expected.encode(), each.encode()) for each in signatures.split(" ")):
         raise InvalidWebhook("The signature does not match the body.")
     return msgspec.json.decode(body, type=Envelope)

@@ -42,7 +42,7 @@ async def upload_customer_document(
     name it. No signature is needed.
     """
     owner = await caller.customer_id(bank, customer_id)
-    return await _store_new(caller, bank, owner, document_type, request)
+    return await _store_new(caller, bank, owner, document_type=document_type, request=request)
 
 
 @post("/api/v1/documents/{document_id}/", TOKEN_AND_KEY, **_EXISTING)
@@ -51,7 +51,7 @@ async def upload_customer_document_file(caller: Caller, bank: Bank, document_id:
 
     The document must be waiting for a file, or have an invalid one.
     """
-    return await _store_existing(caller, bank, await _find_document(caller, bank, document_id), request)
+    return await _store_existing(caller, bank, await _find_document(caller, bank, document_id), request=request)
 
 
 @get("/api/v1/documents/{document_id}/", name="get_document", tag="documents")
@@ -69,7 +69,7 @@ async def upload_document(
     The body is the file of a new document, such as WIRE_COUNTERPARTY_VERIFICATION; `content-disposition` may
     name it.
     """
-    return await _store_new(member, bank, member.customer_id, document_type, request)
+    return await _store_new(member, bank, member.customer_id, document_type=document_type, request=request)
 
 
 @post("/api/v2/documents/{document_id}/", WRITES, **_EXISTING)
@@ -79,7 +79,7 @@ async def upload_document_file(member: CustomerCaller, bank: Bank, document_id: 
     The document must be waiting for a file, or have an invalid one.
     """
     row = await store.get_document(bank.pool, document_id, member.customer_id)
-    return await _store_existing(member, bank, row, request)
+    return await _store_existing(member, bank, row, request=request)
 
 
 @get("/api/v2/documents/{document_id}/", READS, tag="documents")
@@ -105,11 +105,11 @@ async def _store_new(call: Call, bank: Bank, owner: UUID, document_type: str, re
     kind, name = await _inspect(bank, document_type, request)
     document_id = call.new_resource_id(bank.seed)
     file = await bank.files.keep(request.body)
-    async with _audited(call, bank, owner, document_id, document_type) as audited:
-        await uploads.request_document(audited.conn, owner, document_id, document_type, at=call.now)
+    async with _audited(call, bank, owner, document_id=document_id, document_type=document_type) as audited:
+        await uploads.request_document(audited.conn, owner, document_id, type_=document_type, at=call.now)
         row = await store.get_document(audited.conn, document_id, owner)
         if row.file is None:
-            await _store_file(audited, bank, row, file, kind=kind, name=name, call=call)
+            await _store_file(audited, bank, row, file=file, kind=kind, name=name, call=call)
         else:
             audited.skip()  # the same request ran before and was cut off
     return UploadedDocument(success=True, document_id=document_id)
@@ -121,8 +121,10 @@ async def _store_existing(call: Call, bank: Bank, document: DocumentRow, request
         raise BillfoldError("already-approved", "The document is approved.")
     kind, name = await _inspect(bank, document.type, request)
     file = await bank.files.keep(request.body)
-    async with _audited(call, bank, document.customer_id, document.document_id, document.type) as audited:
-        return render_document(await _store_file(audited, bank, document, file, kind=kind, name=name, call=call))
+    async with _audited(
+        call, bank, document.customer_id, document_id=document.document_id, document_type=document.type
+    ) as audited:
+        return render_document(await _store_file(audited, bank, document, file=file, kind=kind, name=name, call=call))
 
 
 async def _inspect(bank: Bank, document_type: str, request: RawRequest) -> tuple[FileKind, str | None]:
@@ -132,7 +134,7 @@ async def _inspect(bank: Bank, document_type: str, request: RawRequest) -> tuple
     """
     kind = kind_in(request)
     name = rules.parse_file_name(request.header(b"content-disposition"))
-    rules.check_file(request.body, kind, document_type, name)
+    rules.check_file(request.body, kind, document_type, name=name)
     try:
         await bank.inspection.inspect(request.body, kind)
     except UploadRejected as refused:
@@ -161,8 +163,8 @@ def _audited(
         bank.pool,
         bank.vault,
         owner,
-        call.origin,
-        "document.uploaded",
+        origin=call.origin,
+        action="document.uploaded",
         resource=("document", document_id),
         details={"type": document_type},
         now=call.wall,

@@ -20,7 +20,7 @@ _SEQUENCING = (
              JOIN customer c ON c.customer_id = e.customer_id AND c.partner_id IS NOT NULL
              LEFT JOIN event_sequence t ON t.customer_id = e.customer_id AND t.event_no = e.event_no
             WHERE t.event_no IS NULL AND pg_visible_in_snapshot(e.xid, r.position)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
     Check(
         "event_sequence",
@@ -30,7 +30,7 @@ _SEQUENCING = (
              LEFT JOIN customer c USING (customer_id)
             WHERE (e.event_id, e.kind, e.raised_at, c.partner_id)
                IS DISTINCT FROM (t.event_id, t.kind, t.raised_at, t.partner_id)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
 )
 
@@ -48,7 +48,7 @@ _DELIVERIES = (
                        ELSE t.customer_sequence END
                OR (t.event_id IS NOT NULL AND t.partner_id <> s.partner_id)
                OR (s.customer_id IS NOT NULL AND t.customer_id <> s.customer_id)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
     Check(
         "delivery",

@@ -75,7 +75,7 @@ def listen(
         forward = Forwarder(parse_url(forward_to), check_secret(secret or listener_secret(box)))
     with context.sandbox_api(settings, customer=customer) as sandbox_api:
         try:
-            listen_to(sandbox_api, forward, after, kinds or (), count=count, as_json=as_json)
+            listen_to(sandbox_api, forward, after, kinds=kinds or (), count=count, as_json=as_json)
         except KeyboardInterrupt:
             raise typer.Exit from None
 
@@ -95,7 +95,7 @@ class Forwarder:
             "user-agent": "billfold-listen/1",
             "webhook-id": event_id,
             "webhook-timestamp": str(at),
-            "webhook-signature": sign_webhook(self.secret, event_id, at, body),
+            "webhook-signature": sign_webhook(self.secret, event_id, at, body=body),
         }
         began = monotonic()
         try:

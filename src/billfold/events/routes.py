@@ -93,7 +93,7 @@ async def list_events(
         read=read,
         sort_key_of=lambda row: row.place,
     )
-    return page_of(page, await _render(bank, subscriber, page.items, of))
+    return page_of(page, await _render(bank, subscriber, page.items, of=of))
 
 
 @get("/api/v1/events/stream/", SIGNED, READS, **STREAM_OPTIONS)
@@ -109,14 +109,14 @@ async def stream_events(
 
     async def find_expiry() -> datetime | None:
         if isinstance(caller, Caller):
-            credential = await partner_store.find_credential(bank.pool, bank.vault, hash_token(token), wall_now())
+            credential = await partner_store.find_credential(bank.pool, bank.vault, hash_token(token), now=wall_now())
             return None if credential is None else credential.expires_at
         access = await access_tokens.find_access_token(bank.pool, token, wall_now())
         if access is None or SCOPE not in access.scopes & PERMISSIONS.get(access.role, frozenset()):
             return None
         return access.expires_at
 
-    return await event_stream(broadcaster, subscriber_of(caller), asked.resumed(request), find_expiry)
+    return await event_stream(broadcaster, subscriber_of(caller), asked.resumed(request), find_expiry=find_expiry)
 
 
 @get("/api/v1/events/{event_id}/", SIGNED, READS, tag="events")
@@ -128,10 +128,10 @@ async def get_event(caller: Caller | CustomerCaller, bank: Bank, event_id: UUID)
     await sequence_events(bank.pool, now=caller.wall)
     subscriber = subscriber_of(caller)
     found = await event_store.get_event(bank.pool, subscriber, event_id)
-    return (await _render(bank, subscriber, [found], None))[0]
+    return (await _render(bank, subscriber, [found], of=None))[0]
 
 
 async def _render(bank: Bank, subscriber: Subscriber, found: list[LoggedEvent], of: UUID | None) -> list[Event]:
     ids = [each.event_id for each in found]
-    attempts = await webhook_store.list_attempts_of_events(bank.pool, subscriber, ids, of)
+    attempts = await webhook_store.list_attempts_of_events(bank.pool, subscriber, ids, subscription_id=of)
     return [render_event(each, subscriber, attempts[each.event_id]) for each in found]

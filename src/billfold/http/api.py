@@ -137,7 +137,7 @@ class Api:
         request = raw_request_of(scope)
         request.path_params = scope["path_params"]
         try:
-            await self.serve(operation, request, receive, send)
+            await self.serve(operation, request, receive, send=send)
         except Exception as error:  # noqa: BLE001 - each has its response
             await self.error_response(error, request).send(send)
 
@@ -150,21 +150,21 @@ class Api:
             await self.authenticator.check_token(request, wall_now())
             async with self._files:
                 request.body = await read_file(request, receive)
-                await self._serve_known(operation, access, request, receive, send)
+                await self._serve_known(operation, access, request, receive=receive, send=send)
             return
         request.body = await read_body(request, receive)
         if access.proof is Proof.NONE:
             operation.read(request)
-            await _send(await operation.respond(request, self.services), (), receive, send)
+            await _send(await operation.respond(request, self.services), (), receive, send=send)
             return
-        await self._serve_known(operation, access, request, receive, send)
+        await self._serve_known(operation, access, request, receive=receive, send=send)
 
     async def _serve_known(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
     ) -> None:
         """Count the request, and run it, or send the stored response."""
         wall = wall_now()
-        identity = await self.authenticator.authenticate(request, operation, access, wall)
+        identity = await self.authenticator.authenticate(request, operation, access, wall=wall)
         admission = await self._store.admit(identity.admission)
         headers = _headers(operation, admission, wall)
         if operation.deprecated is not None:
@@ -174,19 +174,19 @@ class Api:
             return
         stored = False
         try:
-            response = await self._run(operation, request, identity, admission, wall)
+            response = await self._run(operation, request, identity, admission=admission, wall=wall)
             stored = self._store_response(identity.admission, response)
         finally:
             if not stored:
                 await self._store.release(identity.admission)
-        await _send(response, headers, receive, send)
+        await _send(response, headers, receive, send=send)
 
     async def _run(
         self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
     ) -> HttpResponse | StreamedResponse:
         """Return the response of a request, whatever becomes of it."""
         try:
-            call = identity.call_of(_call_fields(operation, request, identity, admission, wall))
+            call = identity.call_of(_call_fields(operation, request, identity, admission=admission, wall=wall))
             if identity.refusal is not None:
                 if operation.changes:
                     await self.authenticator.note_refused(call, operation)
@@ -256,7 +256,7 @@ def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpR
     if admission.verdict == "replay" and admission.stored is not None:
         replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
         stored = admission.stored
-        return HttpResponse(stored.status, stored.content_type, stored.body, replayed)
+        return HttpResponse(stored.status, stored.content_type, stored.body, headers=replayed)
     if admission.verdict == "limited":
         seconds = max(1, admission.resets_at - int(wall.timestamp()))
         after = (b"retry-after", str(seconds).encode())

@@ -72,7 +72,7 @@ class ListQuery(msgspec.Struct, frozen=True):
         position = self.position(pager, scope, filters)
         backwards = position is not None and position.direction == "prev"
         place = None if position is None else position.place
-        part = Part(place, backwards, self.descending != backwards, self.limit + 1)
+        part = Part(place, backwards, self.descending != backwards, limit=self.limit + 1)
         rows = await read(part)
         return pager.page(scope, filters, rows, limit=self.limit, start=position, sort_key_of=sort_key_of)
 

@@ -92,7 +92,7 @@ SIGNED = Access(Proof.SIGNATURE)
 
 def with_scope(scope: str, group: RateGroup, *, needs: str | None = None) -> Access:
     """Return the access of the Customer API: a scope, and the group it is counted with."""
-    return Access(Proof.OAUTH, scope, needs or scope, group)
+    return Access(Proof.OAUTH, scope, needs or scope, group=group)
 
 
 class Deprecation(NamedTuple):

@@ -135,7 +135,14 @@ def parameter_of(attribute: str, hint: Any, default: Any) -> Parameter:  # noqa:
     if default is not None and query.schema is None:
         schema["default"] = default
     return Parameter(
-        attribute, query.name or attribute, query.parse or parse, many, default, schema, query.description, kind is UUID
+        attribute,
+        query.name or attribute,
+        query.parse or parse,
+        many=many,
+        default=default,
+        schema=schema,
+        description=query.description,
+        indexed=kind is UUID,
     )
 
 

@@ -39,7 +39,7 @@ _BY_STATUS = {
     413: "payload-too-large",
     415: "unsupported-media-type",
 }
-_UNKNOWN = Problem("bad-request", 400, "Bad request", "", "")
+_UNKNOWN = Problem("bad-request", 400, "Bad request", meaning="", remedy="")
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 
@@ -109,12 +109,12 @@ def as_response(response: HttpResponse) -> Response[bytes]:
 
 def json_response(value: object, status: int = 200, *headers: Header) -> HttpResponse:
     """Return a value as JSON."""
-    return HttpResponse(status, JSON, _encode(value), headers)
+    return HttpResponse(status, JSON, _encode(value), headers=headers)
 
 
 def redirect(location: str) -> HttpResponse:
     """Send a browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
-    return HttpResponse(303, TEXT, b"", [(b"location", location.encode())])
+    return HttpResponse(303, TEXT, b"", headers=[(b"location", location.encode())])
 
 
 def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:
@@ -172,7 +172,7 @@ def problem(
         "trace_id": request.trace_id,
         "retryable": known.retryable,
     }
-    return HttpResponse(known.status, PROBLEM, _encode(body), headers)
+    return HttpResponse(known.status, PROBLEM, _encode(body), headers=headers)
 
 
 def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:

@@ -84,7 +84,7 @@ def _mistakes(info: inspect.Type, value: object, place: Place) -> list[FieldErro
     structs = [kind for kind, _ in fitting if isinstance(kind, inspect.StructType)]
     if structs and isinstance(value, dict):
         return _object_mistakes(structs, value, place)
-    found = [_value_mistakes(kind, described, value, place) for kind, described in fitting]
+    found = [_value_mistakes(kind, described, value, place=place) for kind, described in fitting]
     return min(found, key=len)
 
 
@@ -167,9 +167,9 @@ def _good_fields(struct: inspect.StructType, value: dict[str, Any], wrong: set[s
 
 def _value_mistakes(kind: inspect.Type, described: str | None, value: Json, place: Place) -> list[FieldError]:
     if isinstance(kind, inspect.ListType):
-        return _inner_mistakes(kind, kind.item_type, enumerate(value), place)
+        return _inner_mistakes(kind, kind.item_type, enumerate(value), place=place)
     if isinstance(kind, inspect.DictType):
-        return _inner_mistakes(kind, kind.value_type, (("...", value[key]) for key in value), place)
+        return _inner_mistakes(kind, kind.value_type, (("...", value[key]) for key in value), place=place)
     if type(kind) in _FORMATS:
         python, told, code = _FORMATS[type(kind)]
         return [] if _converts(value, python) else [FieldError(place, told, code)]

@@ -46,7 +46,7 @@ def outcome_checks(
         "its command was accepted, and the row is missing",
         f"""SELECT b.customer_id, b.outcome->>'{id_column}' AS {id_column} FROM {created}
               AND NOT EXISTS (SELECT 1 FROM {table} t WHERE true {row_of.format(alias="b")})""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     )
     ends = ", ".join([*(f"e.outcome->>'{stored_name(name)}'" for name in ended.values()), "e.booked_at"])
     yield Check(
@@ -70,7 +70,7 @@ def account_total(kind: str, expected: str) -> Check:
                       FROM account WHERE kind = '{kind}' AND asset = 'USD') held,
                    (SELECT coalesce(({expected}), 0)::bigint AS expected) explained
              WHERE balance <> expected""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     )
 
 
@@ -105,7 +105,7 @@ def creation_checks(tracked: TrackedTable) -> Iterator[Check]:
         f"""SELECT {key} FROM {tracked.name} n LEFT JOIN {creations} b
               ON b.customer_id = n.customer_id AND b.id = n.{tracked.id_column}::text
              WHERE b.at IS DISTINCT FROM n.{tracked.created_at}""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     )
     id_column_sql = "" if tracked.name == "customer" else f", b.id AS {tracked.id_column}"
     yield Check(
@@ -114,7 +114,7 @@ def creation_checks(tracked: TrackedTable) -> Iterator[Check]:
         f"""SELECT b.customer_id{id_column_sql} FROM {creations} b LEFT JOIN {tracked.name} n
               ON n.customer_id = b.customer_id AND n.{tracked.id_column}::text = b.id
              WHERE n.customer_id IS NULL""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     )
 
 
@@ -134,7 +134,7 @@ def directory_checks(tracked: TrackedTable) -> Iterator[Check]:
         f"""SELECT '{tracked.name}' AS kind, n.{tracked.id_column}::text AS value FROM {tracked.name} n
              WHERE NOT EXISTS (SELECT 1 FROM directory d
                WHERE d.kind = '{tracked.name}' AND d.value = n.{tracked.id_column}::text)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     )
 
 

@@ -66,7 +66,7 @@ def read_migrations(folder: Traversable | None = None) -> list[Migration]:
             raise MigrationError(f"{name} stands where version {version} is expected")
         if ways.keys() != {"up", "down"}:
             raise MigrationError(f"{name} has no way {'up' if 'down' in ways else 'down'}")
-        steps.append(Migration(version, name, ways["up"], ways["down"]))
+        steps.append(Migration(version, name, ways["up"], down=ways["down"]))
     return steps
 
 

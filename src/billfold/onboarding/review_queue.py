@@ -84,8 +84,8 @@ async def _counterparties(bank: Bank, limit: int) -> list[PendingReview]:
             "counterparty",
             row.counterparty_id,
             row.customer_id,
-            f"{counterparty_store.payee_from_row(row).name} ({row.type})",
-            row.created_at,
+            what=f"{counterparty_store.payee_from_row(row).name} ({row.type})",
+            since=row.created_at,
         )
         for row in await counterparty_store.list_awaiting_review(bank.pool, limit)
     ]
@@ -117,8 +117,8 @@ async def _documents(bank: Bank, limit: int) -> list[PendingReview]:
             "document",
             row.document_id,
             row.customer_id,
-            f"{row.type} {row.name or ''}".strip(),
-            row.uploaded_at or row.created_at,
+            what=f"{row.type} {row.name or ''}".strip(),
+            since=row.uploaded_at or row.created_at,
         )
         for row in await document_store.list_awaiting_review(bank.pool, limit)
     ]
@@ -131,14 +131,14 @@ async def _decide_document(bank: Bank, object_id: UUID, verdict: ReviewDecision)
         bank.pool,
         bank.vault,
         found.customer_id,
-        Origin.operator(),
-        "document.reviewed",
+        origin=Origin.operator(),
+        action="document.reviewed",
         resource=("document", object_id),
         details={"status": status},
         now=wall_now(),
     ) as audited:
         why = None if verdict.approved else verdict.reason or "It was rejected."
-        await uploads.record_review(audited.conn, object_id, status, why)
+        await uploads.record_review(audited.conn, object_id, status, reason=why)
     return f"The document is {status}."
 
 
@@ -148,8 +148,8 @@ async def _entries(bank: Bank, limit: int) -> list[PendingReview]:
             "ach",
             row.ach_id,
             row.customer_id,
-            f"{row.direction} {format_usd(row.amount)} {row.party_name}: {row.reason}",
-            row.created_at,
+            what=f"{row.direction} {format_usd(row.amount)} {row.party_name}: {row.reason}",
+            since=row.created_at,
         )
         for row in await ach_entries.list_to_review(bank.pool, limit)
     ]

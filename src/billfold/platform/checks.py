@@ -97,7 +97,7 @@ class Findings:
     def report(self) -> Report:
         """Return everything that was found."""
         first = self._first[2] if self._first else None
-        return Report(dict(self.checked), tuple(self._found), first, self._omitted)
+        return Report(dict(self.checked), tuple(self._found), first, left_out=self._omitted)
 
 
 class Check(NamedTuple):

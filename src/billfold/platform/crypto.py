@@ -164,7 +164,7 @@ def verify_password(password_hash: str | None, password: str) -> bool:
 
 def sign_request(secret: str | bytes, idempotency_key: str, path: str, body: bytes) -> str:
     """Return the signature of a Partner API request: base64 of HMAC-SHA256 over the three parts."""
-    return base64.b64encode(_request_digest(secret, idempotency_key, path, body)).decode()
+    return base64.b64encode(_request_digest(secret, idempotency_key, path, body=body)).decode()
 
 
 def verify_signature(
@@ -182,7 +182,7 @@ def verify_signature(
     if len(signature_bytes) != _SIGNATURE_BYTES or base64.b64encode(signature_bytes) != signature.encode():
         return False
     matches = [
-        hmac.compare_digest(signature_bytes, _request_digest(secret, idempotency_key, path, body))
+        hmac.compare_digest(signature_bytes, _request_digest(secret, idempotency_key, path, body=body))
         for secret in shared_secrets
     ]
     return any(matches)

@@ -117,8 +117,8 @@ class Pager:
         has_prev = has_more if backwards else start is not None
         return Page(
             items,
-            self.seal(scope, filters, "next", sort_key_of(items[-1])) if has_next else None,
-            self.seal(scope, filters, "prev", sort_key_of(items[0])) if has_prev else None,
+            self.seal(scope, filters, "next", place=sort_key_of(items[-1])) if has_next else None,
+            self.seal(scope, filters, "prev", place=sort_key_of(items[0])) if has_prev else None,
         )
 
 

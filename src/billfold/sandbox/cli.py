@@ -86,7 +86,7 @@ def sandbox(
         try:
             step("Starting the database")
             with context.database(settings, step) as database:
-                asyncio.run(_run(context, settings, database, options, step))
+                asyncio.run(_run(context, settings, database, options=options, step=step))
         finally:
             step.end()
 
@@ -100,7 +100,7 @@ async def _run(
     await context.migrate_up(database.dsn, step)
     step("Initializing the bank")
     await context.initialize_database(settings, database.dsn)
-    saved_sandbox = await prepare_sandbox(context, settings, database.dsn, step)
+    saved_sandbox = await prepare_sandbox(context, settings, database.dsn, report=step)
     logs = settings.state_dir / "logs"
     environment = context.environment(settings, database.dsn, **options.changes)
     supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
@@ -113,7 +113,7 @@ async def _run(
         await _wait_until_up(saved_sandbox, logs, stop)
         step.end()
         if not stop.is_set():
-            await _play_story_once(context, settings, database, saved_sandbox, options)
+            await _play_story_once(context, settings, database, saved_sandbox=saved_sandbox, options=options)
         if not (stop.is_set() or options.exit_after_story):
             _print_credentials(settings, saved_sandbox)
             await stop.wait()

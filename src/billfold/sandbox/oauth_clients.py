@@ -43,7 +43,7 @@ async def sandbox_clients(
     async with bank.pool.acquire() as conn:
         return tuple(
             [
-                await _client(conn, client_id, new, previous_by_id.get(client_id))
+                await _client(conn, client_id, new, previous=previous_by_id.get(client_id))
                 for client_id, new in _clients_to_register(customer_id).items()
             ]
         )

@@ -61,10 +61,10 @@ async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, ca_file: s
         private_key=private_key,
         kid=kid,
         person=await sandbox_person(
-            bank, known_ids.sandbox_customer_id, ADA, None if previous is None else previous.person
+            bank, known_ids.sandbox_customer_id, ADA, previous=None if previous is None else previous.person
         ),
         colleague=await sandbox_person(
-            bank, known_ids.sandbox_customer_id, BO, None if previous is None else previous.colleague
+            bank, known_ids.sandbox_customer_id, BO, previous=None if previous is None else previous.colleague
         ),
         customer_id=known_ids.sandbox_customer_id,
         own_customer_id=known_ids.own_customer_id,
@@ -85,7 +85,7 @@ async def _credentials(bank: Bank, previous: SandboxFile | None) -> tuple[str, s
     if known is not None and previous is not None:
         return (previous.username, previous.password, previous.shared_secret, previous.private_key, previous.kid)
     if known is None:
-        created = await make_partner(bank, PARTNER, PARTNER_NAME, PARTNER, features=PARTNER_FEATURES)
+        created = await make_partner(bank, PARTNER, PARTNER_NAME, username=PARTNER, features=PARTNER_FEATURES)
         password, secret = created.password, created.shared_secret
     else:
         password = new_password()

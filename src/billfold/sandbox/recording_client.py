@@ -78,7 +78,7 @@ class RecordingClient:
             )
         text = received.text
         parsed = received.json() if text else None
-        answer = Answer(number, method, path, received.status_code, text, parsed)
+        answer = Answer(number, method, path, status=received.status_code, text=text, body=parsed)
         self.answers.append(answer)
         if self._transcript:
             line = {"method": method, "path": path, "status": answer.status, "body": text}

@@ -37,6 +37,6 @@ class SimulatedBank:
             amount=amount,
             company_name=company_name,
             company_entry_description=ENTRY_DESCRIPTION,
-            individual_identification_number=digits(self._seed, ach_id, _INDIVIDUAL, _INDIVIDUAL_DIGITS),
-            trace_number=_ORIGIN + digits(self._seed, ach_id, _TRACE, _TRACE_DIGITS),
+            individual_identification_number=digits(self._seed, ach_id, _INDIVIDUAL, count=_INDIVIDUAL_DIGITS),
+            trace_number=_ORIGIN + digits(self._seed, ach_id, _TRACE, count=_TRACE_DIGITS),
         )

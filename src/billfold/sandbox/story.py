@@ -188,7 +188,7 @@ class Story:
 
     def _show_portfolio(self, pocket: str) -> None:
         response = self.client.get(f"/api/v2/pockets/{pocket}/")
-        self._table(response, "portfolio.securities", _HOLDINGS, _HOLDING, title="Portfolio")
+        self._table(response, "portfolio.securities", _HOLDINGS, fields=_HOLDING, title="Portfolio")
         pairs = [*_VALUES]
         if response.at("portfolio").get("pricing_timestamp"):
             pairs += _YIELD
@@ -196,11 +196,11 @@ class Story:
 
     def _trades(self, pocket: str) -> None:
         response = self.client.get(f"/api/v2/pockets/{pocket}/trades/?limit=10")
-        self._table(response, "items", _TRADES, _TRADE, title="Trades, newest first")
+        self._table(response, "items", _TRADES, fields=_TRADE, title="Trades, newest first")
 
     def _payments(self, pocket: str) -> None:
         response = self.client.get(f"/api/v2/pockets/{pocket}/transactions/?limit=10")
-        self._table(response, "items", _PAYMENTS, _PAYMENT, title="Transactions, newest first")
+        self._table(response, "items", _PAYMENTS, fields=_PAYMENT, title="Transactions, newest first")
 
     def _earnings(self, pocket: str) -> None:
         response = self.client.get(f"/api/v2/pockets/{pocket}/earnings/?period=all-time")

@@ -31,8 +31,8 @@ class SandboxMember(NamedTuple):
     role: Role
 
 
-ADA = SandboxMember("ada@dummy-customer.example", "Ada", "Marsh", "ADMIN")
-BO = SandboxMember("bo@dummy-customer.example", "Bo", "Reyes", "MANAGER")
+ADA = SandboxMember("ada@dummy-customer.example", "Ada", "Marsh", role="ADMIN")
+BO = SandboxMember("bo@dummy-customer.example", "Bo", "Reyes", role="MANAGER")
 
 
 class SandboxPerson(msgspec.Struct, frozen=True):

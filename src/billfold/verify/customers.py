@@ -111,7 +111,7 @@ class LedgerWalk:
         accounts = ReplayedAccounts(self.found, customer_id, numbered)
         rows = await self.take(POCKETS, customer_id)
         liens = await self.take(HOLDS, customer_id)
-        pockets = PocketReplay(self.found, accounts, rows, self._calendar_variants)
+        pockets = PocketReplay(self.found, accounts, rows, calendar_variants=self._calendar_variants)
         replay = Replay(self.found, accounts)
         chain = Chain(self.found, head["version"])
         reader = _CommitReader(self, customer_id, chain)
@@ -130,8 +130,8 @@ class LedgerWalk:
         accounts.end(head)
         pockets.end(head, replay.counters)
         end = LogEnd(replay.last, reader.event_no)
-        check_head(self.found, head, customers, pockets, end, self._market)
-        check_serialized_book(self.found, head, customers, numbered, rows, liens)
+        check_head(self.found, head, customers, pockets=pockets, end=end, market=self._market)
+        check_serialized_book(self.found, head, customers, accounts=numbered, pockets=rows, liens=liens)
 
     async def _replay_entry(self, journal: Journal, replay: Replay, pockets: PocketReplay) -> None:
         replay.play(journal)
@@ -220,10 +220,10 @@ class _CommitReader:
         """The journals of a commit, each with its own rows."""
         journals, legs, trades, activities, _, _ = commit.rows
         if len(journals) == 1:
-            return [Journal(journals[0], legs, trades, activities, intact)]
+            return [Journal(journals[0], legs, trades, activities=activities, intact=intact)]
         of_legs, of_trades, of_activities = map(_by_journal, (legs, trades, activities))
         return [
-            Journal(row, of_legs[number], of_trades[number], of_activities[number], intact)
+            Journal(row, of_legs[number], of_trades[number], activities=of_activities[number], intact=intact)
             for row in journals
             for number in (row["entry_no"],)
         ]

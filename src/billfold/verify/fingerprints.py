@@ -76,7 +76,9 @@ def _proved(
 ) -> FingerprintedTable:
     """Rows of which the commands that leave them keep a fingerprint."""
     left_by = sorted(name for each in commands() if row in each.fingerprints for name in each.names())
-    return FingerprintedTable(row.table, (key,), tuple(left_by), proof_of or _proof_as(row), needs_one)
+    return FingerprintedTable(
+        row.table, (key,), tuple(left_by), proof_of=proof_of or _proof_as(row), needs_one=needs_one
+    )
 
 
 def _proof_as(row: type[Any]) -> Callable[[Record], str]:
@@ -103,7 +105,7 @@ FINGERPRINTED_TABLES = (
     _proved(SuspenseItem, "item_id"),
     *(
         FingerprintedTable(
-            table, key, ("transfer_request", "authorization_request", "customer"), _of_all, said=_ENTRIES
+            table, key, ("transfer_request", "authorization_request", "customer"), proof_of=_of_all, said=_ENTRIES
         )
         for table, key in KEYS.items()
     ),

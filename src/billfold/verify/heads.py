@@ -44,7 +44,9 @@ def check_head(
     is_house = customer["role"] == _HOUSE_ROLE
     for message in _numbers(head, end):
         findings.add("ledger_head", key, message)
-    date_problem = _dates(head, customer["opened_at"], end.journal, calendar_variants, is_house=is_house)
+    date_problem = _dates(
+        head, customer["opened_at"], end.journal, calendar_variants=calendar_variants, is_house=is_house
+    )
     if date_problem:
         findings.add("ledger_head", key, date_problem)
     pocket_books = [] if is_house else list(_books(pockets, market))
@@ -119,7 +121,7 @@ def _books(pockets: PocketReplay, market: Market) -> Iterator[PocketBook]:
             continue
         pocket.cash = Account(cash.no, AccountKind.CASH, cash.asset, balance=cash.balance)
         for held in accounts.held.get(pocket.pocket_id, {}).values():
-            lot = _lot(held.no, held.asset, held.balance, market)
+            lot = _lot(held.no, held.asset, held.balance, market=market)
             if lot is not None:
                 pocket.adopt(lot)
         yield pocket

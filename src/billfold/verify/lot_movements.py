@@ -50,7 +50,7 @@ def available_lots(trades: Iterable[Record]) -> dict[TradeKey, list[int]]:
 
 def trade_key(row: Record) -> TradeKey:
     """The bills of a trade."""
-    return TradeKey(row["pocket_id"], row["cusip"], row["activity"], row["incoming"])
+    return TradeKey(row["pocket_id"], row["cusip"], row["activity"], incoming=row["incoming"])
 
 
 def outgoing_key(lot: ReplayedAccount, other_account: ReplayedAccount) -> TradeKey:

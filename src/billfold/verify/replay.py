@@ -98,10 +98,12 @@ class Replay:
             self._apply_posting(leg, debit, credit)
             touched_accounts += (debit, credit)
             if debit.kind == "lot" or credit.kind == "lot":
-                self._move_lots(journal, leg, debit, credit, movements, available_lots_left)
+                self._move_lots(
+                    journal, leg, debit, credit=credit, movements=movements, available_lots_left=available_lots_left
+                )
             else:
-                add_cash(leg, debit, credit, cash_by_side)
-                self._check_transaction(journal, leg, debit, credit, transactions)
+                add_cash(leg, debit, credit, money=cash_by_side)
+                self._check_transaction(journal, leg, debit, credit=credit, transactions=transactions)
         self._check_balances(journal, touched_accounts)
         self._compare_trades(journal, movements, cash_by_side)
         for row in transactions.values():
@@ -156,9 +158,17 @@ class Replay:
         units = leg["amount"]
         tax = 0
         if debit.kind == "lot":
-            tax = self._remove_from_lot(units, debit, credit, movements)
+            tax = self._remove_from_lot(units, debit, credit, movements=movements)
         if credit.kind == "lot":
-            self._add_to_lot(journal, units, debit, credit, available_lots_left, movements, tax)
+            self._add_to_lot(
+                journal,
+                units,
+                debit,
+                credit=credit,
+                available_lots_left=available_lots_left,
+                movements=movements,
+                tax=tax,
+            )
 
     def _remove_from_lot(
         self, units: int, debit: ReplayedAccount, credit: ReplayedAccount, movements: dict[TradeKey, LotMovement]
@@ -173,7 +183,7 @@ class Replay:
         debit.earnings_basis -= earnings
         debit.redeemed = debit.redeemed or credit.kind == "treasury"
         self.accounts.holds(debit)
-        add_movement(movements, outgoing_key(debit, credit), debit.no, units, tax, earnings)
+        add_movement(movements, outgoing_key(debit, credit), debit.no, units=units, tax=tax, earnings=earnings)
         return tax
 
     def _add_to_lot(
@@ -201,7 +211,7 @@ class Replay:
         credit.tax_basis += tax
         credit.earnings_basis += earnings
         self.accounts.holds(credit)
-        add_movement(movements, into, credit.no, units, tax, earnings)
+        add_movement(movements, into, credit.no, units=units, tax=tax, earnings=earnings)
 
     def _check_acquired_on(self, journal: Journal, debit: ReplayedAccount, lot: ReplayedAccount) -> None:
         """A lot has the day its bills were bought on; whoever kept them before says which."""
@@ -237,7 +247,7 @@ class Replay:
             self._report_missing_trade(journal, bills, legs)
         for side in cash_by_trade.keys() | cash_by_side.keys():
             if cash_by_trade[side] != cash_by_side[side]:
-                self._report_cash(journal, side, cash_by_trade[side], cash_by_side[side])
+                self._report_cash(journal, side, cash_by_trade[side], movements=cash_by_side[side])
 
     def _count_trade(self, row: Record) -> None:
         counters = self.counters[row["pocket_id"]]
@@ -307,7 +317,7 @@ class Replay:
             return
         row = transactions.pop(leg["posting_no"], None)
         if row is None:
-            self._report_missing_transaction(journal, leg, pocket_account, external_account)
+            self._report_missing_transaction(journal, leg, pocket_account, external_account=external_account)
             return
         expected = (
             pocket_account.pocket_id,

@@ -52,9 +52,9 @@ async def verify_bank(
     the lines of its archived seals. Raises BankNotInitialized.
     """
     if conn.is_in_transaction():
-        return await _verify(conn, progress, market, vault, seals)
+        return await _verify(conn, progress, market, vault=vault, seals=seals)
     async with conn.transaction(isolation="repeatable_read", readonly=True):
-        return await _verify(conn, progress, market, vault, seals)
+        return await _verify(conn, progress, market, vault=vault, seals=seals)
 
 
 async def _verify(
@@ -71,14 +71,14 @@ async def _verify(
         market = await load_market(conn, await load_calendars(conn))
     # Rows come in the order of the keys at once, not after everything has been sorted.
     await conn.execute("SET LOCAL enable_seqscan = off")
-    ledger_walk = LedgerWalk(conn, findings, market, progress)
+    ledger_walk = LedgerWalk(conn, findings, market, progress=progress)
     await ledger_walk.go()
     await conn.execute("SET LOCAL enable_seqscan = on")
     await check_fingerprints(conn, findings)
     await check_parts(conn, findings)
     await check_bank_totals(conn, findings)
     findings.next_section()
-    await check_audit(conn, findings, vault, seals)
+    await check_audit(conn, findings, vault, copy=seals)
     return findings.report()
 
 

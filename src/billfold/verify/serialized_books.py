@@ -43,7 +43,7 @@ def check_serialized_book(
     image = deserialize_book(raw)
     if image is None:
         return
-    for table, key, message in _differences(image, head, customers, accounts, pockets, liens):
+    for table, key, message in _differences(image, head, customers, accounts=accounts, pockets=pockets, liens=liens):
         findings.add(table, key, f"{message}, the head's image says otherwise", certainty=Certainty.SUSPECT)
 
 

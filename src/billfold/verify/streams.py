@@ -60,10 +60,10 @@ class Table:
         return {name: row[name] for name in self.key}
 
 
-LEDGER_HEADS = Table("ledger_head", LEDGER_HEAD_COLUMNS, (), ("customer_id",))
-CUSTOMERS = Table("customer", CUSTOMER_COLUMNS, (), ("customer_id",))
-ACCOUNTS = Table("account", ACCOUNT_COLUMNS, ("account_no",), ("customer_id", "account_no"))
-POCKETS = Table("pocket", POCKET_COLUMNS, ("pocket_id",), ("customer_id", "pocket_id"))
+LEDGER_HEADS = Table("ledger_head", LEDGER_HEAD_COLUMNS, (), key=("customer_id",))
+CUSTOMERS = Table("customer", CUSTOMER_COLUMNS, (), key=("customer_id",))
+ACCOUNTS = Table("account", ACCOUNT_COLUMNS, ("account_no",), key=("customer_id", "account_no"))
+POCKETS = Table("pocket", POCKET_COLUMNS, ("pocket_id",), key=("customer_id", "pocket_id"))
 CHAIN_ENTRIES = Table.of(ChainEntry, ("version",), ("customer_id", "version"))
 JOURNAL_ENTRIES = Table.of(JournalEntry, ("entry_no",), ("customer_id", "entry_no"))
 POSTINGS = Table.of(Posting, ("entry_no", "posting_no"), ("customer_id", "entry_no", "posting_no"))
@@ -78,7 +78,7 @@ COMMANDS = Table.of(CommandEntry, ("version", "command_id"), ("customer_id", "co
 SNAPSHOTS = Table.of(
     PocketSnapshot, ("entry_no", "pocket_id", "business_date"), ("customer_id", "pocket_id", "business_date")
 )
-HOLDS = Table("hold", "customer_id, hold_id, pocket_id, amount, until", ("hold_id",), ("customer_id", "hold_id"))
+HOLDS = Table("hold", "customer_id, hold_id, pocket_id, amount, until", ("hold_id",), key=("customer_id", "hold_id"))
 
 CUSTOMER_TABLES = (
     CUSTOMERS,

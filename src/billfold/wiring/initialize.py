@@ -111,7 +111,7 @@ async def create_partner_customers(bank: Bank, slug: str, name: str) -> PartnerI
     The partner's row, users and keys are written by `domain.identity`, before or after.
     """
     places = partner_ids(bank.seed, slug)
-    await _create_customer(bank, places.partner_id, places.own_customer_id, "partner", name, {})
+    await _create_customer(bank, places.partner_id, places.own_customer_id, role="partner", name=name, profile={})
     await bank.engine.submit(
         OpenPocket(
             caller=INITIALIZATION_CALLER,
@@ -130,9 +130,9 @@ async def create_partner_customers(bank: Bank, slug: str, name: str) -> PartnerI
             bank,
             places.partner_id,
             places.sandbox_customer_id,
-            "customer",
-            SANDBOX_CUSTOMER_NAME,
-            _SANDBOX_CUSTOMER_PROFILE,
+            role="customer",
+            name=SANDBOX_CUSTOMER_NAME,
+            profile=_SANDBOX_CUSTOMER_PROFILE,
         )
     return places
 

@@ -49,7 +49,7 @@ async def test_keys_are_replaced_without_a_gap(bank, books_client):
     published = await AuthServer(bank).signing_keys(early)
 
     assert len(published) == 4
-    used = [signing.sign(published, "PS256", {}, at).split(".")[0] for at in (early, late)]
+    used = [signing.sign(published, "PS256", {}, now=at).split(".")[0] for at in (early, late)]
     assert used[0] == first["id_token"].split(".")[0]
     assert used[1] != used[0]
     assert signing.verify_id_token(published, first["id_token"], issuer=ISSUER) is not None

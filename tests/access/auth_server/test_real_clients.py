@@ -73,7 +73,7 @@ async def run(script, served, conn, user, **given):
         if "done" in said:
             await node.wait()
             return said["done"]
-        send(node, await say_yes(served, conn, user, UUID(said["request"])))
+        send(node, await say_yes(served, conn, user, request_id=UUID(said["request"])))
     raise AssertionError((await node.stderr.read()).decode())
 
 

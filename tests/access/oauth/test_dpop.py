@@ -267,8 +267,10 @@ async def test_a_proof_is_used_once_by_all_together(database_dsn):
     one, other = [await create_pool(database_dsn, max_size=4) for _ in range(2)]
     until, jti = wall_now() + timedelta(seconds=20), str(ids.new())
 
-    used = await asyncio.gather(*(dpop.consume_proof(pool, SPA.thumbprint, jti, until) for pool in (one, other) * 10))
+    used = await asyncio.gather(
+        *(dpop.consume_proof(pool, SPA.thumbprint, jti, until=until) for pool in (one, other) * 10)
+    )
 
     assert sorted(used) == [False] * 19 + [True]
-    assert await dpop.consume_proof(one, new_key().thumbprint, jti, until)
+    assert await dpop.consume_proof(one, new_key().thumbprint, jti, until=until)
     await asyncio.gather(one.close(), other.close())

@@ -23,10 +23,10 @@ async def test_what_has_expired_is_removed_and_nothing_else(conn):
             now=now - timedelta(seconds=ago),
         )
         until = now + timedelta(seconds=20 - ago)
-        assert await dpop.consume_proof(conn, SPA.thumbprint, f"jti {ago}", until)
+        assert await dpop.consume_proof(conn, SPA.thumbprint, f"jti {ago}", until=until)
 
     await purge.purge_oauth(conn, now)
 
     assert await conn.fetchval("SELECT count(*) FROM access_token") == 1
     assert await conn.fetchval("SELECT count(*) FROM consumed_dpop_proof") == 1
-    assert not await dpop.consume_proof(conn, SPA.thumbprint, "jti 0", now)
+    assert not await dpop.consume_proof(conn, SPA.thumbprint, "jti 0", until=now)

@@ -38,7 +38,7 @@ async def token_of(conn, partner, name="acme-app"):
 
 async def secrets_at(conn, token_hash, now):
     await conn.execute("UPDATE partner_token SET expires_at = $1", now + timedelta(hours=1))
-    found = await partner_store.find_credential(conn, VAULT, token_hash, now)
+    found = await partner_store.find_credential(conn, VAULT, token_hash, now=now)
     assert found is not None
     return [secret.decode() for secret in found.shared_secrets]
 
@@ -83,7 +83,7 @@ async def test_a_sealed_secret_opens_only_where_it_belongs(conn):
         other.partner_id,
     )
     with pytest.raises(InvariantError):
-        await partner_store.find_credential(conn, VAULT, await token_of(conn, partner), wall_now())
+        await partner_store.find_credential(conn, VAULT, await token_of(conn, partner), now=wall_now())
 
 
 async def test_two_secrets_are_in_force_while_one_is_changed_and_never_three(conn):
@@ -122,7 +122,7 @@ async def test_a_new_password_ends_what_the_old_one_opened(conn):
         locked = await credentials.record_login_failure(conn, user.user_id, wall_now())
     assert 0 < locked <= 900
     await credentials.set_partner_password(conn, user.user_id, "another long password")
-    assert await partner_store.find_credential(conn, VAULT, token_hash, wall_now()) is None
+    assert await partner_store.find_credential(conn, VAULT, token_hash, now=wall_now()) is None
     user = await partner_store.find_partner_user(conn, "acme-app")
     assert user is not None
     assert (user.failures, user.locked_until) == (0, None)
@@ -147,7 +147,7 @@ async def test_what_has_expired_is_purged(conn):
     await credentials.purge_partner_credentials(conn, now + timedelta(hours=2))
     assert await conn.fetchval("SELECT count(*) FROM partner_token") == 0
     assert await conn.fetchval("SELECT count(*) FROM consumed_assertion") == 0
-    assert await partner_store.find_credential(conn, VAULT, token_hash, now) is None
+    assert await partner_store.find_credential(conn, VAULT, token_hash, now=now) is None
 
 
 def test_a_lock_window_is_a_quarter_of_an_hour():

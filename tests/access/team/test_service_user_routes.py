@@ -26,8 +26,10 @@ async def acting(customer_desk):
 
     async def act(*scopes):
         told = await made(customer_desk, scopes=list(scopes), profile="documented")
-        its = Team(customer_desk.team.customer, told["client_id"], None, scopes)
-        opened.append(MemberDesk(customer_desk.bank, customer_desk.app, its, await token_for(customer_desk.bank, its)))
+        its = Team(customer_desk.team.customer, told["client_id"], None, scopes=scopes)
+        opened.append(
+            MemberDesk(customer_desk.bank, customer_desk.app, its, token=await token_for(customer_desk.bank, its))
+        )
         return opened[-1], told
 
     yield act

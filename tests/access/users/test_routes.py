@@ -35,7 +35,7 @@ async def test_memberships_name_each_customer_and_the_role(customer_desk, custom
 
 async def test_a_client_that_acts_by_itself_has_no_user(customer_desk):
     alone = Team(customer_desk.team.customer, customer_desk.team.client_id, None)
-    service = MemberDesk(customer_desk.bank, customer_desk.app, alone, await token_for(customer_desk.bank, alone))
+    service = MemberDesk(customer_desk.bank, customer_desk.app, alone, token=await token_for(customer_desk.bank, alone))
     for path in (PATH, MEMBERSHIPS):
         await service.refused("GET", path, status=403, code="forbidden")
     assert (await service.get("/api/v1/customer/"))["id"] == customer_desk.team.customer

@@ -19,14 +19,14 @@ NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
 @pytest.mark.parametrize(("failures", "seconds"), [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (5, 900), (50, 900)])
 def test_the_wait_doubles_up_to_a_lock(failures, seconds):
-    assert lockout_seconds(ACCOUNT_LOCKOUT, failures, NOW, NOW) == seconds
+    assert lockout_seconds(ACCOUNT_LOCKOUT, failures, NOW, now=NOW) == seconds
 
 
 def test_a_lock_ends_by_itself_and_counting_begins_anew():
     later = NOW + timedelta(minutes=15)
-    assert lockout_seconds(ACCOUNT_LOCKOUT, 5, NOW, later) == 0
-    assert count_failure(ACCOUNT_LOCKOUT, 5, NOW, later) == 1
-    assert count_failure(ACCOUNT_LOCKOUT, 4, NOW, NOW) == 5
+    assert lockout_seconds(ACCOUNT_LOCKOUT, 5, NOW, now=later) == 0
+    assert count_failure(ACCOUNT_LOCKOUT, 5, NOW, now=later) == 1
+    assert count_failure(ACCOUNT_LOCKOUT, 4, NOW, now=NOW) == 5
 
 
 @pytest.mark.parametrize("password", ["walnut-orbit-canyon", "correct horse battery", "ünïcödé wörds grow"])

@@ -41,7 +41,7 @@ async def booked(conn):
 
 async def listed(conn, pockets, *, after=None, descending=False, limit=9, **filters):
     rows = await list_trades(
-        conn, CUSTOMER, pockets, TradeFilters(**filters), after=after, descending=descending, limit=limit
+        conn, CUSTOMER, pockets, filters=TradeFilters(**filters), after=after, descending=descending, limit=limit
     )
     return [row.trade_id for row in rows]
 

@@ -47,16 +47,16 @@ async def book(conn, entry_no, posting_no, pocket, activity_id, **changes):
 async def booked(conn):
     """Four journals: in here, in there, out here, and a fee here. Their activity ids, in order."""
     made = [member_of(ids.new(), 1) for _ in range(4)]
-    await book(conn, 1, 1, HERE, made[0])
-    await book(conn, 2, 1, THERE, made[1])
-    await book(conn, 3, 1, HERE, made[2], direction="DEBIT", amount=300)
-    await book(conn, 4, 2, HERE, made[3], type="FEE", swept=False, details='{"fee_type":"AUM_FEE"}')
+    await book(conn, 1, 1, pocket=HERE, activity_id=made[0])
+    await book(conn, 2, 1, pocket=THERE, activity_id=made[1])
+    await book(conn, 3, 1, pocket=HERE, activity_id=made[2], direction="DEBIT", amount=300)
+    await book(conn, 4, 2, pocket=HERE, activity_id=made[3], type="FEE", swept=False, details='{"fee_type":"AUM_FEE"}')
     return made
 
 
 async def numbered(conn, pockets, wanted=WANTED, *, after=None, descending=False, limit=9):
     rows = await transaction_store.list_customer_rows(
-        conn, CUSTOMER, pockets, wanted, after=after, descending=descending, limit=limit
+        conn, CUSTOMER, pockets, filters=wanted, after=after, descending=descending, limit=limit
     )
     return [row.activity_id for row in rows]
 
@@ -71,7 +71,7 @@ async def test_a_customers_list_is_his_pockets_merged_in_booking_order(conn, boo
 
 async def test_a_pockets_list_has_its_own_only(conn, booked):
     rows = await transaction_store.list_customer_rows(
-        conn, CUSTOMER, [HERE], WANTED, after=None, descending=True, limit=2
+        conn, CUSTOMER, [HERE], filters=WANTED, after=None, descending=True, limit=2
     )
     assert [row.activity_id for row in rows] == [booked[3], booked[2]]
 
@@ -79,7 +79,7 @@ async def test_a_pockets_list_has_its_own_only(conn, booked):
 async def test_a_partners_list_goes_by_time(conn, booked):
     async def listed(descending, after=None, pockets=None):
         rows = await transaction_store.list_partner_rows(
-            conn, PARTNER, pockets, WANTED, after=after, descending=descending, limit=9
+            conn, PARTNER, pockets, filters=WANTED, after=after, descending=descending, limit=9
         )
         return [row.activity_id for row in rows]
 
@@ -124,16 +124,18 @@ async def test_a_card_leaves_what_was_paid_with_it_and_given_back_for_it(conn, b
     await book(conn, 5, 1, HERE, made[0], **paid, details=f'{{"card_id":"{CARD}"}}')
     await book(conn, 6, 1, HERE, made[1], **paid, details=f'{{"card_id":"{OTHER_CARD}"}}')
     back = f'{{"credit_type":"CASH_BACK","card_id":"{CARD}"}}'
-    await book(conn, 7, 1, THERE, made[2], type="CREDIT", details=back)
+    await book(conn, 7, 1, pocket=THERE, activity_id=made[2], type="CREDIT", details=back)
     wanted = TransactionFilters(now=WANTED.now, **filters | {"cards": [str(c) for c in filters["cards"]]})
     assert await numbered(conn, [HERE, THERE], wanted) == [made[place] for place in found]
 
 
 async def test_one_is_found_by_its_id_its_transaction_and_its_sweep(conn, booked):
     for asked in (booked[2], group_of(booked[2])):
-        assert (await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, asked)).activity_id == booked[2]
+        assert (
+            await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, requested_id=asked)
+        ).activity_id == booked[2]
     sweep = member_of(booked[2], 1001)
-    found = await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, sweep)
+    found = await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, requested_id=sweep)
     assert (found.activity_id, found.type, found.direction) == (sweep, "SWEEP", "CREDIT")
 
 
@@ -146,4 +148,4 @@ async def test_what_was_never_booked_here_is_not_found(conn, booked):
         ids.new(),
     ):
         with pytest.raises(NotFound):
-            await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, asked)
+            await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, requested_id=asked)

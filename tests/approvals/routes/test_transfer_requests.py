@@ -259,8 +259,8 @@ async def test_a_service_user_requests_and_its_administrators_do_not_approve(cus
         "profile": "documented",
     }
     made = await customer_desk.post("/api/v1/team/service-users/", new)
-    its = Team(customer_desk.team.customer, made["client_id"], None, ("transfers.read", "transfers.write"))
-    program = MemberDesk(customer_desk.bank, customer_desk.app, its, await token_for(customer_desk.bank, its))
+    its = Team(customer_desk.team.customer, made["client_id"], None, scopes=("transfers.read", "transfers.write"))
+    program = MemberDesk(customer_desk.bank, customer_desk.app, its, token=await token_for(customer_desk.bank, its))
     asked = await program.post(REQUESTS, on_us(funded, 1_00, to=other))
     assert asked["requested_by"]["user_id"] is None
     await refused(program, asked, "forbidden", answers=403)

@@ -24,7 +24,7 @@ def test_a_held_bill_earns_what_its_price_rose(flat_market: MarketBuilder, he0: 
     market = flat_market(5_135, he0)
     state = PocketState(((he0.cusip, 100),), cash=50, earnings_basis=948_000, inflow=948_050)
 
-    earned = compute_earnings(state, START, state, END, market)
+    earned = compute_earnings(state, START, state, end_at=END, market=market)
 
     assert earned.start_value == cents_for(100, market.price_at(he0, START)) + 50
     assert earned.end_value == cents_for(100, market.price_at(he0, END)) + 50
@@ -46,7 +46,7 @@ def test_flows_are_not_earnings_and_fees_are_added_back(flat_market: MarketBuild
         realised=284_900 - 284_430,
     )
 
-    earned = compute_earnings(before, START, after, END, market)
+    earned = compute_earnings(before, START, after, end_at=END, market=market)
 
     assert (earned.contributions, earned.withdrawals, earned.fees) == (500, 20_000, 25)
     assert earned.realised == 470
@@ -60,7 +60,7 @@ def test_one_lost_cent_breaks_the_entry(flat_market: MarketBuilder, he0: Bill) -
     after = PocketState(cash=99, inflow=100)
 
     with pytest.raises(InvariantError) as caught:
-        compute_earnings(before, START, after, END, flat_market(5_135, he0))
+        compute_earnings(before, START, after, end_at=END, market=flat_market(5_135, he0))
     assert caught.value.facts["earnings_net"] == -1
 
 
@@ -70,10 +70,12 @@ def test_a_live_end_agrees_with_the_portfolio(flat_market: MarketBuilder, he0: B
     evening, maturity_morning = et_instant(date(2023, 11, 20), 22), et_instant(he0.maturity, 5)
 
     for now in (evening, maturity_morning):
-        earned = compute_earnings(state, START, state, now, market, live=True)
+        earned = compute_earnings(state, START, state, end_at=now, market=market, live=True)
 
-        assert earned.end_value == value_positions([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
-    assert compute_earnings(state, START, state, maturity_morning, market, live=True).end_value == 1_000_000
+        assert earned.end_value == value_positions([(he0.cusip, 100, 100)], 0, 0, market=market, at=now).total_value
+    assert (
+        compute_earnings(state, START, state, end_at=maturity_morning, market=market, live=True).end_value == 1_000_000
+    )
 
 
 def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
@@ -83,14 +85,33 @@ def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
     monday, now = et_instant(date(2023, 11, 6), 0), et_instant(date(2023, 11, 6), 6)
     state = PocketState(((he0.cusip, 1_000),), earnings_basis=948_000)
 
-    assert compute_earnings(state, monday, state, now, market, live=True).earnings == 0
+    assert compute_earnings(state, monday, state, end_at=now, market=market, live=True).earnings == 0
 
 
 def test_the_aggregate_is_the_sum_of_every_field() -> None:
-    one, two = (EarningsEntry(1, 2, 3, 4, 5, 6, 7, 8, 9), EarningsEntry(10, 20, 30, 40, 50, 60, 70, 80, 90))
+    one, two = (
+        EarningsEntry(
+            1, 2, 3, realised=4, unrealised_change=5, contributions=6, withdrawals=7, start_value=8, end_value=9
+        ),
+        EarningsEntry(
+            10,
+            20,
+            30,
+            realised=40,
+            unrealised_change=50,
+            contributions=60,
+            withdrawals=70,
+            start_value=80,
+            end_value=90,
+        ),
+    )
 
-    assert sum_earnings([one, two]) == EarningsEntry(11, 22, 33, 44, 55, 66, 77, 88, 99)
-    assert sum_earnings([]) == EarningsEntry(0, 0, 0, 0, 0, 0, 0, 0, 0)
+    assert sum_earnings([one, two]) == EarningsEntry(
+        11, 22, 33, realised=44, unrealised_change=55, contributions=66, withdrawals=77, start_value=88, end_value=99
+    )
+    assert sum_earnings([]) == EarningsEntry(
+        0, 0, 0, realised=0, unrealised_change=0, contributions=0, withdrawals=0, start_value=0, end_value=0
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,19 +134,19 @@ def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york() -> None:
 
 
 def test_a_range_of_dates_takes_both_days_whole() -> None:
-    bounds = period_bounds("range", NOW, CREATED, date(2025, 5, 30), date(2025, 6, 1))
+    bounds = period_bounds("range", NOW, CREATED, date_from=date(2025, 5, 30), date_to=date(2025, 6, 1))
 
     assert bounds == (et_instant(date(2025, 5, 30), 0), et_instant(date(2025, 6, 2), 0), False)
 
 
 def test_a_range_through_today_ends_now() -> None:
-    bounds = period_bounds("range", NOW, CREATED, date(2025, 6, 4), date(2025, 6, 4))
+    bounds = period_bounds("range", NOW, CREATED, date_from=date(2025, 6, 4), date_to=date(2025, 6, 4))
 
     assert bounds == (et_instant(date(2025, 6, 4), 0), NOW, True)
 
 
 def test_a_range_through_the_end_of_the_calendar_ends_now() -> None:
-    bounds = period_bounds("range", NOW, CREATED, date.min, date.max)
+    bounds = period_bounds("range", NOW, CREATED, date_from=date.min, date_to=date.max)
 
     assert bounds == (et_instant(date.min, 0), NOW, True)
 
@@ -133,7 +154,7 @@ def test_a_range_through_the_end_of_the_calendar_ends_now() -> None:
 def test_a_range_of_instants_is_taken_as_given() -> None:
     start, end = NOW - timedelta(hours=30), NOW - timedelta(hours=1)
 
-    assert period_bounds("range", NOW, CREATED, start, end) == (start, end, False)
+    assert period_bounds("range", NOW, CREATED, date_from=start, date_to=end) == (start, end, False)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +176,7 @@ def test_a_period_that_makes_no_sense_is_refused(
     period: str, date_from: date | None, date_to: date | None, field: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        period_bounds(period, NOW, CREATED, date_from, date_to)
+        period_bounds(period, NOW, CREATED, date_from=date_from, date_to=date_to)
 
     assert [mistake.loc for mistake in caught.value.errors] == [("query", field)]
 

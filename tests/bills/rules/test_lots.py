@@ -21,7 +21,7 @@ class Held:
 
 
 def held(cusip: str, day: int, units: int) -> Held:
-    return Held(cusip, date(2025, 7, 1), date(2025, 6, day), units)
+    return Held(cusip, date(2025, 7, 1), date(2025, 6, day), units=units)
 
 
 @pytest.mark.parametrize(

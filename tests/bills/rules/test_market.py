@@ -100,7 +100,9 @@ def test_the_rule_serves_the_time_before_the_first_auction(market: Market) -> No
 
 
 def test_a_bill_that_matures_by_settlement_is_not_on_the_run(calendars: Calendars) -> None:
-    old = Bill("912797UZ8", isin_of("912797UZ8"), date(2025, 6, 3), date(2024, 12, 5), "26-Week")
+    old = Bill(
+        "912797UZ8", isin_of("912797UZ8"), date(2025, 6, 3), first_issue=date(2024, 12, 5), original_term="26-Week"
+    )
     sold = Auction(
         cusip=old.cusip,
         term="4-Week",
@@ -109,7 +111,7 @@ def test_a_bill_that_matures_by_settlement_is_not_on_the_run(calendars: Calendar
         maturity=old.maturity,
     )
     rates = [DailyRates(date(2025, 1, 2), (Quote(4, 4_200, 4_300),))]
-    market = Market.from_rows(calendars, [old], [sold], rates)
+    market = Market.from_rows(calendars, [old], [sold], rates=rates)
 
     assert market.on_the_run(4, date(2025, 5, 30)) is old
     assert market.on_the_run(4, MONDAY).simulated
@@ -128,7 +130,7 @@ def test_an_unknown_cusip_is_not_found(market: Market, cusip: str) -> None:
 
 def test_a_market_needs_a_curve(calendars: Calendars) -> None:
     with pytest.raises(ValueError, match="at least one day"):
-        Market.from_rows(calendars, [], [], [])
+        Market.from_rows(calendars, [], [], rates=[])
 
 
 def test_the_bid_is_the_published_rate_at_a_published_term(market: Market) -> None:
@@ -142,7 +144,7 @@ def test_the_bid_is_the_published_rate_at_a_published_term(market: Market) -> No
 
     for weeks in (4, 13, 26):
         maturity = date(2025, 6, 5) + timedelta(weeks=weeks)
-        bill = Bill(f"{weeks}W", "", maturity, date(2025, 6, 5), f"{weeks}-Week")
+        bill = Bill(f"{weeks}W", "", maturity, first_issue=date(2025, 6, 5), original_term=f"{weeks}-Week")
         assert market.bid_rate(bill, date(2025, 6, 5)) == quotes[weeks]
         assert market.ask_rate(bill, date(2025, 6, 5)) == quotes[weeks] - 5
 

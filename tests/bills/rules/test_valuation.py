@@ -21,7 +21,9 @@ PAR_MILLION = 10_000
 
 
 def test_a_million_of_the_year_bill_grows_by_the_worked_rate(flat_market: MarketBuilder, he0: Bill) -> None:
-    valued = value_positions([(he0.cusip, PAR_MILLION, 0)], 0, 0, flat_market(5_135, he0), et_instant(ISSUED, 12))
+    valued = value_positions(
+        [(he0.cusip, PAR_MILLION, 0)], 0, 0, market=flat_market(5_135, he0), at=et_instant(ISSUED, 12)
+    )
 
     # $51,920.56 of discount over 364 days is 0.165091320716 cents a second; the mark is rounded.
     assert abs(valued.appreciation_per_second - Decimal("0.165091320716")) < Decimal("0.00000005")
@@ -32,7 +34,7 @@ def test_total_value_is_bills_at_the_mark_and_cash(flat_market: MarketBuilder, h
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12) + timedelta(seconds=20)
 
-    valued = value_positions([(he0.cusip, 13, 13)], 411, 7, market, at)
+    valued = value_positions([(he0.cusip, 13, 13)], 411, 7, market=market, at=at)
 
     (position,) = valued.positions
     assert position.bill is he0
@@ -47,7 +49,7 @@ def test_total_value_is_bills_at_the_mark_and_cash(flat_market: MarketBuilder, h
 
 def test_the_slope_reaches_par_at_maturity_and_never_more(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
-    valued = value_positions([(he0.cusip, 10, 10)], 0, 0, market, et_instant(date(2024, 3, 8), 12))
+    valued = value_positions([(he0.cusip, 10, 10)], 0, 0, market=market, at=et_instant(date(2024, 3, 8), 12))
     seconds = (et_instant(he0.maturity, 0) - valued.pricing_timestamp).total_seconds()
 
     at_par = valued.total_value + valued.appreciation_per_second * Decimal(seconds)
@@ -58,7 +60,7 @@ def test_unsettled_bills_do_not_count_for_today(flat_market: MarketBuilder, he0:
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12)
 
-    valued = value_positions([(he0.cusip, 10, 4)], 0, 0, market, at)
+    valued = value_positions([(he0.cusip, 10, 4)], 0, 0, market=market, at=at)
 
     assert valued.liquidation_value_t0 == cents_for(4, market.t0_bid(he0, at))
     assert valued.liquidation_value_t1 == cents_for(10, market.t1_bid(he0, at))
@@ -68,8 +70,8 @@ def test_a_haircut_lowers_the_same_day_price_only(flat_market: MarketBuilder, he
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12)
 
-    plain = value_positions([(he0.cusip, 10, 10)], 0, 0, market, at)
-    cut = value_positions([(he0.cusip, 10, 10)], 0, 0, market, at, haircut_bps=10)
+    plain = value_positions([(he0.cusip, 10, 10)], 0, 0, market=market, at=at)
+    cut = value_positions([(he0.cusip, 10, 10)], 0, 0, market=market, at=at, haircut_bps=10)
 
     assert cut.liquidation_value_t0 == cents_for(10, subtract_spread(market.t0_bid(he0, at), 10))
     assert cut.liquidation_value_t0 < plain.liquidation_value_t0
@@ -78,7 +80,7 @@ def test_a_haircut_lowers_the_same_day_price_only(flat_market: MarketBuilder, he
 
 
 def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market: Market) -> None:
-    valued = value_positions([], 5, 9, market, et_instant(ISSUED, 12))
+    valued = value_positions([], 5, 9, market=market, at=et_instant(ISSUED, 12))
 
     assert (valued.total_value, valued.positions) == (5, ())
     assert valued.liquidation_value_t0 == valued.liquidation_value_t1 == 0
@@ -88,7 +90,7 @@ def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market: 
 @pytest.mark.parametrize(("hour", "minute"), [(0, 0), (5, 0), (7, 59), (8, 15)])
 def test_a_matured_bill_waits_flat_at_par(flat_market: MarketBuilder, he0: Bill, hour: int, minute: int) -> None:
     at = et_instant(he0.maturity, hour, minute)
-    valued = value_positions([(he0.cusip, 3, 3)], 0, 0, flat_market(5_135, he0), at)
+    valued = value_positions([(he0.cusip, 3, 3)], 0, 0, market=flat_market(5_135, he0), at=at)
 
     assert valued.total_value == valued.liquidation_value_t0 == 30_000
     assert valued.liquidation_value_t1 == 30_000
@@ -100,7 +102,7 @@ def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(flat_market
     market = flat_market(5_135, he0)
     for hours in range(-7, 9):
         now = et_instant(he0.maturity, 0) + timedelta(hours=hours)
-        valued = value_positions([(he0.cusip, 10_000, 10_000)], 0, 0, market, now)
+        valued = value_positions([(he0.cusip, 10_000, 10_000)], 0, 0, market=market, at=now)
         seconds = Decimal((now - valued.pricing_timestamp).total_seconds())
         reached = valued.total_value + valued.appreciation_per_second * seconds
         assert round(reached) <= 100_000_000
@@ -109,7 +111,7 @@ def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(flat_market
 
 def test_the_weekend_may_promise_more_for_monday_than_today(flat_market: MarketBuilder, he0: Bill) -> None:
     valued = value_positions(
-        [(he0.cusip, 1_000, 1_000)], 0, 0, flat_market(5_135, he0), et_instant(date(2023, 11, 4), 9)
+        [(he0.cusip, 1_000, 1_000)], 0, 0, market=flat_market(5_135, he0), at=et_instant(date(2023, 11, 4), 9)
     )
 
     assert valued.liquidation_value_t1 > valued.total_value > valued.liquidation_value_t0
@@ -117,4 +119,4 @@ def test_the_weekend_may_promise_more_for_monday_than_today(flat_market: MarketB
 
 def test_an_unknown_bill_is_not_valued(market: Market) -> None:
     with pytest.raises(NotFound):
-        value_positions([("912797PE2", 1, 1)], 0, 0, market, et_instant(ISSUED, 12))
+        value_positions([("912797PE2", 1, 1)], 0, 0, market=market, at=et_instant(ISSUED, 12))

@@ -28,7 +28,7 @@ class Carrier:
 
 @pytest.fixture
 async def written(bank):
-    await letters.queue_email(bank.pool, bank.vault, "anna@b.example", NOTICE, now=NOW)
+    await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=NOTICE, now=NOW)
 
 
 async def test_an_email_is_sent_once_and_its_text_is_deleted(bank, written):

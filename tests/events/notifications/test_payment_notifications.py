@@ -63,8 +63,8 @@ async def both(bank, new_holder):
 async def test_both_teams_are_notified_of_a_payment(bank, both, told):
     payer, payee = both
     await payer.deposit(5_000_00)
-    await pay(bank, payer, payee, 1_234_56)
-    await pay(bank, payer, payee, 99_999_00)
+    await pay(bank, payer, payee, cents=1_234_56)
+    await pay(bank, payer, payee, cents=99_999_00)
     refused = "A transfer of $99,999.00 was rejected; nothing left the Pocket Reserve"
     assert await told(payer) == [
         ("FUNDS_RECEIVED", "A wire arrived in the Pocket Reserve."),
@@ -78,7 +78,7 @@ async def test_both_teams_are_notified_of_a_payment(bank, both, told):
 async def test_a_notification_names_the_event_and_the_amount(bank, both, told):
     payer, payee = both
     await payer.deposit(5_000_00)
-    await pay(bank, payer, payee, 1_00)
+    await pay(bank, payer, payee, cents=1_00)
     await told(payee)
     row = await bank.pool.fetchrow(
         "SELECT metadata, created_at FROM notification WHERE customer_id = $1", payee.customer_id
@@ -122,4 +122,4 @@ async def test_events_before_the_baseline_raise_no_notification(bank, both, told
 def test_every_meaning_has_a_type_and_a_sentence():
     for meaning in PAYMENT_NOTIFICATIONS.values():
         assert meaning.type in NOTIFICATION_TYPES
-        assert describe(meaning, 100, "Reserve", None).startswith(f"{meaning.noun} of $1.00 ")
+        assert describe(meaning, 100, "Reserve", reason=None).startswith(f"{meaning.noun} of $1.00 ")

@@ -22,10 +22,10 @@ def listen(customer_app, customer_world):
     def open_stream(customer_desk, query="", *, token=0, headers=None):
         if customer_desk is customer_world:
             sent = customer_world.client.headers(PATH, b"")
-            return Listener(customer_world.app, "acme.localhost", sent | (headers or {}), query)
+            return Listener(customer_world.app, "acme.localhost", sent | (headers or {}), query=query)
         token = customer_desk.token if token == 0 else token
         sent = customer_desk.headers("GET", PATH, token) | (headers or {})
-        return Listener(customer_app, urlsplit(customer_desk.base).netloc, sent, query)
+        return Listener(customer_app, urlsplit(customer_desk.base).netloc, sent, query=query)
 
     return open_stream
 

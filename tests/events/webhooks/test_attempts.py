@@ -47,8 +47,8 @@ async def listed(conn, wants):
 async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
     wants, event_id = await queued(conn)
     approval_response = DeliveryOutcome(state="pending", due_at=NOW + DAY)
-    await attempt(conn, wants, event_id, approval_response, NOW)
-    await attempt(conn, wants, event_id, DELIVERED, NOW + DAY)
+    await attempt(conn, wants, event_id, outcome=approval_response, at=NOW)
+    await attempt(conn, wants, event_id, outcome=DELIVERED, at=NOW + DAY)
 
     assert await attempts.purge_attempts(conn, NOW + DAY, limit=10) == 0
     assert await listed(conn, wants) == 2
@@ -59,16 +59,16 @@ async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
     await run_checks(conn, found, CHECKS)
     assert not found.report().findings
     # What was delivered is told from what never was, and can be sent again.
-    assert await redelivery.replay_missing(conn, Subscriber(PARTNER), wants, NOW - 999 * DAY, now=NOW) == 0
-    await redelivery.resend(conn, Subscriber(PARTNER), wants, event_id, now=NOW + 3 * DAY)
+    assert await redelivery.replay_missing(conn, Subscriber(PARTNER), wants, since=NOW - 999 * DAY, now=NOW) == 0
+    await redelivery.resend(conn, Subscriber(PARTNER), wants, event_id=event_id, now=NOW + 3 * DAY)
 
 
 async def test_attempts_stay_when_another_is_to_follow(conn):
     wants, event_id = await queued(conn)
-    await attempt(conn, wants, event_id, DeliveryOutcome(state="pending", due_at=NOW + DAY), NOW)
+    await attempt(conn, wants, event_id, outcome=DeliveryOutcome(state="pending", due_at=NOW + DAY), at=NOW)
     assert await attempts.purge_attempts(conn, NOW + 99 * DAY, limit=10) == 0
 
-    await attempt(conn, wants, event_id, FAILED, NOW + DAY)
+    await attempt(conn, wants, event_id, outcome=FAILED, at=NOW + DAY)
     assert await attempts.purge_attempts(conn, NOW + 99 * DAY, limit=10) == 2
 
 
@@ -77,7 +77,7 @@ async def test_a_few_at_a_time_are_forgotten_oldest_first_when_there_are_many(co
     for nth in range(3):
         event_id = await raise_event(conn, customer_id)
         await sequencer.sequence_events(conn, now=NOW)
-        await attempt(conn, wants, event_id, FAILED, NOW + nth * DAY)
+        await attempt(conn, wants, event_id, outcome=FAILED, at=NOW + nth * DAY)
     assert await attempts.purge_attempts(conn, NOW + 9 * DAY, limit=2) == 2
     (left,) = await webhook_store.list_attempts(conn, wants, limit=100)
     assert left.called_at == NOW + 2 * DAY

@@ -39,11 +39,11 @@ async def test_one_event_is_queued_again_with_all_its_tries(conn):
     first, _ = await raise_event(conn, anna), await raise_event(conn, anna)
     await sequencer.sequence_events(conn, now=NOW)
     await fail(conn)
-    await redelivery.resend(conn, OWNER, wants, first, now=NOW)
+    await redelivery.resend(conn, OWNER, wants, event_id=first, now=NOW)
     assert await queue(conn, wants) == [first]
     assert await conn.fetchval("SELECT attempts FROM delivery WHERE event_id = $1", first) == 0
     with pytest.raises(NotFound):
-        await redelivery.resend(conn, OWNER, wants, ids.new(), now=NOW)
+        await redelivery.resend(conn, OWNER, wants, event_id=ids.new(), now=NOW)
 
 
 async def test_what_failed_since_then_is_queued_again_in_order(conn):
@@ -54,9 +54,9 @@ async def test_what_failed_since_then_is_queued_again_in_order(conn):
         await sequencer.sequence_events(conn, now=NOW + timedelta(minutes=minute))
     await fail(conn)
     since = NOW + timedelta(minutes=1)
-    assert await redelivery.redeliver_failed(conn, OWNER, wants, since, now=NOW) == 3
+    assert await redelivery.redeliver_failed(conn, OWNER, wants, since=since, now=NOW) == 3
     assert await queue(conn, wants) == events[1:]
-    assert await redelivery.redeliver_failed(conn, OWNER, wants, NOW, now=NOW) == 1
+    assert await redelivery.redeliver_failed(conn, OWNER, wants, since=NOW, now=NOW) == 1
 
 
 async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(conn):
@@ -71,26 +71,28 @@ async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(co
     events.append(await raise_event(conn, anna, seconds=9))
     await sequencer.sequence_events(conn, now=NOW)
     since = RAISED + timedelta(seconds=2)
-    assert await redelivery.replay_missing(conn, OWNER, wants, since, now=NOW) == 2
-    assert await redelivery.replay_missing(conn, OWNER, wants, since, now=NOW) == 0
+    assert await redelivery.replay_missing(conn, OWNER, wants, since=since, now=NOW) == 2
+    assert await redelivery.replay_missing(conn, OWNER, wants, since=since, now=NOW) == 0
     assert sorted(await delivered(conn, wants), key=lambda row: row[1]) == [
         (events[2], 3, 2),
         (events[3], 4, 3),
         (events[4], 5, 4),
     ]
     owner = Subscriber(PARTNER, anna)
-    assert await redelivery.replay_missing(conn, owner, own, RAISED, now=NOW) == 4
+    assert await redelivery.replay_missing(conn, owner, own, since=RAISED, now=NOW) == 4
     assert [row[1:] for row in await delivered(conn, own)] == [(2, 0), (4, 2), (6, 4), (8, 6)]
 
 
 async def test_nothing_is_queued_for_a_subscription_that_is_disabled(conn):
     wants = await subscribe(conn, OWNER)
-    await subscriptions.update_subscription(conn, VAULT, OWNER, wants, SubscriptionChanges(status="disabled"), now=NOW)
+    await subscriptions.update_subscription(
+        conn, VAULT, OWNER, subscription_id=wants, changes=SubscriptionChanges(status="disabled"), now=NOW
+    )
     for attempt in (
-        redelivery.resend(conn, OWNER, wants, ids.new(), now=NOW),
-        redelivery.redeliver_failed(conn, OWNER, wants, NOW, now=NOW),
-        redelivery.replay_missing(conn, OWNER, wants, NOW, now=NOW),
-        redelivery.send_example(conn, OWNER, wants, simulated(), now=NOW),
+        redelivery.resend(conn, OWNER, wants, event_id=ids.new(), now=NOW),
+        redelivery.redeliver_failed(conn, OWNER, wants, since=NOW, now=NOW),
+        redelivery.replay_missing(conn, OWNER, wants, since=NOW, now=NOW),
+        redelivery.send_example(conn, OWNER, wants, event=simulated(), now=NOW),
     ):
         with pytest.raises(Refused) as refused:
             await attempt
@@ -130,6 +132,6 @@ async def test_an_example_goes_to_one_subscription_whatever_its_kinds(conn):
     wants = await subscribe(conn, OWNER, [CUSTOMERS])
     other = await subscribe(conn, OWNER, EVERYTHING)
     event = simulated()
-    await redelivery.send_example(conn, OWNER, wants, event, now=NOW)
+    await redelivery.send_example(conn, OWNER, wants, event=event, now=NOW)
     assert await queue(conn, wants) == [event.event_id]
     assert await queue(conn, other) == []

@@ -28,7 +28,7 @@ POLICY = RetryPolicy(
 
 async def update(conn, subscription_id, *, now=NOW, **changes):
     return await subscriptions.update_subscription(
-        conn, VAULT, OWNER, subscription_id, SubscriptionChanges(**changes), now=now
+        conn, VAULT, OWNER, subscription_id=subscription_id, changes=SubscriptionChanges(**changes), now=now
     )
 
 
@@ -36,7 +36,7 @@ async def secrets_of(conn, subscription_id, now):
     """The secrets a courier signs with at an instant."""
     courier = await claims.register_worker(conn, now)
     await conn.execute("UPDATE subscription_queue SET worker_no = $1", courier)
-    lane = await claims.read_queue(conn, VAULT, subscription_id, courier, now)
+    lane = await claims.read_queue(conn, VAULT, subscription_id, worker_no=courier, now=now)
     assert lane is not None
     return lane.secrets
 
@@ -93,10 +93,12 @@ async def test_nobody_elses_subscription_is_there(conn):
         for attempt in (
             webhook_store.get_subscription(conn, owner, foreign),
             subscriptions.delete_subscription(conn, owner, foreign, now=NOW),
-            subscriptions.update_subscription(conn, VAULT, owner, foreign, SubscriptionChanges(), now=NOW),
-            redelivery.resend(conn, owner, foreign, ids.new(), now=NOW),
-            redelivery.redeliver_failed(conn, owner, foreign, NOW, now=NOW),
-            redelivery.replay_missing(conn, owner, foreign, NOW, now=NOW),
+            subscriptions.update_subscription(
+                conn, VAULT, owner, subscription_id=foreign, changes=SubscriptionChanges(), now=NOW
+            ),
+            redelivery.resend(conn, owner, foreign, event_id=ids.new(), now=NOW),
+            redelivery.redeliver_failed(conn, owner, foreign, since=NOW, now=NOW),
+            redelivery.replay_missing(conn, owner, foreign, since=NOW, now=NOW),
         ):
             with pytest.raises(NotFound):
                 await attempt

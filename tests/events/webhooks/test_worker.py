@@ -60,7 +60,9 @@ async def test_a_delivery_is_verified_by_the_libraries_of_others(town):
         await town.subscribe(plain)
         rotated = await town.subscribe(prefixed, shared_secret="an old secret, soon replaced")
         changes = SubscriptionChanges(shared_secret=secret)
-        await subscriptions.update_subscription(town.pool, VAULT, OWNER, rotated, changes, now=town.now)
+        await subscriptions.update_subscription(
+            town.pool, VAULT, OWNER, subscription_id=rotated, changes=changes, now=town.now
+        )
         await town.happen()
         await town.work()
     one, two = plain.requests[0], prefixed.requests[0]
@@ -194,7 +196,12 @@ async def test_a_disabled_or_deleted_subscription_receives_nothing_more(town):
             async def script(_, wants=wants, turned=turned, ending=ending):
                 if ending == "disable":
                     await subscriptions.update_subscription(
-                        town.pool, VAULT, OWNER, wants, SubscriptionChanges(status="disabled"), now=town.now
+                        town.pool,
+                        VAULT,
+                        OWNER,
+                        subscription_id=wants,
+                        changes=SubscriptionChanges(status="disabled"),
+                        now=town.now,
                     )
                 else:
                     await subscriptions.delete_subscription(town.pool, OWNER, wants, now=town.now)
@@ -283,7 +290,7 @@ async def test_one_event_is_sent_again_on_request(town):
         wants = await town.subscribe(receiver)
         [event_id] = await town.happen()
         await town.work()
-        await redelivery.resend(town.pool, OWNER, wants, event_id, now=town.now)
+        await redelivery.resend(town.pool, OWNER, wants, event_id=event_id, now=town.now)
         await town.work()
         assert [each.id for each in receiver.requests] == [event_id] * 2
     assert await town.attempts(wants) == [(200, "OK")] * 2

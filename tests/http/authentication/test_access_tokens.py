@@ -27,7 +27,7 @@ async def books(bank):
         bank.pool, "books", keys=("ES256", "EdDSA"), requires_nonce=False, requires_signature=True
     )
     sample_app = await lend_auth_app(bank)
-    made = Relying(bank, sample_app, sample_client, anna)
+    made = Relying(bank, sample_app, sample_client, person=anna)
     yield made
     await made.close()
     await take_back(sample_app)
@@ -134,9 +134,9 @@ async def test_a_signature_that_is_there_is_checked_though_it_is_not_asked_for(b
 
 async def test_a_body_is_covered_by_its_digest(books, token):
     body = b"some text"
-    answer = await ask(books, signed(token, method="POST", body=body), "POST", body)
+    answer = await ask(books, signed(token, method="POST", body=body), "POST", body=body)
     assert answer.status_code == 200
-    refused(await ask(books, signed(token, method="POST", body=body), "POST", b"other"))
-    refused(await ask(books, signed(token, method="POST"), "POST", body))
+    refused(await ask(books, signed(token, method="POST", body=body), "POST", body=b"other"))
+    refused(await ask(books, signed(token, method="POST"), "POST", body=body))
     wrong = signed(token, method="POST", body=body, digest="md5=:AAAA:")
-    refused(await ask(books, wrong, "POST", body))
+    refused(await ask(books, wrong, "POST", body=body))

@@ -64,15 +64,15 @@ async def test_a_signature_over_another_body_is_refused_when_no_body_was_sent(sa
 async def test_nothing_is_recorded_when_the_signature_is_wrong_in_any_part(sample_client, bank):
     raw = msgspec.json.encode(BODY)
     key = str(ids.new())
-    good = sign_request(sample_client.partner.secret, key, THING, raw)
+    good = sign_request(sample_client.partner.secret, key, THING, body=raw)
     wrong = [
         flipped(good),
-        sign_request(sample_client.partner.secret, str(ids.new()), THING, raw),
-        sign_request(sample_client.partner.secret, key, THING + "2/", raw),
-        sign_request(sample_client.partner.secret, key, THING.rstrip("/"), raw),
-        sign_request(sample_client.partner.secret, key, THING, raw + b" "),
-        sign_request(sample_client.partner.secret, key, THING, b'{"amount_usdc":100,"name":"a thing"}'),
-        sign_request("another secret", key, THING, raw),
+        sign_request(sample_client.partner.secret, str(ids.new()), THING, body=raw),
+        sign_request(sample_client.partner.secret, key, THING + "2/", body=raw),
+        sign_request(sample_client.partner.secret, key, THING.rstrip("/"), body=raw),
+        sign_request(sample_client.partner.secret, key, THING, body=raw + b" "),
+        sign_request(sample_client.partner.secret, key, THING, body=b'{"amount_usdc":100,"name":"a thing"}'),
+        sign_request("another secret", key, THING, body=raw),
         good.rstrip("="),
         good + "=",
         "",
@@ -108,7 +108,7 @@ async def test_characters_moved_between_path_and_body_are_refused(sample_client)
     raw = msgspec.json.encode(BODY)
     key = str(ids.new())
     path = THING + '{"name"'
-    signature = sign_request(sample_client.partner.secret, key, THING, raw)
+    signature = sign_request(sample_client.partner.secret, key, THING, body=raw)
     answer = await sample_client.http.request(
         "POST",
         path,
@@ -197,7 +197,7 @@ async def test_both_secrets_sign_while_one_is_changed(sample_client, bank):
     late = wall_now() + timedelta(hours=25)
     token_hash = await bank.pool.fetchval("SELECT token_hash FROM partner_token")
     await bank.pool.execute("UPDATE partner_token SET expires_at = $1", late + timedelta(hours=1))
-    then = await partner_store.find_credential(bank.pool, bank.vault, token_hash, late)
+    then = await partner_store.find_credential(bank.pool, bank.vault, token_hash, now=late)
     assert then is not None
     assert then.shared_secrets == (sample_client.partner.secret.encode(),)
 

@@ -82,7 +82,7 @@ async def test_an_id_token_is_not_accepted_as_access_token(customer_desk):
         "exp": seconds + 300,
         "scope": "customer.read",
     }
-    signed = signing_keys.sign(keys, "PS256", claims, now)
+    signed = signing_keys.sign(keys, "PS256", claims, now=now)
     for key in (None, customer_desk.token.key):
         await refused(customer_desk, "invalid_token", token=Token(signed, key))
 

@@ -43,11 +43,11 @@ def test_undo_takes_back_lots_that_were_lost_and_made(teller):
     book.touch(pocket)
     begin(teller)
     book.post(lot, book.house_account("treasury", lot.asset), lot.balance)
-    book.lot_out(pocket, lot, lot.tax_basis, lot.earnings_basis)
+    book.lot_out(pocket, lot, lot.tax_basis, earnings=lot.earnings_basis)
     book.retire_lots(pocket, [lot])
-    made = book.lot(pocket, lot.asset, lot.acquired_on, lot.maturity)
+    made = book.lot(pocket, lot.asset, lot.acquired_on, maturity=lot.maturity)
     book.post(book.house_account("street", lot.asset), made, 7)
-    book.lot_in(pocket, made, 7, 7)
+    book.lot_in(pocket, made, 7, earnings=7)
     book.undo()
     assert picture(book) == before
     assert pocket.find_lot(lot.asset, lot.acquired_on) is lot

@@ -307,7 +307,7 @@ async def test_an_extra_lane_waits_for_a_minimum_batch(bank, monkeypatch, min_ba
 
     monkeypatch.setattr(engine, "_run", run)
     await engine.start()
-    holders = [Holder(bank, ids.new(), ids.new(), ids.new()) for _ in range(10)]
+    holders = [Holder(bank, ids.new(), ids.new(), portal_id=ids.new()) for _ in range(10)]
     waiting = []
     for payer, payee in zip(holders[::2], holders[1::2], strict=True):
         sent = engine.submit(payment(payer, payee, 1_00))

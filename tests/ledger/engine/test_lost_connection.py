@@ -45,7 +45,7 @@ class Line:
         there, to_there = await asyncio.open_unix_connection(self._socket)
         ends = (writer, to_there)
         tasks = [
-            asyncio.create_task(self._carry(reader, to_there, ends, there)),
+            asyncio.create_task(self._carry(reader, to_there, ends, answers=there)),
             asyncio.create_task(self._carry_back(there, writer)),
         ]
         _, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

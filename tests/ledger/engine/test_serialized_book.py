@@ -47,7 +47,7 @@ async def _read(conn):
     """Every book, as the engine would read it now; and which heads have an image to read."""
     ids = [row["customer_id"] for row in await conn.fetch("SELECT customer_id FROM ledger_head")]
     heads = await conn.fetch(LOCK_HEADS, uuid_array(sorted(ids)))
-    books = await load_books(conn, heads, MARKET, CALENDARS)
+    books = await load_books(conn, heads, MARKET, calendars=CALENDARS)
     return books, [head for head in heads if deserialize_book(head["serialized_book"]) is not None]
 
 

@@ -24,10 +24,10 @@ async def test_the_clock_stops_at_every_appointment_on_its_way(bank):
     await jobs_store.schedule(
         bank.pool,
         [
-            ScheduledJob("b.meeting", first, None, now + hour),
-            ScheduledJob("a.meeting", second, None, now + hour),
-            ScheduledJob("a.meeting", third, None, now + 3 * hour),
-            ScheduledJob("c.nobody", third, None, now + hour),
+            ScheduledJob("b.meeting", first, None, at=now + hour),
+            ScheduledJob("a.meeting", second, None, at=now + hour),
+            ScheduledJob("a.meeting", third, None, at=now + 3 * hour),
+            ScheduledJob("c.nobody", third, None, at=now + hour),
         ],
     )
     assert await next_scheduled_at(bank) == now + hour
@@ -55,9 +55,9 @@ async def test_what_could_not_be_kept_stays_and_holds_up_no_other(bank):
     await jobs_store.schedule(
         bank.pool,
         [
-            ScheduledJob("meeting", bad, None, now),
-            ScheduledJob("meeting", good, None, now),
-            ScheduledJob("meeting", later, None, now + timedelta(seconds=1)),
+            ScheduledJob("meeting", bad, None, at=now),
+            ScheduledJob("meeting", good, None, at=now),
+            ScheduledJob("meeting", later, None, at=now + timedelta(seconds=1)),
         ],
     )
     once = await run_scheduled_jobs(bank, now + timedelta(hours=1))
@@ -75,7 +75,7 @@ async def test_an_appointment_moves_when_it_is_made_again_and_can_be_cancelled(b
 
     bank.job_runners = {"meeting": put_off}
     now, it = await bank.now(), ids.new()
-    await jobs_store.schedule(bank.pool, [ScheduledJob("meeting", it, None, now)] * 2)
+    await jobs_store.schedule(bank.pool, [ScheduledJob("meeting", it, None, at=now)] * 2)
     await run_scheduled_jobs(bank, now)
     assert await next_scheduled_at(bank) == now + timedelta(days=1)
     await jobs_store.cancel(bank.pool, "meeting", it)

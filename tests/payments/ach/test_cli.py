@@ -69,7 +69,7 @@ class Originator:
 
     async def send(self):
         at = await self.bank.now() + timedelta(days=9)
-        await self.bank.job_runners[ACH_WINDOW](self.bank, ScheduledJob(ACH_WINDOW, ids.new(), None, at))
+        await self.bank.job_runners[ACH_WINDOW](self.bank, ScheduledJob(ACH_WINDOW, ids.new(), None, at=at))
 
     async def receive(self, ach_id, cents):
         account = await self.bank.pool.fetchval(

@@ -9,7 +9,7 @@ DAY = date(2025, 6, 4)
 
 
 def test_payments_under_way_explain_what_their_rail_holds():
-    dates = [ClearingTotals("ACH", DAY, 3, 500_00, 200_00, 100_00, 0)]
+    dates = [ClearingTotals("ACH", DAY, 3, inflow=500_00, outflow=200_00, settled_in=100_00, settled_out=0)]
     shown = ClearingReport({"rail:ach": -200_00}, dates, [])
     assert shown.explained("ACH") == -200_00
     assert shown.unexplained("ACH") == 0

@@ -17,7 +17,7 @@ def test_pauses_double_up_to_an_hour():
 
 async def test_a_failing_file_is_retried_later_and_keeps_its_report(conn):
     now, file_id = wall_now(), ids.new()
-    kept = await files_store.save_inbound(conn, file_id, "ACH", "one.ach", b"101", now=now)
+    kept = await files_store.save_inbound(conn, file_id, "ACH", name="one.ach", content=b"101", now=now)
     assert exceptions.retry_state_of(kept) is None
     stuck = [StuckLine(line=3, trace="1", error="odd"), StuckLine(line=9, trace="2", error="even")]
     await exceptions.schedule_retry(conn, kept, wall=now, stuck=stuck, taken=7)

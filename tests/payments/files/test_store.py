@@ -13,25 +13,25 @@ from billfold.platform.errors import NotFound
 
 async def test_a_duplicate_file_is_recognized_by_its_content(conn):
     now, first = wall_now(), ids.new()
-    kept = await files_store.save_inbound(conn, first, "ACH", "one.ach", b"101", now=now)
+    kept = await files_store.save_inbound(conn, first, "ACH", name="one.ach", content=b"101", now=now)
     assert (kept.state, kept.size_bytes, kept.done_at) == ("ARRIVED", 3, None)
     with pytest.raises(DuplicateFile, match="arrived as one") as told:
         async with conn.transaction():
-            await files_store.save_inbound(conn, ids.new(), "ACH", "two.ach", b"101", now=now)
+            await files_store.save_inbound(conn, ids.new(), "ACH", name="two.ach", content=b"101", now=now)
     assert told.value.at == now
-    await files_store.save_inbound(conn, ids.new(), "WIRE", "two.xml", b"101", now=now)
+    await files_store.save_inbound(conn, ids.new(), "WIRE", name="two.xml", content=b"101", now=now)
 
 
 async def test_a_refused_file_can_be_sent_again(conn):
     now, first, again = wall_now(), ids.new(), ids.new()
-    await files_store.save_inbound(conn, first, "ACH", "one.ach", b"101", now=now)
+    await files_store.save_inbound(conn, first, "ACH", name="one.ach", content=b"101", now=now)
     assert [each.file_id for each in await files_store.list_unfinished(conn, "ACH", "IN")] == [first]
     await files_store.complete_file(conn, first, "REFUSED", now=now, report={"line": 1})
     await files_store.complete_file(conn, first, "PROCESSED", now=now)
     refused = await files_store.find_file(conn, first)
     assert (refused.state, refused.report) == ("REFUSED", '{"line":1}')
     assert await files_store.list_unfinished(conn, "ACH", "IN") == []
-    await files_store.save_inbound(conn, again, "ACH", "one.ach", b"101", now=now)
+    await files_store.save_inbound(conn, again, "ACH", name="one.ach", content=b"101", now=now)
     assert await files_store.read_content(conn, again) == b"101"
     listed = await files_store.list_files(conn, rail="ACH", state="ARRIVED")
     assert [each.file_id for each in listed] == [again]
@@ -39,8 +39,8 @@ async def test_a_refused_file_can_be_sent_again(conn):
 
 async def test_an_outbound_file_is_created_once_and_transmitted(conn):
     now, file_id = wall_now(), ids.new()
-    made = await files_store.save_outbound(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now)
-    assert await files_store.save_outbound(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now) == made
+    made = await files_store.save_outbound(conn, file_id, "WIRE", name="w1.xml", content=b"<a/>", now=now)
+    assert await files_store.save_outbound(conn, file_id, "WIRE", name="w1.xml", content=b"<a/>", now=now) == made
     await files_store.complete_file(conn, file_id, "TRANSMITTED", now=now)
     assert (await files_store.find_file(conn, file_id)).done_at == now
     with pytest.raises(NotFound):
@@ -55,6 +55,6 @@ async def test_files_of_one_instant_are_listed_by_name_backwards_after_all_later
         (("ACH-002.ach", 0), ("ACH-010.ach", 0), ("ACH-001.ach", 0), ("A.ach", 1), ("Z.ach", 1))
     ):
         at = now + timedelta(seconds=later)
-        await files_store.save_outbound(conn, ids.new(), "ACH", name, bytes([nth]), now=at)
+        await files_store.save_outbound(conn, ids.new(), "ACH", name=name, content=bytes([nth]), now=at)
     listed = [each.name for each in await files_store.list_files(conn, rail="ACH")]
     assert listed == ["Z.ach", "A.ach", "ACH-010.ach", "ACH-002.ach", "ACH-001.ach"]

@@ -60,7 +60,7 @@ async def traded(bank, new_holder):
     for cents in (250_000_00, 12_345_67, 99_999_99):
         await first.deposit(cents)
     await second.deposit(40_000_01)
-    await pay(bank, first, second, 10_000_50)
+    await pay(bank, first, second, cents=10_000_50)
     return first, second
 
 
@@ -119,7 +119,7 @@ async def test_a_day_is_closed_once_when_two_workers_close_it(bank, traded):
 async def test_a_trade_that_missed_its_day_is_settled_with_the_next(bank, traded):
     first, second = traded
     await set_clock(bank, et_instant(MONDAY, 16))
-    late = (await pay(bank, first, second, 5_000_00)).outcome
+    late = (await pay(bank, first, second, cents=5_000_00)).outcome
     assert late["status"] == "COMPLETED"
     # As if the payment had committed after the gathering: its trade is taken for unsettled.
     await ClockStepper(bank).set_to(et_instant(TUESDAY, 17))
@@ -184,4 +184,4 @@ async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
 
 def ever_after(day):
     """Everything that settles after the close of this day."""
-    return SettlementPeriod(day + timedelta(days=1), et_instant(day, 17, 1), DATE_MAX, et_instant(DATE_MAX, 0))
+    return SettlementPeriod(day + timedelta(days=1), et_instant(day, 17, 1), DATE_MAX, ends=et_instant(DATE_MAX, 0))

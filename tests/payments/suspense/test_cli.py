@@ -59,7 +59,7 @@ async def lived(bank):
         )
     ).outcome
     pocket_id, portal_id = UUID(opened["pocket_id"]), UUID(opened["portal_id"])
-    await Holder(bank, places.sandbox_customer_id, pocket_id, portal_id).deposit(1_000_00)
+    await Holder(bank, places.sandbox_customer_id, pocket_id, portal_id=portal_id).deposit(1_000_00)
     for nth, item_id in enumerate(ITEMS):
         await bank.engine.submit(
             HoldInSuspense(

@@ -30,13 +30,13 @@ def wires(founded, database_dsn, tmp_path):
                 OpenPocket(key=ids.new(), name="P", deposit_weeks=4, reinvestment_weeks=4, **fields)
             )
         ).outcome
-        holder = Holder(bank, customer, UUID(opened["pocket_id"]), UUID(opened["portal_id"]))
+        holder = Holder(bank, customer, UUID(opened["pocket_id"]), portal_id=UUID(opened["portal_id"]))
         await holder.deposit(5_000_00)
         sent = await fedwire.settled(holder)
         paid = await fedwire.payment("one", await fedwire.account_of(holder))
         await fedwire.drop("in.xml", paid)
         arrived = next(w for w in await fedwire.wires(holder) if w.direction == "INCOMING")
-        await fedwire.room.simulation.ask_for(bank, customer, arrived.wire_id, "DUPL")
+        await fedwire.room.simulation.ask_for(bank, customer, arrived.wire_id, reason="DUPL")
         return str(sent), str(arrived.wire_id)
 
     environment = {"BILLFOLD_DATABASE_URL": database_dsn, "BILLFOLD_STATE_DIR": str(tmp_path), "BILLFOLD_SEED": SEED}

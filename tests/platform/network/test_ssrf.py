@@ -83,7 +83,7 @@ def test_a_url_is_refused_when_it_is_not_plain(url):
 
 def test_a_url_is_taken_apart():
     target = parse_target("HTTPS://Hooks.Example.COM.:8443/a/b?c=d&e")
-    assert target == Target("https", "hooks.example.com", 8443, "/a/b?c=d&e")
+    assert target == Target("https", "hooks.example.com", 8443, path="/a/b?c=d&e")
     assert target.authority == "hooks.example.com:8443"
     assert parse_target("https://example.com").path == "/"
     assert parse_target("https://[2606:4700::1111]:443/").authority == "[2606:4700::1111]"

@@ -100,7 +100,9 @@ def test_two_problems_do_not_share_a_code():
 
 
 def test_a_page_says_what_it_means_and_what_to_do():
-    problem = Problem("odd-one", 409, "It is <odd>", "The `field` is & was odd.", "Even it.", True)
+    problem = Problem(
+        "odd-one", 409, "It is <odd>", meaning="The `field` is & was odd.", remedy="Even it.", retryable=True
+    )
 
     page = problems_pages.as_html(problem)
     text = problems_pages.as_markdown(problem)

@@ -104,13 +104,17 @@ async def test_a_wire_that_comes_back_a_day_later_is_a_wire_of_its_own(holder):
     wire_id = await sent(holder, 1_000_00)
     await holder.clock.advance_business_days(1)
 
-    await holder.room.simulation.give_back(holder.bank, holder.customer_id, wire_id, "AC04", "Account closed")
+    await holder.room.simulation.give_back(
+        holder.bank, holder.customer_id, wire_id, reason="AC04", information="Account closed"
+    )
 
     back = (await all_wires(holder))[0]
     assert (back.wire_type, back.original_wire_id, back.status) == ("RETURN", wire_id, "COMPLETED")
     assert (await wire(holder, wire_id)).status == "COMPLETED"
     with pytest.raises(Refused):
-        await holder.room.simulation.give_back(holder.bank, holder.customer_id, wire_id, "AC04", "Account closed")
+        await holder.room.simulation.give_back(
+            holder.bank, holder.customer_id, wire_id, reason="AC04", information="Account closed"
+        )
     await expect_proved(holder)
 
 
@@ -131,7 +135,7 @@ async def test_a_wire_to_an_unknown_account_is_returned_by_a_message(holder):
 async def test_a_wire_that_arrives_is_paid_back_when_its_sender_asks(holder):
     await holder.room.simulation.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
     (arrived,) = await all_wires(holder)
-    await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "DUPL")
+    await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, reason="DUPL")
     (case,) = await cases.list_cases(holder.bank.pool, status="OPEN")
     assert (case.wire_id, case.direction) == (arrived.wire_id, "INCOMING")
 
@@ -162,7 +166,7 @@ async def test_a_wire_of_ours_that_we_ask_for_comes_back(holder):
 async def test_a_return_request_may_be_refused(holder):
     await holder.room.simulation.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
     (arrived,) = await all_wires(holder)
-    await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "CUST")
+    await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, reason="CUST")
 
     await wire_cases.refuse(holder.bank, arrived.wire_id, "LEGL")
     await holder.clock.advance(timedelta(minutes=1))

@@ -52,7 +52,7 @@ class AuthApi(Api):
     async def serve(self, operation: Operation, request: RawRequest, receive: Receive, send: Send) -> None:
         """Count the request by its address, and serve it."""
         if request.path.startswith(_NEVER_COUNTED):
-            await super().serve(operation, request, receive, send)
+            await super().serve(operation, request, receive, send=send)
             return
         headers = await count_address(self.bank.pool, request.client, wall_now())
 
@@ -62,7 +62,7 @@ class AuthApi(Api):
             await send(message)
 
         try:
-            await super().serve(operation, request, receive, counted)
+            await super().serve(operation, request, receive, send=counted)
         except Exception as error:  # noqa: BLE001 - each has its response
             await self.error_response(error, request).send(counted)
 

@@ -58,7 +58,7 @@ class AuthServer:
             raise OAuthError("invalid_client", "The client assertion was used before.")
         if proof is None:
             return AuthenticatedClient(client, None)
-        if not await dpop.consume_proof(self.bank.pool, proof.jkt, proof.jti, proof.until):
+        if not await dpop.consume_proof(self.bank.pool, proof.jkt, proof.jti, until=proof.until):
             raise OAuthError("invalid_dpop_proof", "The proof was used before.")
         return AuthenticatedClient(client, proof.jkt)
 

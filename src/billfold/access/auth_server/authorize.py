@@ -69,7 +69,7 @@ async def form_post_response(request_id: str, request: RawRequest, server: AuthS
         f"default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action {_origin(action)}"
     )
     headers = [(b"content-security-policy", policy.encode()), (b"x-frame-options", b"DENY")]
-    return HttpResponse(200, HTML, page.encode(), headers)
+    return HttpResponse(200, HTML, page.encode(), headers=headers)
 
 
 @get(_SCRIPT_PATH, OPEN, hidden=True)
@@ -85,14 +85,14 @@ async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> Ht
         client = await _get_client(server, params)
         if "request_uri" in params:
             request_id = await authorization_requests.get_pushed_request_id(
-                server.bank.pool, client, params["request_uri"], now
+                server.bank.pool, client, params["request_uri"], now=now
             )
             return _redirect_to_consent(server, request_id)
         redirect_uri = asking.parse_redirect_uri(client, params)
     except OAuthError as error:
         return as_page(error)
     try:
-        return _redirect_to_consent(server, await _create_request(server, client, params, now))
+        return _redirect_to_consent(server, await _create_request(server, client, params, now=now))
     except OAuthError as error:
         return _redirect(redirect_uri, _error_params(server, params, error))
 
@@ -109,7 +109,7 @@ async def _create_request(server: AuthServer, client: Client, params: Fields, no
     if client.is_fapi2:
         raise OAuthError("invalid_request", "This client must push its requests (request_uri).")
     authorization = asking.parse_authorization_params(client, params)
-    return await authorization_requests.create_request(server.bank.pool, client, authorization, now)
+    return await authorization_requests.create_request(server.bank.pool, client, authorization, now=now)
 
 
 def _error_params(server: AuthServer, params: Fields, error: OAuthError) -> Mapping[str, str | None]:

@@ -34,7 +34,7 @@ def as_json(error: OAuthError, *headers: tuple[bytes, bytes]) -> HttpResponse:
     """Return the answer to a client."""
     body = {"error": error.error, "error_description": error.description}
     status = STATUS.get(error.error, 400)
-    return HttpResponse(status, JSON, msgspec.json.encode(body), [(b"pragma", b"no-cache"), *headers])
+    return HttpResponse(status, JSON, msgspec.json.encode(body), headers=[(b"pragma", b"no-cache"), *headers])
 
 
 def as_page(error: OAuthError) -> HttpResponse:
@@ -48,4 +48,4 @@ def as_page(error: OAuthError) -> HttpResponse:
         next_step="Go back to the application that sent you here and begin again. Nothing was granted to it.",
         code=escape(error.error),
     )
-    return HttpResponse(400, HTML, page.encode(), PAGE_HEADERS)
+    return HttpResponse(400, HTML, page.encode(), headers=PAGE_HEADERS)

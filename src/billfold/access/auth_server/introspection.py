@@ -21,7 +21,7 @@ async def introspect_token(request: RawRequest, server: AuthServer) -> dict[str,
     now = wall_now()
     form = form_of(request)
     authenticated = await server.prove(request, form, now)
-    introspection = await grants.introspect(server.bank.pool, authenticated.client, required(form, "token"), now)
+    introspection = await grants.introspect(server.bank.pool, authenticated.client, required(form, "token"), now=now)
     return {"active": False} if introspection is None else _introspection_body(server.issuer, introspection)
 
 

@@ -33,7 +33,7 @@ async def push_authorization_request(request: RawRequest, server: AuthServer) ->
     proven = await server.prove(request, form, now)
     authorization = asking.parse_authorization_params(proven.client, form, proven=proven.jkt)
     request_uri, seconds = await authorization_requests.push_request(
-        server.bank.pool, proven.client, authorization, now
+        server.bank.pool, proven.client, authorization, now=now
     )
     answer = PushedAnswer(request_uri, seconds)
     return json_response(answer, 201, *server.nonce_headers(proven.client, now))

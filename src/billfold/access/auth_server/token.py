@@ -55,7 +55,7 @@ async def issue_token(request: RawRequest, server: AuthServer) -> HttpResponse:
         raise OAuthError("unauthorized_client", "This client is not registered for the grant.")
     async with server.bank.pool.acquire() as conn:
         tokens = await exchange(conn, authenticated, form, now)
-        id_token = await _id_token(server, conn, authenticated, tokens, now)
+        id_token = await _id_token(server, conn, authenticated, tokens=tokens, now=now)
     answer = TokenAnswer(
         access_token=tokens.access.token,
         token_type="Bearer" if tokens.holder.jkt is None else "DPoP",
@@ -111,10 +111,10 @@ async def _id_token(
     subject = tokens.holder
     if "openid" not in subject.scopes or subject.user_id is None:
         return None
-    user = await claims.user_claims(conn, subject.user_id, subject.customer_id, subject.scopes)
+    user = await claims.user_claims(conn, subject.user_id, subject.customer_id, scopes=subject.scopes)
     id_claims = claims.id_token_claims(tokens, user, issuer=server.issuer, now=now)
     algorithm = "PS256" if authenticated.client.is_fapi2 else "RS256"
-    return signing.sign(await server.signing_keys(now), algorithm, id_claims, now)
+    return signing.sign(await server.signing_keys(now), algorithm, id_claims, now=now)
 
 
 _EXCHANGES: dict[str, Exchange] = {

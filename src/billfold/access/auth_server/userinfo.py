@@ -41,4 +41,4 @@ async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
         raise ProblemWithHeaders(
             "forbidden", "The token lacks the scope openid.", (b"www-authenticate", value.encode())
         )
-    return await claims.user_claims(pool, access.user_id, access.customer_id, access.scopes)
+    return await claims.user_claims(pool, access.user_id, access.customer_id, scopes=access.scopes)

@@ -51,13 +51,13 @@ async def push_request(
     Until a user has answered, it may be opened again and again: browsers look ahead.
     """
     reference, uri_hash = crypto.new_token()
-    await _insert_request(conn, client, params, now, uri_hash)
+    await _insert_request(conn, client, params, now=now, uri_hash=uri_hash)
     return URI_PREFIX + reference, int(PUSHED_REQUEST_LIFETIME.total_seconds())
 
 
 async def create_request(conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime) -> UUID:
     """Keep a request that a browser has brought; return its id."""
-    return await _insert_request(conn, client, params, now, None)
+    return await _insert_request(conn, client, params, now=now, uri_hash=None)
 
 
 async def get_pushed_request_id(conn: Connection | Pool, client: Client, request_uri: str, now: datetime) -> UUID:

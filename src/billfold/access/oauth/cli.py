@@ -68,7 +68,7 @@ async def create(
     async with bank.pool.acquire() as conn, conn.transaction():
         client = await clients.register_client(conn, new, now=now, client_id=client_id or None)
         keys = [await clients.add_client_key(conn, client.client_id, text, now=now) for text in texts]
-        await record_oauth_client(bank, conn, client, "service_user.created", name=client.name)
+        await record_oauth_client(bank, conn, client, action="service_user.created", name=client.name)
     print_success(f"{client.name} is registered as a {client.profile} client.")
     rows = [("client_id", client.client_id), ("issuer", bank.settings.auth_origin)]
     console.print(key_value_table([*rows, *((f"kid ({each.algorithm})", each.key_id) for each in keys)]))
@@ -98,7 +98,7 @@ async def rotate_key(bank: Bank, client_id: ClientId, pem: KeyFile) -> str:
     async with bank.pool.acquire() as conn, conn.transaction():
         key = await clients.rotate_client_key(conn, client_id, read_text_file(pem), now=wall_now())
         client = await clients.find_client(conn, client_id)
-        await record_oauth_client(bank, conn, client, "service_user.key_rotated", key_id=key.key_id)
+        await record_oauth_client(bank, conn, client, action="service_user.key_rotated", key_id=key.key_id)
     return f"The key is registered: kid = {key.key_id} ({key.algorithm})"
 
 
@@ -111,7 +111,7 @@ async def revoke(bank: Bank, client_id: ClientId) -> str:
     async with bank.pool.acquire() as conn, conn.transaction():
         await clients.revoke_client(conn, client_id, now=wall_now())
         client = await clients.find_client(conn, client_id)
-        await record_oauth_client(bank, conn, client, "member.deactivated")
+        await record_oauth_client(bank, conn, client, action="member.deactivated")
     return f"{client_id} is revoked; its tokens have ended."
 
 

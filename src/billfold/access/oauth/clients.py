@@ -178,7 +178,7 @@ async def add_client_key(
         raise Refused("duplicate-id", f"The key {key_id} is registered already.") from None
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such client.") from None
-    return ClientKey(client_id, key_id, parsed.algorithm, pem, now, None)
+    return ClientKey(client_id, key_id, parsed.algorithm, public_pem=pem, created_at=now, expires_at=None)
 
 
 async def rotate_client_key(

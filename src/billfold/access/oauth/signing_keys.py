@@ -63,7 +63,7 @@ async def ensure_signing_keys(conn: Connection, vault: Vault, now: datetime) -> 
         algorithms_present = {key.algorithm for key in await list_published_keys(conn, vault, now)}
         for algorithm in ALGORITHMS:
             if algorithm not in algorithms_present:
-                await _create_key(conn, vault, algorithm, now, active_at=now)
+                await _create_key(conn, vault, algorithm, now=now, active_at=now)
 
 
 async def rotate_signing_keys(
@@ -78,7 +78,7 @@ async def rotate_signing_keys(
         await conn.execute(
             "UPDATE signing_key SET retires_at = $1 WHERE retires_at IS NULL", now + lead + RETIRED_KEY_PUBLICATION
         )
-        return [await _create_key(conn, vault, algorithm, now, active_at=now + lead) for algorithm in ALGORITHMS]
+        return [await _create_key(conn, vault, algorithm, now=now, active_at=now + lead) for algorithm in ALGORITHMS]
 
 
 def jwks_document(keys: Sequence[SigningKey]) -> dict[str, list[dict[str, str]]]:
@@ -129,8 +129,15 @@ def _unseal(row: Any, vault: Vault) -> SigningKey:  # noqa: ANN401 - a record of
     if not isinstance(private, rsa.RSAPrivateKey):
         raise InvariantError("A signing key is of another kind than it was made.")
     public: dict[str, str] = msgspec.json.decode(row["public_jwk"])
-    return SigningKey(row["key_id"], row["algorithm"], public, private, row["active_at"], row["retires_at"])
+    return SigningKey(
+        row["key_id"],
+        row["algorithm"],
+        public,
+        private=private,
+        active_at=row["active_at"],
+        retires_at=row["retires_at"],
+    )
 
 
 def _place(key_id: str) -> bytes:
-    return associated_data("signing_key", "sealed", key_id, "")
+    return associated_data("signing_key", "sealed", key_id, tenant_id="")

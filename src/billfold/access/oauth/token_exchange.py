@@ -77,7 +77,7 @@ async def redeem_code(
         if row["used_at"] is None:
             _check_code(row, redirect_uri=redirect_uri, verifier=verifier, jkt=jkt, now=now)
             if await conn.fetchval(_USE_CODE, row["code_hash"], now):
-                return await _issue_first_tokens(conn, client, row, jkt, now)
+                return await _issue_first_tokens(conn, client, row, jkt=jkt, now=now)
         await delete_tokens(conn, family_id=row["family_id"])
     raise invalid_grant("The code was used before; what came of it is revoked.")
 
@@ -105,7 +105,7 @@ async def refresh(
                 raise invalid_grant("The refresh token was revoked.")
             return IssuedTokens(holder=holder, access=await issue_access_token(conn, holder, now), refresh_token=token)
         if await conn.fetchval(_USE_REFRESH, row["token_hash"], now):
-            refresh_token_value = await _issue_refresh_token(conn, row, jkt, now, row["expires_at"])
+            refresh_token_value = await _issue_refresh_token(conn, row, jkt, now=now, expires_at=row["expires_at"])
             access = await issue_access_token(conn, holder, now)
             return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value)
         await delete_tokens(conn, family_id=row["family_id"])
@@ -148,7 +148,9 @@ async def _issue_first_tokens(
     holder = _subject(row, jkt)
     refresh_token_value = None
     if REFRESH_TOKEN in client.grant_types:
-        refresh_token_value = await _issue_refresh_token(conn, row, jkt, now, now + REFRESH_TOKEN_LIFETIME)
+        refresh_token_value = await _issue_refresh_token(
+            conn, row, jkt, now=now, expires_at=now + REFRESH_TOKEN_LIFETIME
+        )
     access = await issue_access_token(conn, holder, now)
     return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value, nonce=row["nonce"])
 

@@ -125,4 +125,4 @@ def _next_path(context: PageContext, scope: Any) -> str:  # noqa: ANN401 - a sco
 def _redirect(page: str) -> HttpResponse:
     headers = {"location": page, **page_headers()}
     named = [(name.encode(), value.encode()) for name, value in headers.items()]
-    return HttpResponse(303, "text/plain", b"", named)
+    return HttpResponse(303, "text/plain", b"", headers=named)

@@ -32,7 +32,9 @@ async def complete_login(server: PageServer, context: PageContext, *, auth_metho
     async with server.bank.pool.acquire() as conn, conn.transaction():
         cookie = await sessions.complete_session(conn, context.cookie_hash, auth_methods=auth_methods, now=context.now)
         if cookie is not None:
-            await record_for_teams(conn, server, context, context.user, LOGIN, {"proved": ["pwd", auth_methods]})
+            await record_for_teams(
+                conn, server, context, user=context.user, action=LOGIN, details={"proved": ["pwd", auth_methods]}
+            )
     return cookie
 
 
@@ -47,7 +49,7 @@ async def start_login(server: PageServer, context: PageContext, user: User, *, a
             client_info=context.client_info,
             now=context.now,
         )
-        await record_for_teams(conn, server, context, user, LOGIN, {"proved": [auth_methods]})
+        await record_for_teams(conn, server, context, user=user, action=LOGIN, details={"proved": [auth_methods]})
     return cookie
 
 
@@ -70,8 +72,8 @@ async def record_credential_change(
 
     Goes into the transaction of the change.
     """
-    await alert_teams(conn, server, context, user, f"On the account of {user.name} {clause}.")
-    await record_for_teams(conn, server, context, user, action, {"change": clause})
+    await alert_teams(conn, server, context, user=user, sentence=f"On the account of {user.name} {clause}.")
+    await record_for_teams(conn, server, context, user=user, action=action, details={"change": clause})
 
 
 async def record_lockout(server: PageServer, context: PageContext, user: User) -> None:
@@ -81,8 +83,8 @@ async def record_lockout(server: PageServer, context: PageContext, user: User) -
         "For 15 minutes no more are accepted."
     )
     async with server.bank.pool.acquire() as conn, conn.transaction():
-        await alert_teams(conn, server, context, user, sentence)
-        await record_for_teams(conn, server, context, user, "user.locked", {}, failed=True)
+        await alert_teams(conn, server, context, user=user, sentence=sentence)
+        await record_for_teams(conn, server, context, user=user, action="user.locked", details={}, failed=True)
 
 
 async def alert_teams(conn: Connection, server: PageServer, context: PageContext, user: User, sentence: str) -> None:
@@ -92,7 +94,7 @@ async def alert_teams(conn: Connection, server: PageServer, context: PageContext
             conn,
             server.bank.vault,
             team.customer_id,
-            "SECURITY_ALERT",
+            kind="SECURITY_ALERT",
             title=f"Security of {user.name}'s account",
             description=sentence,
             metadata={"member_id": team.member_id, "user_id": user.user_id},
@@ -142,7 +144,7 @@ def origin_of(context: PageContext, user: User, member_id: UUID) -> Origin:
 
 async def _record_failure(server: PageServer, context: PageContext, user: User, factor: str) -> None:
     async with server.bank.pool.acquire() as conn, conn.transaction():
-        await record_for_teams(conn, server, context, user, LOGIN, {"wrong": factor}, failed=True)
+        await record_for_teams(conn, server, context, user=user, action=LOGIN, details={"wrong": factor}, failed=True)
 
 
 async def _teams_of(conn: Connection, user_id: UUID) -> list[Membership]:

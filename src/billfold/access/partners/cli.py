@@ -46,7 +46,7 @@ async def create(
     username: Annotated[str, typer.Option(help="Its first user; the slug if omitted.")] = "",
 ) -> None:
     """Create a partner: its own customer with a facilitation Pocket, a signing secret and a user."""
-    created = await make_partner(bank, slug, name or slug, username or slug)
+    created = await make_partner(bank, slug, name or slug, username=username or slug)
     print_success(f"Partner {slug} is created; its host is {slug}.{bank.settings.domain}.")
     rows = [
         ("username", created.username),
@@ -166,7 +166,7 @@ async def make_partner(bank: Bank, slug: str, name: str, username: str, features
             await credentials.create_partner_user(
                 conn, created.partner_id, username=username, password=password, now=wall_now(), user_id=places.user_id
             )
-    return NewCredentials(username, password, created.shared_secret, places)
+    return NewCredentials(username, password, created.shared_secret, places=places)
 
 
 def new_password() -> str:

@@ -77,7 +77,7 @@ async def create_partner(
             await conn.execute(_NEW_PARTNER, *row)
         except asyncpg.UniqueViolationError:
             raise Refused("duplicate-id", f"There is a partner {slug!r} already.") from None
-        secret = await _add_secret(conn, vault, partner_id, now)
+        secret = await _add_secret(conn, vault, partner_id, now=now)
     return NewPartner(partner_id, secret)
 
 
@@ -90,7 +90,7 @@ async def rotate_secret(
         if found is None:
             raise NotFound("There is no such partner.")
         await conn.execute(_RETIRE, partner_id, now, now + overlap)
-        return await _add_secret(conn, vault, partner_id, now)
+        return await _add_secret(conn, vault, partner_id, now=now)
 
 
 async def create_partner_user(
@@ -170,12 +170,14 @@ async def revoke_partner_key(conn: Connection | Pool, key_id: str, *, now: datet
 
 async def enable_feature(conn: Connection | Pool, partner_id: UUID, feature: str) -> None:
     """Switch a feature on for a partner."""
-    await _set_features(conn, partner_id, "array(SELECT DISTINCT f FROM unnest(features || $2::text) f)", feature)
+    await _set_features(
+        conn, partner_id, "array(SELECT DISTINCT f FROM unnest(features || $2::text) f)", feature=feature
+    )
 
 
 async def disable_feature(conn: Connection | Pool, partner_id: UUID, feature: str) -> None:
     """Switch a feature off for a partner."""
-    await _set_features(conn, partner_id, "array_remove(features, $2::text)", feature)
+    await _set_features(conn, partner_id, "array_remove(features, $2::text)", feature=feature)
 
 
 async def set_limits(conn: Connection | Pool, partner_id: UUID, *, rate_per_minute: int, money_per_minute: int) -> None:

@@ -102,7 +102,7 @@ async def exchange_assertion(request: RawRequest, bank: Bank) -> HttpResponse:
     await count_address(bank.pool, request.client, now)
     try:
         form = _form(request)
-        key, claims = await _verify_assertion(bank, request, form, now)
+        key, claims = await _verify_assertion(bank, request, form, now=now)
         await _consume_jti(bank, key, claims)
     except _TokenError as wrong:
         return _error_response(wrong)

@@ -81,7 +81,7 @@ async def find_partner_key(conn: Connection | Pool, key_id: str) -> PartnerKey |
 
 def secret_context(partner_id: UUID, secret_no: int) -> bytes:
     """Return the one place where a partner's signing secret opens."""
-    return associated_data("partner_secret", "sealed", secret_no, partner_id)
+    return associated_data("partner_secret", "sealed", secret_no, tenant_id=partner_id)
 
 
 def _partner(row: Any) -> PartnerRow:  # noqa: ANN401 - a record of asyncpg

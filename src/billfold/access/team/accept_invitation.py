@@ -69,7 +69,7 @@ async def redeem_invitation(conn: Connection, acceptance: InvitationAcceptance, 
             return None
         if row["email"] != user.email:
             raise Refused("forbidden", "This invitation was mailed to another address.")
-        return await _add_member(conn, acceptance, row, user)
+        return await _add_member(conn, acceptance, row, user=user)
 
 
 async def accept_as_new_user(
@@ -91,12 +91,12 @@ async def accept_as_new_user(
         user_id = (
             existing.user_id
             if existing
-            else await _create_user(conn, invitation, first_name, last_name, acceptance.wall)
+            else await _create_user(conn, invitation, first_name, last_name=last_name, wall=acceptance.wall)
         )
         await passwords.set_password(conn, user_id, password_hash, now=acceptance.wall)
         user = await user_store.find_user(conn, user_id)
         assert user is not None
-        await _add_member(conn, acceptance, row, user)
+        await _add_member(conn, acceptance, row, user=user)
         return user
 
 
@@ -121,7 +121,7 @@ async def _add_member(
         conn,
         acceptance.vault,
         customer_id,
-        "TEAM_MEMBER_CHANGED",
+        kind="TEAM_MEMBER_CHANGED",
         title="Somebody joined the team",
         description=f"{user.name} ({user.email}) joined as {role.title()}.",
         metadata={"member_id": member_id},

@@ -13,7 +13,7 @@ async def calling_administrator(member: CustomerCaller, bank: Bank) -> Administr
     access = member.access
     name = access.client_id
     if access.member_id is not None:
-        found = await team_store.get_member(bank.pool, member.customer_id, access.member_id, member.now)
+        found = await team_store.get_member(bank.pool, member.customer_id, access.member_id, now=member.now)
         name = found.name
     return Administrator(
         pool=bank.pool,

@@ -73,11 +73,15 @@ async def invite(by: Administrator, wanted: NewInvitation) -> Member:
             )
         except asyncpg.UniqueViolationError:
             raise Refused("member-already-invited", _ALREADY_INVITED) from None
-        invited = await get_member(conn, by.customer_id, member_id, by.now)
-        await _send_link(conn, by, invited, secret)
+        invited = await get_member(conn, by.customer_id, member_id, now=by.now)
+        await _send_link(conn, by, invited, secret=secret)
         description = f"{by.name} invited {invited.name} ({invited.email}) as {invited.role.title()}."
         await notify_administrators(
-            audited_action, by, "TEAM_MEMBER_CHANGED", "Somebody was invited into the team", description
+            audited_action,
+            by,
+            "TEAM_MEMBER_CHANGED",
+            title="Somebody was invited into the team",
+            description=description,
         )
     return invited
 
@@ -98,10 +102,10 @@ async def resend_invitation(by: Administrator, member_id: UUID) -> Member:
             link_hash,
             by.wall + rules.INVITATION_LIFETIME,
         )
-        invited = await get_member(conn, by.customer_id, member_id, by.now)
+        invited = await get_member(conn, by.customer_id, member_id, now=by.now)
         if not renewed:
             raise _not_pending(invited)
-        await _send_link(conn, by, invited, secret)
+        await _send_link(conn, by, invited, secret=secret)
     return invited
 
 
@@ -112,14 +116,14 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
     """
     async with audited(by, "invite.cancelled", ("member", member_id)) as audited_action:
         conn = audited_action.conn
-        invited = await get_member(conn, by.customer_id, member_id, by.now)
+        invited = await get_member(conn, by.customer_id, member_id, now=by.now)
         if invited.invite_expires_at is None:
             raise _not_pending(invited)
         if not await conn.fetchval(_CANCEL, by.customer_id, member_id):
             raise NotFound("There is no such invitation.")
         description = f"{by.name} took back the invitation of {invited.name} ({invited.email})."
         await notify_administrators(
-            audited_action, by, "TEAM_MEMBER_CHANGED", "An invitation was cancelled", description
+            audited_action, by, "TEAM_MEMBER_CHANGED", title="An invitation was cancelled", description=description
         )
     return invited
 
@@ -132,8 +136,8 @@ async def delete_invitation(conn: Connection, customer_id: UUID, email: str) -> 
 async def _send_link(conn: Connection, by: Administrator, invited: Member, secret: str) -> None:
     assert invited.email is not None
     link = f"{by.pages}/invitation?link={secret}"
-    notice = notices.invitation(invited.first_name, by.customer_name, by.name, invited.role, link)
-    await letters.queue_email(conn, by.vault, invited.email, notice, now=by.wall)
+    notice = notices.invitation(invited.first_name, by.customer_name, by.name, role=invited.role, link=link)
+    await letters.queue_email(conn, by.vault, invited.email, notice=notice, now=by.wall)
 
 
 def _not_pending(member: Member) -> Refused:

@@ -53,16 +53,16 @@ async def change_member(
     action = {None: "member.updated", "ACTIVE": "member.reactivated"}.get(status, "member.deactivated")
     details = {name: value for name, value in (("role", role), ("status", status)) if value is not None}
     async with audited(by, action, ("member", member_id), **details) as audited_action:
-        return await _change(audited_action, by, member_id, role, status)
+        return await _change(audited_action, by, member_id, role=role, status=status)
 
 
 async def deactivate_member(by: Administrator, member_id: UUID) -> Member:
     """Deactivate an active member. Raises as `change_member`, also when they are not active."""
     async with audited(by, "member.deactivated", ("member", member_id)) as audited_action:
-        found = await get_member(audited_action.conn, by.customer_id, member_id, by.now)
+        found = await get_member(audited_action.conn, by.customer_id, member_id, now=by.now)
         if found.status != "ACTIVE":
             raise Refused("member-not-active", f"The member is {found.status}.")
-        return await _change(audited_action, by, member_id, None, "DEACTIVATED")
+        return await _change(audited_action, by, member_id, role=None, status="DEACTIVATED")
 
 
 async def _change(
@@ -70,21 +70,21 @@ async def _change(
 ) -> Member:
     conn = audited_action.conn
     locked = await conn.fetch(_LOCK, by.customer_id, member_id)
-    before = await get_member(conn, by.customer_id, member_id, by.now)
+    before = await get_member(conn, by.customer_id, member_id, now=by.now)
     if status == "DEACTIVATED" or role not in {None, "ADMIN"}:
         others = sum(row["leads"] for row in locked if row["member_id"] != member_id)
         rules.check_not_last_administrator(before, others)
     if role is not None and role != before.role:
-        await _set_role(conn, by, before, role)
+        await _set_role(conn, by, before, role=role)
     if status is not None and status != before.status:
-        await _set_status(conn, by, before, status)
-    after = await get_member(conn, by.customer_id, member_id, by.now)
+        await _set_status(conn, by, before, status=status)
+    after = await get_member(conn, by.customer_id, member_id, now=by.now)
     if after == before:
         audited_action.skip()
     else:
         description = f"{by.name} changed {after.name}: {_describe_changes(before, after)}."
         await notify_administrators(
-            audited_action, by, "TEAM_MEMBER_CHANGED", "A member of the team was changed", description
+            audited_action, by, "TEAM_MEMBER_CHANGED", title="A member of the team was changed", description=description
         )
     return after
 
@@ -133,7 +133,7 @@ async def _deactivate(conn: Connection, by: Administrator, member: Member) -> No
     user = await user_store.find_user(conn, member.user_id)
     if user is not None:
         notice = notices.access_ended(user, by.customer_name, by.wall)
-        await letters.queue_email(conn, by.vault, user.email, notice, now=by.wall)
+        await letters.queue_email(conn, by.vault, user.email, notice=notice, now=by.wall)
 
 
 def _describe_changes(before: Member, after: Member) -> str:

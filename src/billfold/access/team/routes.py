@@ -58,7 +58,7 @@ async def get_team(member: CustomerCaller, bank: Bank) -> Team:
 @get("/api/v1/team/{member_id}/", READS, tag="team")
 async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Read one member."""
-    found = await team_store.get_member(bank.pool, member.customer_id, member_id, member.now)
+    found = await team_store.get_member(bank.pool, member.customer_id, member_id, now=member.now)
     return render_member(found, private=_may_see_private(member, found))
 
 
@@ -81,7 +81,7 @@ async def update_team_member(
     if data.role is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
     by = await calling_administrator(member, bank)
-    found = await team_store.get_member(bank.pool, member.customer_id, member_id, member.now)
+    found = await team_store.get_member(bank.pool, member.customer_id, member_id, now=member.now)
     if data.role not in {None, found.role} or data.status == "ACTIVE" != found.status:
         pending_response = await request_approval(
             member, bank, "MEMBER_ROLE", "member.update", ("member", member_id), role=data.role, status=data.status

@@ -70,8 +70,10 @@ async def create_service_user(
         assert made.member_id is not None
         audited_action.resource_id = made.member_id
         said = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
-        await notify_administrators(audited_action, by, "SECURITY_ALERT", "A service user was made", said)
-        member = await get_member(conn, by.customer_id, made.member_id, by.now)
+        await notify_administrators(
+            audited_action, by, "SECURITY_ALERT", title="A service user was made", description=said
+        )
+        member = await get_member(conn, by.customer_id, made.member_id, now=by.now)
     return ServiceUser(member, made, [key])
 
 
@@ -79,7 +81,7 @@ async def get_service_user(
     conn: Connection | Pool, customer_id: UUID, member_id: UUID, *, now: datetime, wall: datetime
 ) -> ServiceUser:
     """Return a service user of a team with its keys in use. Raises NotFound."""
-    member = await get_member(conn, customer_id, member_id, now)
+    member = await get_member(conn, customer_id, member_id, now=now)
     client = None
     if member.client_id is not None:
         client = await clients.find_client(conn, member.client_id)
@@ -105,8 +107,8 @@ async def add_service_user_key(by: Administrator, member_id: UUID, public_key: s
         service_user = await _get_active(audited_action, by, member_id)
         if len(service_user.keys) >= _KEYS_MAX:
             raise InvalidInput.at("public_key", msg=f"would be one more than {_KEYS_MAX} keys")
-        key = await _register_key(audited_action, by, service_user, public_key)
-        await _alert(audited_action, by, service_user, "A key of a service user was added")
+        key = await _register_key(audited_action, by, service_user, public_key=public_key)
+        await _alert(audited_action, by, service_user, title="A key of a service user was added")
     return key
 
 
@@ -114,8 +116,8 @@ async def rotate_service_user_keys(by: Administrator, member_id: UUID, public_ke
     """Register a key in the place of all others; those are accepted for a day more."""
     async with audited(by, "service_user.key_rotated", ("member", member_id)) as audited_action:
         service_user = await _get_active(audited_action, by, member_id)
-        key = await _register_key(audited_action, by, service_user, public_key, replaces=True)
-        await _alert(audited_action, by, service_user, "The key of a service user was replaced")
+        key = await _register_key(audited_action, by, service_user, public_key=public_key, replaces=True)
+        await _alert(audited_action, by, service_user, title="The key of a service user was replaced")
     return key
 
 
@@ -125,7 +127,7 @@ async def revoke_service_user_key(by: Administrator, member_id: UUID, key_id: st
     async with audited(by, "service_user.key_revoked", ("member", member_id), **details) as audited_action:
         service_user = await get_service_user(audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall)
         await clients.revoke_client_key(audited_action.conn, service_user.client.client_id, key_id, now=by.wall)
-        await _alert(audited_action, by, service_user, "A key of a service user was revoked")
+        await _alert(audited_action, by, service_user, title="A key of a service user was revoked")
 
 
 async def _get_active(audited_action: AuditedAction, by: Administrator, member_id: UUID) -> ServiceUser:
@@ -155,4 +157,4 @@ async def _register_key(
 
 async def _alert(audited_action: AuditedAction, by: Administrator, service_user: ServiceUser, title: str) -> None:
     said = f"{by.name} changed the keys of the service user {service_user.client.name}."
-    await notify_administrators(audited_action, by, "SECURITY_ALERT", title, said)
+    await notify_administrators(audited_action, by, "SECURITY_ALERT", title=title, description=said)

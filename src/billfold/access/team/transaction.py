@@ -43,7 +43,14 @@ def audited(
 ) -> AbstractAsyncContextManager[AuditedAction]:
     """Open the transaction of a change; its audit entry is written also when it is refused."""
     return audit_record.audited(
-        by.pool, by.vault, by.customer_id, by.origin, action, resource=resource, now=by.wall, details=details
+        by.pool,
+        by.vault,
+        by.customer_id,
+        origin=by.origin,
+        action=action,
+        resource=resource,
+        now=by.wall,
+        details=details,
     )
 
 
@@ -55,7 +62,7 @@ async def notify_administrators(
         audited_action.conn,
         by.vault,
         by.customer_id,
-        kind,
+        kind=kind,
         title=title,
         description=description,
         metadata={"member_id": audited_action.resource_id},

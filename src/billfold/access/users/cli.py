@@ -62,7 +62,7 @@ async def add(
         member_id = await user_members.add_member(conn, customer, user_id, role=role, now=wall_now())
         await team_invitations.delete_invitation(conn, customer, user_rules.check_email(email))
         link = None if existing else await _send_password_link(bank, conn, user_id)
-        await record_member(bank, conn, customer, member_id, "member.added", role=role)
+        await record_member(bank, conn, customer, member_id=member_id, action="member.added", role=role)
     print_success(f"{email} is a member of {customer} as {role}.")
     if link is not None:
         _print_link(email, link if show_link else None)
@@ -93,8 +93,8 @@ async def reset_mfa(bank: Bank, email: Email) -> str:
         await user_members.reset_second_factors(conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
         notice = notices.factor_changed(user, "all second factors were reset", wall_now())
-        await outbox.queue_email(conn, bank.vault, user.email, notice, now=wall_now())
-        await record_user(bank, conn, user.user_id, "user.factor_changed")
+        await outbox.queue_email(conn, bank.vault, user.email, notice=notice, now=wall_now())
+        await record_user(bank, conn, user.user_id, action="user.factor_changed")
     return f"{email} sets up a second factor at the next sign-in."
 
 
@@ -105,7 +105,7 @@ async def deactivate(bank: Bank, email: Email) -> str:
         user = await _user(conn, email)
         await user_members.deactivate_user(conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
-        await record_user(bank, conn, user.user_id, "member.deactivated")
+        await record_user(bank, conn, user.user_id, action="member.deactivated")
     return f"{email} is deactivated."
 
 
@@ -125,7 +125,7 @@ async def _send_password_link(bank: Bank, conn: Connection, user_id: UUID) -> st
     link = f"{bank.settings.auth_origin}/password?link={secret}"
     company = members[0].customer_name if members else bank.settings.bank_name
     notice = notices.welcome(user, company, link)
-    await outbox.queue_email(conn, bank.vault, user.email, notice, now=wall_now())
+    await outbox.queue_email(conn, bank.vault, user.email, notice=notice, now=wall_now())
     return link
 
 

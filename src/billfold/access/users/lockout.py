@@ -66,10 +66,10 @@ async def begin_attempt(conn: Connection, subject: AttemptSubject, now: datetime
     """Count a failed attempt, or return how long attempts are locked. Success resets the count."""
     async with conn.transaction():
         failures, last_failed_at = await conn.fetchrow(_CURRENT, *subject, now) or (0, now)
-        wait = rules.lockout_seconds(subject.pace, failures, last_failed_at, now)
+        wait = rules.lockout_seconds(subject.pace, failures, last_failed_at, now=now)
         if wait:
             return AttemptResult(wait, locks=False)
-        failures_now = rules.count_failure(subject.pace, failures, last_failed_at, now)
+        failures_now = rules.count_failure(subject.pace, failures, last_failed_at, now=now)
         await conn.execute(_UPDATE, *subject, failures_now, now)
         return AttemptResult(0, locks=failures_now == subject.pace.lock_after)
 

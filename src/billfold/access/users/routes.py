@@ -55,7 +55,7 @@ class Memberships(msgspec.Struct, kw_only=True):
 async def get_user(member: CustomerCaller, bank: Bank) -> User:
     """Read who the user is."""
     access = member.access
-    oidc_claims = await claims.user_claims(bank.pool, _user_id(member), access.customer_id, access.scopes)
+    oidc_claims = await claims.user_claims(bank.pool, _user_id(member), access.customer_id, scopes=access.scopes)
     return msgspec.convert(oidc_claims, User)
 
 

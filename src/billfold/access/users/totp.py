@@ -99,4 +99,4 @@ async def _verify_code(
 
 
 def _place(user_id: UUID) -> bytes:
-    return associated_data("authenticator", "sealed", user_id, user_id)
+    return associated_data("authenticator", "sealed", user_id, tenant_id=user_id)

@@ -62,7 +62,7 @@ async def link_customer_accounts(call: Call, bank: Bank, owner: UUID, data: Link
                 display_name=requested.name or None,
                 details=_account_details(linked, account),
                 verification="linking_provider",
-                linked=_stored_link(bank, owner, linked, account),
+                linked=_stored_link(bank, owner, linked, account=account),
             )
         )
         created.append(UUID(answer.outcome["counterparty_id"]))

@@ -38,7 +38,7 @@ async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data:
     The token opens the linking provider's pages once.
     """
     owner = await caller.customer_id(bank, customer_id)
-    return await linking.request_link_token(caller, bank, owner, data)
+    return await linking.request_link_token(caller, bank, owner, data=data)
 
 
 @post(
@@ -52,7 +52,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     Create counterparties of the accounts chosen on the linking provider's pages.
     """
     owner = await caller.customer_id(bank, customer_id)
-    return LinkedCounterparties(items=await linking.link_customer_accounts(caller, bank, owner, data))
+    return LinkedCounterparties(items=await linking.link_customer_accounts(caller, bank, owner, data=data))
 
 
 @post(
@@ -67,7 +67,7 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
     Fetch the verification status of a linked account from the linking provider.
     """
     owner = await caller.customer_id(bank, customer_id)
-    await linking.refresh_link_status(caller, bank, owner, counterparty_id)
+    await linking.refresh_link_status(caller, bank, owner, counterparty_id=counterparty_id)
 
 
 @get("/api/v1/customers/{customer_id}/counterparties/", tag="counterparties", deprecated=V1_READS)

@@ -104,7 +104,7 @@ async def create_counterparty(
     In the Customer API an approval rule of the team may require another member's approval first.
     """
     owner = await caller.owner(bank, customer_id)
-    command = await add_counterparty_command(caller, bank, owner, data)
+    command = await add_counterparty_command(caller, bank, owner, form=data)
     if isinstance(caller, CustomerCaller):
         content, subject = command_content(command), ("counterparty", None)
         pending = await request_approval(
@@ -125,7 +125,7 @@ async def list_counterparties(
 
     Newest first.
     """
-    return await counterparty_page(bank, await caller.owner(bank, customer_id), wanted, asked)
+    return await counterparty_page(bank, await caller.owner(bank, customer_id), wanted, asked=asked)
 
 
 @get(_PATH + "{counterparty_id}/")

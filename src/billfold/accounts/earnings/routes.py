@@ -66,7 +66,7 @@ async def pocket_earnings(
     periods = [earnings.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
     ends = [boundary for row, each in zip(rows, periods, strict=True) for boundary in _boundaries(bank, row, each)]
     states = dict(zip(ends, await history.pocket_states_before(bank.pool, ends), strict=True))
-    return [_entry(bank, row, each, states, now) for row, each in zip(rows, periods, strict=True)]
+    return [_entry(bank, row, each, states=states, now=now) for row, each in zip(rows, periods, strict=True)]
 
 
 def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
@@ -76,7 +76,7 @@ def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
 
 
 def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
-    return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at)
+    return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at)
 
 
 def _entry(
@@ -89,7 +89,9 @@ def _entry(
 
     start_state = at(period.start)
     end_state = history.current_pocket_state(row) if period.live else at(period.end)
-    entry = earnings.compute_earnings(start_state, period.start, end_state, period.end, bank.market, live=period.live)
+    entry = earnings.compute_earnings(
+        start_state, period.start, end_state, end_at=period.end, market=bank.market, live=period.live
+    )
     shows_appreciation = row.real_time_yield and period.live
     current_value = valuation(row, bank, now) if shows_appreciation else None
     return PocketEarnings(
@@ -119,7 +121,7 @@ async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, asked: 
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
-    (earned,) = await pocket_earnings(bank, [row], asked, caller.now)
+    (earned,) = await pocket_earnings(bank, [row], asked, now=caller.now)
     return render_earned(earned, with_pocket_id=False)
 
 
@@ -132,7 +134,7 @@ async def list_earnings(
     Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
     owner = None if customer_id is None else await caller.customer_id(bank, customer_id)
-    return await _list(caller, bank, asked, owner, pocket_id)
+    return await _list(caller, bank, asked, owner=owner, pocket_ids=pocket_id)
 
 
 @get("/api/v2/earnings/", READS, name="list_earnings", refuses=_REFUSES)
@@ -143,7 +145,7 @@ async def list_own_earnings(
 
     Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
-    return await _list(member, bank, asked, member.customer_id, pocket_id)
+    return await _list(member, bank, asked, owner=member.customer_id, pocket_ids=pocket_id)
 
 
 async def _list(
@@ -158,5 +160,5 @@ async def _list(
         if len(ids) > POCKETS_MAX:
             raise too_many_pockets()
         rows = await pocket_store.list_by_id(bank.pool, [await caller.pocket(bank, each, owner) for each in ids])
-    earned = await pocket_earnings(bank, rows, asked, caller.now)
+    earned = await pocket_earnings(bank, rows, asked, now=caller.now)
     return render_all(earned, et_date(caller.now))

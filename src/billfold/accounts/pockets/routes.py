@@ -84,7 +84,7 @@ async def list_customer_pockets(
     Newest first.
     """
     owner = await caller.customer_id(bank, customer_id)
-    return await _list(caller, bank, wanted, [owner], status, asked.parse_omit)
+    return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=asked.parse_omit)
 
 
 @get("/api/v2/pockets/")
@@ -105,7 +105,7 @@ async def list_pockets(
     owners = None
     if customer_id is not None:
         owners = [await caller.customer_id(bank, each) for each in dict.fromkeys(customer_id)]
-    return await _list(caller, bank, wanted, owners, status, asked.parse_omit)
+    return await _list(caller, bank, wanted, owners=owners, statuses=status, omit=asked.parse_omit)
 
 
 @get("/api/v2/pockets/", READS, name="list_pockets")
@@ -151,7 +151,7 @@ async def update_pocket(
     Rename it, change its strategies, or close it when it is empty and not the last.
     """
     owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
-    await bank.engine.submit(update_pocket_command(caller, owner, own_id, data))
+    await bank.engine.submit(update_pocket_command(caller, owner, own_id, data=data))
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     return render_pocket(row, bank, caller.now, with_customer_id=False)
 

@@ -71,7 +71,7 @@ def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
     if not cmd.keep_reinvestment:
         pocket.reinvestment_weeks = cmd.reinvestment_weeks
     if cmd.close_for:
-        _close(book, pocket, cmd.close_for, ctx)
+        _close(book, pocket, cmd.close_for, ctx=ctx)
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
 
 

@@ -120,7 +120,7 @@ def render_pocket(
     return Pocket(
         id=row.pocket_id,
         pocket_name=row.name,
-        portfolio=None if hides_portfolio else _portfolio(row, bank, now, omit),
+        portfolio=None if hides_portfolio else _portfolio(row, bank, now, omit=omit),
         status=row.status,
         attributes=attributes,
         deposit_strategy_id=f"UST-{row.deposit_weeks}W",
@@ -155,7 +155,7 @@ def render_account(row: PocketRow, bank: Bank, now: datetime) -> Account:
         portfolio=AccountPortfolio(
             securities=securities,
             cash=usd(row.cash),
-            all_time_earnings=_all_time_earnings(row, current_value, bank, now, frozenset()),
+            all_time_earnings=_all_time_earnings(row, current_value, bank, now=now, omit=frozenset()),
         ),
     )
 
@@ -177,7 +177,7 @@ def valuation(row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = N
     if fees is None:
         fees = accrued_cents(row, bank, now)
     return valuation_module.value_positions(
-        positions, row.cash, fees, bank.market, now, haircut_bps=bank.terms.haircut_bps
+        positions, row.cash, fees, market=bank.market, at=now, haircut_bps=bank.terms.haircut_bps
     )
 
 
@@ -215,7 +215,7 @@ def _portfolio(row: PocketRow, bank: Bank, now: datetime, omit: Omit) -> Portfol
             for held in current_value.positions
         ],
         cash=usd(row.cash),
-        all_time_earnings=_all_time_earnings(row, current_value, bank, now, omit),
+        all_time_earnings=_all_time_earnings(row, current_value, bank, now=now, omit=omit),
         total_value=usd(current_value.total_value),
         fees=[Fee(amount=usd(fees))] if fees else [],
         liquidation_value_t0=usd(current_value.liquidation_value_t0),

@@ -130,13 +130,13 @@ async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> 
 async def create_account_portal(caller: Caller, bank: Bank, account_id: UUID, data: NewPortal) -> AccountPortal:
     """Create portal of an account."""
     pocket = await caller.pocket(bank, account_id)
-    return render_account_portal(await open_portal(caller, bank, pocket, data.name, None))
+    return render_account_portal(await open_portal(caller, bank, pocket, name=data.name, rails=None))
 
 
 @get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/")
 async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> AccountPortal:
     """Get portal of an account."""
-    return render_account_portal(await _find_portal(caller, bank, account_id, portal_id))
+    return render_account_portal(await _find_portal(caller, bank, account_id, portal_id=portal_id))
 
 
 @patch("/api/v1/service-accounts/{account_id}/portals/{portal_id}/", refuses=("already-closed",))
@@ -144,8 +144,8 @@ async def rename_account_portal(
     caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID, data: RenamePortal
 ) -> AccountPortal:
     """Rename portal of an account."""
-    found = await _find_portal(caller, bank, account_id, portal_id)
-    return render_account_portal(await _rename(caller, bank, found, data.name))
+    found = await _find_portal(caller, bank, account_id, portal_id=portal_id)
+    return render_account_portal(await _rename(caller, bank, found, name=data.name))
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/{portal_id}/close/", status=204, refuses=("already-closed",))
@@ -154,7 +154,7 @@ async def close_account_portal(caller: Caller, bank: Bank, account_id: UUID, por
 
     A closed portal stays closed; a second close is 412.
     """
-    found = await _find_portal(caller, bank, account_id, portal_id)
+    found = await _find_portal(caller, bank, account_id, portal_id=portal_id)
     await _update(caller, bank, found, close=True)
 
 
@@ -177,7 +177,7 @@ async def list_portals(
     Newest first.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return await portal_page(bank, wanted, owner, own_id, types)
+    return await portal_page(bank, wanted, owner, pocket_id=own_id, types=types)
 
 
 @get("/api/v2/customers/{customer_id}/portals/")
@@ -190,7 +190,7 @@ async def list_customer_portals(
     Portals of all Pockets of a customer, newest first.
     """
     owner = await caller.owner(bank, customer_id)
-    return await portal_page(bank, wanted, owner, None, types)
+    return await portal_page(bank, wanted, owner, pocket_id=None, types=types)
 
 
 @post("/api/v2/pockets/{pocket_id}/portals/", SIGNED, WRITES, refuses=("pocket-not-open", "rail-not-available"))
@@ -201,20 +201,20 @@ async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreateP
     """
     check_portal_type(data)
     pocket = await caller.pocket(bank, pocket_id)
-    return render_portal(await open_portal(caller, bank, pocket, data.name, data.payment_rails))
+    return render_portal(await open_portal(caller, bank, pocket, name=data.name, rails=data.payment_rails))
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
 async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> Portal:
     """Get portal."""
-    return render_portal(await _find_portal(caller, bank, pocket_id, portal_id))
+    return render_portal(await _find_portal(caller, bank, pocket_id, portal_id=portal_id))
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", refuses=("already-closed",))
 async def rename_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal) -> Portal:
     """Rename portal."""
-    found = await _find_portal(caller, bank, pocket_id, portal_id)
-    return render_portal(await _rename(caller, bank, found, data.name))
+    found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
+    return render_portal(await _rename(caller, bank, found, name=data.name))
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", WRITES, status=204, refuses=("already-closed",))
@@ -225,7 +225,7 @@ async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UU
     """
     if data.name is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
-    found = await _find_portal(caller, bank, pocket_id, portal_id)
+    found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
     await _update(caller, bank, found, name=data.name, close=data.status is not None)
 
 
@@ -235,7 +235,7 @@ async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, po
 
     How to pay into a portal by each of its rails.
     """
-    found = await _find_portal(caller, bank, pocket_id, portal_id)
+    found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
     return render_instructions(found, beneficiary_of(customer), bank.settings)
 

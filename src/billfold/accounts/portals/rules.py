@@ -84,12 +84,12 @@ def new_bank_portal(
 
 def account_number(seed: bytes, portal_id: UUID) -> str:
     """Twelve digits drawn for a portal; a number that begins with no zero survives spreadsheets."""
-    return "8" + digits(seed, portal_id, 0, ACCOUNT_DIGITS - 1)
+    return "8" + digits(seed, portal_id, 0, count=ACCOUNT_DIGITS - 1)
 
 
 def network_address(seed: bytes, portal_id: UUID) -> str:
     """Twelve digits drawn for a portal, apart from its account number."""
-    return "7" + digits(seed, portal_id, 1, NETWORK_DIGITS - 1)
+    return "7" + digits(seed, portal_id, 1, count=NETWORK_DIGITS - 1)
 
 
 def close_portals(book: Book, pocket_id: UUID, ctx: Context) -> None:

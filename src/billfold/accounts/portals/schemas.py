@@ -149,7 +149,7 @@ def render_instructions(row: PortalRow, beneficiary: Beneficiary, settings: Sett
     """How to pay into the portal by each of its rails."""
     return FundingInstructions(
         portal_id=row.portal_id,
-        instructions=[_instruction(rail, row, beneficiary, settings) for rail in row.payment_rails],
+        instructions=[_instruction(rail, row, beneficiary, settings=settings) for rail in row.payment_rails],
     )
 
 

@@ -101,9 +101,9 @@ async def list_v1_customer_trades(
 
     Purchases, sales and maturities of a customer.
     """
-    owner, own = await _resolve(caller, bank, customer_id, account)
+    owner, own = await _resolve(caller, bank, customer_id, requested=account)
     scope = f"trades:v1:{owner}:{sorted(account or [])}"
-    return await _v1_page(caller, bank, scope, (owner, own), wanted, asked)
+    return await _v1_page(caller, bank, scope, of=(owner, own), wanted=wanted, asked=asked)
 
 
 @get("/api/v1/service-accounts/{account_id}/trades/")
@@ -115,7 +115,7 @@ async def list_v1_trades(
     Purchases, sales and maturities, as v1 shows them.
     """
     owner, own_id = await caller.pocket(bank, account_id)
-    return await _v1_page(caller, bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
+    return await _v1_page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, asked=asked)
 
 
 @get("/api/v1/trades.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
@@ -126,9 +126,9 @@ async def get_trades_csv(
 
     The trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
     """
-    _, own = await _resolve(member, bank, None, account)
+    _, own = await _resolve(member, bank, None, requested=account)
     rows = partial(_rows, member, bank, own, _of_v1(asked))
-    return csv_stream("trades.csv", _COLUMNS, rows, lambda row: _cells(render_v1_trade(row, bank, member.now)))
+    return csv_stream("trades.csv", _COLUMNS, rows, cells_of=lambda row: _cells(render_v1_trade(row, bank, member.now)))
 
 
 @get("/api/v2/customers/{customer_id}/trades/")
@@ -146,9 +146,9 @@ async def list_customer_trades(
 
     All trades of a customer, transfers of bills included.
     """
-    owner, own = await _resolve(caller, bank, customer_id, pocket_id)
+    owner, own = await _resolve(caller, bank, customer_id, requested=pocket_id)
     scope = f"trades:v2:{owner}:{sorted(pocket_id or [])}"
-    return await _page(caller, bank, scope, (owner, own), wanted, asked)
+    return await _page(caller, bank, scope, of=(owner, own), wanted=wanted, asked=asked)
 
 
 @get("/api/v2/pockets/{pocket_id}/trades/")
@@ -160,27 +160,27 @@ async def list_pocket_trades(
     Transfers of bills included.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return await _page(caller, bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
+    return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, asked=asked)
 
 
 async def _resolve(
     caller: Call, bank: Bank, customer_id: UUID | None, requested: list[UUID] | None
 ) -> tuple[UUID, list[UUID]]:
     owner = await caller.owner(bank, customer_id)
-    return owner, await resolve_pockets(caller, bank, owner, requested)
+    return owner, await resolve_pockets(caller, bank, owner, requested=requested)
 
 
 async def _page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
 ) -> CursorList[Trade]:
-    page = await trade_page(bank, scope, of, wanted, asked)
+    page = await trade_page(bank, scope, of, wanted=wanted, asked=asked)
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _v1_page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
 ) -> CursorList[V1Trade]:
-    page = await trade_page(bank, scope, of, wanted, _of_v1(asked))
+    page = await trade_page(bank, scope, of, wanted=wanted, asked=_of_v1(asked))
     return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
@@ -195,7 +195,7 @@ async def _rows(
         bank.pool,
         member.customer_id,
         own,
-        asked,
+        filters=asked,
         after=None if last is None else (last.entry_no, last.trade_no),
         descending=True,
         limit=ROWS_PER_PAGE,

@@ -114,7 +114,7 @@ async def transaction_page(
     place = position.place if position else None
     key = place[:-1] if place else None
     # With sweeps the row of the place is read again: its other half may still be to come.
-    rows = await fetch(RowRange(asked.filters(now), key, asked.sweeps, descending, wanted.limit + 2))
+    rows = await fetch(RowRange(asked.filters(now), key, asked.sweeps, descending=descending, limit=wanted.limit + 2))
     parts = _with_sweeps(rows, asked, last_first=backwards)
     if place is not None and asked.sweeps:
         shown = [(*key_of(row), part) for row, part in parts]
@@ -138,7 +138,7 @@ async def customer_transaction_page(
         bank,
         wanted,
         asked,
-        now,
+        now=now,
         scope=scope,
         key_of=lambda row: (row.entry_no, row.posting_no),
         fetch=partial(fetch_customer_transactions, bank, *of),
@@ -152,7 +152,7 @@ async def fetch_customer_transactions(bank: Bank, owner: UUID, own: list[UUID], 
         step = (1 if rows.descending else -1) if rows.including else 0
         after = (int(rows.key[0]), int(rows.key[1]) + step)
     return await transaction_store.list_customer_rows(
-        bank.pool, owner, own, rows.filters, after=after, descending=rows.descending, limit=rows.limit
+        bank.pool, owner, own, filters=rows.filters, after=after, descending=rows.descending, limit=rows.limit
     )
 
 

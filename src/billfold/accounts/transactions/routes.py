@@ -69,7 +69,7 @@ async def list_transactions(
 
     Transactions of all customers.
     """
-    page = await _partner_page(caller, bank, wanted, asked)
+    page = await _partner_page(caller, bank, wanted, asked=asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
@@ -81,7 +81,7 @@ async def list_own_transactions(
 
     Transactions of all Pockets, or of those named.
     """
-    page = await _customer_page(member, bank, member.customer_id, wanted, asked)
+    page = await _customer_page(member, bank, member.customer_id, wanted=wanted, asked=asked)
     return page_of(page, [render_transaction(row, member.now) for row in page.items])
 
 
@@ -91,7 +91,7 @@ async def list_customer_transactions(
 ) -> CursorList[Transaction]:
     """List transactions of a customer."""
     owner = await caller.customer_id(bank, customer_id)
-    page = await _customer_page(caller, bank, owner, wanted, asked)
+    page = await _customer_page(caller, bank, owner, wanted=wanted, asked=asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
@@ -101,7 +101,7 @@ async def list_pocket_transactions(
 ) -> CursorList[Transaction]:
     """List transactions of a Pocket."""
     key = await caller.pocket(bank, pocket_id)
-    page = await _pocket_page(caller, bank, key, wanted, asked)
+    page = await _pocket_page(caller, bank, key, wanted=wanted, asked=asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
@@ -111,9 +111,11 @@ async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: Transa
 
     The same transactions in one file, newest first; amounts in cents.
     """
-    own = await resolve_pockets(member, bank, member.customer_id, asked.pockets)
+    own = await resolve_pockets(member, bank, member.customer_id, requested=asked.pockets)
     rows = partial(_rows, member, bank, own, asked)
-    return csv_stream("transactions.csv", _COLUMNS, rows, lambda row: _cells(render_transaction(row, member.now)))
+    return csv_stream(
+        "transactions.csv", _COLUMNS, rows, cells_of=lambda row: _cells(render_transaction(row, member.now))
+    )
 
 
 @get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/")
@@ -163,7 +165,7 @@ async def list_v1_customer_transactions(
     A customer's transactions as v1 shows them. Use v2 instead.
     """
     owner = await caller.customer_id(bank, customer_id)
-    page = await _customer_page(caller, bank, owner, wanted, filters.now(account))
+    page = await _customer_page(caller, bank, owner, wanted=wanted, asked=filters.now(account))
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
@@ -176,7 +178,7 @@ async def list_v1_transactions(
     As v1 shows them. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
-    page = await _pocket_page(caller, bank, key, wanted, filters.now())
+    page = await _pocket_page(caller, bank, key, wanted=wanted, asked=filters.now())
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
@@ -199,12 +201,12 @@ async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, asked: Tr
     owners = {owner for owner, _ in places}
     if len(owners) == 1:
         # Their own order leads straight to the rows; the partner's would go through everybody's.
-        return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (owners.pop(), own))
+        return await customer_transaction_page(bank, wanted, asked, now=caller.now, scope=scope, of=(owners.pop(), own))
     return await transaction_page(
         bank,
         wanted,
         asked,
-        caller.now,
+        now=caller.now,
         scope=scope,
         key_of=lambda row: (row.booked_at.isoformat(), str(row.activity_id)),
         fetch=partial(_fetch_partner_rows, bank, caller.partner_id, own or None),
@@ -214,9 +216,9 @@ async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, asked: Tr
 async def _customer_page(
     caller: Call, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
 ) -> Page[TransactionRow]:
-    own = await resolve_pockets(caller, bank, owner, asked.pockets)
+    own = await resolve_pockets(caller, bank, owner, requested=asked.pockets)
     scope = f"transactions:customer:{owner}"
-    return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (owner, own))
+    return await customer_transaction_page(bank, wanted, asked, now=caller.now, scope=scope, of=(owner, own))
 
 
 async def _pocket_page(
@@ -227,7 +229,7 @@ async def _pocket_page(
         named = [await caller.pocket(bank, each) for each in asked.pockets]
         own = own if key in named else []
     scope = f"transactions:pocket:{key[1]}"
-    return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (key[0], own))
+    return await customer_transaction_page(bank, wanted, asked, now=caller.now, scope=scope, of=(key[0], own))
 
 
 async def _fetch_partner_rows(
@@ -240,7 +242,7 @@ async def _fetch_partner_rows(
             row_id = UUID(int=row_id.int + (1 if rows.descending else -1))
         after = (datetime.fromisoformat(str(rows.key[0])), row_id)
     return await transaction_store.list_partner_rows(
-        bank.pool, partner_id, own, rows.filters, after=after, descending=rows.descending, limit=rows.limit
+        bank.pool, partner_id, own, filters=rows.filters, after=after, descending=rows.descending, limit=rows.limit
     )
 
 
@@ -249,4 +251,4 @@ async def _rows(
 ) -> list[TransactionRow]:
     key = None if last is None else (last.entry_no, last.posting_no)
     rows = RowRange(asked.filters(member.now), key, including=False, descending=True, limit=ROWS_PER_PAGE)
-    return await fetch_customer_transactions(bank, member.customer_id, own, rows)
+    return await fetch_customer_transactions(bank, member.customer_id, own, rows=rows)

@@ -53,7 +53,7 @@ async def create_approval_rule(member: CustomerCaller, bank: Bank, data: CreateA
     """
     now = member.now
     rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **rule_fields(data))
-    return await _requested(member, bank, "approval_rule.create", rule, None)
+    return await _requested(member, bank, "approval_rule.create", rule=rule, current=None)
 
 
 @get(_ONE, READS, tag="approvals")
@@ -75,7 +75,7 @@ async def update_approval_rule(
         raise InvalidInput.at("body", msg="names nothing to change")
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)
     rule = msgspec.structs.replace(found, **to, version=found.version + 1)
-    return await _requested(member, bank, "approval_rule.update", rule, found)
+    return await _requested(member, bank, "approval_rule.update", rule=rule, current=found)
 
 
 @delete(_ONE, WRITES, tag="approvals", status=202)
@@ -85,7 +85,7 @@ async def delete_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID
     Another member confirms it.
     """
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)
-    return await _requested(member, bank, "approval_rule.delete", found, found)
+    return await _requested(member, bank, "approval_rule.delete", rule=found, current=found)
 
 
 async def _requested(

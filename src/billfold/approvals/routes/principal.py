@@ -17,7 +17,7 @@ async def principal_of(member: CustomerCaller, bank: Bank) -> Actor:
     access = member.access
     if access.member_id is None:
         raise Refused("forbidden", "The client is of no team.")
-    found = await team_store.get_member(bank.pool, member.customer_id, access.member_id, member.now)
+    found = await team_store.get_member(bank.pool, member.customer_id, access.member_id, now=member.now)
     return Actor(
         pool=bank.pool,
         vault=bank.vault,

@@ -25,7 +25,7 @@ async def with_payee(member: CustomerCaller, bank: Bank, content: RequestContent
     order = content.transfer
     if isinstance(order, OnUsOrder) and isinstance(order.details, InternalReallocation):
         to_pocket_id = order.details.destination_pocket_id
-        await _check_destination(member, bank, content.pocket_id, to_pocket_id)
+        await _check_destination(member, bank, content.pocket_id, to_pocket=to_pocket_id)
         return content
     assert content.counterparty_id is not None
     async with bank.pool.acquire() as conn:

@@ -107,12 +107,12 @@ async def list_transfer_requests(
         statuses=statuses or None,
         types=types,
         pockets=None if pocket is None else await member.pockets(bank, pocket),
-        requested_by=await _find_member(member, bank, "requested_by", requested_by),
-        reviewer=await _find_member(member, bank, "reviewer", reviewer),
+        requested_by=await _find_member(member, bank, "requested_by", text=requested_by),
+        reviewer=await _find_member(member, bank, "reviewer", text=reviewer),
         since=time_created_from,
         until=time_created_to,
     )
-    return await _page(member, bank, wanted, filters)
+    return await _page(member, bank, wanted, filters=filters)
 
 
 @get(f"{_ALL}reviewers/", READS)
@@ -237,7 +237,7 @@ async def _page(
             bank.pool,
             member.customer_id,
             filters,
-            part.dated_place,
+            place=part.dated_place,
             now=member.now,
             descending=part.descending,
             limit=part.limit,

@@ -86,7 +86,7 @@ async def request_change(
     kind, resource_id = resource
     request_id = ids.new()
     text = rules.text_of({"action": action, "resource_id": resource_id, "change": change})
-    async with audited_request(by, _RESOURCE, "created", request_id, change=action) as audited_action:
+    async with audited_request(by, _RESOURCE, "created", request_id=request_id, change=action) as audited_action:
         conn, expires_at = audited_action.conn, by.now + rules.REQUEST_LIFETIME
         made = await conn.fetch(
             _INSERT,
@@ -106,7 +106,7 @@ async def request_change(
         )
         record_checksums(audited_action, _TABLE, made)
         await jobs_store.schedule(
-            conn, [ScheduledJob(EXPIRE_AUTHORIZATION_REQUEST, request_id, by.customer_id, expires_at)]
+            conn, [ScheduledJob(EXPIRE_AUTHORIZATION_REQUEST, request_id, by.customer_id, at=expires_at)]
         )
         await _notify(audited_action, by, f"{by.name} asks for {_DESCRIPTIONS[action]}: a second person confirms it.")
         return await _locked(conn, by.customer_id, request_id, now=by.now)
@@ -126,7 +126,7 @@ async def record_decision(
     Raises NotFound, Refused `authorization-request-not-pending`, `content-changed` when the rule
     was changed meanwhile, and as `cast`.
     """
-    async with audited_request(by, _RESOURCE, decision.lower(), request_id) as audited_action:
+    async with audited_request(by, _RESOURCE, decision.lower(), request_id=request_id) as audited_action:
         conn = audited_action.conn
         found = await _locked(conn, by.customer_id, request_id, now=by.now)
         status = await record_review(audited_action, by, _subject_of(found), decision=decision, comment=comment)
@@ -143,7 +143,13 @@ async def confirm_as_operator(
 ) -> AuthorizationRequestRow:
     """Confirm a change for a team that has no second person. Raises as `decide_change`."""
     async with audit_record.audited(
-        pool, vault, customer_id, Origin.operator(), f"{_RESOURCE}.approved", resource=(_RESOURCE, request_id), now=wall
+        pool,
+        vault,
+        customer_id,
+        origin=Origin.operator(),
+        action=f"{_RESOURCE}.approved",
+        resource=(_RESOURCE, request_id),
+        now=wall,
     ) as audited_action:
         found = await _locked(audited_action.conn, customer_id, request_id, now=now)
         if found.status != "PENDING":
@@ -201,8 +207,8 @@ async def record_applied(
         pool,
         vault,
         change.customer_id,
-        Origin.system(),
-        f"{_RESOURCE}.{'applied' if refused is None else 'rejected'}",
+        origin=Origin.system(),
+        action=f"{_RESOURCE}.{'applied' if refused is None else 'rejected'}",
         resource=(_RESOURCE, change.request_id),
         now=wall,
         details=told,
@@ -227,7 +233,7 @@ async def _move(
         await _change_rule(audited_action, change, now)
         await _note(audited_action, change, now)
     else:
-        due = ScheduledJob(APPLY_AUTHORIZATION_REQUEST, change.request_id, change.customer_id, now)
+        due = ScheduledJob(APPLY_AUTHORIZATION_REQUEST, change.request_id, change.customer_id, at=now)
         await jobs_store.schedule(conn, [due])
 
 
@@ -284,7 +290,7 @@ async def _notify(audited_action: AuditedAction, by: Actor, said: str) -> None:
         audited_action.conn,
         by.vault,
         by.customer_id,
-        "SECURITY_ALERT",
+        kind="SECURITY_ALERT",
         title="A sensitive change was asked for or decided",
         description=said,
         metadata={"authorization_request_id": audited_action.resource_id},

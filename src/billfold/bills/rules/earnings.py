@@ -78,8 +78,8 @@ def compute_earnings(
     plus the change of unrealised gains, for then the books have lost or made a cent.
     """
     end_priced_at = max(market.tick_at(end_at), start_at) if live else end_at
-    start_market = _market_value(start_state, market, start_at, start_at)
-    end_market = _market_value(end_state, market, end_priced_at, end_at)
+    start_market = _market_value(start_state, market, start_at, valued_at=start_at)
+    end_market = _market_value(end_state, market, end_priced_at, valued_at=end_at)
     start_value, end_value = start_market + start_state.cash, end_market + end_state.cash
     contributions = end_state.inflow - start_state.inflow
     withdrawals = end_state.outflow - start_state.outflow
@@ -103,7 +103,18 @@ def compute_earnings(
 
 def sum_earnings(entries: Iterable[EarningsEntry]) -> EarningsEntry:
     """Return the sum of entries, field by field; all zero without any."""
-    return EarningsEntry(*map(sum, zip(EarningsEntry(0, 0, 0, 0, 0, 0, 0, 0, 0), *entries, strict=True)))
+    return EarningsEntry(
+        *map(
+            sum,
+            zip(
+                EarningsEntry(
+                    0, 0, 0, realised=0, unrealised_change=0, contributions=0, withdrawals=0, start_value=0, end_value=0
+                ),
+                *entries,
+                strict=True,
+            ),
+        )
+    )
 
 
 def period_bounds(

@@ -37,14 +37,14 @@ class Term:
 
 
 def _weekly(weeks: int, weekday: int) -> Term:
-    return Term(weeks, date(2026, 8, 3) + timedelta(days=weekday), 7, 8)
+    return Term(weeks, date(2026, 8, 3) + timedelta(days=weekday), 7, data_days_max=8)
 
 
 TERMS = {
     4: _weekly(4, _TUESDAY),
     13: _weekly(13, _THURSDAY),
     26: _weekly(26, _THURSDAY),
-    52: Term(52, _ANCHOR_52_WEEKS, 28, 36),
+    52: Term(52, _ANCHOR_52_WEEKS, 28, data_days_max=36),
 }
 """The terms a strategy can buy, by weeks."""
 
@@ -71,7 +71,7 @@ def simulated_bill(maturity: date, calendars: Calendars) -> Bill:
     term = _first_term(nominal, is_tuesday_series=is_tuesday_series)
     issue = calendars.settlement_on_or_after(nominal - timedelta(weeks=term.weeks))
     cusip = simulated_cusip(maturity)
-    return Bill(cusip, isin_of(cusip), maturity, issue, term.label)
+    return Bill(cusip, isin_of(cusip), maturity, first_issue=issue, original_term=term.label)
 
 
 def _first_term(nominal: date, *, is_tuesday_series: bool) -> Term:

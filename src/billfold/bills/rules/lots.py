@@ -90,7 +90,7 @@ def plan_sale(lots: Sequence[LotType], need_cents: int, price_of: Callable[[str]
     price = price_of(first.cusip)
     units = units_to_sell(need_cents, price)
     if units <= first.units:
-        return [Sale(first.cusip, units, price, cents_for(units, price), [(first, units)])]
+        return [Sale(first.cusip, units, price, proceeds_cents=cents_for(units, price), taken=[(first, units)])]
     return _plan_across(lots, need_cents, price_of)
 
 
@@ -106,7 +106,7 @@ def _plan_across(
         price = price_of(cusip)
         units = min(units_to_sell(missing_cents, price), sum(lot.units for lot in held))
         proceeds = cents_for(units, price)
-        sales.append(Sale(cusip, units, price, proceeds, _pick_lots(held, units)))
+        sales.append(Sale(cusip, units, price, proceeds_cents=proceeds, taken=_pick_lots(held, units)))
         missing_cents -= proceeds
         if missing_cents <= 0:
             return sales

@@ -65,9 +65,9 @@ def investment_rate(price_micros: int, settles_on: date, maturity: date) -> Deci
     year_days = (year_after(settles_on) - settles_on).days
     price, par = Decimal(price_micros), Decimal(PRICE_PAR_MICROS)
     rate = (
-        _simple_rate(price, par, days, year_days)
+        _simple_rate(price, par, days, year_days=year_days)
         if days <= _SIMPLE_DAYS_MAX
-        else _compound_rate(price, par, days, year_days)
+        else _compound_rate(price, par, days, year_days=year_days)
     )
     return _CONTEXT.quantize(_CONTEXT.multiply(rate, Decimal(100)), _THOUSANDTH)
 

@@ -25,7 +25,8 @@ class Strategy:
 
 
 STRATEGIES = tuple(
-    Strategy(f"UST-{weeks}W", f"US T-bills, {weeks}-week, Buy-and-hold", weeks, tuple(StrategyUse)) for weeks in TERMS
+    Strategy(f"UST-{weeks}W", f"US T-bills, {weeks}-week, Buy-and-hold", weeks, enabled_for=tuple(StrategyUse))
+    for weeks in TERMS
 )
 """Every strategy, shortest term first."""
 

@@ -74,7 +74,14 @@ def value_positions(
         bill_prices = prices[cusip]
         worth = cents_for(units, bill_prices.mark_micros)
         position_values.append(
-            PositionValue(cusip, units, bill_prices.mark_micros, worth, bill_prices.yield_to_maturity, bill_prices.bill)
+            PositionValue(
+                cusip,
+                units,
+                bill_prices.mark_micros,
+                market_value=worth,
+                yield_to_maturity=bill_prices.yield_to_maturity,
+                bill=bill_prices.bill,
+            )
         )
         total += worth
         t0_bid = bill_prices.t0_bid_micros

@@ -77,4 +77,4 @@ async def purge_users(conn: Connection | Pool, now: datetime) -> int:
 
 
 def _associated_data(email_id: UUID) -> bytes:
-    return associated_data("letter", "sealed", email_id, email_id)
+    return associated_data("letter", "sealed", email_id, tenant_id=email_id)

@@ -72,7 +72,7 @@ async def notify(
         if each.user_id == except_user_id:
             continue
         notice = _compose_email(each, title, description)
-        await letters.queue_email(conn, vault, each.email, notice, now=now)
+        await letters.queue_email(conn, vault, each.email, notice=notice, now=now)
     return len(recipients)
 
 

@@ -49,17 +49,17 @@ _IN, _DONE, _REJECTED = "FUNDS_RECEIVED", "TRANSFER_COMPLETED", "TRANSFER_REJECT
 _ACCOUNT, _ORIGIN = "service_account_id", "origin_account_id"
 PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = MappingProxyType(
     {
-        "transfers.ach.in.success": PaymentNotification(_IN, "An ACH credit", _ACCOUNT, "ach_id"),
-        "transfers.ach.out.rejected": PaymentNotification(_REJECTED, "An ACH transfer", _ACCOUNT, "ach_id"),
-        "transfers.ach.out.success": PaymentNotification(_DONE, "An ACH transfer", _ACCOUNT, "ach_id"),
+        "transfers.ach.in.success": PaymentNotification(_IN, "An ACH credit", _ACCOUNT, moved="ach_id"),
+        "transfers.ach.out.rejected": PaymentNotification(_REJECTED, "An ACH transfer", _ACCOUNT, moved="ach_id"),
+        "transfers.ach.out.success": PaymentNotification(_DONE, "An ACH transfer", _ACCOUNT, moved="ach_id"),
         "transfers.on-us.received": PaymentNotification(
-            _IN, "A transfer", "receiving_pocket_id", "transaction_activity_id"
+            _IN, "A transfer", "receiving_pocket_id", moved="transaction_activity_id"
         ),
-        "transfers.on-us.rejected": PaymentNotification(_REJECTED, "A transfer", _ORIGIN, "on_us_id"),
-        "transfers.on-us.success": PaymentNotification(_DONE, "A transfer", _ORIGIN, "on_us_id"),
-        "transfers.wire.in.success": PaymentNotification(_IN, "A wire", _ACCOUNT, "wire_id"),
-        "transfers.wire.out.rejected": PaymentNotification(_REJECTED, "A wire", _ACCOUNT, "wire_id"),
-        "transfers.wire.out.success": PaymentNotification(_DONE, "A wire", _ACCOUNT, "wire_id"),
+        "transfers.on-us.rejected": PaymentNotification(_REJECTED, "A transfer", _ORIGIN, moved="on_us_id"),
+        "transfers.on-us.success": PaymentNotification(_DONE, "A transfer", _ORIGIN, moved="on_us_id"),
+        "transfers.wire.in.success": PaymentNotification(_IN, "A wire", _ACCOUNT, moved="wire_id"),
+        "transfers.wire.out.rejected": PaymentNotification(_REJECTED, "A wire", _ACCOUNT, moved="wire_id"),
+        "transfers.wire.out.success": PaymentNotification(_DONE, "A wire", _ACCOUNT, moved="wire_id"),
     }
 )
 """Kind of event -> what it means to users; other kinds mean nothing to them."""
@@ -107,7 +107,7 @@ async def notify_of_payments(conn: Connection | Pool, vault: Vault, *, now: date
     processed = 0
     while processed < EVENTS_MAX and await conn.fetchval(_HAS_NEW):
         async with in_transaction(conn) as tx:
-            step = await _advance(tx, vault, now, _LOCK_CURSOR if wait else f"{_LOCK_CURSOR} SKIP LOCKED")
+            step = await _advance(tx, vault, now, mark=_LOCK_CURSOR if wait else f"{_LOCK_CURSOR} SKIP LOCKED")
         if step is None:
             break
         processed += step
@@ -124,7 +124,7 @@ async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> 
         return None
     for index, row in enumerate(await conn.fetch(_NEW_EVENTS, last_processed, batch_end, list(PAYMENT_NOTIFICATIONS))):
         # Lists go by time: what is told together keeps the order in which it happened.
-        await _notify(conn, vault, row, now + timedelta(microseconds=index))
+        await _notify(conn, vault, row, now=now + timedelta(microseconds=index))
     await conn.execute("UPDATE notification_cursor SET global_sequence = $1", batch_end)
     return int(batch_end - last_processed)
 
@@ -133,7 +133,7 @@ async def _notify(conn: Connection, vault: Vault, row: Record, now: datetime) ->
     meaning = PAYMENT_NOTIFICATIONS[row["kind"]]
     customer_id, payload = row["customer_id"], msgspec.json.decode(row["payload"])
     pocket_id = UUID(payload[meaning.pocket])
-    cents, reason = await _find_amount(conn, customer_id, pocket_id, meaning, payload)
+    cents, reason = await _find_amount(conn, customer_id, pocket_id, meaning=meaning, payload=payload)
     name = await conn.fetchval(_NAME, customer_id, pocket_id)
     metadata: dict[str, Any] = {
         "event_id": row["event_id"],
@@ -148,9 +148,9 @@ async def _notify(conn: Connection, vault: Vault, row: Record, now: datetime) ->
         conn,
         vault,
         customer_id,
-        meaning.type,
+        kind=meaning.type,
         title=_TITLES[meaning.type],
-        description=describe(meaning, cents, name, reason),
+        description=describe(meaning, cents, name, reason=reason),
         metadata={key: value for key, value in metadata.items() if value is not None},
         now=now,
     )

@@ -84,9 +84,14 @@ async def update_notification(
     if reader.user_id is None:
         raise Refused("forbidden", "A service user cannot mark notifications as read.")
     details = {"status": data.status}
-    async with _audited(member, bank, "notification.updated", notification_id, details) as audited:
+    async with _audited(member, bank, "notification.updated", resource_id=notification_id, details=details) as audited:
         if not await notification_notify.set_status(
-            audited.conn, reader.customer_id, reader.user_id, notification_id, status=data.status, now=member.wall
+            audited.conn,
+            reader.customer_id,
+            reader.user_id,
+            notification_id=notification_id,
+            status=data.status,
+            now=member.wall,
         ):
             audited.skip()
     return render_notification(await notification_store.get_notification(bank.pool, reader, notification_id))
@@ -137,7 +142,9 @@ async def set_notification_audience(
     if data.roles is UNSET and data.user_ids is UNSET:
         raise InvalidInput.at("body", msg="names neither roles nor user_ids", kind="missing")
     details = {"roles": roles, "user_ids": user_ids}
-    async with _audited(member, bank, "notification_audience.updated", notification_type, details) as audited:
+    async with _audited(
+        member, bank, "notification_audience.updated", resource_id=notification_type, details=details
+    ) as audited:
         _check_role(member)
         chosen = await audiences.set_audience(
             audited.conn, member.customer_id, notification_type, roles=roles, user_ids=user_ids, now=member.wall
@@ -157,7 +164,9 @@ async def clear_notification_audience(member: CustomerCaller, bank: Bank, notifi
     The default applies again, which is not the same as an empty audience. Needs the role ADMIN.
     """
     audiences.get_notification_type(notification_type)
-    async with _audited(member, bank, "notification_audience.cleared", notification_type, {}) as audited:
+    async with _audited(
+        member, bank, "notification_audience.cleared", resource_id=notification_type, details={}
+    ) as audited:
         _check_role(member)
         if not await audiences.clear_audience(audited.conn, member.customer_id, notification_type):
             audited.skip()
@@ -177,8 +186,8 @@ def _audited(
         bank.pool,
         bank.vault,
         member.customer_id,
-        member.origin,
-        action,
+        origin=member.origin,
+        action=action,
         resource=(action.partition(".")[0], resource_id),
         details=details,
         now=member.wall,

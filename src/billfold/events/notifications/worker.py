@@ -47,7 +47,7 @@ def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> 
             conn,
             vault,
             failing.customer_id,
-            "SUBSCRIPTION_DELIVERY_FAILING",
+            kind="SUBSCRIPTION_DELIVERY_FAILING",
             title="Webhook deliveries fail",
             description=_DISABLED_TEXT if failing.ended else _FAILING_TEXT,
             metadata={"subscription_id": failing.subscription_id},

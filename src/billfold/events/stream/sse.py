@@ -99,7 +99,7 @@ async def event_stream(
     broadcaster.check_capacity(subscriber)
     newest = await broadcaster.position(subscriber)
     after = newest if asked.after is None else min(asked.after, newest)
-    messages = _messages(broadcaster, subscriber, asked, find_expiry, after)
+    messages = _messages(broadcaster, subscriber, asked, find_expiry=find_expiry, after=after)
     return StreamedResponse(MEDIA_TYPE, messages, [(b"x-accel-buffering", b"no")])
 
 

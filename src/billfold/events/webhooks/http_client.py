@@ -96,14 +96,14 @@ class GuardedConnection:
         existing = self._connection
         if existing is not None and existing.is_fresh():
             try:
-                return await self._call(existing, target, headers, body)
+                return await self._call(existing, target, headers, body=body)
             except (EOFError, ConnectionError):
                 # The receiver closed the idle connection: repeat on a new one.
                 if existing.received_any:
                     raise
         await self.disconnect()
         self._connection = await self._connect(target)
-        return await self._call(self._connection, target, headers, body)
+        return await self._call(self._connection, target, headers, body=body)
 
     async def _call(
         self, connection: _HttpConnection, target: Target, headers: Mapping[str, str], body: bytes

@@ -116,12 +116,12 @@ async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: Even
     The same event again changes nothing. Raises Refused `duplicate-id` for another under its id.
     """
     async with in_transaction(conn) as tx:
-        serial = await _insert_simulated(tx, owner, event, None, now)
+        serial = await _insert_simulated(tx, owner, event, subscription_id=None, now=now)
         if serial is None:
             return 0
         rows = await tx.fetch(_SUBSCRIBED.format(owned=OWNED_BY[owner.level]), owner.key, event.kind)
         subscription_ids = [row["subscription_id"] for row in rows]
-        await _queue(tx, subscription_ids, event, serial, now)
+        await _queue(tx, subscription_ids, event, serial=serial, now=now)
     return len(subscription_ids)
 
 
@@ -131,9 +131,9 @@ async def send_example(
     """Notify one subscription of an event that did not happen, whatever its kinds."""
     async with in_transaction(conn) as tx:
         await _lock_enabled(tx, owner, subscription_id)
-        serial = await _insert_simulated(tx, owner, event, subscription_id, now)
+        serial = await _insert_simulated(tx, owner, event, subscription_id=subscription_id, now=now)
         if serial is not None:
-            await _queue(tx, [subscription_id], event, serial, now)
+            await _queue(tx, [subscription_id], event, serial=serial, now=now)
 
 
 async def _lock_enabled(conn: Connection, owner: Subscriber, subscription_id: UUID) -> SubscriptionRow:

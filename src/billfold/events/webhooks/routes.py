@@ -66,7 +66,7 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
         return render_subscription(await store.get_subscription(bank.pool, subscriber, subscription_id))
     details = {"url": data.url, "events": list(data.events)}
     try:
-        async with _audited(caller, bank, "created", subscription_id, details) as audited:
+        async with _audited(caller, bank, "created", subscription_id=subscription_id, details=details) as audited:
             created = await subscriptions.create_subscription(
                 audited.conn,
                 bank.vault,
@@ -103,9 +103,14 @@ async def update_subscription(
     details = {
         name: value if name != "shared_secret" else "changed" for name, value in msgspec.to_builtins(data).items()
     }
-    async with _audited(caller, bank, "updated", subscription_id, details) as audited:
+    async with _audited(caller, bank, "updated", subscription_id=subscription_id, details=details) as audited:
         changed = await subscriptions.update_subscription(
-            audited.conn, bank.vault, subscriber, subscription_id, data.changes(), now=caller.wall
+            audited.conn,
+            bank.vault,
+            subscriber,
+            subscription_id=subscription_id,
+            changes=data.changes(),
+            now=caller.wall,
         )
     return render_subscription(changed, _warnings(data.shared_secret))
 
@@ -144,7 +149,7 @@ async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subsc
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
-    async with _audited(caller, bank, "deleted", subscription_id, {}) as audited:
+    async with _audited(caller, bank, "deleted", subscription_id=subscription_id, details={}) as audited:
         await subscriptions.delete_subscription(audited.conn, subscriber, subscription_id, now=caller.wall)
 
 
@@ -184,7 +189,7 @@ async def resend_event(caller: Caller | CustomerCaller, bank: Bank, subscription
 
     It is delivered again, whatever the result of earlier attempts.
     """
-    await redelivery.resend(bank.pool, subscriber_of(caller), subscription_id, data.event_id, now=caller.wall)
+    await redelivery.resend(bank.pool, subscriber_of(caller), subscription_id, event_id=data.event_id, now=caller.wall)
     return Redelivery(count=1)
 
 
@@ -195,7 +200,7 @@ async def recover_events(caller: Caller | CustomerCaller, bank: Bank, subscripti
     Every event whose delivery failed since a time of the wall clock is delivered again.
     """
     count = await redelivery.redeliver_failed(
-        bank.pool, subscriber_of(caller), subscription_id, data.instant(), now=caller.wall
+        bank.pool, subscriber_of(caller), subscription_id, since=data.instant(), now=caller.wall
     )
     return Redelivery(count=count)
 
@@ -211,7 +216,7 @@ async def replay_missing_events(
     """
     await sequence_events(bank.pool, now=caller.wall)
     count = await redelivery.replay_missing(
-        bank.pool, subscriber_of(caller), subscription_id, data.instant(), now=caller.wall
+        bank.pool, subscriber_of(caller), subscription_id, since=data.instant(), now=caller.wall
     )
     return Redelivery(count=count)
 
@@ -235,7 +240,7 @@ async def send_example_event(
         raised_at=caller.now,
         payload=msgspec.json.encode(KINDS[kind].example).decode(),
     )
-    await redelivery.send_example(bank.pool, subscriber, subscription_id, example, now=caller.wall)
+    await redelivery.send_example(bank.pool, subscriber, subscription_id, event=example, now=caller.wall)
     return Redelivery(count=1)
 
 
@@ -281,8 +286,8 @@ def _audited(
         bank.pool,
         bank.vault,
         caller.own_customer_id if isinstance(caller, Caller) else caller.customer_id,
-        caller.origin,
-        f"subscription.{verb}",
+        origin=caller.origin,
+        action=f"subscription.{verb}",
         resource=("subscription", subscription_id),
         details=details,
         now=caller.wall,

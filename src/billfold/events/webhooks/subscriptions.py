@@ -102,7 +102,7 @@ async def create_subscription(
     )
     async with in_transaction(conn) as tx:
         subscription = subscription_of(await tx.fetchrow(_CREATE, *row))
-        await _add_secret(tx, vault, subscription.subscription_id, shared_secret, now)
+        await _add_secret(tx, vault, subscription.subscription_id, secret=shared_secret, now=now)
         last_sequence = await newest_sequence(tx, owner)
         await tx.execute(_INSERT_QUEUE, subscription.subscription_id, last_sequence, now)
     return subscription
@@ -127,7 +127,7 @@ async def update_subscription(
         before = await lock_subscription(tx, owner, subscription_id)
         if changes.shared_secret is not UNSET:
             await tx.execute(_RETIRE, subscription_id, now, now + rules.OVERLAP)
-            await _add_secret(tx, vault, subscription_id, changes.shared_secret, now)
+            await _add_secret(tx, vault, subscription_id, secret=changes.shared_secret, now=now)
         updated = subscription_of(await tx.fetchrow(_UPDATE, *_merged(before, changes), now))
         if updated.status != before.status:
             await _apply_status(tx, owner, updated)
@@ -155,7 +155,7 @@ async def lock_subscription(conn: Connection, owner: Subscriber, subscription_id
 
 def secret_context(subscription_id: UUID, secret_no: int) -> bytes:
     """Return the one place where a subscription's secret opens."""
-    return associated_data("subscription_secret", "sealed", secret_no, subscription_id)
+    return associated_data("subscription_secret", "sealed", secret_no, tenant_id=subscription_id)
 
 
 async def _apply_status(conn: Connection, owner: Subscriber, updated: SubscriptionRow) -> None:

@@ -88,8 +88,8 @@ class WebhookDispatcher:
                 self._pool,
                 self._vault,
                 self._messenger,
-                AttemptRecorder(self._pool, self._clock, self._on_failing),
-                self._clock,
+                recorder=AttemptRecorder(self._pool, self._clock, self._on_failing),
+                clock=self._clock,
                 number=number,
                 stop=stop,
             )
@@ -182,7 +182,9 @@ class _Session:
         pool, line, url = self._pool, None, None
         try:
             while self._should_continue():
-                queue = await claims.read_queue(pool, self._vault, subscription_id, self.number, self._clock())
+                queue = await claims.read_queue(
+                    pool, self._vault, subscription_id, worker_no=self.number, now=self._clock()
+                )
                 if queue is None:
                     break
                 if line is None or url != queue.url:
@@ -215,7 +217,7 @@ class _Session:
     async def _attempt(self, queue: SubscriptionQueue, line: PinnedConnection, delivery: Delivery) -> Attempt:
         called_at, started = self._clock(), monotonic()
         attempt_id = ids.new()
-        headers = headers_of(queue, delivery, attempt_id, called_at)
+        headers = headers_of(queue, delivery, attempt_id, called_at=called_at)
         response = await line.post(headers, delivery.body)
         tries = delivery.tries + 1
         return Attempt(
@@ -249,7 +251,7 @@ def headers_of(queue: SubscriptionQueue, delivery: Delivery, attempt_id: UUID, c
         "webhook-id": event_id,
         "webhook-timestamp": str(seconds),
         "webhook-signature": " ".join(
-            sign_webhook(secret, event_id, seconds, delivery.body) for secret in queue.secrets
+            sign_webhook(secret, event_id, seconds, body=delivery.body) for secret in queue.secrets
         ),
         "x-service-subscription-id": str(queue.subscription_id),
         "x-service-delivery-attempt-id": str(attempt_id),

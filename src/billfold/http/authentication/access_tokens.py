@@ -109,7 +109,7 @@ async def _prove(
         raise challenge("dpop", error.error, error.description, *headers) from None
     if proof.jkt != access.jkt:
         raise challenge("dpop", "invalid_token", "The proof is by another key than the token's.")
-    if not await dpop.consume_proof(pool, proof.jkt, proof.jti, proof.until):
+    if not await dpop.consume_proof(pool, proof.jkt, proof.jti, until=proof.until):
         raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
 
 

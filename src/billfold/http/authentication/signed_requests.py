@@ -117,7 +117,7 @@ def check_signature(request: RawRequest, credential: Credential, *, required: bo
     if signature is None:
         raise ProblemWithHeaders("invalid-signature", f"The header {SIGNATURE_HEADER} is missing.")
     secrets = credential.shared_secrets
-    if not verify_signature(secrets, key, request.path, request.body, signature):
+    if not verify_signature(secrets, key, request.path, body=request.body, signature=signature):
         raise ProblemWithHeaders("invalid-signature", MISMATCH)
     return key
 
@@ -179,7 +179,7 @@ class CredentialCache:
         return await asyncio.shield(task)
 
     async def _fetch(self, token_hash: bytes, now: datetime) -> Credential | None:
-        credential = await find_credential(self._pool, self._vault, token_hash, now)
+        credential = await find_credential(self._pool, self._vault, token_hash, now=now)
         if credential is None:
             self._known.pop(token_hash, None)
         else:

@@ -362,7 +362,7 @@ def _admission(request: AdmissionRequest, row: Record, resets_at: int, *, with_k
     clock = None
     if row["frozen"] is not None:
         clock = ClockState(row["business_anchor"], row["wall_anchor"], row["frozen"])
-    answer = Admission("run", limit, max(remaining, 0), resets_at, clock)
+    answer = Admission("run", limit, max(remaining, 0), resets_at=resets_at, clock=clock)
     if remaining < 0:
         answer.verdict = "limited"
     elif with_key and not row["claimed"]:

@@ -149,7 +149,7 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
         if access is None or each.hidden or (each.deprecated and not include_deprecated):
             continue
         item = paths.setdefault(spelled(each.path), {})
-        item[each.method.lower()] = _described(each, access, schemas, what.examples)
+        item[each.method.lower()] = _described(each, access, schemas, examples=what.examples)
     tags = sorted({tag for item in paths.values() for each in item.values() for tag in each["tags"]})
     schemas.close_requests()
     components = {**what.components, "schemas": dict(sorted((schemas.components | what.components["schemas"]).items()))}

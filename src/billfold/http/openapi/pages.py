@@ -84,7 +84,7 @@ async def show_reference(reference: Reference) -> HttpResponse:
 
 
 def _page(html: str) -> HttpResponse:
-    return HttpResponse(200, HTML, html.encode(), [_POLICY])
+    return HttpResponse(200, HTML, html.encode(), headers=[_POLICY])
 
 
 PAGES: list[Operation] = [show_health, list_errors, list_errors_as_markdown, show_error, show_openapi, show_reference]

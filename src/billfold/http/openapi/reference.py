@@ -136,7 +136,7 @@ def _responses(document: Node, operation: Node) -> str:
 
 
 def _schema(document: Node, schema: Node) -> str:
-    rows = "".join(_rows(document, schema, "", 0))
+    rows = "".join(_rows(document, schema, "", depth=0))
     return _table(rows) if rows else f"<p>{_kind(document, schema)}</p>"
 
 
@@ -148,7 +148,7 @@ def _rows(document: Node, schema: Node, prefix: str, depth: int) -> Iterator[str
         yield _row(document, prefix + name, each, required=name in required, note="")
         inner, mark = _inside(document, each)
         if depth < _DEPTH_MAX and inner.get("properties"):
-            yield from _rows(document, inner, f"{prefix}{name}{mark}.", depth + 1)
+            yield from _rows(document, inner, f"{prefix}{name}{mark}.", depth=depth + 1)
 
 
 def _inside(document: Node, schema: Node) -> tuple[Node, str]:

@@ -180,7 +180,7 @@ class Book:
         lot = pocket.find_lot(cusip, acquired_on)
         if lot is None:
             self.touch(pocket)
-            number = self._open_account(AccountKind.LOT, pocket.pocket_id, cusip, acquired_on)
+            number = self._open_account(AccountKind.LOT, pocket.pocket_id, cusip, acquired_on=acquired_on)
             lot = Lot(number, AccountKind.LOT, cusip, acquired_on=acquired_on, maturity=maturity)
             pocket.emptied.append(lot)
         return lot
@@ -334,8 +334,8 @@ class Book:
     def schedule(self, kind: str, object_id: UUID, at: datetime, *, of_customer: bool = True) -> None:
         """Schedule a job on the business clock."""
         customer_id = self.customer_id if of_customer else None
-        self.draft.add(ScheduledJob(kind, object_id, customer_id, at))
+        self.draft.add(ScheduledJob(kind, object_id, customer_id, at=at))
 
     def enter(self, kind: str, value: str, object_id: UUID) -> None:
         """Enter one of the customer's objects in the directory, under a name from outside."""
-        self.draft.add(DirectoryEntry(kind, value, self.customer_id, object_id))
+        self.draft.add(DirectoryEntry(kind, value, self.customer_id, object_id=object_id))

@@ -121,4 +121,4 @@ def transaction(
 
 def event(book: Book, ctx: Context, kind: EventKind[Payload], payload: Payload) -> None:
     """Raise the customer's next event, with a payload of its kind."""
-    book.raise_event(ctx.ids.next(), kind.name, to_json(payload), ctx.now)
+    book.raise_event(ctx.ids.next(), kind.name, to_json(payload), now=ctx.now)

@@ -23,7 +23,7 @@ async def record_audited_actions(conn: Connection, vault: Vault | None, batch: S
         return
     for job in batch:
         if job.outcome is not None and "counterparties" in job.outcome:
-            await _notify(conn, vault, job.customers[0], job.outcome["counterparties"])
+            await _notify(conn, vault, job.customers[0], changed=job.outcome["counterparties"])
     entries = [entry for job in batch if (entry := audit_entry_of(job)) is not None]
     if entries:
         await record_all(conn, vault, entries, now=wall_now())
@@ -36,7 +36,7 @@ async def _notify(conn: Connection, vault: Vault, customer_id: UUID, changed: Se
             conn,
             vault,
             customer_id,
-            "COUNTERPARTY_STATUS_CHANGED",
+            kind="COUNTERPARTY_STATUS_CHANGED",
             title="A counterparty changed",
             description=each["said"],
             metadata={"counterparty_id": each["counterparty_id"]},

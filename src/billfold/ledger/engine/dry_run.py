@@ -25,14 +25,14 @@ async def dry_run(conn: Connection, bank: Bank, command: Command) -> Outcome:
     """
     now = await bank.engine.now(conn)
     heads = await conn.fetch(_HEADS, uuid_array(sorted(command.customers)))
-    books = await load_books(conn, heads, bank.market, bank.calendars)
+    books = await load_books(conn, heads, bank.market, calendars=bank.calendars)
     if not books.keys() >= set(command.customers):
         raise NotFound
     for head in heads:
         books[head["customer_id"]].due_at = head["due_at"]
     if command.needs_identifiers:
         await load_identifiers(conn, bank.engine.identifiers, books.values())
-    await load_references(conn, bank.engine.references, [command], books)
+    await load_references(conn, bank.engine.references, [command], books=books)
     ctx = Context(now=now, market=bank.market, calendars=bank.calendars, terms=bank.terms, seed=bank.seed)
     for book in books.values():
         if book.due_at is not None and book.due_at <= now:

@@ -292,7 +292,7 @@ class Engine:
                 await self._load_identifiers(conn, batch, books)
                 await self._load_references(conn, batch, books)
                 known = await earlier_runs(conn, batch)
-                again = [job for job in batch if not self._plan(job, books, known, ctx)]
+                again = [job for job in batch if not self._plan(job, books, known, ctx=ctx)]
                 changed = [book for book in books.values() if book.is_changed()]
                 if changed:
                     await write_books(conn, changed, self.calendars)
@@ -313,7 +313,7 @@ class Engine:
     ) -> None:
         asking = [job for job in batch if job.command.references]
         theirs = {c: books[c] for job in asking for c in job.customers if c in books}
-        await load_references(conn, self.references, [job.command for job in asking], theirs)
+        await load_references(conn, self.references, [job.command for job in asking], books=theirs)
 
     def _context(self, now: datetime) -> Context:
         return Context(now=now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed)
@@ -329,7 +329,7 @@ class Engine:
             else:
                 not_cached.append(head)
         if not_cached:
-            loaded = await load_books(conn, not_cached, self.market, self.calendars)
+            loaded = await load_books(conn, not_cached, self.market, calendars=self.calendars)
             for head in not_cached:
                 loaded[head["customer_id"]].due_at = head["due_at"]
             books |= loaded
@@ -366,7 +366,7 @@ class Engine:
             return False
         job.answer = answer_from_outcome(outcome, accepted=accepted, replayed=False)
         if job.command.is_recorded:
-            record_outcome(own[job.customers[0]], job, outcome, ctx.now, accepted=accepted)
+            record_outcome(own[job.customers[0]], job, outcome, now=ctx.now, accepted=accepted)
         return True
 
 

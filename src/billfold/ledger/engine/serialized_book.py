@@ -52,10 +52,10 @@ def serialize_book(book: Book) -> bytes:
             SERIALIZATION_VERSION,
             book.partner_id,
             book.name,
-            book.account_status,
-            book.role,
-            pockets,
-            list(book.house.values()),
+            account_status=book.account_status,
+            role=book.role,
+            pockets=pockets,
+            house=list(book.house.values()),
         )
     )
     return crc32(encoded).to_bytes(_CHECKSUM_BYTES) + encoded

@@ -119,7 +119,7 @@ async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
     await jobs_store.schedule(conn, [each for book in books for each in book.draft.rows_of(ScheduledJob)])
     for book in books:
         for (row, changed), equal in groupby(book.draft.rows_of(Update), _ROW_AND_CHANGE):
-            await _update(conn, row, book.customer_id, [each.key for each in equal], changed)
+            await _update(conn, row, book.customer_id, keys=[each.key for each in equal], changed=changed)
 
 
 async def _copy(conn: Connection, rows_by_class: _Tuples) -> None:
@@ -143,7 +143,9 @@ def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple
         encoded += encode_chained_rows(rows.get(kind, ()))
     book.chain, row_checksums = chain_hash(book.chain, encoded)
     number = book.version + 1
-    entry = ChainEntry(book.customer_id, number, book.entry_no, book.event_no, row_checksums, book.chain)
+    entry = ChainEntry(
+        book.customer_id, number, book.entry_no, event_no=book.event_no, row_checksums=row_checksums, hash=book.chain
+    )
     rows[ChainEntry] = [msgspec.structs.astuple(entry)]
     book.due_at = refresh_due(book, calendars)
     journals, events = len(rows.get(JournalEntry, ())), len(rows.get(EventEntry, ()))

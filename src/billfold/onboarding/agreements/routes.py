@@ -66,6 +66,6 @@ async def show_agreement(version: str, file: str) -> HttpResponse:
                 200,
                 "application/pdf",
                 text_pdf(each.title, each.paragraphs),
-                [(b"content-disposition", disposition.encode())],
+                headers=[(b"content-disposition", disposition.encode())],
             )
     raise NotFound("There is no such agreement.")

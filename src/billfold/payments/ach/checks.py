@@ -162,7 +162,7 @@ _SCHEDULED_WORK = (
                                  AND a.object_id = c.counterparty_id)
               AND NOT EXISTS (SELECT 1 FROM ach_entry e
                                WHERE e.counterparty_id = c.counterparty_id)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "ach_entry",
@@ -170,7 +170,7 @@ _SCHEDULED_WORK = (
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.status = 'APPROVED' AND e.file_id IS NULL AND NOT EXISTS (
               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= e.due_at)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "ach_return_entry",
@@ -178,7 +178,7 @@ _SCHEDULED_WORK = (
         """SELECT w.customer_id, w.return_entry_id FROM ach_return_entry w
             WHERE w.file_id IS NULL AND NOT EXISTS (
               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= w.due_at)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "ach_file",
@@ -186,7 +186,7 @@ _SCHEDULED_WORK = (
         """SELECT f.file_id FROM ach_file f
             WHERE f.confirmed_at IS NULL AND NOT EXISTS (
               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window')""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "ach_entry",
@@ -195,7 +195,7 @@ _SCHEDULED_WORK = (
             WHERE e.way = 'ORIGINATION' AND e.status = 'IN_TRANSIT' AND f.confirmed_at IS NOT NULL
               AND NOT EXISTS (SELECT 1 FROM scheduled_job a
                                WHERE a.kind = 'ach.count' AND a.object_id = f.file_id)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "ach_entry",
@@ -206,7 +206,7 @@ _SCHEDULED_WORK = (
               AND NOT EXISTS (SELECT 1 FROM scheduled_job a
                                WHERE a.kind = 'ach.collect' AND a.object_id = f.file_id)
               AND NOT EXISTS (SELECT 1 FROM suspense_item i WHERE i.item_id = e.ach_id)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
 )
 
@@ -229,7 +229,7 @@ _RETURNS = (
               AND NOT EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.return_entry_id = i.item_id)
               AND NOT EXISTS (SELECT 1 FROM scheduled_job a
                                WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
 )
 
@@ -295,7 +295,7 @@ _FILES = (
               SELECT 1 FROM ach_file f WHERE f.file_id = r.file_id)
               AND (EXISTS (SELECT 1 FROM ach_entry e WHERE e.file_id = r.file_id)
                    OR EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.file_id = r.file_id))""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
     Check(
         "ach_file",
@@ -330,7 +330,7 @@ _FILES = (
                   ('ACH', 'OUT', f.name,
                    CASE WHEN f.confirmed_at IS NULL AND r.done_at IS NULL THEN 'CREATED'
                         ELSE 'TRANSMITTED' END, f.made_at)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     # File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
     Check(
@@ -350,7 +350,7 @@ _FILES = (
              WHERE (substr(s.told, 13, 8)::bigint, substr(s.told, 21, 10)::bigint,
                     substr(s.told, 31, 12)::bigint, substr(s.told, 43, 12)::bigint)
                    IS DISTINCT FROM (h.records, h.hash, h.debits, h.credits)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     *(
         Check(
@@ -368,7 +368,7 @@ _FILES = (
         "it is {traces}, but {used} trace numbers are in use",
         f"""SELECT traces, used FROM ach_counter, (SELECT count(*) AS used FROM ({_FILE_ITEMS}) p) p
              WHERE traces < used OR traces > used AND traces <= {TRACE_NUMBERS}""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "ach_file",
@@ -376,7 +376,7 @@ _FILES = (
         f"""SELECT p.file_id FROM ({_FILE_ITEMS}) p GROUP BY p.file_id
             HAVING count(DISTINCT p.trace_number) <> count(*)
                 OR count(DISTINCT left(p.trace_number, 8)) <> 1""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
 )
 

@@ -85,7 +85,7 @@ async def list_account_ach_originations(
     The originations of one account, newest first.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return await _page(bank, owner, pocket_id, page_query, statuses, direction)
+    return await _page(bank, owner, pocket_id, page_query=page_query, statuses=statuses, direction=direction)
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/", tag="ach")
@@ -115,7 +115,7 @@ async def list_customer_ach_originations(
     The originations of all accounts of a customer, newest first.
     """
     owner = await caller.customer_id(bank, customer_id)
-    return await _page(bank, owner, None, page_query, statuses, direction)
+    return await _page(bank, owner, None, page_query=page_query, statuses=statuses, direction=direction)
 
 
 async def _page(

@@ -84,7 +84,9 @@ async def reverse(
 ) -> str:
     """Reverse a credit, an adjustment or a fee, in full and once, whether it was spent or not."""
     customer_id = await customer_of_pocket(bank, pocket_id)
-    activity_id = (await get_transaction_row(bank.pool, customer_id, pocket_id, transaction_id)).activity_id
+    activity_id = (
+        await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id=transaction_id)
+    ).activity_id
     outcome = await submit_as_operator(
         bank,
         ReverseTransaction,

@@ -41,12 +41,14 @@ def post_goodwill_credit(books: Books, cmd: PostGoodwillCredit, ctx: Context) ->
     pocket = _require_receivable(pocket_of(book, cmd.pocket_id), cmd.amount)
     details = {"credit_type": cmd.credit_type, "period": None, "card_id": None}
     _begin(book, pocket, ctx)
-    posting_no = _credit(book, pocket, ctx, book.house_account(AccountKind.PROMOTIONS), cmd.amount)
+    posting_no = _credit(
+        book, pocket, ctx, contra_account=book.house_account(AccountKind.PROMOTIONS), amount=cmd.amount
+    )
     return _record_transaction(
         book,
         pocket,
         ctx,
-        posting_no,
+        posting_no=posting_no,
         type=TransactionType.CREDIT,
         direction=Direction.CREDIT,
         amount=cmd.amount,
@@ -64,16 +66,16 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
     if cmd.direction == Direction.CREDIT:
         _require_receivable(pocket, cmd.amount)
         _begin(book, pocket, ctx)
-        posting_no = _credit(book, pocket, ctx, contra_account, cmd.amount)
+        posting_no = _credit(book, pocket, ctx, contra_account=contra_account, amount=cmd.amount)
     else:
         _require_covered(pocket, ctx, cmd.amount)
         _begin(book, pocket, ctx)
-        posting_no = _debit(book, pocket, ctx, contra_account, cmd.amount)
+        posting_no = _debit(book, pocket, ctx, contra_account=contra_account, amount=cmd.amount)
     return _record_transaction(
         book,
         pocket,
         ctx,
-        posting_no,
+        posting_no=posting_no,
         type=TransactionType.GENERIC,
         direction=cmd.direction,
         amount=cmd.amount,
@@ -99,15 +101,21 @@ def reverse_transaction(books: Books, cmd: ReverseTransaction, ctx: Context) -> 
     _begin(book, pocket, ctx, reverses=reverses)
     if wrong.direction == Direction.DEBIT:
         _require_receivable(pocket, wrong.amount)
-        direction, posting_no = (Direction.CREDIT, _credit(book, pocket, ctx, contra_account, wrong.amount))
+        direction, posting_no = (
+            Direction.CREDIT,
+            _credit(book, pocket, ctx, contra_account=contra_account, amount=wrong.amount),
+        )
     else:
-        direction, posting_no = Direction.DEBIT, _debit(book, pocket, ctx, contra_account, wrong.amount)
+        direction, posting_no = (
+            Direction.DEBIT,
+            _debit(book, pocket, ctx, contra_account=contra_account, amount=wrong.amount),
+        )
     book.put(book.referenced, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
     return _record_transaction(
         book,
         pocket,
         ctx,
-        posting_no,
+        posting_no=posting_no,
         type=TransactionType.GENERIC,
         direction=direction,
         amount=wrong.amount,
@@ -142,12 +150,14 @@ def _begin(book: Book, pocket: PocketBook, ctx: Context, reverses: int | None = 
 
 def _credit(book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int) -> int:
     posting_no = book.post(contra_account, pocket.bank, amount)
-    sweep_and_invest(book, pocket, ctx, amount)
+    sweep_and_invest(book, pocket, ctx, amount=amount)
     return posting_no
 
 
 def _debit(book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int) -> int:
-    return claw_back(book, pocket, ctx, amount, to=contra_account, price_of=ctx.t0_bid, settles_on=book.business_date)
+    return claw_back(
+        book, pocket, ctx, amount=amount, to=contra_account, price_of=ctx.t0_bid, settles_on=book.business_date
+    )
 
 
 def _record_transaction(book: Book, pocket: PocketBook, ctx: Context, posting_no: int, **fields: Any) -> Outcome:

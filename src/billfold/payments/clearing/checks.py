@@ -45,7 +45,7 @@ CHECKS = (
         TABLE,
         "the row is missing",
         f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE d.is_missing",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
     Check(
         TABLE,
@@ -69,7 +69,7 @@ async def check_rows(conn: Connection, findings: Findings) -> None:
     bank = await conn.fetchrow(_BANK)
     if bank is None:
         return
-    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0))
+    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
     in_transit = dict.fromkeys(RAILS, 0)
     for each in await list_cleared(conn, bank["customer_id"], span):
         _compare(findings, each, bank["business_date"])

@@ -67,11 +67,11 @@ _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 async def clearing_report(bank: Bank) -> ClearingReport:
     """Return the balances of the rails and the payments that explain them, at one moment."""
     house = bank_customer_id(bank.seed)
-    all_dates = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0))
+    all_dates = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
         dates = await list_cleared(conn, house, all_dates)
         open_day = await conn.fetchval(_OPEN_DAY, house)
-        since = SettlementPeriod(open_day, _closed_until(bank, open_day), DATE_MAX, et_instant(DATE_MAX, 0))
+        since = SettlementPeriod(open_day, _closed_until(bank, open_day), DATE_MAX, ends=et_instant(DATE_MAX, 0))
         return ClearingReport(await balances(conn), dates, await list_open(conn, house, since))
 
 

@@ -57,10 +57,16 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     worth = cents_for(cmd.units, _mark(ctx, cmd.cusip))
     cost = worth if cmd.cost_cents is None else cmd.cost_cents
     roll_business_day(book, pocket, ctx)
-    lot = MovedLot(0, acquired_on, cmd.units, cost)
-    moved = _receive_lot(book, pocket, ctx, cmd.transfer_id, cmd.cusip, lot)
+    lot = MovedLot(0, acquired_on, cmd.units, tax_basis=cost)
+    moved = _receive_lot(book, pocket, ctx, transfer_id=cmd.transfer_id, cusip=cmd.cusip, moved=lot)
     return _record_transfer(
-        book, ctx, cmd, SecurityTransferDirection.IN, SecurityTransferStatus.COMPLETED, worth, [moved]
+        book,
+        ctx,
+        cmd,
+        direction=SecurityTransferDirection.IN,
+        status=SecurityTransferStatus.COMPLETED,
+        worth=worth,
+        lots=[moved],
     )
 
 
@@ -79,12 +85,21 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     roll_business_day(book, pocket, ctx)
     lots = [lot for lot in pocket.lots if lot.asset == cmd.cusip]
     moved = [
-        _deliver_lot(book, pocket, ctx, cmd.transfer_id, lot, units) for lot, units in _oldest_first(lots, cmd.units)
+        _deliver_lot(book, pocket, ctx, transfer_id=cmd.transfer_id, lot=lot, units=units)
+        for lot, units in _oldest_first(lots, cmd.units)
     ]
     worth = sum(cents_for(each.units, _mark(ctx, cmd.cusip)) for each in moved)
     book.schedule(APPOINTMENT, cmd.transfer_id, ctx.now)
     book.put(book.pending, cmd.transfer_id, PendingTransfer(cmd.pocket_id, None))
-    return _record_transfer(book, ctx, cmd, SecurityTransferDirection.OUT, SecurityTransferStatus.PENDING, worth, moved)
+    return _record_transfer(
+        book,
+        ctx,
+        cmd,
+        direction=SecurityTransferDirection.OUT,
+        status=SecurityTransferStatus.PENDING,
+        worth=worth,
+        lots=moved,
+    )
 
 
 def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
@@ -101,7 +116,7 @@ def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
         pocket = pocket_of(book, transfer.pocket_id)
         roll_business_day(book, pocket, ctx)
         for each in transfer.moved_lots():
-            _receive_lot(book, pocket, ctx, transfer.transfer_id, transfer.cusip, each)
+            _receive_lot(book, pocket, ctx, transfer_id=transfer.transfer_id, cusip=transfer.cusip, moved=each)
     book.change(SecurityTransfer, cmd.transfer_id, status=status, reason=cmd.reason, ended_at=ctx.now)
     book.put(book.referenced, cmd.transfer_id, msgspec.structs.replace(transfer, status=status))
     return {"transfer_id": str(cmd.transfer_id), "status": status, "reason": cmd.reason}
@@ -153,7 +168,7 @@ def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID
     earnings = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
     entry_no = _begin(book, ctx, None)
     book.post(lot, book.house_account(AccountKind.CUSTODIAN, lot.asset), units)
-    book.lot_out(pocket, lot, tax, earnings)
+    book.lot_out(pocket, lot, tax, earnings=earnings)
     price = _mark(ctx, lot.asset)
     worth = cents_for(units, price)
     pocket.outflow += worth
@@ -174,7 +189,7 @@ def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID
         transfer_id=transfer_id,
     )
     book.close()
-    return MovedLot(entry_no, lot.acquired_on, units, tax)
+    return MovedLot(entry_no, lot.acquired_on, units, tax_basis=tax)
 
 
 def _receive_lot(
@@ -184,9 +199,9 @@ def _receive_lot(
     entry_no = _begin(book, ctx, moved.entry_no or None)
     price = _mark(ctx, cusip)
     worth = cents_for(moved.units, price)
-    lot = book.lot(pocket, cusip, moved.acquired_on, ctx.bill(cusip).maturity)
+    lot = book.lot(pocket, cusip, moved.acquired_on, maturity=ctx.bill(cusip).maturity)
     book.post(book.house_account(AccountKind.CUSTODIAN, cusip), lot, moved.units)
-    book.lot_in(pocket, lot, moved.tax_basis, worth)
+    book.lot_in(pocket, lot, moved.tax_basis, earnings=worth)
     pocket.inflow += worth
     record.trade(
         book,

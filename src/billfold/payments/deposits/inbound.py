@@ -48,7 +48,7 @@ async def receive(bank: Bank, payment: IncomingPayment) -> ReceiptResult:
         return ReceiptResult(status="RETURNED", reason=NO_ACCOUNT)
     customer_id, portal_id = entry.customer_id, entry.object_id
     pocket_id = await bank.pool.fetchval(_POCKET, customer_id, portal_id)
-    answer = await bank.engine.submit(_command(payment, customer_id, portal_id, pocket_id))
+    answer = await bank.engine.submit(_command(payment, customer_id, portal_id, pocket_id=pocket_id))
     outcome = answer.outcome
     if outcome["status"] != "COMPLETED":
         return ReceiptResult(status="RETURNED", reason=outcome["reason"], customer_id=customer_id, pocket_id=pocket_id)

@@ -37,12 +37,12 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     if portal is None or pocket is None or not _is_accepted(portal, pocket, cmd.rail):
         _raise_event(book, ctx, cmd, taken=False)
         if pocket is not None:
-            _record_wire(book, ctx, cmd, pocket, group=None)
+            _record_wire(book, ctx, cmd, pocket=pocket, group=None)
         return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **_wire_id(cmd)}
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
     posting_no = book.post(book.house_account(AccountKind.of_rail(cmd.rail)), pocket.bank, cmd.amount)
-    sweep_and_invest(book, pocket, ctx, cmd.amount)
+    sweep_and_invest(book, pocket, ctx, amount=cmd.amount)
     group = ctx.ids.next_group()
     details: dict[str, Any] = {**cmd.details, "portal_id": str(cmd.portal_id)}
     moves: list[Any] = []
@@ -65,9 +65,9 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         remittance=cmd.remittance,
     )
     book.close()
-    _record_wire(book, ctx, cmd, pocket, group=group, counterparty_id=known_as)
+    _record_wire(book, ctx, cmd, pocket=pocket, group=group, counterparty_id=known_as)
     if cmd.rail == Rail.ACH:
-        hold_ach_credit(book, pocket, ctx, cmd.amount)
+        hold_ach_credit(book, pocket, ctx, amount=cmd.amount)
     _raise_event(book, ctx, cmd, taken=True)
     outcome = {"status": "COMPLETED", "transaction_id": str(group), **_wire_id(cmd)}
     return outcome | {"counterparties": moves} if moves else outcome
@@ -77,7 +77,7 @@ def sweep_and_invest(book: Book, pocket: PocketBook, ctx: Context, amount: int) 
     """Repay the overdraft, sweep the rest into cash, and invest the cash in bills."""
     pocket.inflow += amount
     if pocket.owed is not None:
-        amount -= recover_overdraft(book, pocket, ctx, amount)
+        amount -= recover_overdraft(book, pocket, ctx, amount=amount)
     if amount:
         book.post(pocket.bank, pocket.cash, amount)
     invest(book, pocket, ctx)
@@ -102,7 +102,7 @@ def _record_wire(
             book,
             ctx,
             cmd.wire,
-            pocket,
+            pocket=pocket,
             wire_id=cmd.key,
             portal_id=cmd.portal_id,
             amount=cmd.amount,
@@ -126,11 +126,11 @@ def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) ->
     if cmd.rail == Rail.WIRE:
         wire = payloads.WirePayload(wire_id=cmd.key, service_account_id=cmd.pocket_id)
         how_wire = kinds.WIRE_IN_SUCCESS if taken else kinds.WIRE_IN_REJECTED
-        record.event(book, ctx, how_wire, wire)
+        record.event(book, ctx, how_wire, payload=wire)
     else:
         ach = payloads.AchPayload(service_account_id=cmd.pocket_id, ach_id=cmd.key)
         how_ach = kinds.ACH_IN_SUCCESS if taken else kinds.ACH_IN_REJECTED
-        record.event(book, ctx, how_ach, ach)
+        record.event(book, ctx, how_ach, payload=ach)
 
 
 def _settles_at(rail: Rail, book: Book, ctx: Context) -> datetime:

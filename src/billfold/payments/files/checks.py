@@ -9,7 +9,7 @@ CHECKS = (
         "rail_file",
         "sha256 is not the hash of its content",
         """SELECT file_id FROM rail_file WHERE sha256 IS DISTINCT FROM sha256(content)""",
-        Certainty.CHANGED,
+        certainty=Certainty.CHANGED,
     ),
     Check(
         "rail_file",
@@ -28,7 +28,7 @@ CHECKS = (
             WHERE f.rail = 'WIRE' AND f.direction = 'OUT'
               AND (f.name IS DISTINCT FROM 'fedwire-' || m.first || '.xml'
                    OR f.done_at IS NOT NULL AND f.report->>'messages' <> m.messages::text)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "rail_file",
@@ -37,7 +37,7 @@ CHECKS = (
             WHERE f.rail = 'WIRE' AND f.direction = 'IN' AND f.done_at IS NOT NULL
               AND (f.state = 'PROCESSED') <> EXISTS (
                     SELECT 1 FROM received_wire_message a WHERE a.file_id = f.file_id)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "rail_file",
@@ -51,7 +51,7 @@ CHECKS = (
                                  WHERE way = 'RECEIVING' GROUP BY 1) n
             WHERE NOT EXISTS (SELECT 1 FROM rail_file f WHERE f.file_id = n.file_id)
               AND times > 1""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
     Check(
         "received_wire_message",
@@ -59,7 +59,7 @@ CHECKS = (
         """SELECT 'uetr:' || w.uetr AS number FROM wire w
             WHERE w.direction = 'INCOMING' AND w.wire_type = 'PAYMENT' AND w.message IS NOT NULL
               AND NOT EXISTS (SELECT 1 FROM received_wire_message a WHERE a.number = 'uetr:' || w.uetr)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
     Check(
         "received_wire_message",
@@ -75,7 +75,7 @@ CHECKS = (
         """SELECT a.number FROM received_wire_message a WHERE NOT EXISTS (
              SELECT 1 FROM rail_file f WHERE f.file_id = a.file_id AND f.rail = 'WIRE'
                 AND f.direction = 'IN' AND f.state <> 'REFUSED')""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
 )
 COUNTED = ("rail_file",)

@@ -77,7 +77,7 @@ async def save_outbound(
     conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
 ) -> RailFile:
     """Store an outbound file. A stored file with this id stays unchanged."""
-    return await _save(conn, file_id, rail, OUT, name, content, now)
+    return await _save(conn, file_id, rail, direction=OUT, name=name, content=content, now=now)
 
 
 async def save_inbound(
@@ -87,7 +87,7 @@ async def save_inbound(
     duplicate = await conn.fetchrow(_DUPLICATE, rail, sha256(content).digest(), file_id)
     if duplicate is not None:
         raise DuplicateFile(duplicate["name"], duplicate["created_at"])
-    return await _save(conn, file_id, rail, IN, name, content, now)
+    return await _save(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
 
 
 async def complete_file(

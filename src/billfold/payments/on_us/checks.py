@@ -6,7 +6,7 @@ from billfold.ledger.checks import TrackedTable, creation_checks, directory_chec
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform.checks import Check, names_in_sql
 
-_TRANSFERS = TrackedTable("transfer", "transfer_id", (TransferOnUs,), "created_at")
+_TRANSFERS = TrackedTable("transfer", "transfer_id", (TransferOnUs,), created_at="created_at")
 
 CHECKS = (
     *creation_checks(_TRANSFERS),

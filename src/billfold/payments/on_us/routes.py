@@ -56,7 +56,7 @@ async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, d
     check_fields(data)
     order = _order(data)
     if data.transfer_id is not None:
-        existing = await _find_existing(caller, bank, data.transfer_id, order)
+        existing = await _find_existing(caller, bank, data.transfer_id, order=order)
         if existing is not None:
             return existing
     command = await _command(caller, bank, data, peers=peers, order=order)
@@ -130,9 +130,9 @@ def _order(data: CreateTransfer) -> TransferOrder:
 async def _command(
     caller: Caller, bank: Bank, data: CreateTransfer, *, peers: PeerLookup, order: TransferOrder
 ) -> TransferOnUs:
-    payer, from_pocket = await _resolve_account(caller, bank, "from_account", data.from_account)
-    payee, to_pocket, addresses = await _destination(caller, bank, peers, data, (payer, from_pocket))
-    _check_direction(caller, data, payer, payee)
+    payer, from_pocket = await _resolve_account(caller, bank, "from_account", account=data.from_account)
+    payee, to_pocket, addresses = await _destination(caller, bank, peers, data=data, origin=(payer, from_pocket))
+    _check_direction(caller, data, payer, payee=payee)
     if from_pocket == to_pocket:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
     amount = data.amount_usdc
@@ -166,7 +166,7 @@ async def _destination(
 ) -> Peer:
     """Return the receiving Pocket, with both network addresses for a peer-to-peer payment."""
     if data.to_account is not None:
-        return Peer(*await _resolve_account(caller, bank, "to_account", data.to_account), (None, None))
+        return Peer(*await _resolve_account(caller, bank, "to_account", account=data.to_account), (None, None))
     assert data.counterparty_id is not None
     return await peers.find(*origin, data.counterparty_id)
 

@@ -70,19 +70,33 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
         _require_open(origin)
-        return _record_transfer(payer, cmd, ctx, transfer_id, TransferStatus.PENDING, None, cmd.amount or 0)
+        return _record_transfer(
+            payer, cmd, ctx, transfer_id=transfer_id, status=TransferStatus.PENDING, reason=None, amount=cmd.amount or 0
+        )
     try:
-        destination = _require_movable(payer, origin, payee, cmd)
+        destination = _require_movable(payer, origin, payee, cmd=cmd)
         _screen(cmd, ctx)
         if cmd.order.in_kind:
-            amount = _move_bills(payer, origin, destination, cmd, ctx, transfer_id)
+            amount = _move_bills(payer, origin, destination, cmd=cmd, ctx=ctx, transfer_id=transfer_id)
         else:
-            amount = _move_money(payer, origin, payee, destination, cmd, ctx, transfer_id)
+            amount = _move_money(
+                payer, origin, payee, destination=destination, cmd=cmd, ctx=ctx, transfer_id=transfer_id
+            )
     except _Rejected as rejected:
         payer.undo()
         payee.undo()
-        return _record_transfer(payer, cmd, ctx, transfer_id, TransferStatus.REJECTED, rejected.reason, cmd.amount or 0)
-    return _record_transfer(payer, cmd, ctx, transfer_id, TransferStatus.COMPLETED, None, amount)
+        return _record_transfer(
+            payer,
+            cmd,
+            ctx,
+            transfer_id=transfer_id,
+            status=TransferStatus.REJECTED,
+            reason=rejected.reason,
+            amount=cmd.amount or 0,
+        )
+    return _record_transfer(
+        payer, cmd, ctx, transfer_id=transfer_id, status=TransferStatus.COMPLETED, reason=None, amount=amount
+    )
 
 
 # -- conditions -----------------------------------------------------------------------
@@ -158,7 +172,7 @@ def _move_money(
             payer,
             origin,
             ctx,
-            cmd.amount,
+            amount=cmd.amount,
             price_of=price_of,
             settles_on=settles_on,
             to=payer.house_account(AccountKind.ON_US),
@@ -170,37 +184,37 @@ def _move_money(
         payer,
         origin,
         cmd,
-        posting_no,
-        group,
+        posting_no=posting_no,
+        group=group,
         direction=Direction.DEBIT,
         amount=amount,
         settles_at=settles_at,
-        details=_details(cmd, transfer_id, payee, destination, paid=True),
+        details=_details(cmd, transfer_id, payee, other_pocket=destination, paid=True),
     )
     if not within:
         payer.close()
         roll_business_day(payee, destination, ctx)
         _begin(payee, ctx, ctx.settles_on)
     posting_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
-    sweep_and_invest(payee, destination, ctx, amount)
+    sweep_and_invest(payee, destination, ctx, amount=amount)
     _record_transaction(
         payee,
         destination,
         cmd,
-        posting_no,
-        group,
+        posting_no=posting_no,
+        group=group,
         place=2,
         direction=Direction.CREDIT,
         amount=amount,
         settles_at=settles_at,
-        details=_details(cmd, transfer_id, payer, origin, paid=False),
+        details=_details(cmd, transfer_id, payer, other_pocket=origin, paid=False),
     )
     payee.close()
     if not within:
         payload = payloads.OnUsReceivedPayload(
             on_us_id=transfer_id, transaction_activity_id=member_of(group, 2), receiving_pocket_id=destination.pocket_id
         )
-        record.event(payee, ctx, kinds.ON_US_RECEIVED, payload)
+        record.event(payee, ctx, kinds.ON_US_RECEIVED, payload=payload)
     return amount
 
 
@@ -235,7 +249,7 @@ def _move_bills(
     if sales is None or liquidation_value(origin, mark) - moved < held_back:
         raise _Rejected("INSUFFICIENT_FUNDS")
     for sale in sales:
-        _move_lots(book, origin, destination, sale, ctx, transfer_id)
+        _move_lots(book, origin, destination, sale=sale, ctx=ctx, transfer_id=transfer_id)
     recover_overdraft_by_selling(book, destination, ctx)
     book.close()
     return moved
@@ -251,10 +265,10 @@ def _move_lots(
         earnings_part = lots.allocate_basis(lot.earnings_basis, units, lot.balance)
         value_part = lots.allocate_basis(left_value, units, left_units)
         left_units, left_value = left_units - units, left_value - value_part
-        here = book.lot(destination, lot.asset, lot.acquired_on, ctx.bill(lot.asset).maturity)
+        here = book.lot(destination, lot.asset, lot.acquired_on, maturity=ctx.bill(lot.asset).maturity)
         book.post(lot, here, units)
-        book.lot_out(origin, lot, tax_part, earnings_part)
-        book.lot_in(destination, here, tax_part, value_part)
+        book.lot_out(origin, lot, tax_part, earnings=earnings_part)
+        book.lot_in(destination, here, tax_part, earnings=value_part)
         tax += tax_part
         earnings += earnings_part
     origin.realised += sale.proceeds_cents - earnings
@@ -363,7 +377,7 @@ def _record_transfer(
     )
     # An approved transfer was accepted before: raise both events.
     for passed in (TransferStatus.PENDING, status) if cmd.approved else (status,):
-        record.event(payer, ctx, _KINDS[passed], payload)
+        record.event(payer, ctx, _KINDS[passed], payload=payload)
     if cmd.accepted:
         payer.drop(payer.pending, transfer_id)
         payer.change(OnUsTransferRow, transfer_id, status=status, reason=reason, amount=amount)

@@ -37,7 +37,7 @@ CHECKS = (
         f"""SELECT p.settles_on, p.asset AS cusip, p.side, p.closed_on FROM ({_POSTINGS}) p
              WHERE p.asset <> 'USD' AND NOT EXISTS (SELECT 1 FROM settlement s
                WHERE {_OF_ROW} AND s.cusip = p.asset AND s.units = p.amount AND s.side = p.side)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
 )
 COUNTED = (SETTLEMENT,)

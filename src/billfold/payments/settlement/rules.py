@@ -61,7 +61,7 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
                 _settle(book, block, cmd.day)
         book.close()
     for clearing in cmd.clearings:
-        _clear(book, ctx, clearing, cmd.day)
+        _clear(book, ctx, clearing, day=cmd.day)
     book.business_date = ctx.calendars.next_settlement_day(cmd.day)
     return {"settled": len(cmd.blocks), "cleared": len(cmd.clearings)}
 
@@ -70,8 +70,8 @@ def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
     """Settle a rail: the bank receives what came in and pays what went out."""
     entry_no = book.begin(JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day)
     rail, reserve = (book.house_account(AccountKind.of_rail(clearing.rail)), book.house_account(AccountKind.RESERVE))
-    _move(book, reserve, rail, clearing.inflow)
-    _move(book, rail, reserve, clearing.outflow)
+    _move(book, reserve, rail, amount=clearing.inflow)
+    _move(book, rail, reserve, amount=clearing.outflow)
     book.close()
     book.draft.add(
         RailSettlement(
@@ -96,13 +96,13 @@ def _settle(book: Book, block: SettlementBlock, day: date) -> None:
     difference = block.customers_cents - cents
     rounding = book.house_account(AccountKind.ROUNDING)
     if block.side == TradeActivity.BUY:
-        _move(book, cash_there, cash_here, cents)
-        _move(book, cash_there, rounding, difference)
-        _move(book, bills_here, bills_there, block.units)
+        _move(book, cash_there, cash_here, amount=cents)
+        _move(book, cash_there, rounding, amount=difference)
+        _move(book, bills_here, bills_there, amount=block.units)
     else:
-        _move(book, cash_here, cash_there, cents)
-        _move(book, rounding, cash_there, difference)
-        _move(book, bills_there, bills_here, block.units)
+        _move(book, cash_here, cash_there, amount=cents)
+        _move(book, rounding, cash_there, amount=difference)
+        _move(book, bills_there, bills_here, amount=block.units)
     book.draft.add(
         BillSettlement(
             settles_on=block.settles_on,

@@ -96,10 +96,10 @@ async def find_unsettled(conn: Connection, day: date) -> tuple[SettlementBlock, 
 async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailTotals, ...]:
     """Return the unsettled amounts of the rails that settle by the close of `day`."""
     first = day - LOOKBACK
-    span = SettlementPeriod(first, et_instant(first, 0), day, bank.calendars.closes_at(day))
+    span = SettlementPeriod(first, et_instant(first, 0), day, ends=bank.calendars.closes_at(day))
     found = await list_cleared(conn, bank_customer_id(bank.seed), span)
     return tuple(
-        RailTotals(each.settles_on, each.rail, max(each.unsettled_in, 0), max(each.unsettled_out, 0))
+        RailTotals(each.settles_on, each.rail, max(each.unsettled_in, 0), outflow=max(each.unsettled_out, 0))
         for each in found
         if each.unsettled_in > 0 or each.unsettled_out > 0
     )

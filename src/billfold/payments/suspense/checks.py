@@ -31,7 +31,7 @@ CHECKS = (
             WHERE i.rail = 'ACH' AND i.status = 'HELD' AND i.details::jsonb ? 'answer'
               AND NOT EXISTS (SELECT 1 FROM scheduled_job a
                                WHERE a.kind = 'ach.unclaimed' AND a.object_id = i.item_id)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
 )
 COUNTED = ("suspense_item",)

@@ -38,7 +38,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     entry_no = _begin(book, ctx, cmd.settles_on)
     rail, suspense = _accounts(book, cmd.rail)
     fee = cmd.details.get(FEE, 0)
-    _move(book, cmd.direction, rail, suspense, cmd.amount - fee)
+    _move(book, cmd.direction, rail, credit=suspense, amount=cmd.amount - fee)
     if fee:
         book.post(book.house_account(AccountKind.PROMOTIONS), suspense, fee)
     book.close()
@@ -78,9 +78,9 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
     stays = _details(item).get(NOT_RETURNABLE)
     if stays is not None:
         raise Refused("suspense-item-stays", stays)
-    entry_no = _post_return(book, ctx, item, cmd.settles_on)
+    entry_no = _post_return(book, ctx, item, settles_on=cmd.settles_on)
     book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
-    return _close_item(book, ctx, item, SuspenseStatus.RETURNED, entry_no, return_reason=cmd.reason)
+    return _close_item(book, ctx, item, status=SuspenseStatus.RETURNED, entry_no=entry_no, return_reason=cmd.reason)
 
 
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
@@ -90,7 +90,7 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     if item.direction != Direction.CREDIT:
         raise Refused("suspense-item-settled", "A debit cannot be assigned. Return it.")
     details = _details(item)
-    entry_no, fee = _post_return(book, ctx, item, None), details.get(FEE, 0)
+    entry_no, fee = _post_return(book, ctx, item, settles_on=None), details.get(FEE, 0)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
@@ -109,11 +109,11 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     if arrived["status"] != "COMPLETED":
         raise Refused("no-open-portal", "The portal is closed or does not accept this rail.")
     if fee:
-        _return_fee(owner, cmd, ctx, fee)
+        _return_fee(owner, cmd, ctx, fee=fee)
     # The command row belongs to the bank, and so does its outcome about the wire.
     for fingerprint in owner.draft.take(Fingerprint):
         book.draft.add(fingerprint)
-    ended = _close_item(book, ctx, item, SuspenseStatus.ASSIGNED, entry_no, owner_id=owner.customer_id)
+    ended = _close_item(book, ctx, item, status=SuspenseStatus.ASSIGNED, entry_no=entry_no, owner_id=owner.customer_id)
     return ended | {name: arrived[name] for name in _DEPOSIT_FIELDS if name in arrived}
 
 
@@ -171,7 +171,7 @@ def _post_return(book: Book, ctx: Context, item: SuspenseItem, settles_on: date 
     entry_no = _begin(book, ctx, settles_on)
     rail, suspense = _accounts(book, item.rail)
     fee = _details(item).get(FEE, 0)
-    _move(book, item.direction, suspense, rail, item.amount - fee)
+    _move(book, item.direction, suspense, credit=rail, amount=item.amount - fee)
     if fee:
         book.post(suspense, book.house_account(AccountKind.PROMOTIONS), fee)
     book.close()

@@ -75,7 +75,7 @@ async def hold_unclaimed_payments(bank: Bank, payments: Sequence[UnclaimedPaymen
         pass
     at = return_due_at(await bank.now(), bank.calendars)
     returnable = [each.item_id for each in payments if each.details.get("answer") is not None]
-    await jobs_store.schedule(bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at) for it in returnable])
+    await jobs_store.schedule(bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at=at) for it in returnable])
 
 
 def return_due_at(now: datetime, calendars: Calendars) -> datetime:

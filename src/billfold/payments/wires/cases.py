@@ -53,8 +53,8 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
         raise InvariantError("A settled wire has no message.", wire_id=str(wire_id))
     case_id = f"{wire_id.hex}-{len(requests) + 1}" if requests else wire_id.hex
     terms = messages.return_request(message, case_id=case_id, creator=bank.settings.bank_name, reason=code)
-    async with _audited_case(bank, wire, "wire.recalled", code) as audited:
-        await queue_about(bank, audited.conn, wire_id, wire.customer_id, "camt.056", terms)
+    async with _audited_case(bank, wire, "wire.recalled", code=code) as audited:
+        await queue_about(bank, audited.conn, wire_id, customer_id=wire.customer_id, kind="camt.056", terms=terms)
         opened = await cases.open_case(
             audited.conn,
             case_id=case_id,
@@ -112,9 +112,9 @@ async def _attempt(bank: Bank, wire: WireRow) -> UUID:
 async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
     """Refuse to return a recalled wire (camt.029). Raises NotFound if no case is open."""
     wire = await _wire(bank, wire_id)
-    async with _audited_case(bank, wire, "wire.kept", code) as audited:
+    async with _audited_case(bank, wire, "wire.kept", code=code) as audited:
         case = await cases.get_open_case(audited.conn, wire_id, WireDirection.INCOMING)
-        await _answer(bank, audited.conn, wire, case, reason=code)
+        await _answer(bank, audited.conn, wire, case=case, reason=code)
 
 
 async def _consent(bank: Bank, wire: WireRow) -> None:
@@ -124,7 +124,7 @@ async def _consent(bank: Bank, wire: WireRow) -> None:
             case = await cases.get_open_case(conn, wire.wire_id, WireDirection.INCOMING)
         except NotFound:
             return
-        await _answer(bank, conn, wire, case, reason=None)
+        await _answer(bank, conn, wire, case=case, reason=None)
 
 
 async def _answer(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *, reason: str | None) -> None:
@@ -136,10 +136,10 @@ async def _answer(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *,
         verdict="CNCL" if reason is None else "RJCR",
         reason=reason,
     )
-    await queue_about(bank, conn, wire.wire_id, wire.customer_id, "camt.029", terms)
+    await queue_about(bank, conn, wire.wire_id, customer_id=wire.customer_id, kind="camt.029", terms=terms)
     status = "ACCEPTED" if reason is None else "REFUSED"
     now = await bank.now(conn)
-    await cases.close_case(conn, WireDirection.INCOMING, case.case_id, status, now=now)
+    await cases.close_case(conn, WireDirection.INCOMING, case.case_id, status=status, now=now)
 
 
 def _audited_case(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[AuditedAction]:
@@ -147,8 +147,8 @@ def _audited_case(bank: Bank, wire: WireRow, action: str, code: str) -> Abstract
         bank.pool,
         bank.vault,
         wire.customer_id,
-        Origin.operator(),
-        action,
+        origin=Origin.operator(),
+        action=action,
         resource=("wire", wire.wire_id),
         now=wall_now(),
         details={"reason": code},

@@ -88,7 +88,7 @@ _WIRES = (
             WHERE w.direction = 'OUTGOING' AND w.entry_no IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM wire_message m WHERE m.wire_id = w.wire_id
                    AND m.kind = CASE w.wire_type WHEN 'RETURN' THEN 'pacs.004' ELSE 'pacs.008' END)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
 )
 
@@ -153,7 +153,7 @@ _MESSAGES = (
             WHERE m.file_id IS NULL AND NOT EXISTS (
               SELECT 1 FROM scheduled_job a WHERE a.kind = 'wire.send'
                  AND (a.object_id = m.message_id OR a.due_at >= m.send_at))""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "wire_message",
@@ -165,7 +165,7 @@ _MESSAGES = (
                  AND CASE m.kind WHEN 'camt.056'
                      THEN c.direction = 'OUTGOING' AND c.message::jsonb = m.terms::jsonb
                      ELSE c.direction = 'INCOMING' AND m.terms->>'case_id' = c.case_id END)""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "wire_sequence",
@@ -175,7 +175,7 @@ _MESSAGES = (
              FULL JOIN (SELECT left(imad, 8) AS opens, count(*) AS last FROM wire_message
                          WHERE imad IS NOT NULL GROUP BY 1) m USING (opens)
             WHERE s.last IS DISTINCT FROM m.last""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "wire",
@@ -186,7 +186,7 @@ _MESSAGES = (
             WHERE w.direction = 'OUTGOING' AND w.imad IS DISTINCT FROM m.imad
               AND CASE WHEN w.imad IS NULL THEN f.state <> 'CREATED' AND w.status <> 'REJECTED'
                        ELSE m.imad IS NOT NULL OR w.status = 'PENDING' END""",
-        Certainty.SUSPECT,
+        certainty=Certainty.SUSPECT,
     ),
     Check(
         "wire",
@@ -237,7 +237,7 @@ _CASES = (
                  AND m.kind = CASE c.direction WHEN 'OUTGOING' THEN 'camt.056'
                                    ELSE 'camt.029' END
                  AND m.terms->>'case_id' = c.case_id)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
     Check(
         "wire_case",
@@ -248,7 +248,7 @@ _CASES = (
               SELECT 1 FROM wire_case c WHERE c.wire_id = m.wire_id)
               AND EXISTS (SELECT 1 FROM wire w
                            WHERE w.customer_id = m.customer_id AND w.wire_id = m.wire_id)""",
-        Certainty.MISSING,
+        certainty=Certainty.MISSING,
     ),
     Check(
         "wire_case",
@@ -260,7 +260,9 @@ _CASES = (
     ),
 )
 
-_TRACKED = TrackedTable("wire", "wire_id", WIRE_COMMANDS, "created_at", f"{WIRE_OUTCOMES} t", "wire_id")
+_TRACKED = TrackedTable(
+    "wire", "wire_id", WIRE_COMMANDS, created_at="created_at", outcomes=f"{WIRE_OUTCOMES} t", id_in_outcome="wire_id"
+)
 
 CHECKS = (
     *creation_checks(_TRACKED),

@@ -48,7 +48,7 @@ async def queue_about(
         terms=msgspec.json.encode(terms).decode(),
     )
     await queue.enqueue(conn, message)
-    await jobs_store.schedule(conn, [ScheduledJob(WIRE_SEND, message_id, customer_id, at)])
+    await jobs_store.schedule(conn, [ScheduledJob(WIRE_SEND, message_id, customer_id, at=at)])
 
 
 def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> Message:
@@ -56,13 +56,13 @@ def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> 
     terms: dict[str, Any] = msgspec.json.decode(waiting.terms)
     if waiting.kind == "pacs.008" and waiting.account_number is not None:
         terms["debtor_account"] = {"number": waiting.account_number}
-    return messages.message_of(waiting.kind, terms, imad, at, fedwire_day(bank, at))
+    return messages.message_of(waiting.kind, terms, imad, at=at, day=fedwire_day(bank, at))
 
 
 def message_sent(bank: Bank, sent: SentMessage) -> Message:
     """Return a message as it was sent."""
     terms: dict[str, Any] = msgspec.json.decode(sent.terms)
-    return messages.message_of(sent.kind, terms, sent.imad, sent.sent_at, fedwire_day(bank, sent.sent_at))
+    return messages.message_of(sent.kind, terms, sent.imad, at=sent.sent_at, day=fedwire_day(bank, sent.sent_at))
 
 
 def environment_of(settings: Settings) -> str:

@@ -53,7 +53,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
     caller.require_feature(WIRES_FEATURE)
     request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
     if data.wire_id is not None:
-        existing = await _find_existing(caller, bank, data.wire_id, request)
+        existing = await _find_existing(caller, bank, data.wire_id, request=request)
         if existing is not None:
             return existing
     answer = await bank.engine.submit(

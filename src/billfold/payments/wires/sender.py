@@ -71,12 +71,14 @@ class FedwireSender:
             pending = await queue.claim_pending(conn, now, MESSAGES_PER_FILE)
             if not pending:
                 return None
-            numbered_messages = await _number(conn, bank, pending, now)
+            numbered_messages = await _number(conn, bank, pending, now=now)
             content = write_messages([_wire(bank, *each, now) for each in numbered_messages], "outgoing")
             first = numbered_messages[0][1]
             file_id = derive(bank.seed, command_id("wire-file", first), 0)
-            await queue.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now)
-            return await files_store.save_outbound(conn, file_id, "WIRE", f"fedwire-{first}.xml", content, now=now)
+            await queue.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now=now)
+            return await files_store.save_outbound(
+                conn, file_id, "WIRE", name=f"fedwire-{first}.xml", content=content, now=now
+            )
 
     async def _transmit(self, bank: Bank, file: RailFile) -> None:
         """Mark the wires of a file as submitted, and transmit the file."""
@@ -122,8 +124,8 @@ async def _number(
 
 
 def _wire(bank: Bank, pending: PendingMessage, imad: str, now: datetime) -> FedwireMessage:
-    message = message_of(bank, pending, imad, now)
-    return FedwireMessage(header=header_of(bank, message, imad, now), message=message)
+    message = message_of(bank, pending, imad, at=now)
+    return FedwireMessage(header=header_of(bank, message, imad, now=now), message=message)
 
 
 def header_of(bank: Bank, message: Message, number: str, now: datetime) -> Header:

@@ -73,7 +73,7 @@ def parse_target(url: str) -> Target:
         raise ForbiddenAddress("must have no user, no password and no fragment")
     _check_host(host)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path)
+    return Target(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path=path)
 
 
 def is_public(address: IpAddress) -> bool:

@@ -63,7 +63,7 @@ def ensure_certificates(
             authority = _new_authority(domain, now)
             _write_pair(folder / "ca.key", files.authority, authority)
         leaf = _load_pair(files.key, files.certificate)
-        if leaf is None or not _is_current(leaf.certificate, authority.certificate, names, now):
+        if leaf is None or not _is_current(leaf.certificate, authority.certificate, names, now=now):
             _write_pair(files.key, files.certificate, _new_leaf(authority, names, now))
     return files
 
@@ -80,7 +80,7 @@ def _new_authority(domain: str, now: datetime) -> _KeyPair:
     permitted += [x509.IPAddress(network) for network in _NETWORKS]
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     certificate = (
-        _builder(subject, subject, key, now, _AUTHORITY_LIFETIME)
+        _builder(subject, subject, key, now=now, lifetime=_AUTHORITY_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(signs_certificates=True), critical=True)
         .add_extension(x509.NameConstraints(permitted, None), critical=True)
@@ -97,7 +97,7 @@ def _new_leaf(authority: _KeyPair, names: list[str], now: datetime) -> _KeyPair:
     alternatives += [x509.IPAddress(address) for address in _ADDRESSES]
     issuer_key = authority.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
     certificate = (
-        _builder(subject, authority.certificate.subject, key, now, _LEAF_LIFETIME)
+        _builder(subject, authority.certificate.subject, key, now=now, lifetime=_LEAF_LIFETIME)
         .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)

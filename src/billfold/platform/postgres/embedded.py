@@ -128,13 +128,13 @@ def start(
             _check_version(data_dir)
             postmaster = _find_postmaster(data_dir)
             if postmaster is None:
-                postmaster = _launch(data_dir, owner, merged_settings, report)
+                postmaster = _launch(data_dir, owner, merged_settings, report=report)
             else:
                 report("Attached to the running PostgreSQL")
         except BaseException:  # Ctrl-C too, which must not leave a server behind
             _release(data_dir, hold)
             raise
-    return Server(data_dir, postmaster.socket_dir, postmaster.pid, hold)
+    return Server(data_dir, postmaster.socket_dir, postmaster.pid, hold=hold)
 
 
 def stop(server: Server) -> bool:
@@ -260,7 +260,7 @@ def _launch(
         _clear_stale_pid(socket_dir / f".s.PGSQL.{PORT}.lock")
     else:
         report("Starting PostgreSQL")
-    _write_settings(data_dir, owner, settings, socket_dir)
+    _write_settings(data_dir, owner, settings, socket_dir=socket_dir)
     log = data_dir / "server.log"
     target_options = ("-D", str(data_dir), "-l", str(log), "-w", "-t", str(_START_SECONDS))
     try:

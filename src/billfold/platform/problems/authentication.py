@@ -7,17 +7,17 @@ ACCESS = by_code(
         "https-required",
         403,
         "HTTPS is required",
-        "The request came over plain http. Neither its headers nor its body were read.",
-        "Send it to the https address. Treat what it carried (token, signature, body) as seen by "
+        meaning="The request came over plain http. Neither its headers nor its body were read.",
+        remedy="Send it to the https address. Treat what it carried (token, signature, body) as seen by "
         "others: log in again, and use a new idempotency key.",
     ),
     Problem(
         "unauthorized",
         401,
         "Not logged in",
-        "There is no access token, or it is unknown, expired, revoked, or belongs to another "
+        meaning="There is no access token, or it is unknown, expired, revoked, or belongs to another "
         "partner than the one the host name stands for.",
-        "Get a token at the login or token endpoint and send it as `Authorization: Bearer "
+        remedy="Get a token at the login or token endpoint and send it as `Authorization: Bearer "
         "<token>` (`DPoP <token>` when it is bound to a key). Partner tokens last one hour: log in "
         "again, and use the host name you were given.",
     ),
@@ -25,15 +25,15 @@ ACCESS = by_code(
         "invalid-credentials",
         401,
         "Wrong user name or password",
-        "The user name and the password do not belong together, or the user may not log in.",
-        "Check both and try again. After several failures the login is locked for a while.",
+        meaning="The user name and the password do not belong together, or the user may not log in.",
+        remedy="Check both and try again. After several failures the login is locked for a while.",
     ),
     Problem(
         "login-locked",
         429,
         "Too many failed logins",
-        "Too many logins failed for this user or from this address, so none is tried for now.",
-        "Wait as many seconds as `Retry-After` says, then log in with the right password. Read the "
+        meaning="Too many logins failed for this user or from this address, so none is tried for now.",
+        remedy="Wait as many seconds as `Retry-After` says, then log in with the right password. Read the "
         "credentials from your secret store instead of retrying in a loop.",
         retryable=True,
     ),
@@ -41,9 +41,9 @@ ACCESS = by_code(
         "invalid-signature",
         401,
         "The signature does not match",
-        "The signature does not match what was received. The request was dropped: nothing was "
+        meaning="The signature does not match what was received. The request was dropped: nothing was "
         "done, and its idempotency key is still free.",
-        "Sign idempotency key + path (no host, no query, closing slash as sent) + the exact bytes "
+        remedy="Sign idempotency key + path (no host, no query, closing slash as sent) + the exact bytes "
         "of the body with HMAC-SHA256 under the shared secret, and send the standard base64 of "
         "it. Sign the text you send: serialising the JSON twice gives two texts. Without a body "
         "sign either nothing or the `{}` you send.",
@@ -52,19 +52,19 @@ ACCESS = by_code(
         "ambiguous-signature",
         400,
         "The signed text could be read in two ways",
-        "The three signed parts stand next to each other, so each must have an unmistakable shape: "
+        meaning="The three signed parts stand next to each other, so each must have an unmistakable shape: "
         "the key a UUID of 36 characters, the path only letters, digits and `/ _ . -`, the "
         "body empty or beginning with `{` or `[`.",
-        "Send a canonical UUID as the idempotency key, an unescaped path, and a JSON object or "
+        remedy="Send a canonical UUID as the idempotency key, an unescaped path, and a JSON object or "
         "array without a byte order mark or leading spaces.",
     ),
     Problem(
         "invalid-dpop-proof",
         401,
         "The DPoP proof is not valid",
-        "The proof is missing, was used before, is too old, was signed by another key than the "
+        meaning="The proof is missing, was used before, is too old, was signed by another key than the "
         "token is bound to, or names another method or URL.",
-        "Make a new proof for every request: a new `jti`, the current `iat`, `htm` and `htu` of "
+        remedy="Make a new proof for every request: a new `jti`, the current `iat`, `htm` and `htu` of "
         "this very request, `ath` of the token, signed by the key of the token request.",
         retryable=True,
     ),
@@ -72,57 +72,57 @@ ACCESS = by_code(
         "insufficient-user-authentication",
         401,
         "A fresh login of the user is required",
-        "The deed asks for a user who proved who he is within the last minutes; this token comes from an older login.",
-        "Send the user through the authorization endpoint with `max_age=300` (see the "
+        meaning="The operation requires a recent login of the user; this token comes from an older login.",
+        remedy="Send the user through the authorization endpoint with `max_age=300` (see the "
         "`WWW-Authenticate` header) and repeat the request with the new token.",
     ),
     Problem(
         "forbidden",
         403,
         "Not allowed",
-        "The caller is known, but its scope or role does not include this deed.",
-        "Use a token with the scope named in `detail`, or have an administrator extend the role.",
+        meaning="The caller is known, but its scope or role does not include this deed.",
+        remedy="Use a token with the scope named in `detail`, or have an administrator extend the role.",
     ),
     Problem(
         "ip-not-allowed",
         403,
         "This address may not call",
-        "The partner accepts requests only from listed addresses, and this one is not listed.",
-        "Call from a listed address, or have the address you call from added to the list.",
+        meaning="The partner accepts requests only from listed addresses, and this one is not listed.",
+        remedy="Call from a listed address, or have the address you call from added to the list.",
     ),
     Problem(
         "feature-not-enabled",
         403,
         "The feature is not switched on",
-        "The deed belongs to a feature that is not switched on for this customer or partner.",
-        "Ask the operator to switch on the feature named in `detail`.",
+        meaning="The deed belongs to a feature that is not switched on for this customer or partner.",
+        remedy="Ask the operator to switch on the feature named in `detail`.",
     ),
     Problem(
         "sec-code-not-enabled",
         403,
         "The ACH entry class is not switched on",
-        "The account may not originate entries of this class (`CCD` is switched on per account).",
-        "Use `WEB` or `PPD`, or ask the operator to switch on `CCD` for the account.",
+        meaning="The account may not originate entries of this class (`CCD` is switched on per account).",
+        remedy="Use `WEB` or `PPD`, or ask the operator to switch on `CCD` for the account.",
     ),
     Problem(
         "self-approval",
         403,
         "Nobody approves his own request",
-        "The reviewer is who made the request, or acts for him.",
-        "Have another member with the right to approve decide on it.",
+        meaning="The reviewer is who made the request, or acts for him.",
+        remedy="Have another member with the right to approve decide on it.",
     ),
     Problem(
         "not-a-reviewer",
         403,
         "Not one of the reviewers",
-        "The request names its reviewers, and the caller is not among them.",
-        "Have one of the `reviewers` of the request decide on it.",
+        meaning="The request names its reviewers, and the caller is not among them.",
+        remedy="Have one of the `reviewers` of the request decide on it.",
     ),
     Problem(
         "notification-type-not-configurable",
         403,
         "The notification always goes to administrators",
-        "Who receives this type of notification is fixed.",
-        "Leave the type out; the other types can be assigned to roles and users.",
+        meaning="Who receives this type of notification is fixed.",
+        remedy="Leave the type out; the other types can be assigned to roles and users.",
     ),
 )

@@ -7,76 +7,76 @@ REQUESTS = by_code(
         "invalid-input",
         422,
         "The request does not have the declared shape",
-        "A header, parameter or field is missing, unknown, or not of the declared type. The body "
+        meaning="A header, parameter or field is missing, unknown, or not of the declared type. The body "
         'is `{"detail": [{"loc", "msg", "type"}, ...]}`, one entry for each mistake.',
-        "Read `loc` for where and `msg` for what is expected, correct every entry, and send the "
+        remedy="Read `loc` for where and `msg` for what is expected, correct every entry, and send the "
         "request under a new idempotency key.",
     ),
     Problem(
         "bad-request",
         400,
         "The request cannot be read",
-        "The request is not proper HTTP, or contradicts itself.",
-        "Check the address, the headers and the encoding that your client sends.",
+        meaning="The request is not proper HTTP, or contradicts itself.",
+        remedy="Check the address, the headers and the encoding that your client sends.",
     ),
     Problem(
         "malformed-json",
         400,
         "The body is not JSON",
-        "The body cannot be parsed as JSON in UTF-8, nests too deeply, or repeats a name.",
-        "Serialise the body with a JSON library and send it as `application/json`.",
+        meaning="The body cannot be parsed as JSON in UTF-8, nests too deeply, or repeats a name.",
+        remedy="Serialise the body with a JSON library and send it as `application/json`.",
     ),
     Problem(
         "not-found",
         404,
         "Nothing is here",
-        "There is no such object or path, or the object belongs to somebody else.",
-        "Check the id and that it belongs to your customer; in production there are no sandbox "
+        meaning="There is no such object or path, or the object belongs to somebody else.",
+        remedy="Check the id and that it belongs to your customer; in production there are no sandbox "
         "operations. An object just requested may need a moment: wait for its event.",
     ),
     Problem(
         "method-not-allowed",
         405,
         "The method is not offered here",
-        "The path exists, but not with this method.",
-        "Use one of the methods in the `Allow` header.",
+        meaning="The path exists, but not with this method.",
+        remedy="Use one of the methods in the `Allow` header.",
     ),
     Problem(
         "not-acceptable",
         406,
         "The answer does not exist in that form",
-        "The `Accept` header names only media types in which this answer is not made.",
-        "Accept `application/json`, or a type that the reference lists for this operation.",
+        meaning="The `Accept` header names only media types in which this answer is not made.",
+        remedy="Accept `application/json`, or a type that the reference lists for this operation.",
     ),
     Problem(
         "payload-too-large",
         413,
         "The body is too large",
-        "Bodies may have 1 MiB, images 10 MiB (pictures of an identity document 5 MB), PDF files "
+        meaning="Bodies may have 1 MiB, images 10 MiB (pictures of an identity document 5 MB), PDF files "
         "less than 52,428,800 bytes.",
-        "Send a smaller file, or split the request.",
+        remedy="Send a smaller file, or split the request.",
     ),
     Problem(
         "unsupported-media-type",
         415,
         "The media type is not accepted here",
-        "The `Content-Type` is not one this operation reads, or the content is something else than it claims.",
-        "Send JSON as `application/json`; upload PDF, PNG or JPEG under its true type.",
+        meaning="The `Content-Type` is not one this operation reads, or the content is something else than it claims.",
+        remedy="Send JSON as `application/json`; upload PDF, PNG or JPEG under its true type.",
     ),
     Problem(
         "idempotency-key-reused",
         422,
         "The idempotency key belongs to another request",
-        "The same caller has used this key within 24 hours with another method, path, query or body. Nothing was done.",
-        "Use a new random UUID for every action. To repeat a request, repeat it exactly: same "
+        meaning="The caller used this key within 24 hours with another method, path, query or body. Nothing was done.",
+        remedy="Use a new random UUID for every action. To repeat a request, repeat it exactly: same "
         "method, path, query and bytes of the body.",
     ),
     Problem(
         "idempotency-in-progress",
         409,
         "The same request is still running",
-        "The request was sent before under this key, and its answer is not there yet.",
-        "Send the identical request again after the seconds in `Retry-After`: you get the answer "
+        meaning="The request was sent before under this key, and its answer is not there yet.",
+        remedy="Send the identical request again after the seconds in `Retry-After`: you get the answer "
         "of the first, and nothing runs twice.",
         retryable=True,
     ),
@@ -84,15 +84,15 @@ REQUESTS = by_code(
         "duplicate-id",
         409,
         "The id is taken",
-        "An object with the id you chose exists and differs from what you sent.",
-        "Read the object under that id. If it is not what you want, send yours under a new id.",
+        meaning="An object with the id you chose exists and differs from what you sent.",
+        remedy="Read the object under that id. If it is not what you want, send yours under a new id.",
     ),
     Problem(
         "rate-limited",
         429,
         "Too many requests",
-        "The limit for this group of operations is used up for the current minute.",
-        "Wait as many seconds as `Retry-After` says. Watch `X-RateLimit-Remaining`, and listen to "
+        meaning="The limit for this group of operations is used up for the current minute.",
+        remedy="Wait as many seconds as `Retry-After` says. Watch `X-RateLimit-Remaining`, and listen to "
         "events instead of polling.",
         retryable=True,
     ),
@@ -100,44 +100,44 @@ REQUESTS = by_code(
         "too-many-streams",
         429,
         "Too many streams",
-        "As many streams of events are open as may be open at once.",
-        "Close one that is no longer read. One stream tells everything: share it among your programs.",
+        meaning="As many streams of events are open as may be open at once.",
+        remedy="Close one that is no longer read. One stream tells everything: share it among your programs.",
         retryable=True,
     ),
     Problem(
         "too-many-pockets",
         422,
         "Too many pockets in one call",
-        "Earnings are answered for at most 30 pockets per call.",
-        "Name at most 30 in `pocket_id[]` and send several calls; `aggregate` values add up.",
+        meaning="Earnings are answered for at most 30 pockets per call.",
+        remedy="Name at most 30 in `pocket_id[]` and send several calls; `aggregate` values add up.",
     ),
     Problem(
         "period-not-available",
         422,
         "The period cannot be answered",
-        "The period begins after it ends, lies in the future, or is longer than allowed.",
-        "Choose a period that ends no later than now; trade reports cover at most 31 days.",
+        meaning="The period begins after it ends, lies in the future, or is longer than allowed.",
+        remedy="Choose a period that ends no later than now; trade reports cover at most 31 days.",
     ),
     Problem(
         "clock-would-go-back",
         409,
         "Time does not go back",
-        "The sandbox clock was to be set to an instant that has already been in this bank.",
-        "Set it to an instant after the one in `now`, or start over with a fresh sandbox.",
+        meaning="The sandbox clock was to be set to an instant that has already been in this bank.",
+        remedy="Set it to an instant after the one in `now`, or start over with a fresh sandbox.",
     ),
     Problem(
         "clock-too-far",
         422,
         "The clock cannot go that far",
-        "The sandbox clock can be set only as far as the calendars reach.",
-        "Choose an earlier instant.",
+        meaning="The sandbox clock can be set only as far as the calendars reach.",
+        remedy="Choose an earlier instant.",
     ),
     Problem(
         "unavailable",
         503,
         "Not available for the moment",
-        "Something the bank needs for this does not answer, or it is starting or shutting down.",
-        "Send the identical request under the same idempotency key after `Retry-After`, then at "
+        meaning="Something the bank needs for this does not answer, or it is starting or shutting down.",
+        remedy="Send the identical request under the same idempotency key after `Retry-After`, then at "
         "growing intervals. Whatever the first one did is not done twice.",
         retryable=True,
     ),
@@ -145,8 +145,8 @@ REQUESTS = by_code(
         "internal-error",
         500,
         "Something went wrong on our side",
-        "A bug, or an invariant that does not hold. The transaction was rolled back.",
-        "Send the identical request under the same idempotency key once more. If it persists, "
+        meaning="A bug, or an invariant that does not hold. The transaction was rolled back.",
+        remedy="Send the identical request under the same idempotency key once more. If it persists, "
         "report the `trace_id`: the log has the rest.",
         retryable=True,
     ),

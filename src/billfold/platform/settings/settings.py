@@ -213,7 +213,7 @@ class Settings:
         mistakes = [_unknown_setting(name, known) for name in sorted(provided.keys() - known.keys())]
         values: dict[str, Any] = {}
         for name, declared in declared_settings().items():
-            _read_setting(name, declared, provided, values, mistakes)
+            _read_setting(name, declared, provided, values=values, mistakes=mistakes)
         environment = values.get("environment", "sandbox")
         values.setdefault("ach_credit_hold_days", _HOLD_DAYS[environment])
         mistakes += _conflicts(values, {mistake.name for mistake in mistakes})

@@ -39,7 +39,7 @@ async def on_handed(bank: Bank, file: NumberedFile) -> None:
     """Let the simulated banks answer a file before business opens after it settled."""
     if not bank.settings.is_production:
         at = windows.returns_expected_at(file.settles_at or file.made_at, bank.calendars)
-        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at)])
+        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
 
 
 class SimulatedAchNetwork:
@@ -71,7 +71,7 @@ class SimulatedAchNetwork:
         """Let the bank of an entry that we sent say what to put right."""
         sent = await _sent_entry(bank, ach_id)
         ours = bank.settings.bank_routing_number
-        answer_file = simulated_ach.noc_file(sent, code, corrected, ours, await _clock(bank))
+        answer_file = simulated_ach.noc_file(sent, code, corrected, to=ours, at=await _clock(bank))
         await self._deliver(bank, f"CHANGE-{key}.ach", answer_file)
 
     async def send_entry(self, bank: Bank, key: UUID, order: AchEntryOrder) -> None:
@@ -85,8 +85,8 @@ class SimulatedAchNetwork:
                 company=to_ach_text(order.company_name, 16),
                 entry_class=order.sec_code,
                 purpose=to_ach_text(order.description, 10),
-                identification=digits(bank.seed, key, 1, 10),
-                number=int(digits(bank.seed, key, 0, 7)),
+                identification=digits(bank.seed, key, 1, count=10),
+                number=int(digits(bank.seed, key, 0, count=7)),
             ),
             await _clock(bank),
         )

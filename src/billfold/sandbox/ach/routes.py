@@ -86,7 +86,7 @@ async def send_entry(caller: Caller, bank: Bank, simulation: Simulation, data: A
 async def submit(caller: Caller, bank: Bank) -> None:
     """Send what waits for a window now, in a file of its own."""
     at = caller.now + _LOOKAHEAD
-    await run_job(bank, ScheduledJob(ACH_WINDOW, _key(caller), None, at))
+    await run_job(bank, ScheduledJob(ACH_WINDOW, _key(caller), None, at=at))
 
 
 @post(
@@ -114,10 +114,10 @@ async def move(caller: Caller, bank: Bank, transfer_id: UUID, simulation: Simula
     fields = {**caller.command_fields(owner["customer_id"]), "ach_id": ach_id}
     fields["references"] = (ach_id,)
     if data.move == "return":
-        await simulation.ach.return_entry(bank, _key(caller), ach_id, _return_code(data))
+        await simulation.ach.return_entry(bank, _key(caller), ach_id, code=_return_code(data))
     elif data.move == "change":
         code, corrected = _change(data)
-        await simulation.ach.change_entry(bank, _key(caller), ach_id, code, corrected)
+        await simulation.ach.change_entry(bank, _key(caller), ach_id, code=code, corrected=corrected)
     elif data.move == "reverse":
         await bank.engine.submit(ReverseAch(**fields))
     elif data.move == "retry":

@@ -132,7 +132,7 @@ def _file_of(answers: Iterable[tuple[SentEntry, Addenda]], to: str, at: datetime
         entries = []
         for number, (sent, addendum) in enumerate(group, start=1):
             is_noc = isinstance(addendum, NocAddenda)
-            entries.append(_answer_entry(sent.entry, addendum, to, _trace(bank, len(batches), number)))
+            entries.append(_answer_entry(sent.entry, addendum, to, trace=_trace(bank, len(batches), number)))
         batches.append(
             Batch(
                 batch_number=len(batches) + 1,

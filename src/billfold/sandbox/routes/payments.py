@@ -67,10 +67,10 @@ class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundRequest) -> None:
     """Let up to nine ACH credits arrive at the first open portal of a Pocket."""
     customer_id, pocket_id = await caller.pocket(bank, data.account_id)
-    to = await _address(bank.pool, _OPEN_PORTAL, customer_id, pocket_id)
+    to = await _address(bank.pool, _OPEN_PORTAL, customer_id, of=pocket_id)
     for nth in range(data.count):
         ach_id = payment_id(bank, caller, nth)
-        await simulation.send_ach_credit(bank, ach_id, to, data.amount_usdc, data.company_name)
+        await simulation.send_ach_credit(bank, ach_id, to, amount=data.amount_usdc, company_name=data.company_name)
 
 
 @post(
@@ -92,7 +92,7 @@ async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireReq
 async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> DestinationAccount:
     if data.portal_id is not None and data.account_number is None:
         customer_id, portal_id = await caller.portal(bank, data.portal_id)
-        return await _address(bank.pool, _PORTAL, customer_id, portal_id)
+        return await _address(bank.pool, _PORTAL, customer_id, of=portal_id)
     if data.account_number is None or data.portal_id is not None:
         raise InvalidInput.at("body", "portal_id", msg="exactly one of portal_id and account_number")
     return DestinationAccount(bank.settings.bank_routing_number, data.account_number)

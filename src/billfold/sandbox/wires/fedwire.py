@@ -142,7 +142,7 @@ async def schedule_answer(bank: Bank, file_id: UUID) -> None:
     """Let the simulated service answer a file of ours; in production others do."""
     if not bank.settings.is_production:
         at = await bank.now() + ANSWERS_AFTER
-        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(WIRE_ANSWER, file_id, None, at)])
+        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(WIRE_ANSWER, file_id, None, at=at)])
 
 
 async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:

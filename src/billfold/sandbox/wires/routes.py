@@ -68,7 +68,7 @@ async def acknowledge(caller: Caller, bank: Bank, simulation: Simulation, wire_i
     """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then."""
     del data
     owner, own_id = await caller.wire(bank, wire_id)
-    await simulation.wires.settle(bank, owner, own_id, None)
+    await simulation.wires.settle(bank, owner, own_id, code=None)
 
 
 @post(
@@ -82,7 +82,7 @@ async def acknowledge(caller: Caller, bank: Bank, simulation: Simulation, wire_i
 async def reject(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Rejection) -> None:
     """Let a PROCESSING wire be rejected (pacs.002, RJCT): the money is back then."""
     owner, own_id = await caller.wire(bank, wire_id)
-    await simulation.wires.settle(bank, owner, own_id, data.reason)
+    await simulation.wires.settle(bank, owner, own_id, code=data.reason)
 
 
 @post(
@@ -96,7 +96,9 @@ async def reject(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UU
 async def return_wire(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Returned) -> None:
     """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
     owner, own_id = await caller.wire(bank, wire_id)
-    await simulation.wires.give_back(bank, owner, own_id, data.reason, data.information, data.charges_usdc)
+    await simulation.wires.give_back(
+        bank, owner, own_id, reason=data.reason, information=data.information, charges=data.charges_usdc
+    )
 
 
 @post(
@@ -110,4 +112,4 @@ async def return_wire(caller: Caller, bank: Bank, simulation: Simulation, wire_i
 async def request_return(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Request) -> None:
     """Let the sender of a wire that arrived ask for it (camt.056); the operator decides."""
     owner, own_id = await caller.wire(bank, wire_id)
-    await simulation.wires.ask_for(bank, owner, own_id, data.reason)
+    await simulation.wires.ask_for(bank, owner, own_id, reason=data.reason)

@@ -37,11 +37,11 @@ def claw_back(
     """
     covered = min(amount, liquidation_value(pocket, price_of))
     if covered > 0:
-        raise_cash(book, pocket, ctx, covered, price_of=price_of, settles_on=settles_on)
+        raise_cash(book, pocket, ctx, need=covered, price_of=price_of, settles_on=settles_on)
         book.post(pocket.cash, pocket.bank, covered)
         pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     if covered < amount:
-        _extend_overdraft(book, pocket, ctx, amount - covered)
+        _extend_overdraft(book, pocket, ctx, cents=amount - covered)
     pocket.outflow += amount
     return book.post(pocket.bank, to, amount)
 
@@ -57,7 +57,7 @@ def recover_overdraft(book: Book, pocket: PocketBook, ctx: Context, amount: int)
     if repaid:
         pocket.outflow += repaid
         posting_no = book.post(pocket.bank, book.owed_account(pocket), repaid)
-        _record_transaction(book, pocket, ctx, posting_no, Direction.DEBIT, repaid)
+        _record_transaction(book, pocket, ctx, posting_no=posting_no, direction=Direction.DEBIT, cents=repaid)
     return repaid
 
 
@@ -65,16 +65,16 @@ def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -
     """Sell bills that arrived in kind as far as the pocket owes, in the open journal."""
     due = min(overdraft_of(pocket), liquidation_value(pocket, ctx.t0_bid))
     if due > 0:
-        raise_cash(book, pocket, ctx, due, price_of=ctx.t0_bid, settles_on=book.business_date)
+        raise_cash(book, pocket, ctx, need=due, price_of=ctx.t0_bid, settles_on=book.business_date)
         book.post(pocket.cash, pocket.bank, due)
-        recover_overdraft(book, pocket, ctx, due)
+        recover_overdraft(book, pocket, ctx, amount=due)
 
 
 def _extend_overdraft(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
     """The bank advances the rest and keeps the claim."""
     pocket.inflow += cents
     posting_no = book.post(book.owed_account(pocket), pocket.bank, cents)
-    _record_transaction(book, pocket, ctx, posting_no, Direction.CREDIT, cents)
+    _record_transaction(book, pocket, ctx, posting_no=posting_no, direction=Direction.CREDIT, cents=cents)
 
 
 _TITLES = {

@@ -47,7 +47,7 @@ def catch_up(book: Book, ctx: Context) -> int:
         then = ctx.at(max(due, book.booked_at))
         for pocket in sorted(book.pockets.values(), key=lambda p: p.pocket_id.bytes):
             if pocket.due_at is not None and pocket.due_at <= due:
-                _run(book, pocket, then, due)
+                _run(book, pocket, then, due=due)
                 done += 1
 
 

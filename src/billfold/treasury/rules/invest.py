@@ -37,9 +37,9 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
         return False
     cost = cents_for(units, price)
     book.post(pocket.cash, book.house_account(AccountKind.STREET), cost)
-    lot = book.lot(pocket, bill.cusip, book.business_date, bill.maturity)
+    lot = book.lot(pocket, bill.cusip, book.business_date, maturity=bill.maturity)
     book.post(book.house_account(AccountKind.STREET, bill.cusip), lot, units)
-    book.lot_in(pocket, lot, cost, cost)
+    book.lot_in(pocket, lot, cost, earnings=cost)
     record.trade(
         book,
         pocket,

@@ -43,7 +43,7 @@ def raise_cash(
         return False
     street = book.house_account(AccountKind.STREET)
     for sale in sales:
-        _sell(book, pocket, ctx, sale, settles_on)
+        _sell(book, pocket, ctx, sale=sale, settles_on=settles_on)
         book.post(street, pocket.cash, sale.proceeds_cents)
     return True
 
@@ -52,7 +52,7 @@ def sell_all(book: Book, pocket: PocketBook, ctx: Context, *, price_of: Callable
     """Sell every bill the pocket holds, in the open journal entry."""
     value = liquidation_value(pocket, price_of)
     if pocket.lots:
-        raise_cash(book, pocket, ctx, value, price_of=price_of, settles_on=settles_on)
+        raise_cash(book, pocket, ctx, need=value, price_of=price_of, settles_on=settles_on)
 
 
 def _sell(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles_on: date) -> None:
@@ -62,7 +62,7 @@ def _sell(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles
         tax_part = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
         earnings_part = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
         book.post(lot, away, units)
-        book.lot_out(pocket, lot, tax_part, earnings_part)
+        book.lot_out(pocket, lot, tax_part, earnings=earnings_part)
         tax += tax_part
         earnings += earnings_part
     pocket.realised += sale.proceeds_cents - earnings

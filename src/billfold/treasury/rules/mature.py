@@ -32,7 +32,7 @@ def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
     for lot in gone:
         by_cusip.setdefault(lot.asset, []).append(lot)
     for cusip, lots in by_cusip.items():
-        _redeem(book, pocket, ctx, cusip, lots)
+        _redeem(book, pocket, ctx, cusip=cusip, lots=lots)
     if pocket.reinvestment_weeks is not None:
         invest(book, pocket, ctx, weeks=pocket.reinvestment_weeks)
     book.close()
@@ -46,7 +46,7 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         tax += lot.tax_basis
         earnings += lot.earnings_basis
         book.post(lot, treasury, lot.balance)
-        book.lot_out(pocket, lot, lot.tax_basis, lot.earnings_basis)
+        book.lot_out(pocket, lot, lot.tax_basis, earnings=lot.earnings_basis)
     book.retire_lots(pocket, lots)
     par = cents_for(units, PRICE_PAR_MICROS)
     book.post(book.house_account(AccountKind.TREASURY), pocket.cash, par)
@@ -68,4 +68,4 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         settles_on=book.business_date,
     )
     payload = payloads.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
-    record.event(book, ctx, kinds.TRADE_MATURITY, payload)
+    record.event(book, ctx, kinds.TRADE_MATURITY, payload=payload)

@@ -37,7 +37,7 @@ def withdraw(
     fees and holds stay behind. `fee_reserve` cents are raised besides and stay in cash, for a fee that
     the caller takes in the same journal entry. Raises InsufficientFunds when the pocket cannot raise it.
     """
-    amount = _raise(book, pocket, ctx, amount, price_of=price_of, settles_on=settles_on, fee_reserve=fee_reserve)
+    amount = _raise(book, pocket, ctx, amount=amount, price_of=price_of, settles_on=settles_on, fee_reserve=fee_reserve)
     book.post(pocket.cash, pocket.bank, amount)
     pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     posting_no = book.post(pocket.bank, to, amount)
@@ -69,6 +69,6 @@ def _raise(
         kept += pocket.held_cents(ctx.now)
     if kept and liquidation_value(pocket, price_of) - kept < need:
         raise InsufficientFunds
-    if not raise_cash(book, pocket, ctx, need, price_of=price_of, settles_on=settles_on):
+    if not raise_cash(book, pocket, ctx, need=need, price_of=price_of, settles_on=settles_on):
         raise InsufficientFunds
     return amount

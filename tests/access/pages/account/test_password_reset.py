@@ -59,7 +59,7 @@ async def test_a_forgotten_password_is_set_anew_and_the_old_sessions_end(anna, b
 async def test_every_token_ends_when_a_password_is_set_anew(bank, anna, browser, emails):
     client = await program(bank.pool, "books", requires_nonce=False)
     protocol = await lend_auth_app(bank)
-    books = Relying(bank, protocol, client, Member(anna.user_id, anna.user_id, anna.customer_id))
+    books = Relying(bank, protocol, client, person=Member(anna.user_id, anna.user_id, anna.customer_id))
     tokens, code = await books.tokens(), await books.code()
     await browser.go("/forgot")
     await browser.send("/forgot", email=anna.email)

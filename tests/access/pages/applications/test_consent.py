@@ -32,7 +32,7 @@ async def books(bank, anna, pages_clock):
     pages_clock.now = wall_now()
     protocol = await lend_auth_app(bank)
     client = await program(bank.pool, "books", requires_nonce=False)
-    made = Books(bank, protocol, client, anna)
+    made = Books(bank, protocol, client, person=anna)
     yield made
     await made.close()
     await take_back(protocol)

@@ -27,7 +27,7 @@ async def registered(anna, browser, bank, pages_clock):
     await browser.follow()
     protocol = await lend_auth_app(bank)
     client = await clients.find_client(bank.pool, client_of(path))
-    made = Relying(bank, protocol, client, anna)
+    made = Relying(bank, protocol, client, person=anna)
     yield made
     await made.close()
     await take_back(protocol)

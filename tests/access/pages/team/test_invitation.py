@@ -39,7 +39,7 @@ async def administrator(bank, pages_clock, customer_id, customer_name):
 @pytest.fixture
 async def boss(bank, anna):
     """The administrator of Anna's team."""
-    return await administrator(bank, anna.pages_clock, anna.customer_id, "Northwind")
+    return await administrator(bank, anna.pages_clock, anna.customer_id, customer_name="Northwind")
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, b
 
 async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, browser, emails):
     other_id = await company(bank.pool, "Contoso")
-    by = await administrator(bank, anna.pages_clock, other_id, "Contoso")
+    by = await administrator(bank, anna.pages_clock, other_id, customer_name="Contoso")
     wanted = NewInvitation(first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER")
     made = await team_invitations.invite(by, wanted)
     [(_, text)] = await emails()

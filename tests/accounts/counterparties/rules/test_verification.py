@@ -89,7 +89,7 @@ def test_what_was_verified_once_is_known_the_next_time(teller):
     teller.do(ConfirmDeposits, counterparty_id=first, amounts=(11, 22))
     assert standing(teller, add(teller, "wire", "incoming_wire")) == ("LINKED", "pre_verified", "NOT_REQUIRED")
     stranger = {"type": "business", "business_name": "Somebody Else"}
-    assert standing(teller, add(teller, "wire", "incoming_wire", stranger))[0] == "PENDING"
+    assert standing(teller, add(teller, "wire", "incoming_wire", name=stranger))[0] == "PENDING"
     assert standing(teller, add(teller, "wire", "unverified"))[1] == "unverified"
     teller.do(UpdateCounterparty, counterparty_id=first, unlink=True)
     assert standing(teller, add(teller, "wire", "incoming_wire"))[0] == "PENDING"

@@ -216,7 +216,7 @@ async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, 
     holder = await new_holder()
     account = await account_of(bank, holder)
     content = write_file(file_of(*(entry(n, account) for n in range(1, 6))))
-    await files_store.save_inbound(bank.pool, ids.new(), "ACH", "half.ach", content, now=await bank.now())
+    await files_store.save_inbound(bank.pool, ids.new(), "ACH", name="half.ach", content=content, now=await bank.now())
     assert await room.gate.process_all(bank) == 1
     told = await files_store.list_files(bank.pool, rail="ACH", state="PROCESSED")
     assert json.loads(told[0].report or "")["taken"] == 5

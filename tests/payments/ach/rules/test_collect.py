@@ -17,7 +17,7 @@ def test_a_collection_is_booked_on_settlement_and_held_for_five_banking_days():
     assert lien.hold_id == ACH_ID
     # Some 90,000 are its own, what was collected may not leave yet.
     with pytest.raises(Refused, match="insufficient-funds"):
-        originate(world, anna, pocket, "CREDIT", 91_000_00)
+        originate(world, anna, pocket, direction="CREDIT", cents=91_000_00)
 
 
 def test_a_collection_is_booked_once():

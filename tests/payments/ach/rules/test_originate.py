@@ -18,7 +18,7 @@ def entry_of(world, customer):
 def test_a_payment_is_booked_in_full_when_it_is_accepted():
     world, anna, pocket = rich()
     outflow = world.books[anna].pockets[pocket[0]].outflow
-    originate(world, anna, pocket, "CREDIT")
+    originate(world, anna, pocket, direction="CREDIT")
     book = world.books[anna]
     assert book.pockets[pocket[0]].outflow - outflow == 70_000_00
     assert book.house["rail:ach", "USD"].balance == 70_000_00
@@ -34,7 +34,7 @@ def test_a_payment_is_booked_in_full_when_it_is_accepted():
 
 def test_a_collection_moves_nothing_until_it_settles():
     world, anna, pocket = rich()
-    originate(world, anna, pocket, "DEBIT", 700_00)
+    originate(world, anna, pocket, direction="DEBIT", cents=700_00)
     assert world.moved().legs == []
     entry = entry_of(world, anna)
     assert str(entry.effective_on) == "2025-06-03"
@@ -44,15 +44,15 @@ def test_a_collection_moves_nothing_until_it_settles():
 def test_a_payment_is_refused_when_the_pocket_cannot_raise_it():
     world, anna, pocket = rich()
     with pytest.raises(Refused, match="insufficient-funds"):
-        originate(world, anna, pocket, "CREDIT", 91_000_00)
+        originate(world, anna, pocket, direction="CREDIT", cents=91_000_00)
 
 
 def test_a_frozen_pocket_collects_but_does_not_pay():
     world, anna, pocket = rich()
     world.do(SetPocketState, anna, pocket_id=pocket[0], status="FROZEN")
     with pytest.raises(Refused, match="pocket-frozen"):
-        originate(world, anna, pocket, "CREDIT", 1_00)
-    assert originate(world, anna, pocket, "DEBIT", 1_00)["status"] == "APPROVED"
+        originate(world, anna, pocket, direction="CREDIT", cents=1_00)
+    assert originate(world, anna, pocket, direction="DEBIT", cents=1_00)["status"] == "APPROVED"
 
 
 @pytest.mark.parametrize(
@@ -68,19 +68,19 @@ def test_only_verified_ach_counterparties_are_paid(changes, code):
     world, anna, pocket = rich()
     payee = msgspec.structs.replace(PAYEE, **changes)
     with pytest.raises(Refused, match=code):
-        originate(world, anna, pocket, "CREDIT", 1_00, payee=payee)
+        originate(world, anna, pocket, direction="CREDIT", cents=1_00, payee=payee)
 
 
 def test_a_foreign_counterparty_is_not_found():
     world, anna, pocket = rich()
     with pytest.raises(NotFound):
-        originate(world, anna, pocket, "CREDIT", 1_00, payee=None)
+        originate(world, anna, pocket, direction="CREDIT", cents=1_00, payee=None)
 
 
 def test_an_entry_above_the_daily_limit_waits_for_review():
     world, anna, pocket = rich()
     world.terms = msgspec.structs.replace(world.terms, ach_review_above_cents=69_999_99)
-    assert originate(world, anna, pocket, "CREDIT")["status"] == "PENDING"
+    assert originate(world, anna, pocket, direction="CREDIT")["status"] == "PENDING"
     entry = entry_of(world, anna)
     assert (entry.due_at, entry.entry_no is not None) == (None, True)
     assert "6999999 cents" in entry.reason

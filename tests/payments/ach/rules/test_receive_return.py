@@ -52,7 +52,7 @@ def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour
 
 def test_a_return_of_another_amount_is_not_accepted():
     world, anna, _ = sent("CREDIT")
-    assert come_back(world, anna, "R03", 1)["code"] == "R69"
+    assert come_back(world, anna, "R03", cents=1)["code"] == "R69"
 
 
 def test_a_return_of_the_other_direction_is_not_accepted():
@@ -93,7 +93,7 @@ def test_a_returned_collection_that_was_spent_becomes_an_overdraft():
     book = world.books[anna]
     small = msgspec.structs.replace(entry, amount=500_000_00, held_until=None)
     book.referenced = {ACH_ID: small}
-    come_back(world, anna, "R10", 500_000_00)
+    come_back(world, anna, "R10", cents=500_000_00)
     owed = book.pockets[pocket[0]].owed
     assert owed is not None
     assert owed.balance < 0

@@ -13,7 +13,7 @@ from billfold.payments.ach.commands import RescheduleAch
 def waiting(direction, **changes):
     """An entry that is accepted on 3 June, seen on 16 June."""
     world, anna, pocket = rich()
-    originate(world, anna, pocket, direction)
+    originate(world, anna, pocket, direction=direction)
     see(world, anna, **changes)
     world.at(date(2025, 6, 16))
     return world, anna

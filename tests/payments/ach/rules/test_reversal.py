@@ -38,7 +38,7 @@ def test_only_sent_entries_are_reversed_within_the_time_frame(status, day):
 
 def test_a_debit_without_funds_is_sent_again_twice_at_most():
     world, anna, pocket = rich()
-    originate(world, anna, pocket, "DEBIT")
+    originate(world, anna, pocket, direction="DEBIT")
     see(world, anna, status="FAILED", return_code="R01")
     world.do(ReinitiateAch, anna, ach_id=ACH_ID)
     again = entry_of(world, anna)

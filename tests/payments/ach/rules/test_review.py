@@ -34,7 +34,7 @@ def test_a_rejected_entry_is_refunded(decision):
 
 def test_an_entry_is_called_back_only_while_no_file_holds_it():
     world, anna, pocket = rich()
-    originate(world, anna, pocket, "DEBIT", 1_00)
+    originate(world, anna, pocket, direction="DEBIT", cents=1_00)
     see(world, anna, file_id=None)
     waiting = world.books[anna].referenced[ACH_ID]
     decide(world, anna, "CANCELLED")

@@ -122,7 +122,7 @@ async def test_a_return_less_charges_books_the_returned_amount(fedwire, holder):
     assert mistake[2] == "the payment is already returned"
     await fedwire.clock.advance(timedelta(days=4))
     await close_bank_days(fedwire.bank, await fedwire.bank.now())
-    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0))
+    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
     assert await list_cleared(fedwire.bank.pool, bank_customer_id(fedwire.bank.seed), span) == []
     await fedwire.prove()
 
@@ -230,7 +230,7 @@ async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, ho
         named.append(await wire_cases.recall(bank, wire_id, "DUPL"))
         with pytest.raises(Refused, match="is open: wait for its answer"):
             await wire_cases.recall(bank, wire_id, "DUPL")
-        answer = await answered(fedwire, wire_id, verdict, reason)
+        answer = await answered(fedwire, wire_id, verdict, reason=reason)
         assert answer.message.case_id == named[-1]
         await fedwire.drop(f"{nth}.xml", answer)
         assert fedwire.taken(f"{nth}.xml") == ["ACCEPTED" if reason is None else "REFUSED"]

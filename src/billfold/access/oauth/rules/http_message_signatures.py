@@ -78,7 +78,7 @@ def _parse_signature_input(message: Message) -> _SignatureInput:
         raise InvalidSignature("The request needs Signature-Input and Signature, labelled sig1.")
     components = tuple(each.strip('"') for each in sent[2].split(" "))
     parameters = {name: text or number for name, text, number in _PARAMETER.findall(sent[3])}
-    return _SignatureInput(components, parameters, sent[1], _bytes(signature[1]))
+    return _SignatureInput(components, parameters, sent[1], signature=_bytes(signature[1]))
 
 
 def _check_digest(message: Message) -> None:

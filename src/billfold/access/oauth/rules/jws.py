@@ -48,7 +48,7 @@ def parse_jws(text: str) -> Jws:
     header, claims = (_decode_object(part) for part in parts[:2])
     if "crit" in header or "b64" in header:
         raise ValueError("its header has members that are not understood")
-    return Jws(header, claims, b".".join(parts[:2]), _decode_base64url(parts[2]))
+    return Jws(header, claims, b".".join(parts[:2]), signature=_decode_base64url(parts[2]))
 
 
 def _decode_object(part: bytes) -> dict[str, Any]:

@@ -58,9 +58,9 @@ async def remove_authenticator(server: PageServer, context: PageContext) -> Resp
         return await _show(server, context, wrong=_LAST_FACTOR)
     async with pool.acquire() as conn, conn.transaction():
         if removed := await totp.remove_authenticator(conn, user.user_id):
-            await record_credential_change(conn, server, context, user, FACTOR_CHANGED, _APP_REMOVED)
+            await record_credential_change(conn, server, context, user=user, action=FACTOR_CHANGED, clause=_APP_REMOVED)
     if removed:
-        await send_email(server, context, user, notices.factor_changed(user, _APP_REMOVED, context.now))
+        await send_email(server, context, user, notice=notices.factor_changed(user, _APP_REMOVED, context.now))
     return redirect("/account")
 
 
@@ -74,8 +74,8 @@ async def remove_passkey(passkey_id: str, server: PageServer, context: PageConte
     async with pool.acquire() as conn, conn.transaction():
         if not await passkeys.remove_passkey(conn, user.user_id, path_id(passkey_id)):
             raise NotFound("This passkey is gone already.")
-        await record_credential_change(conn, server, context, user, FACTOR_CHANGED, _PASSKEY_REMOVED)
-    await send_email(server, context, user, notices.factor_changed(user, _PASSKEY_REMOVED, context.now))
+        await record_credential_change(conn, server, context, user=user, action=FACTOR_CHANGED, clause=_PASSKEY_REMOVED)
+    await send_email(server, context, user, notice=notices.factor_changed(user, _PASSKEY_REMOVED, context.now))
     return redirect("/account")
 
 
@@ -90,9 +90,9 @@ async def change_password(server: PageServer, context: PageContext) -> Response[
     """Change the password and sign out everywhere else."""
     user, pool = context.user, server.bank.pool
     subject = lockout.password_subject(user.email)
-    wait = await check_lockout(server, context, subject, user)
+    wait = await check_lockout(server, context, subject, user=user)
     if wait:
-        return _password_error(server, context, f"There were too many tries. Wait {format_wait(wait)}.", 429)
+        return _password_error(server, context, f"There were too many tries. Wait {format_wait(wait)}.", status=429)
     current = await passwords.find_password_hash(pool, user.user_id)
     if not await server.gate.verify(current, context.form.get("current", "")):
         return _password_error(server, context, _WRONG_PASSWORD)
@@ -105,9 +105,11 @@ async def change_password(server: PageServer, context: PageContext) -> Response[
     password_hash = await server.gate.hash(password)
     async with pool.acquire() as conn, conn.transaction():
         await passwords.set_password(conn, user.user_id, password_hash, now=context.now)
-        await record_credential_change(conn, server, context, user, PASSWORD_CHANGED, "the password was changed")
+        await record_credential_change(
+            conn, server, context, user=user, action=PASSWORD_CHANGED, clause="the password was changed"
+        )
     await _end_others(server, context)
-    await send_email(server, context, user, notices.password_changed(user, context.now))
+    await send_email(server, context, user, notice=notices.password_changed(user, context.now))
     return redirect("/account")
 
 

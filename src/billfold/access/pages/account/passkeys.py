@@ -65,7 +65,7 @@ async def sign_in_with_passkey(server: PageServer, context: PageContext) -> Resp
         return _redirect_json(next_path, session_cookie(cookie or context.cookie))
     await sessions.end_session(server.bank.pool, context.cookie_hash)
     cookie = await start_login(server, context, user, auth_methods="hwk")
-    come = await finish_sign_in(server, context, user, cookie, next_path)
+    come = await finish_sign_in(server, context, user, cookie=cookie, to=next_path)
     return _redirect_json(next_path, *come.cookies)
 
 
@@ -78,7 +78,7 @@ async def ask_to_make_passkey(server: PageServer, context: PageContext) -> Respo
     user = context.user
     known = await user_store.list_passkeys(server.bank.pool, user.user_id)
     challenge = await passkeys.new_challenge(server.bank.pool, context.cookie_hash, context.now)
-    return _json(passkeys.registration_options(server.site, user, known, challenge))
+    return _json(passkeys.registration_options(server.site, user, known, challenge=challenge))
 
 
 @post("/passkeys", opt=FIRST_FACTOR)
@@ -95,11 +95,11 @@ async def add_passkey(server: PageServer, context: PageContext) -> Response[Any]
     if not made or not await _add_passkey(server, context, made):
         return _json({"wrong": _NOT_ACCEPTED}, status=422)
     user = context.user
-    await send_email(server, context, user, notices.factor_changed(user, _ADDED, context.now))
+    await send_email(server, context, user, notice=notices.factor_changed(user, _ADDED, context.now))
     if context.is_signed_in:
         return _redirect_json(next_path)
     cookie = await complete_login(server, context, auth_methods="hwk")
-    come = await finish_sign_in(server, context, user, cookie or context.cookie, next_path)
+    come = await finish_sign_in(server, context, user, cookie=cookie or context.cookie, to=next_path)
     return _redirect_json(next_path, *come.cookies)
 
 
@@ -110,7 +110,7 @@ async def _add_passkey(server: PageServer, context: PageContext, made: passkeys.
     async with server.bank.pool.acquire() as conn, conn.transaction():
         added = await passkeys.add_passkey(conn, user.user_id, made, name=name, now=context.now)
         if added:
-            await record_credential_change(conn, server, context, user, FACTOR_CHANGED, _ADDED)
+            await record_credential_change(conn, server, context, user=user, action=FACTOR_CHANGED, clause=_ADDED)
     return added
 
 
@@ -123,8 +123,8 @@ async def _verify_passkey(server: PageServer, context: PageContext, credential: 
     passkey = await user_store.find_passkey(server.bank.pool, credential_id)
     if passkey is None:
         return None
-    count = passkeys.verify_authentication(server.site, passkey, credential, challenge)
-    if count is None or not await passkeys.record_passkey_use(server.bank.pool, passkey, count, context.now):
+    count = passkeys.verify_authentication(server.site, passkey, credential, challenge=challenge)
+    if count is None or not await passkeys.record_passkey_use(server.bank.pool, passkey, count, now=context.now):
         return None
     return passkey
 
@@ -133,7 +133,7 @@ async def _consume_challenge(server: PageServer, context: PageContext, credentia
     """Return the challenge of an answer when it was ours for this browser and still good."""
     challenge = passkeys.parse_challenge(credential)
     if challenge is None or not await passkeys.consume_challenge(
-        server.bank.pool, challenge, context.cookie_hash, context.now
+        server.bank.pool, challenge, context.cookie_hash, now=context.now
     ):
         return None
     return challenge

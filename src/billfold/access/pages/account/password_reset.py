@@ -61,8 +61,10 @@ async def set_new_password(server: PageServer, context: PageContext) -> Response
         await lockout.clear_attempts(conn, lockout.password_subject(user.email))
         await sessions.end_sessions(conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
-        await record_credential_change(conn, server, context, user, PASSWORD_CHANGED, "the password was changed")
-    await send_email(server, context, user, notices.password_changed(user, context.now))
+        await record_credential_change(
+            conn, server, context, user=user, action=PASSWORD_CHANGED, clause="the password was changed"
+        )
+    await send_email(server, context, user, notice=notices.password_changed(user, context.now))
     cookie = await sessions.open_session(
         pool, user.user_id, auth_methods=("pwd",), complete=False, client_info=context.client_info, now=context.now
     )
@@ -100,11 +102,11 @@ def check_repeated_password(password: str, again: str, *, known: tuple[str, ...]
 async def _send_link(server: PageServer, context: PageContext, email: str) -> None:
     async with server.bank.pool.acquire() as conn:
         user = await user_store.find_user_by_email(conn, email)
-        if user is None or await links.was_sent_recently(conn, user.user_id, "reset", context.now):
+        if user is None or await links.was_sent_recently(conn, user.user_id, "reset", now=context.now):
             return
         secret = await links.create_link(conn, user.user_id, "reset", now=context.now)
     address = f"{server.origin}/password?link={secret}"
-    await send_email(server, context, user, notices.password_reset(user, address))
+    await send_email(server, context, user, notice=notices.password_reset(user, address))
 
 
 PAGE_ROUTES: list[HTTPRouteHandler] = [show_new_password, set_new_password, show_forgot, send_link]

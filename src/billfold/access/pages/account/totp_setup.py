@@ -43,16 +43,16 @@ async def confirm_app(server: PageServer, context: PageContext) -> Response[Any]
             conn, bank.vault, user.user_id, code=context.form.get("code", ""), now=context.now
         )
         if is_correct:
-            await record_credential_change(conn, server, context, user, FACTOR_CHANGED, _ADDED)
+            await record_credential_change(conn, server, context, user=user, action=FACTOR_CHANGED, clause=_ADDED)
     if not is_correct:
         return await _show(server, context, next_path, wrong=_WRONG)
-    await send_email(server, context, user, notices.factor_changed(user, _ADDED, context.now))
+    await send_email(server, context, user, notice=notices.factor_changed(user, _ADDED, context.now))
     if context.is_signed_in:
         return redirect(next_path)
     cookie = await complete_login(server, context, auth_methods="otp")
     if cookie is None:
         return redirect("/sign-in")
-    return await finish_sign_in(server, context, user, cookie, next_path)
+    return await finish_sign_in(server, context, user, cookie=cookie, to=next_path)
 
 
 async def redirect_from_set_up(server: PageServer, context: PageContext, next_path: str) -> Response[bytes] | None:

@@ -64,10 +64,12 @@ async def answer_consent(server: PageServer, context: PageContext) -> Response[A
             now=context.now,
         )
         details = {"client": wanted.client_id, "scopes": wanted.scopes}
-        await record_for_teams(conn, server, context, user, "grant.created", details, only=member.customer_id)
+        await record_for_teams(
+            conn, server, context, user=user, action="grant.created", details=details, only=member.customer_id
+        )
     words = [SCOPES[scope] for scope in wanted.scopes]
-    notice = notices.access_granted(user, wanted.client_name, member.customer_name, words, context.now)
-    await send_email(server, context, user, notice)
+    notice = notices.access_granted(user, wanted.client_name, member.customer_name, scope_texts=words, now=context.now)
+    await send_email(server, context, user, notice=notice)
     return redirect(back)
 
 
@@ -90,7 +92,9 @@ async def revoke(grant_id: str, server: PageServer, context: PageContext) -> Res
         ):
             raise NotFound("This access was revoked before.")
         details = {"client": grant.client_id}
-        await record_for_teams(conn, server, context, user, "grant.revoked", details, only=grant.customer_id)
+        await record_for_teams(
+            conn, server, context, user=user, action="grant.revoked", details=details, only=grant.customer_id
+        )
     return redirect("/applications")
 
 

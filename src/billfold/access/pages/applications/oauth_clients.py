@@ -50,7 +50,7 @@ async def list_clients(customer_id: str, server: PageServer, context: PageContex
 async def show_new_client(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Show the form that registers a client."""
     by = await page_administrator(server, context, customer_id)
-    return client_form(server, _FORM, context, by, given=_EMPTY, scopes=SCOPES)
+    return client_form(server, _FORM, context, by=by, given=_EMPTY, scopes=SCOPES)
 
 
 @post(_ALL, opt=RECENT_AUTHENTICATION)
@@ -59,38 +59,38 @@ async def register_client(customer_id: str, server: PageServer, context: PageCon
     by, form = await page_administrator(server, context, customer_id), context.form
     try:
         async with audited(by, "program.created", ("program", None)) as action:
-            client = await _register(action.conn, by.customer_id, form, context.now)
+            client = await _register(action.conn, by.customer_id, form, now=context.now)
             action.resource_id = client.client_id
             action.details |= {"name": client.name, "scopes": client.scopes, "profile": client.profile}
     except InvalidInput as wrong:
-        return client_form(server, _FORM, context, by, given=form, scopes=SCOPES, wrong=wrong)
-    await _notify(server, context, by, f"the OAuth client {client.name} was registered")
+        return client_form(server, _FORM, context, by=by, given=form, scopes=SCOPES, wrong=wrong)
+    await _notify(server, context, by, change=f"the OAuth client {client.name} was registered")
     return redirect(_path(by, client.client_id))
 
 
 @get(_ONE)
 async def show_client(customer_id: str, client_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Show a client and its keys."""
-    by, client = await _get_client(server, context, customer_id, client_id)
-    return await _show(server, context, by, client)
+    by, client = await _get_client(server, context, customer_id, client_id=client_id)
+    return await _show(server, context, by, client=client)
 
 
 @post(f"{_ONE}/keys", opt=RECENT_AUTHENTICATION)
 async def add_key(customer_id: str, client_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Accept one more key; the others go on until they are retired."""
-    by, client = await _get_client(server, context, customer_id, client_id, only_active=True)
+    by, client = await _get_client(server, context, customer_id, client_id=client_id, only_active=True)
     if len(await clients.list_client_keys(by.pool, client.client_id, context.now)) >= CLIENT_KEYS_MAX:
-        return await _show(server, context, by, client, wrong=_TOO_MANY_KEYS)
+        return await _show(server, context, by, client=client, wrong=_TOO_MANY_KEYS)
     try:
         async with audited(by, "program.key_added", ("program", client.client_id)) as action:
             key = context.form.get("key", "")
             added = await clients.add_client_key(action.conn, client.client_id, key, now=context.now)
             action.details["key_id"] = added.key_id
     except InvalidInput as wrong:
-        return await _show(server, context, by, client, wrong=f"The key {wrong.errors[0].msg}.", status=422)
+        return await _show(server, context, by, client=client, wrong=f"The key {wrong.errors[0].msg}.", status=422)
     except Refused as refused:
-        return await _show(server, context, by, client, wrong=refused.detail)
-    await _notify(server, context, by, f"the key {added.key_id} was added to {client.name}")
+        return await _show(server, context, by, client=client, wrong=refused.detail)
+    await _notify(server, context, by, change=f"the key {added.key_id} was added to {client.name}")
     return redirect(_path(by, client.client_id))
 
 
@@ -99,25 +99,25 @@ async def retire_key(
     customer_id: str, client_id: str, key_id: str, server: PageServer, context: PageContext
 ) -> Response[Any]:
     """Accept a key no longer. The only one stays."""
-    by, client = await _get_client(server, context, customer_id, client_id, only_active=True)
+    by, client = await _get_client(server, context, customer_id, client_id=client_id, only_active=True)
     try:
         async with audited(by, "program.key_retired", ("program", client.client_id)) as action:
             action.details["key_id"] = key_id
             await clients.retire_client_key(action.conn, client.client_id, key_id, now=context.now)
     except Refused as refused:
-        return await _show(server, context, by, client, wrong=refused.detail)
-    await _notify(server, context, by, f"the key {key_id} of {client.name} was retired")
+        return await _show(server, context, by, client=client, wrong=refused.detail)
+    await _notify(server, context, by, change=f"the key {key_id} of {client.name} was retired")
     return redirect(_path(by, client.client_id))
 
 
 @post(f"{_ONE}/revoke", opt=RECENT_AUTHENTICATION)
 async def revoke_client(customer_id: str, client_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Revoke a client for good; its tokens end at once."""
-    by, client = await _get_client(server, context, customer_id, client_id, only_active=True)
+    by, client = await _get_client(server, context, customer_id, client_id=client_id, only_active=True)
     async with audited(by, "program.revoked", ("program", client.client_id)) as action:
         action.details["name"] = client.name
         await clients.revoke_client(action.conn, client.client_id, now=context.now)
-    await _notify(server, context, by, f"the OAuth client {client.name} was revoked")
+    await _notify(server, context, by, change=f"the OAuth client {client.name} was revoked")
     return redirect(_path(by))
 
 
@@ -177,8 +177,8 @@ async def _show(
 
 async def _notify(server: PageServer, context: PageContext, by: Administrator, change: str) -> None:
     """Write to the visitor what changed in their name."""
-    notice = templates.client_changed(context.user, by.customer_name, change, context.now)
-    await send_email(server, context, context.user, notice)
+    notice = templates.client_changed(context.user, by.customer_name, change, now=context.now)
+    await send_email(server, context, context.user, notice=notice)
 
 
 def _path(by: Administrator, *further: str) -> str:

@@ -25,7 +25,7 @@ async def ask_for_code(request: Request[Any, Any, Any], server: PageServer, cont
     next_path = context.local_path(parse_query(request.scope).get("next"))
     if context.is_signed_in:
         return redirect(next_path)
-    return await _ask(server, context, "/second-factor", next_path)
+    return await _ask(server, context, "/second-factor", next_path=next_path)
 
 
 @post("/second-factor", opt=FIRST_FACTOR)
@@ -34,13 +34,13 @@ async def check_second_factor(server: PageServer, context: PageContext) -> Respo
     next_path = context.local_path(context.form.get("next"))
     if context.is_signed_in:
         return redirect(next_path)
-    refused = await _check_code(server, context, "/second-factor", next_path)
+    refused = await _check_code(server, context, "/second-factor", next_path=next_path)
     if refused is not None:
         return refused
     cookie = await complete_login(server, context, auth_methods="otp")
     if cookie is None:
         return redirect(f"/sign-in?next={quote(next_path, safe='')}")
-    return await finish_sign_in(server, context, context.user, cookie, next_path)
+    return await finish_sign_in(server, context, context.user, cookie=cookie, to=next_path)
 
 
 @get("/confirm")
@@ -49,14 +49,14 @@ async def ask_reauthentication(
 ) -> Response[Any]:
     """Show the form that re-authenticates a signed-in user."""
     next_path = context.local_path(parse_query(request.scope).get("next"))
-    return await _ask(server, context, "/confirm", next_path)
+    return await _ask(server, context, "/confirm", next_path=next_path)
 
 
 @post("/confirm")
 async def confirm(server: PageServer, context: PageContext) -> Response[Any]:
     """Look at a code; right, it counts as having signed in now."""
     next_path = context.local_path(context.form.get("next"))
-    refused = await _check_code(server, context, "/confirm", next_path)
+    refused = await _check_code(server, context, "/confirm", next_path=next_path)
     if refused is not None:
         return refused
     cookie = await sessions.reauthenticate(server.bank.pool, context.cookie_hash, auth_methods="otp", now=context.now)
@@ -94,16 +94,16 @@ async def _check_code(server: PageServer, context: PageContext, action: str, nex
     """Return the page that says what is wrong with a code, or None when it is right."""
     user, pool = context.user, server.bank.pool
     subject = lockout.totp_subject(user.user_id)
-    wait = await check_lockout(server, context, subject, user)
+    wait = await check_lockout(server, context, subject, user=user)
     if wait:
         sentence = f"There were too many tries. Wait {format_wait(wait)}, or use a passkey."
         return await _ask(
-            server, context, action, next_path, wrong=sentence, status=429, headers={"retry-after": str(wait)}
+            server, context, action, next_path=next_path, wrong=sentence, status=429, headers={"retry-after": str(wait)}
         )
     code = context.form.get("code", "")
     if not await totp.consume_code(pool, server.bank.vault, user.user_id, code=code, now=context.now):
-        answer = await _ask(server, context, action, next_path, wrong=_WRONG, status=422)
-        return record_failed_login(answer, server, context, user, "code")
+        answer = await _ask(server, context, action, next_path=next_path, wrong=_WRONG, status=422)
+        return record_failed_login(answer, server, context, user=user, factor="code")
     await clear_lockout(server, context, subject)
     return None
 

@@ -48,16 +48,16 @@ async def sign_in(server: PageServer, context: PageContext) -> Response[Any]:
     email = context.form.get("email", "").strip().lower()
     user = await user_store.find_user_by_email(server.bank.pool, email)
     subject = lockout.password_subject(email)
-    wait = await check_lockout(server, context, subject, user)
+    wait = await check_lockout(server, context, subject, user=user)
     if wait:
-        return _locked_out(server, context, next_path, email, wait)
+        return _locked_out(server, context, next_path, email=email, wait=wait)
     # Done always, so that an unknown address takes as long as any other.
     user_id = _UNKNOWN_USER_ID if user is None else user.user_id
     password_hash = await passwords.find_password_hash(server.bank.pool, user_id)
     password = context.form.get("password", "")
     if not await server.gate.verify(password_hash, password) or user is None:
         page = server.theme.page(context, "sign_in", status=422, next=next_path, email=email, wrong=_WRONG_CREDENTIALS)
-        return record_failed_login(page, server, context, user, "password")
+        return record_failed_login(page, server, context, user=user, factor="password")
     await clear_lockout(server, context, subject)
     await sessions.end_session(server.bank.pool, context.cookie_hash)
     cookie = await sessions.open_session(
@@ -112,7 +112,7 @@ async def _logout_target(server: PageServer, sent: Mapping[str, str]) -> LogoutT
         raise BillfoldError("bad-request", "This link leads away from these pages.")
     state = sent.get("state", "")
     address = consent.redirect_with(target, {"state": state or None})
-    return LogoutTarget(client.name, client.client_id, target, state, address)
+    return LogoutTarget(client.name, client.client_id, target, state=state, address=address)
 
 
 def _locked_out(server: PageServer, context: PageContext, next_path: str, email: str, wait: int) -> Response[Any]:

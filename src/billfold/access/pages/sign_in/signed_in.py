@@ -26,14 +26,14 @@ async def finish_sign_in(server: PageServer, context: PageContext, user: User, c
     pool = server.bank.pool
     known = context.device if 0 < len(context.device) <= _DEVICE_CHARS_MAX else ""
     device = known or secrets.token_urlsafe(_DEVICE_BYTES)
-    if await sessions.remember_device(pool, user.user_id, device, context.now):
-        await send_email(server, context, user, notices.new_device(user, context.client_info, context.now))
+    if await sessions.remember_device(pool, user.user_id, device, now=context.now):
+        await send_email(server, context, user, notice=notices.new_device(user, context.client_info, context.now))
     return redirect(to, session_cookie(cookie), device_cookie(device))
 
 
 async def send_email(server: PageServer, context: PageContext, user: User, notice: EmailContent) -> None:
     """Write an e-mail to a user."""
-    await outbox.queue_email(server.bank.pool, server.bank.vault, user.email, notice, now=context.now)
+    await outbox.queue_email(server.bank.pool, server.bank.vault, user.email, notice=notice, now=context.now)
 
 
 async def check_lockout(server: PageServer, context: PageContext, subject: AttemptSubject, user: User | None) -> int:
@@ -45,7 +45,7 @@ async def check_lockout(server: PageServer, context: PageContext, subject: Attem
             return from_here.wait_seconds
         tried = await lockout.begin_attempt(conn, subject, context.now)
     if tried.locks and user is not None:
-        await send_email(server, context, user, notices.sign_in_locked(user, context.client_info, context.now))
+        await send_email(server, context, user, notice=notices.sign_in_locked(user, context.client_info, context.now))
         await record_lockout(server, context, user)
     return tried.wait_seconds
 

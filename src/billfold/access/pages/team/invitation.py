@@ -32,7 +32,7 @@ async def show_invitation(request: Request[Any, Any, Any], server: PageServer, c
     invitation = await _find(server, context, link)
     if invitation is None:
         return _link_expired(server, context)
-    return await _show(server, context, invitation, link)
+    return await _show(server, context, invitation, link=link)
 
 
 @post("/invitation", opt=PUBLIC)
@@ -48,11 +48,11 @@ async def accept_invitation(server: PageServer, context: PageContext) -> Respons
             joined = await accept_invitation_module.redeem_invitation(conn, acceptance, context.user)
         return _link_expired(server, context) if joined is None else redirect(f"/team/{invitation.customer_id}")
     try:
-        return await _join(server, context, invitation, link)
+        return await _join(server, context, invitation, link=link)
     except InvalidInput as error:
         first = error.errors[0]
         message = f"The {_FIELDS.get(str(first.loc[0]), 'form')} {first.msg}."
-        return await _show(server, context, invitation, link, error=message)
+        return await _show(server, context, invitation, link=link, error=message)
 
 
 async def _join(server: PageServer, context: PageContext, invitation: Invitation, link: str) -> Response[Any]:
@@ -79,7 +79,7 @@ async def _join(server: PageServer, context: PageContext, invitation: Invitation
 
 async def _acceptance(server: PageServer, context: PageContext, link: str) -> InvitationAcceptance:
     origin = Origin(kind="MEMBER", ip_address=context.arrival.client, user_agent=context.arrival.header(b"user-agent"))
-    return InvitationAcceptance(link, origin, server.bank.vault, await server.bank.now(), context.now)
+    return InvitationAcceptance(link, origin, server.bank.vault, now=await server.bank.now(), wall=context.now)
 
 
 async def _find(server: PageServer, context: PageContext, link: str) -> Invitation | None:

@@ -28,7 +28,7 @@ _FORM = "service_user_new"
 async def show_new_service_user(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Show the form that creates a service user."""
     by = await page_administrator(server, context, customer_id)
-    return client_form(server, _FORM, context, by, given={}, scopes=_SCOPES)
+    return client_form(server, _FORM, context, by=by, given={}, scopes=_SCOPES)
 
 
 @post(_PATH, opt=RECENT_AUTHENTICATION)
@@ -45,7 +45,7 @@ async def create_service_user(customer_id: str, server: PageServer, context: Pag
             public_key=form.get("key", ""),
         )
     except InvalidInput as wrong:
-        return client_form(server, _FORM, context, by, given=form, scopes=_SCOPES, wrong=wrong)
+        return client_form(server, _FORM, context, by=by, given=form, scopes=_SCOPES, wrong=wrong)
     return redirect(_path(by, created.member.member_id))
 
 
@@ -55,7 +55,7 @@ async def show_service_user(
 ) -> Response[Any]:
     """Show a service user and its keys."""
     by = await page_administrator(server, context, customer_id)
-    return await _show(server, context, by, path_id(member_id))
+    return await _show(server, context, by, member_id=path_id(member_id))
 
 
 @post(f"{_ONE}/keys", opt=RECENT_AUTHENTICATION)
@@ -66,9 +66,9 @@ async def add_key(customer_id: str, member_id: str, server: PageServer, context:
     try:
         await service_users.add_service_user_key(by, member_uuid, context.form.get("key", ""))
     except InvalidInput as wrong:
-        return await _show(server, context, by, member_uuid, wrong=f"The key {wrong.errors[0].msg}.")
+        return await _show(server, context, by, member_id=member_uuid, wrong=f"The key {wrong.errors[0].msg}.")
     except Refused as refused:
-        return await _show(server, context, by, member_uuid, wrong=refused.detail, status=409)
+        return await _show(server, context, by, member_id=member_uuid, wrong=refused.detail, status=409)
     return redirect(_path(by, member_uuid))
 
 

@@ -63,7 +63,7 @@ async def show_team(customer_id: str, server: PageServer, context: PageContext) 
 async def show_invite(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Show the invitation form."""
     by = await page_administrator(server, context, customer_id)
-    return _invite_page(server, context, by, dict.fromkeys(_FIELDS, "") | {"role": ""})
+    return _invite_page(server, context, by, given=dict.fromkeys(_FIELDS, "") | {"role": ""})
 
 
 @post("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)
@@ -73,7 +73,7 @@ async def invite(customer_id: str, server: PageServer, context: PageContext) -> 
     given = {name: context.form.get(name, "") for name in (*_FIELDS, "role")}
     role = _role(given["role"])
     if role is None:
-        return _invite_page(server, context, by, given, wrong="Choose a role.")
+        return _invite_page(server, context, by, given=given, wrong="Choose a role.")
     invitation = NewInvitation(
         first_name=given["first_name"],
         last_name=given["last_name"],
@@ -85,9 +85,9 @@ async def invite(customer_id: str, server: PageServer, context: PageContext) -> 
         await team_invitations.invite(by, invitation)
     except InvalidInput as wrong:
         messages = [f"The {_FIELDS[str(each.loc[0])]} {each.msg}." for each in wrong.errors]
-        return _invite_page(server, context, by, given, wrong=" ".join(messages))
+        return _invite_page(server, context, by, given=given, wrong=" ".join(messages))
     except Refused as refused:
-        return _invite_page(server, context, by, given, wrong=refused.detail, status=409)
+        return _invite_page(server, context, by, given=given, wrong=refused.detail, status=409)
     return redirect(f"/team/{by.customer_id}")
 
 
@@ -111,7 +111,7 @@ async def cancel(customer_id: str, member_id: str, server: PageServer, context: 
 async def show_member(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
     """Show what can be changed of a member."""
     by = await page_administrator(server, context, customer_id)
-    return await _member_page(server, context, by, member_id)
+    return await _member_page(server, context, by, member_id=member_id)
 
 
 @post("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
@@ -128,9 +128,9 @@ async def change_member(customer_id: str, member_id: str, server: PageServer, co
             case _ if role is not None:
                 await team_members.change_member(by, member_uuid, role=role)
             case _:
-                return await _member_page(server, context, by, member_id, wrong="Choose a role.")
+                return await _member_page(server, context, by, member_id=member_id, wrong="Choose a role.")
     except Refused as refused:
-        return await _member_page(server, context, by, member_id, wrong=refused.detail, status=409)
+        return await _member_page(server, context, by, member_id=member_id, wrong=refused.detail, status=409)
     return redirect(f"/team/{by.customer_id}")
 
 
@@ -157,7 +157,7 @@ def _invite_page(
 async def _member_page(
     server: PageServer, context: PageContext, by: Administrator, member_id: str, *, wrong: str = "", status: int = 422
 ) -> Response[Any]:
-    found = await team_store.get_member(by.pool, by.customer_id, path_id(member_id), by.now)
+    found = await team_store.get_member(by.pool, by.customer_id, path_id(member_id), now=by.now)
     if found.is_service_user:
         raise NotFound("This is a service user, who has a page of another kind.")
     return server.theme.page(

@@ -37,7 +37,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     counterparty_id = ctx.ids.next()
     name = format_name(cmd.counterparty_name)
-    verification = _verification(book, cmd, ctx, name)
+    verification = _verification(book, cmd, ctx, name=name)
     status = rules.initial_status(verification)
     if reason := ctx.terms.screening.unverifiable_name(name):
         verification = rules.close_verification(verification, "REJECTED", reason)

@@ -42,7 +42,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
         raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
     if sorted(cmd.amounts) == sorted(verification["deposits"]):
         approved = rules.close_verification(verification, "APPROVED", "The deposits were confirmed.")
-        moved = _set_status(book, ctx, payee, CounterpartyStatus.VERIFIED, approved)
+        moved = _set_status(book, ctx, payee, status=CounterpartyStatus.VERIFIED, verification=approved)
         return _outcome(payee, moved) | {"confirmed": True, "left": 0}
     failures = verification["failures"] + 1
     counted = {**verification, "failures": failures}
@@ -51,7 +51,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
         _save(book, ctx, msgspec.structs.replace(payee, verification=counted))
         return _outcome(payee) | {"confirmed": False, "left": left}
     rejected = rules.close_verification(counted, "REJECTED", "Other amounts were named three times.")
-    moved = _set_status(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected)
+    moved = _set_status(book, ctx, payee, status=CounterpartyStatus.UNLINKED, verification=rejected)
     return _outcome(payee, moved) | {"confirmed": False, "left": 0}
 
 
@@ -67,7 +67,11 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
     status = "APPROVED" if cmd.approved else "REJECTED"
     over = rules.close_verification(payee.verification, status, said)
     moved = _set_status(
-        book, ctx, payee, CounterpartyStatus.VERIFIED if cmd.approved else CounterpartyStatus.UNLINKED, over
+        book,
+        ctx,
+        payee,
+        status=CounterpartyStatus.VERIFIED if cmd.approved else CounterpartyStatus.UNLINKED,
+        verification=over,
     )
     for document_id in payee.verification["document_ids"]:
         if cmd.approved:
@@ -84,7 +88,7 @@ def fail_verification(books: Books, cmd: FailVerification, ctx: Context) -> Outc
     if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
     rejected = rules.close_verification(payee.verification, "REJECTED", cmd.reason)
-    return _outcome(payee, _set_status(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected))
+    return _outcome(payee, _set_status(book, ctx, payee, status=CounterpartyStatus.UNLINKED, verification=rejected))
 
 
 def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> Outcome:
@@ -94,7 +98,7 @@ def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> 
     if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
     expired = rules.close_verification(payee.verification, "EXPIRED", "No wire came from the account in time.")
-    return _outcome(payee, _set_status(book, ctx, payee, CounterpartyStatus.UNLINKED, expired))
+    return _outcome(payee, _set_status(book, ctx, payee, status=CounterpartyStatus.UNLINKED, verification=expired))
 
 
 def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
@@ -111,7 +115,7 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
         return _outcome(payee)
     over = rules.close_verification(told, status, f"The account's bank says: {cmd.link_status}.")
     moved = CounterpartyStatus.VERIFIED if status == "APPROVED" else CounterpartyStatus.UNLINKED
-    return _outcome(payee, _set_status(book, ctx, payee, moved, over))
+    return _outcome(payee, _set_status(book, ctx, payee, status=moved, verification=over))
 
 
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
@@ -148,7 +152,7 @@ def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | No
         found = found or payee.counterparty_id
         if payee.status == CounterpartyStatus.PENDING and payee.verification["type"] == "incoming_wire":
             proven = rules.close_verification(payee.verification, "APPROVED", "A wire came from the account.")
-            moves.append(_set_status(book, ctx, payee, CounterpartyStatus.VERIFIED, proven))
+            moves.append(_set_status(book, ctx, payee, status=CounterpartyStatus.VERIFIED, verification=proven))
     return found, moves
 
 

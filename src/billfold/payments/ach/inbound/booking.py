@@ -138,7 +138,7 @@ class AchFileBooking:
         if len(self.report.stuck) == STUCK_LINES_MAX:
             raise error
         refused = self._refused.get(line.number, 0) + isinstance(error, _LineRefused)
-        stuck = StuckLine(line.number, line.entry.trace_number, error_summary(error), refused)
+        stuck = StuckLine(line.number, line.entry.trace_number, error_summary(error), refused=refused)
         self.report.stuck = [*self.report.stuck, stuck]
 
     async def _book_all(self, chunk: Sequence[EntryLine]) -> None:
@@ -204,7 +204,7 @@ class AchFileBooking:
             self.report.sent_back += 1
             self.report.name(line, "SENT_BACK", NO_ACCOUNT)
             return
-        self._hold(line, "No account has this number.", return_entry, NO_ACCOUNT)
+        self._hold(line, "No account has this number.", return_entry, code=NO_ACCOUNT)
 
     async def _book_returns(self, chunk: Sequence[EntryLine]) -> None:
         if not chunk:
@@ -256,9 +256,9 @@ class AchFileBooking:
         why = f"A return under {return_addenda.return_reason_code} that fits no payment ({code})."
         if return_addenda.return_reason_code in DISHONORED_RETURN_CODES:
             why = f"Our return was refused under {return_addenda.return_reason_code}."
-            self._hold(line, why, RETURN_REFUSED_REASON, return_addenda.return_reason_code)
+            self._hold(line, why, RETURN_REFUSED_REASON, code=return_addenda.return_reason_code)
         else:
-            self._hold(line, why, _dishonored_return(line, return_addenda, code), code)
+            self._hold(line, why, _dishonored_return(line, return_addenda, code), code=code)
 
     async def _book_nocs(self, chunk: Sequence[EntryLine]) -> None:
         if not chunk:
@@ -344,7 +344,9 @@ class AchFileBooking:
             ),
         }
         item_id = command_id("ach-unclaimed", self._key(line))
-        self._suspense_items.append(UnclaimedPayment(item_id, _direction(line), line.entry.amount, why, details))
+        self._suspense_items.append(
+            UnclaimedPayment(item_id, _direction(line), line.entry.amount, reason=why, details=details)
+        )
         self.report.held += 1
         self.report.name(line, "HELD", code)
 
@@ -364,7 +366,7 @@ async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, Retu
     now, house = await bank.now(), bank_customer_id(bank.seed)
     due_at = windows.next_deadline(now, bank.calendars)
     await files.queue_return_entries(bank.pool, answers, house, due_at=due_at, now=now)
-    await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, due_at)])
+    await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, at=due_at)])
 
 
 async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:

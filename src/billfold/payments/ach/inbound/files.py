@@ -75,7 +75,9 @@ class AchFileProcessor:
         content = normalize(raw)
         file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
         try:
-            file = await files_store.save_inbound(bank.pool, file_id, "ACH", name, content, now=await bank.now())
+            file = await files_store.save_inbound(
+                bank.pool, file_id, "ACH", name=name, content=content, now=await bank.now()
+            )
         except DuplicateFile as error:
             await _reject(bank, name, [AchFileMistake(0, None, str(error))])
             return None
@@ -118,7 +120,7 @@ class AchFileProcessor:
             head = await self.check_file(bank, content)
         except InvalidAchFile as refused:
             report = await _reject(bank, file.name, refused.mistakes)
-            await self._finish(bank, file, "REFUSED", report)
+            await self._finish(bank, file, "REFUSED", report=report)
             return
         file_report = await AchFileBooking(bank, file, head).book(read_lines(content))
         fields = msgspec.to_builtins(file_report)
@@ -129,7 +131,7 @@ class AchFileProcessor:
         report = {"file": file.name, "state": "PROCESSED", **fields}
         # Archive first: a completed file that is still in the folder counts as a duplicate.
         await self._archive(bank, file, msgspec.json.encode(report))
-        await self._finish(bank, file, "PROCESSED", report)
+        await self._finish(bank, file, "PROCESSED", report=report)
 
     async def _archive(self, bank: Bank, file: RailFile, report: bytes) -> None:
         """Archive a file, unless a later file of its name has replaced it."""

@@ -45,7 +45,7 @@ class TotalsCounter:
     @property
     def sums(self) -> ControlTotals:
         """The totals for the control record."""
-        return ControlTotals(self._count, self._hash % HASH_DIGITS, self._debits, self._credits)
+        return ControlTotals(self._count, self._hash % HASH_DIGITS, self._debits, credit_total=self._credits)
 
     @property
     def service_class(self) -> str:

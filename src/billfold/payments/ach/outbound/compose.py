@@ -91,7 +91,7 @@ class AchFileComposer:
         return Batch(
             batch_number=self._next_number(),
             company_name=to_ach_text(first.company_name, 16),
-            company_identification="9" + digits(self._seed, first.customer_id, 0, 9),
+            company_identification="9" + digits(self._seed, first.customer_id, 0, count=9),
             standard_entry_class_code=first.sec_code,
             company_entry_description=to_ach_text(first.description, 10),
             effective_entry_date=first.effective_on,

@@ -59,7 +59,7 @@ class AchWindows:
         if sent:
             # Entries accepted while this window closed have no job of their own: open the next window.
             next_at = next_deadline(await bank.now(), bank.calendars)
-            await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, next_at)])
+            await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, at=next_at)])
 
     async def assign_numbers(self, bank: Bank, by: datetime) -> bool:
         """Assign trace numbers and a file to everything due by then. False if nothing is due."""
@@ -73,7 +73,9 @@ class AchWindows:
         """Compose and store a file unless it is stored, transmit it; return its size in bytes."""
         if not await bank.pool.fetchval(_EXISTS, file.file_id):
             written = await self._write(bank, file)
-            await files_store.save_outbound(bank.pool, file.file_id, "ACH", file.name, written, now=file.made_at)
+            await files_store.save_outbound(
+                bank.pool, file.file_id, "ACH", name=file.name, content=written, now=file.made_at
+            )
             del written
         content = await files_store.read_content(bank.pool, file.file_id)
         await bank.rails.ach.transmit(file.name, content)
@@ -125,7 +127,7 @@ async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
         if answer.outcome["status"] == "NO_POCKET":
             item_id, amount = command.references[0], answer.outcome["amount"]
             reason, details = "The Pocket was closed.", {NOT_RETURNABLE: CLOSED_POCKET_REASON}
-            item = UnclaimedPayment(item_id, Direction.CREDIT, amount, reason, details)
+            item = UnclaimedPayment(item_id, Direction.CREDIT, amount, reason=reason, details=details)
             await hold_unclaimed_payments(bank, [item])
 
 
@@ -143,8 +145,8 @@ def _jobs_of(file: NumberedFile) -> list[ScheduledJob]:
     if file.settles_at is None or file.settled_at is None:
         return []
     return [
-        ScheduledJob(COLLECT_JOB, file.file_id, None, file.settles_at),
-        ScheduledJob(COUNT_SETTLED_JOB, file.file_id, None, file.settled_at),
+        ScheduledJob(COLLECT_JOB, file.file_id, None, at=file.settles_at),
+        ScheduledJob(COUNT_SETTLED_JOB, file.file_id, None, at=file.settled_at),
     ]
 
 

@@ -38,9 +38,11 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     roll_business_day(book, pocket, ctx)
     entry_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
     posting_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
-    sweep_and_invest(book, pocket, ctx, entry.amount)
+    sweep_and_invest(book, pocket, ctx, amount=entry.amount)
     settles_at = max(entry.settled_at or book.booked_at, book.booked_at)
-    record_ach_transaction(book, pocket, ctx, entry, posting_no, direction=Direction.CREDIT, settles_at=settles_at)
+    record_ach_transaction(
+        book, pocket, ctx, entry=entry, posting_no=posting_no, direction=Direction.CREDIT, settles_at=settles_at
+    )
     book.close()
     _place_hold(book, pocket, entry)
     update_entry(book, entry, ctx, entry_no=entry_no)

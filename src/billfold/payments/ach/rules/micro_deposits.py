@@ -49,7 +49,7 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
             created_at=ctx.now,
             updated_at=ctx.now,
         )
-        entry = approve_entry(book, entry, times, ctx)
+        entry = approve_entry(book, entry, times, ctx=ctx)
         add_entry(book, entry)
         ach_ids.append(str(ach_id))
     return {"ach_ids": ach_ids}

@@ -49,13 +49,13 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     _must_be_usable(pocket, payee, cmd.direction)
     times = _times(cmd, ctx)
     held_for_review = review_reason(cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents)
-    entry = _entry_of(book, pocket, payee, cmd, ctx)
+    entry = _entry_of(book, pocket, payee, cmd=cmd, ctx=ctx)
     if cmd.direction == Direction.CREDIT:
-        entry = pay_out(book, pocket, ctx, entry, settles_at=times.settled_at)
+        entry = pay_out(book, pocket, ctx, entry=entry, settles_at=times.settled_at)
     if held_for_review is not None:
         entry = msgspec.structs.replace(entry, reason=held_for_review)
     else:
-        entry = approve_entry(book, entry, times, ctx)
+        entry = approve_entry(book, entry, times, ctx=ctx)
     add_entry(book, entry)
     return {"ach_id": str(cmd.ach_id), "status": entry.status}
 
@@ -99,7 +99,7 @@ def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, se
             book,
             pocket,
             ctx,
-            entry.amount,
+            amount=entry.amount,
             price_of=ctx.t1_bid,
             settles_on=ctx.settles_on,
             to=book.house_account(AccountKind.RAIL_ACH),
@@ -108,7 +108,9 @@ def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, se
         raise Refused(
             "insufficient-funds", f"The pocket cannot raise {entry.amount} cents, less fees and holds."
         ) from None
-    record_ach_transaction(book, pocket, ctx, entry, posting_no, direction=Direction.DEBIT, settles_at=settles_at)
+    record_ach_transaction(
+        book, pocket, ctx, entry=entry, posting_no=posting_no, direction=Direction.DEBIT, settles_at=settles_at
+    )
     book.close()
     return msgspec.structs.replace(entry, entry_no=entry_no)
 

@@ -54,12 +54,12 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if code is None and not cmd.entry.is_prenote:
         assert pocket is not None
         try:
-            entry = _book(book, pocket, entry, ctx)
+            entry = _book(book, pocket, entry, ctx=ctx)
         except InsufficientFunds:
             book.undo()
             code = NOT_COVERED
     if code is not None:
-        queue_return(book, ctx, cmd.entry, code)
+        queue_return(book, ctx, cmd.entry, code=code)
         entry = msgspec.structs.replace(
             entry, status=AchStatus.REJECTED, return_code=code, reason=RETURN_REASONS[code].words
         )
@@ -67,7 +67,7 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if kept:
         add_entry(book, entry)
     if not cmd.entry.is_prenote:
-        raise_ach_event(book, ctx, entry, kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
+        raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
     outcome: Outcome = {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
@@ -90,11 +90,11 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         raise Refused("ach-entry-not-returnable", "The pocket is closed.")
-    _reverse_entry(book, pocket, entry, ctx)
+    _reverse_entry(book, pocket, entry, ctx=ctx)
     incoming = msgspec.json.decode(entry.request or "{}", type=IncomingEntry)
-    queue_return(book, ctx, incoming, cmd.code)
+    queue_return(book, ctx, incoming, code=cmd.code)
     update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
-    raise_ach_event(book, ctx, entry, kinds.ACH_IN_REJECTED)
+    raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
 
 
@@ -138,16 +138,18 @@ def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchE
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.CREDIT:
         posting_no = book.post(rail, pocket.bank, entry.amount)
-        sweep_and_invest(book, pocket, ctx, entry.amount)
+        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
     else:
         _, posting_no = withdraw(
-            book, pocket, ctx, entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail
+            book, pocket, ctx, amount=entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail
         )
     shown = entry.direction
-    record_ach_transaction(book, pocket, ctx, entry, posting_no, direction=shown, settles_at=_settles_at(ctx))
+    record_ach_transaction(
+        book, pocket, ctx, entry=entry, posting_no=posting_no, direction=shown, settles_at=_settles_at(ctx)
+    )
     book.close()
     if entry.direction == Direction.CREDIT:
-        hold_ach_credit(book, pocket, ctx, entry.amount)
+        hold_ach_credit(book, pocket, ctx, amount=entry.amount)
     return msgspec.structs.replace(entry, entry_no=entry_no)
 
 
@@ -157,13 +159,15 @@ def _reverse_entry(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.DEBIT:
         posting_no = book.post(rail, pocket.bank, entry.amount)
-        sweep_and_invest(book, pocket, ctx, entry.amount)
+        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
         shown, title = Direction.CREDIT, "ACH debit returned"
     else:
-        posting_no = claw_back(book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on)
+        posting_no = claw_back(
+            book, pocket, ctx, amount=entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on
+        )
         shown, title = Direction.DEBIT, "ACH credit returned"
     record_ach_transaction(
-        book, pocket, ctx, entry, posting_no, direction=shown, settles_at=book.booked_at, title=title
+        book, pocket, ctx, entry=entry, posting_no=posting_no, direction=shown, settles_at=book.booked_at, title=title
     )
     book.close()
 

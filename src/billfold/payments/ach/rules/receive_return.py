@@ -42,9 +42,9 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
         return {"status": "NOT_ACCEPTED", "code": objection}
     where: str = AchStatus.FAILED
     if entry.entry_no is not None:
-        where = _reverse_money(book, entry, ctx, cmd.trace)
+        where = _reverse_money(book, entry, ctx, trace=cmd.trace)
     update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
-    raise_ach_event(book, ctx, entry, kinds.ACH_OUT_REJECTED)
+    raise_ach_event(book, ctx, entry, kind=kinds.ACH_OUT_REJECTED)
     return {
         "ach_id": str(cmd.ach_id),
         "status": where,
@@ -95,18 +95,20 @@ def _reverse_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.CREDIT:
         posting_no = book.post(rail, pocket.bank, entry.amount)
-        sweep_and_invest(book, pocket, ctx, entry.amount)
+        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
         shown, title = Direction.CREDIT, "ACH payment returned"
     else:
         release_hold(book, pocket, entry)
-        posting_no = claw_back(book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on)
+        posting_no = claw_back(
+            book, pocket, ctx, amount=entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on
+        )
         shown, title = Direction.DEBIT, "ACH collection returned"
     record_ach_transaction(
         book,
         pocket,
         ctx,
-        entry,
-        posting_no,
+        entry=entry,
+        posting_no=posting_no,
         direction=shown,
         settles_at=book.booked_at,
         title=title,

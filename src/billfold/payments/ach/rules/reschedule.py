@@ -26,7 +26,7 @@ def reschedule_entries(books: Books, cmd: RescheduleAch, ctx: Context) -> Outcom
     for entry in late:
         # The bills that fund a credit were sold when it was accepted, and have settled since.
         times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
-        anew = msgspec.structs.asdict(approve_entry(book, entry, times, ctx))
+        anew = msgspec.structs.asdict(approve_entry(book, entry, times, ctx=ctx))
         changed = update_entry(book, entry, ctx, **{name: anew[name] for name in _TIMES})
         book.keep_fingerprint(AchEntry, entry.ach_id, changed.proof)
     return {"postponed": len(late)}

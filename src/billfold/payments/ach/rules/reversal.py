@@ -40,8 +40,8 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=other == Direction.CREDIT)
     if other == Direction.CREDIT:
         pocket = book.pockets[entry.pocket_id]
-        new_entry = pay_out(book, pocket, ctx, new_entry, settles_at=times.settled_at)
-    new_entry = approve_entry(book, new_entry, times, ctx)
+        new_entry = pay_out(book, pocket, ctx, entry=new_entry, settles_at=times.settled_at)
+    new_entry = approve_entry(book, new_entry, times, ctx=ctx)
     if other == Direction.DEBIT:
         # The money that returns is the customer's own: nothing is held.
         new_entry = msgspec.structs.replace(new_entry, held_until=None)
@@ -67,7 +67,7 @@ def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
         )
     times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
     new_entry = _copy_of(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
-    new_entry = approve_entry(book, msgspec.structs.replace(new_entry, times=entry.times + 1), times, ctx)
+    new_entry = approve_entry(book, msgspec.structs.replace(new_entry, times=entry.times + 1), times, ctx=ctx)
     add_entry(book, new_entry)
     # The returned entry itself is not reinitiated again.
     book.change(AchEntry, entry.ach_id, times=2, updated_at=ctx.now)

@@ -39,13 +39,13 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
         raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
     if cmd.decision == AchStatus.APPROVED:
         times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == Direction.CREDIT)
-        passed = msgspec.structs.asdict(approve_entry(book, entry, times, ctx))
+        passed = msgspec.structs.asdict(approve_entry(book, entry, times, ctx=ctx))
         entry = update_entry(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
         book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
     else:
         _refund(books, entry, ctx)
         update_entry(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)
-        raise_ach_event(book, ctx, entry, kinds.ACH_OUT_REJECTED)
+        raise_ach_event(book, ctx, entry, kind=kinds.ACH_OUT_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": cmd.decision}
 
 
@@ -58,13 +58,13 @@ def _refund(books: Books, entry: AchEntry, ctx: Context) -> None:
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.entry_no)
     posting_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
-    sweep_and_invest(book, pocket, ctx, entry.amount)
+    sweep_and_invest(book, pocket, ctx, amount=entry.amount)
     record_ach_transaction(
         book,
         pocket,
         ctx,
-        entry,
-        posting_no,
+        entry=entry,
+        posting_no=posting_no,
         direction=Direction.CREDIT,
         settles_at=book.booked_at,
         title="ACH payment not sent",

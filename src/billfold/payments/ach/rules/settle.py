@@ -21,7 +21,7 @@ def mark_transmitted(books: Books, cmd: MarkAchTransmitted, ctx: Context) -> Out
     """Move APPROVED entries to IN_TRANSIT."""
     book = book_of(books, cmd.customers[0])
     moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.APPROVED, to=AchStatus.IN_TRANSIT)
-    _raise_events(book, ctx, moved, kinds.ACH_OUT_SENT)
+    _raise_events(book, ctx, moved, kind=kinds.ACH_OUT_SENT)
     return {"moved": len(moved)}
 
 
@@ -29,7 +29,7 @@ def settle_entries(books: Books, cmd: SettleAch, ctx: Context) -> Outcome:
     """Move entries that are IN_TRANSIT to PROCESSED."""
     book = book_of(books, cmd.customers[0])
     moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.IN_TRANSIT, to=AchStatus.PROCESSED)
-    _raise_events(book, ctx, moved, kinds.ACH_OUT_SUCCESS)
+    _raise_events(book, ctx, moved, kind=kinds.ACH_OUT_SUCCESS)
     return {"moved": len(moved)}
 
 
@@ -56,11 +56,11 @@ def _raise_events(
     book: Book, ctx: Context, entries: list[AchEntry], kind: kinds.EventKind[payloads.AchPayload]
 ) -> None:
     for entry in entries:
-        raise_ach_event(book, ctx, entry, kind)
+        raise_ach_event(book, ctx, entry, kind=kind)
 
 
 def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: kinds.EventKind[payloads.AchPayload]) -> None:
     """Raise an event about an entry; entries of the bank itself raise none."""
     if entry.pocket_id is not None:
         payload = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
-        record.event(book, ctx, kind, payload)
+        record.event(book, ctx, kind, payload=payload)

@@ -76,7 +76,7 @@ async def _statuses(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
         command = _status_command(wire, sent_message)
         if command is not None:
             commands.append(command)
-        booked.append(_booked(line, wire, message.status, sent_message.wire_id))
+        booked.append(_booked(line, wire, message.status, wire_id=sent_message.wire_id))
     for command, outcome in zip(commands, await _submit_all(bank, commands), strict=True):
         if outcome.get("no_pocket"):
             await hold_rejected(bank, command.references[0])
@@ -150,7 +150,7 @@ async def _payments(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
             if received.reason == NO_ACCOUNT:
                 await return_unclaimed(bank, payment)
         outcome = received.status if received.reason is None else received.reason
-        return _booked(line, wire, outcome, payment.wire_id)
+        return _booked(line, wire, outcome, wire_id=payment.wire_id)
 
     return list(await asyncio.gather(*(book_payment(line, wire) for line, wire in relevant)))
 
@@ -195,7 +195,7 @@ async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     # A returned wire has settled, even if its status has not arrived.
     await _submit_all(bank, [_completed(each) for each in originals if each.status == "PROCESSING"])
     commands = [
-        _return_command(bank, wire, message, original)
+        _return_command(bank, wire, message, original=original)
         for (_, wire, message), original in zip(relevant, originals, strict=True)
     ]
     booked = []
@@ -207,8 +207,8 @@ async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
         if isinstance(answer, Refused):
             # The pocket is closed: the operator assigns the money from suspense.
             outcome = answer.code
-            await hold_returned(bank, wire, command, answer.code)
-        booked.append(_booked(line, wire, outcome, command.wire_id))
+            await hold_returned(bank, wire, command, reason=answer.code)
+        booked.append(_booked(line, wire, outcome, wire_id=command.wire_id))
     return booked
 
 
@@ -239,14 +239,14 @@ async def _requests(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     for line, wire in lines:
         message = wire.message
         if isinstance(message, ReturnRequest):
-            booked.append(await _open_case(bank, line, wire, message))
+            booked.append(await _open_case(bank, line, wire, message=message))
         elif isinstance(message, ReturnRequestResponse):
             accepted = message.verdict == _ACCEPTED
             await cases.close_case(
                 bank.pool,
                 WireDirection.OUTGOING,
                 message.case_id,
-                "ACCEPTED" if accepted else "REFUSED",
+                status="ACCEPTED" if accepted else "REFUSED",
                 now=await bank.now(),
                 information=message.information or message.reason,
             )
@@ -268,9 +268,9 @@ async def _open_case(bank: Bank, line: int, wire: FedwireMessage, message: Retur
         message=msgspec.json.encode(message).decode(),
         now=await bank.now(),
     )
-    return _booked(line, wire, "OPEN", original.wire_id)
+    return _booked(line, wire, "OPEN", wire_id=original.wire_id)
 
 
 def _booked(line: int, wire: FedwireMessage, outcome: str, wire_id: UUID | None = None) -> BookedMessage:
     wire_text = None if wire_id is None else str(wire_id)
-    return BookedMessage(line, wire.header.message_name, wire.message.message_id, outcome, wire_text)
+    return BookedMessage(line, wire.header.message_name, wire.message.message_id, outcome=outcome, wire_id=wire_text)

@@ -124,7 +124,9 @@ async def _save(bank: Bank, name: str, content: bytes) -> RailFile:
     attempt = 0
     while True:
         file_id = derive(bank.seed, command, attempt)
-        file = await files_store.save_inbound(bank.pool, file_id, "WIRE", name, content, now=await bank.now())
+        file = await files_store.save_inbound(
+            bank.pool, file_id, "WIRE", name=name, content=content, now=await bank.now()
+        )
         if file.state == "PROCESSED":
             raise DuplicateFile(file.name, file.created_at)
         if file.state != "REFUSED":
@@ -142,10 +144,10 @@ async def _check(bank: Bank, file: RailFile, lines: NumberedMessages) -> None:
     numbers = [number for _, wire in lines for number in numbers_of(wire)]
     if await _is_recorded(bank, file.file_id):
         return
-    mistakes = mistakes_in(lines, await _load_context(bank, file.file_id, numbers, lines))
+    mistakes = mistakes_in(lines, await _load_context(bank, file.file_id, numbers, lines=lines))
     if mistakes:
         raise InvalidFedwireFile(mistakes)
-    await arrivals.record_arrived(bank.pool, numbers, file.file_id, await bank.now())
+    await arrivals.record_arrived(bank.pool, numbers, file.file_id, now=await bank.now())
 
 
 async def _is_recorded(bank: Bank, file_id: UUID) -> bool:

@@ -47,7 +47,7 @@ async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
     """Hold a wire to an unknown account in suspense and return it the same day."""
     assert payment.message is not None
     item_details = _payment_details(payment.message, payment.description, payment.omad)
-    await _hold(bank, payment.wire_id, payment.amount, NO_ACCOUNT, item_details)
+    await _hold(bank, payment.wire_id, payment.amount, reason=NO_ACCOUNT, details=item_details)
     await _return_item(bank, payment.wire_id, NO_ACCOUNT)
 
 
@@ -67,7 +67,7 @@ async def hold_returned(bank: Bank, wire: FedwireMessage, command: ReceiveWireRe
         "original_wire_id": str(command.original_id),
         NOT_RETURNABLE: _NOT_RETURNABLE_REASON,
     }
-    await _hold(bank, command.wire_id, command.amount, reason, item_details)
+    await _hold(bank, command.wire_id, command.amount, reason=reason, details=item_details)
 
 
 async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
@@ -87,7 +87,7 @@ async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
     item_details["wire_id"] = str(wire_id)
     if wire.fee:
         item_details[FEE] = wire.fee
-    await _hold(bank, item_id, wire.amount + wire.fee, wire.reason or RETURN_REJECTED, item_details)
+    await _hold(bank, item_id, wire.amount + wire.fee, reason=wire.reason or RETURN_REJECTED, details=item_details)
 
 
 async def hold_refused_return(bank: Bank, sent: SentMessage) -> None:
@@ -101,7 +101,7 @@ async def hold_refused_return(bank: Bank, sent: SentMessage) -> None:
         item_details = _payment_details(messages.payment_message_of(arrived), arrived.description, arrived.omad)
         amount = arrived.amount
     item_id = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:return-rejected", sent.message_id), 0)
-    await _hold(bank, item_id, amount, RETURN_REJECTED, item_details)
+    await _hold(bank, item_id, amount, reason=RETURN_REJECTED, details=item_details)
 
 
 async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
@@ -119,7 +119,7 @@ async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
     )
     async with bank.pool.acquire() as conn, conn.transaction():
         house = bank_customer_id(bank.seed)
-        await queue_about(bank, conn, item.item_id, house, "pacs.004", terms)
+        await queue_about(bank, conn, item.item_id, customer_id=house, kind="pacs.004", terms=terms)
 
 
 def _payment_details(message: CreditTransfer, description: str | None, omad: str | None) -> dict[str, Any]:

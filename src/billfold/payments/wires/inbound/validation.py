@@ -55,7 +55,7 @@ def mistakes_in(lines: NumberedMessages, context: CheckContext) -> list[FedwireM
     first_lines: dict[str, int] = {}
     ended: dict[str, tuple[str, int]] = {}
     for line, wire in lines:
-        mistakes += _duplicates(line, wire, context, first_lines)
+        mistakes += _duplicates(line, wire, context, first_lines=first_lines)
         mistakes += [FedwireMistake(line, *each) for each in _mistakes(wire, context)]
         mistakes += _conflicts(line, wire, ended)
     return mistakes

@@ -64,4 +64,4 @@ def uetr_of(seed: bytes, wire_id: UUID) -> str:
 
 def reference_of(seed: bytes, wire_id: UUID) -> str:
     """Return the reference number of an outgoing wire."""
-    return "W" + digits(seed, wire_id, 0, _REFERENCE_DIGITS)
+    return "W" + digits(seed, wire_id, 0, count=_REFERENCE_DIGITS)

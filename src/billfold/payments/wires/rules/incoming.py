@@ -68,7 +68,7 @@ def record_incoming_wire(
         ),
     )
     if not taken and arrived.message is not None:
-        _queue_return(book, ctx, wire_id, arrived.message)
+        _queue_return(book, ctx, wire_id, message=arrived.message)
 
 
 def _queue_return(book: Book, ctx: Context, wire_id: UUID, message: str) -> None:
@@ -76,4 +76,4 @@ def _queue_return(book: Book, ctx: Context, wire_id: UUID, message: str) -> None
         _decode(message), bank=ctx.terms.routing_number, reason="ACCOUNT_UNAVAILABLE", information=_NOT_TAKEN
     )
     send_at = cut_offs.send_time(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=False)
-    queue_message(book, ctx, "pacs.004", wire_id, terms, send_at=send_at)
+    queue_message(book, ctx, "pacs.004", wire_id=wire_id, terms=terms, send_at=send_at)

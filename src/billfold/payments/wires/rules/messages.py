@@ -218,6 +218,6 @@ def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: da
 def expect_sendable(kind: str, terms: MessageFields) -> None:
     """Raise InvariantError if the terms make no valid message: fail before the booking, not on sending."""
     try:
-        message_of(kind, terms, _SAMPLE_IMAD, _SAMPLE_TIME, _SAMPLE_DAY)
+        message_of(kind, terms, _SAMPLE_IMAD, at=_SAMPLE_TIME, day=_SAMPLE_DAY)
     except ValueError as error:
         raise InvariantError(f"A {kind} cannot say that: {error}") from None

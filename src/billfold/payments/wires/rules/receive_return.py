@@ -42,9 +42,9 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=original.entry_no)
     group = ctx.ids.next_group()
-    wire = _wire(original, cmd, ctx, group, book.entry_no)
+    wire = _wire(original, cmd, ctx, group=group, entry_no=book.entry_no)
     posting_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
-    sweep_and_invest(book, pocket, ctx, cmd.amount)
+    sweep_and_invest(book, pocket, ctx, amount=cmd.amount)
     record.transaction(
         book,
         pocket,
@@ -61,7 +61,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     book.close()
     add_wire(book, wire)
     payload = payloads.WirePayload(wire_id=cmd.wire_id, service_account_id=original.pocket_id)
-    record.event(book, ctx, kinds.WIRE_IN_SUCCESS, payload)
+    record.event(book, ctx, kinds.WIRE_IN_SUCCESS, payload=payload)
     return {"wire_id": str(cmd.wire_id), "status": WireStatus.COMPLETED, "transaction_id": str(group)}
 
 

@@ -50,7 +50,7 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
         book,
         pocket,
         ctx,
-        original.amount,
+        amount=original.amount,
         to=book.house_account(AccountKind.RAIL_WIRE),
         price_of=ctx.t0_bid,
         settles_on=ctx.business_date,
@@ -76,7 +76,7 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
         reason=cmd.code,
         information=cmd.information or "Returned as requested",
     )
-    queue_message(book, ctx, "pacs.004", wire.wire_id, terms, send_at=send_at)
+    queue_message(book, ctx, "pacs.004", wire_id=wire.wire_id, terms=terms, send_at=send_at)
     return {"wire_id": str(wire.wire_id), "status": WireStatus.PENDING, "reason": None}
 
 

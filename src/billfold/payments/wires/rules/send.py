@@ -57,7 +57,7 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
         if not cmd.approved or cmd.wire_id is None:
             raise
         book.undo()
-        _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, cmd.wire_id, cmd.pocket_id)
+        _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id=cmd.wire_id, pocket_id=cmd.pocket_id)
         return {"status": WireStatus.REJECTED, "code": refusal.code}
 
 
@@ -68,17 +68,17 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
     name = _WireReference(wire_id, cut_offs.reference_of(ctx.seed, wire_id))
     if reason := ctx.terms.screening.stopped_wire(cmd.amount):
         stopped = cmd.amount or 0
-        _add_wire(book, pocket, cmd, ctx, payee, name, amount=stopped, reason=reason)
-        _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id, cmd.pocket_id)
-        return _outcome(wire_id, WireStatus.REJECTED, reason, stopped)
+        _add_wire(book, pocket, cmd, ctx=ctx, payee=payee, name=name, amount=stopped, reason=reason)
+        _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id=wire_id, pocket_id=cmd.pocket_id)
+        return _outcome(wire_id, WireStatus.REJECTED, reason, amount=stopped)
     international = payee.type == "international_wire"
     send_at = cut_offs.send_time(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international)
     group = ctx.ids.next_group()
-    amount = _book(book, pocket, cmd, ctx, payee, name, group, send_at)
+    amount = _book(book, pocket, cmd, ctx=ctx, payee=payee, name=name, group=group, send_at=send_at)
     booked = (group, send_at)
-    wire = _add_wire(book, pocket, cmd, ctx, payee, name, amount=amount, booked=booked)
-    _queue(book, ctx, payee, wire, send_at)
-    return _outcome(wire_id, WireStatus.PENDING, None, amount)
+    wire = _add_wire(book, pocket, cmd, ctx=ctx, payee=payee, name=name, amount=amount, booked=booked)
+    _queue(book, ctx, payee, wire=wire, send_at=send_at)
+    return _outcome(wire_id, WireStatus.PENDING, None, amount=amount)
 
 
 # -- conditions -----------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _book(
             book,
             pocket,
             ctx,
-            cmd.amount,
+            amount=cmd.amount,
             price_of=ctx.t0_bid,
             settles_on=ctx.business_date,
             to=book.house_account(AccountKind.RAIL_WIRE),
@@ -158,7 +158,7 @@ def _book(
         remittance=_remittance(cmd),
     )
     if fee:
-        _charge(book, pocket, fee, group)
+        _charge(book, pocket, fee, group=group)
     book.close()
     return amount
 
@@ -263,7 +263,7 @@ def _queue(book: Book, ctx: Context, payee: Payee, wire: WireRow, send_at: datet
         instructions=wire.wire_instructions,
         end_to_end=wire.end_to_end_identification,
     )
-    queue_message(book, ctx, "pacs.008", wire.wire_id, terms, send_at=send_at)
+    queue_message(book, ctx, "pacs.008", wire_id=wire.wire_id, terms=terms, send_at=send_at)
 
 
 def queue_message(
@@ -292,7 +292,7 @@ def _raise_event(
     book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire_id: UUID, pocket_id: UUID
 ) -> None:
     payload = payloads.WirePayload(wire_id=wire_id, service_account_id=pocket_id)
-    record.event(book, ctx, kind, payload)
+    record.event(book, ctx, kind, payload=payload)
 
 
 def _outcome(wire_id: UUID, status: str, reason: str | None, amount: int) -> Outcome:

@@ -32,8 +32,8 @@ def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
     wire = referenced_wire(book, cmd.wire_id).row
     if wire.status != WireStatus.PENDING:
         return _outcome(wire, wire.status)
-    _raise_event(book, ctx, kinds.WIRE_OUT_PROCESSING, wire)
-    _set_status(book, ctx, wire, WireStatus.PROCESSING, imad=cmd.imad)
+    _raise_event(book, ctx, kinds.WIRE_OUT_PROCESSING, wire=wire)
+    _set_status(book, ctx, wire, status=WireStatus.PROCESSING, imad=cmd.imad)
     return _outcome(wire, WireStatus.PROCESSING)
 
 
@@ -43,7 +43,7 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
     wire = referenced_wire(book, cmd.wire_id).row
     if wire.status not in _UNDER_WAY:
         return _outcome(wire, wire.status)
-    _raise_event(book, ctx, kinds.WIRE_OUT_SUCCESS, wire)
+    _raise_event(book, ctx, kinds.WIRE_OUT_SUCCESS, wire=wire)
     omad = {} if cmd.omad is None else {"omad": cmd.omad}
     _set_status(book, ctx, wire, WireStatus.COMPLETED, settled_at=ctx.now, **omad)
     return _outcome(wire, WireStatus.COMPLETED)
@@ -62,9 +62,9 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     reason = cut_offs.reason_of(cmd.code)
     taken = book.pockets[wire.pocket_id].status != PocketStatus.CLOSED
     if taken:
-        _refund(book, ctx, wire, reason)
-    _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire)
-    _set_status(book, ctx, wire, WireStatus.REJECTED, reason=reason)
+        _refund(book, ctx, wire, reason=reason)
+    _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire=wire)
+    _set_status(book, ctx, wire, status=WireStatus.REJECTED, reason=reason)
     outcome = {**_outcome(wire, WireStatus.REJECTED), "reason": reason}
     return outcome if taken else {**outcome, "no_pocket": True}
 
@@ -127,7 +127,7 @@ def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
             settles_at=book.booked_at,
             details={"credit_type": "ADJUSTMENT"},
         )
-    sweep_and_invest(book, pocket, ctx, wire.amount + wire.fee)
+    sweep_and_invest(book, pocket, ctx, amount=wire.amount + wire.fee)
     book.close()
 
 
@@ -138,7 +138,7 @@ def _was_rejected(wire: WireRow, reason: str) -> str:
 
 def _raise_event(book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire: WireRow) -> None:
     payload = payloads.WirePayload(wire_id=wire.wire_id, service_account_id=wire.pocket_id)
-    record.event(book, ctx, kind, payload)
+    record.event(book, ctx, kind, payload=payload)
 
 
 def _set_status(book: Book, ctx: Context, wire: WireRow, status: wire_types.WireStatus, **more: object) -> None:
