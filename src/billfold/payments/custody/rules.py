@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 ACTIVITY = TradeActivity.EXTERNAL_SECURITY_TRANSFER
 APPOINTMENT = "custody.deliver"
 """The kind of scheduled job that sends a delivery to the custodian."""
+_PARTY = ("counterparty_name", "counterparty_account")
+RECORDED = ("pocket_id", "direction", "cusip", "units", "market_value", *_PARTY, "lots")
+"""The columns of a transfer that its command's outcome repeats."""
 
 
 def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
@@ -252,16 +255,6 @@ def _record_transfer(
     )
     book.draft.add(transfer)
     book.put(book.referenced, cmd.transfer_id, transfer)
-    return {
-        "transfer_id": str(cmd.transfer_id),
-        "status": status,
-        "reason": None,
-        "pocket_id": str(cmd.pocket_id),
-        "direction": direction,
-        "cusip": cmd.cusip,
-        "units": cmd.units,
-        "market_value": worth,
-        "counterparty_name": cmd.counterparty_name,
-        "counterparty_account": cmd.counterparty_account,
-        "lots": transfer.lots,
-    }
+    recorded = {name: getattr(transfer, name) for name in RECORDED}
+    ids = {"transfer_id": str(cmd.transfer_id), "pocket_id": str(cmd.pocket_id)}
+    return {**recorded, **ids, "status": status, "reason": None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from billfold.platform.checks import Certainty, Check
+from billfold.platform.checks import Certainty, declared
 
 SETTLEMENT = "settlement"
 KEY = ("settles_on", "cusip", "price_micros", "side", "closed_on")
@@ -42,17 +42,14 @@ SELECT {", ".join(KEY)}, is_row, is_posted
   FULL JOIN (SELECT true AS is_posted, {_BLOCK}, row_number() OVER (PARTITION BY {_BLOCK}) AS nth
                FROM ({_POSTED}) p) p USING ({_BLOCK}, nth)
 """
-CHECKS = (
-    Check(
-        SETTLEMENT,
-        "no journal of the bank settles it",
-        f"SELECT {', '.join(KEY)} FROM ({_COMPARED}) c WHERE is_posted IS NULL",
-    ),
-    Check(
-        SETTLEMENT,
-        "a journal of the bank settles it, and the row is missing",
-        f"SELECT settles_on, cusip, side, closed_on FROM ({_COMPARED}) c WHERE is_row IS NULL",
-        certainty=Certainty.SUSPECT,
-    ),
-)
+_QUERIES = {
+    (SETTLEMENT, Certainty.DERIVED): {
+        "no journal of the bank settles it": f"SELECT {', '.join(KEY)} FROM ({_COMPARED}) c WHERE is_posted IS NULL",
+    },
+    (SETTLEMENT, Certainty.SUSPECT): {
+        "a journal of the bank settles it, and the row is missing": f"""
+            SELECT settles_on, cusip, side, closed_on FROM ({_COMPARED}) c WHERE is_row IS NULL""",
+    },
+}
+CHECKS = tuple(declared(_QUERIES))
 COUNTED = (SETTLEMENT,)
