@@ -13,7 +13,7 @@ from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.cli.resources import run_with_bank
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.commands import OriginateAch, ReceiveAch, ReceiveAchReturn
-from billfold.payments.ach.rules.originate import ACH_WINDOW
+from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids

@@ -60,7 +60,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         amount=cmd.amount,
         title=_TITLE[cmd.rail],
         description=cmd.description,
-        settles_at=_settles_at(cmd.rail, book, ctx),
+        settles_at=book.booked_at if cmd.rail == Rail.WIRE else ach_settles_at(ctx),
         details=details,
         remittance=cmd.remittance,
     )
@@ -133,9 +133,8 @@ def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) ->
         record.event(book, ctx, how_ach, payload=ach)
 
 
-def _settles_at(rail: Rail, book: Book, ctx: Context) -> datetime:
-    if rail == Rail.WIRE:
-        return book.booked_at
+def ach_settles_at(ctx: Context) -> datetime:
+    """Return when an ACH entry received now is final."""
     day = ctx.calendars.add_fed_days(ctx.business_date, ACH_SETTLES_AFTER)
     return et_instant(day, time(8, 30))
 

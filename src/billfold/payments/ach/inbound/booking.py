@@ -27,7 +27,7 @@ from billfold.payments.ach.inbound.counterparties import apply_corrections, fail
 from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
 from billfold.payments.ach.nacha.types import AchFile, EntryLine, ReturnAddenda
 from billfold.payments.ach.rules import windows
-from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
+from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
 from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries

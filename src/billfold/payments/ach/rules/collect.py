@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from billfold.accounts.pockets.types import Hold
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
-from billfold.payments.ach.rules.originate import record_ach_transaction
-from billfold.payments.ach.rules.settle import update_entry
-from billfold.payments.ach.types import AchEntry, AchStatus
+from billfold.payments.ach.rules.entries import record_ach_transaction, referenced_entry, update_entry
+from billfold.payments.ach.types import AchStatus
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound
 from billfold.treasury.rules.day_end import roll_business_day
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
     from billfold.payments.ach.commands import CollectAch
+    from billfold.payments.ach.types import AchEntry
 
 
 def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
@@ -27,8 +27,8 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     holds the money in suspense.
     """
     book = book_of(books, cmd.customers[0])
-    entry = book.referenced.get(cmd.ach_id)
-    if not isinstance(entry, AchEntry) or entry.pocket_id is None:
+    entry = referenced_entry(book, cmd.ach_id)
+    if entry.pocket_id is None:
         raise NotFound
     if entry.status not in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED} or entry.entry_no is not None:
         return {"status": entry.status}
@@ -64,11 +64,3 @@ def _place_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
                 cause="ACH",
             )
         )
-
-
-def release_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
-    """Release the hold on the money of a debit, if it is still active."""
-    lien = (entry.amount, entry.held_until)
-    if entry.held_until is not None and lien in pocket.liens:
-        pocket.liens.remove((entry.amount, entry.held_until))
-        book.change(Hold, entry.ach_id, until=book.booked_at)

@@ -7,18 +7,17 @@ when it is sent; a credit that is rejected or returned becomes a deposit again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
-from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, PocketStatus, Rail, TransactionType
+from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, PocketStatus, Rail
+from billfold.payments.ach.rules.entries import IDENTIFICATION_WIDTH, add_entry, approve, record_ach_transaction
 from billfold.payments.ach.rules.risk import review_reason
-from billfold.payments.ach.rules.windows import held_until, schedule
+from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import roll_business_day
@@ -30,11 +29,6 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
     from billfold.payments.ach.commands import OriginateAch
-    from billfold.payments.ach.rules.windows import Schedule
-
-ACH_WINDOW = "ach.window"
-"""The kind of scheduled job that writes a file."""
-IDENTIFICATION_WIDTH = 15
 
 
 def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
@@ -47,7 +41,7 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     if pocket is None or not isinstance(payee, Payee):
         raise NotFound
     _must_be_usable(pocket, payee, cmd.direction)
-    times = _times(cmd, ctx)
+    times = schedule(ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT)
     held_for_review = review_reason(cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents)
     entry = _entry_of(book, pocket, payee, cmd=cmd, ctx=ctx)
     if cmd.direction == Direction.CREDIT:
@@ -55,39 +49,9 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     if held_for_review is not None:
         entry = msgspec.structs.replace(entry, reason=held_for_review)
     else:
-        entry = approve_entry(book, entry, times, ctx=ctx)
+        entry = msgspec.structs.replace(entry, **approve(book, entry, times, ctx=ctx))
     add_entry(book, entry)
     return {"ach_id": str(cmd.ach_id), "status": entry.status}
-
-
-def approve_entry(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> AchEntry:
-    """Return an entry as APPROVED, and schedule its window."""
-    window_id = window_at(times.due_at)
-    book.schedule(ACH_WINDOW, window_id, times.due_at, of_customer=False)
-    held = entry.direction == Direction.DEBIT
-    return msgspec.structs.replace(
-        entry,
-        status=AchStatus.APPROVED,
-        reason=None,
-        due_at=times.due_at,
-        effective_on=times.effective_on,
-        settles_at=times.settles_at,
-        settled_at=times.settled_at,
-        held_until=held_until(times.effective_on, entry.sec_code, ctx.calendars) if held else None,
-        updated_at=ctx.now,
-    )
-
-
-def add_entry(book: Book, entry: AchEntry) -> None:
-    """Record a new entry, visible to later commands of the batch."""
-    book.draft.add(entry)
-    book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
-    book.put(book.referenced, entry.ach_id, entry)
-
-
-def window_at(due_at: datetime) -> UUID:
-    """Return the id of the scheduled job of the window with this deadline."""
-    return UUID(int=int(due_at.timestamp()))
 
 
 def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, settles_at: datetime) -> AchEntry:
@@ -113,61 +77,6 @@ def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, se
     )
     book.close()
     return msgspec.structs.replace(entry, entry_no=entry_no)
-
-
-def record_ach_transaction(
-    book: Book,
-    pocket: PocketBook,
-    ctx: Context,
-    entry: AchEntry,
-    posting_no: int,
-    *,
-    direction: Direction,
-    settles_at: datetime,
-    title: str | None = None,
-    trace_number: str | None = None,
-) -> None:
-    """Record the transaction of a posting that an entry caused."""
-    group = ctx.ids.next_group()
-    record.transaction(
-        book,
-        pocket,
-        posting_no=posting_no,
-        group=group,
-        type=TransactionType.ACH,
-        direction=direction,
-        amount=entry.amount,
-        title=title or _TITLES[entry.way, entry.direction],
-        description=entry.description,
-        settles_at=settles_at,
-        details=details_of(entry, trace_number),
-        remittance={"unstructured": list(entry.lines), "structured": None} if entry.lines else None,
-    )
-
-
-def details_of(entry: AchEntry, trace_number: str | None = None) -> dict[str, Any]:
-    """Return the details of an ACH transaction."""
-    return {
-        "company_name": entry.company_name,
-        "company_entry_description": entry.description,
-        "individual_identification_number": entry.identification or None,
-        "trace_number": trace_number or entry.trace_number,
-        "ach_id": entry.ach_id,
-        "ach_direction": entry.way,
-        "portal_id": entry.portal_id,
-    }
-
-
-_TITLES = {
-    (AchWay.ORIGINATION, Direction.CREDIT): "ACH payment",
-    (AchWay.ORIGINATION, Direction.DEBIT): "ACH collection",
-    (AchWay.RECEIVING, Direction.CREDIT): "ACH credit",
-    (AchWay.RECEIVING, Direction.DEBIT): "ACH debit",
-}
-
-
-def _times(cmd: OriginateAch, ctx: Context) -> Schedule:
-    return schedule(ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT)
 
 
 def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> None:
