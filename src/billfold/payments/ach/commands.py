@@ -19,6 +19,24 @@ from billfold.payments.ach.rules.settle import mark_transmitted, reschedule_entr
 from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, PendingReturn
 
 
+class EntryCommand(Command, frozen=True, kw_only=True):
+    """A command on one recorded entry."""
+
+    reference_kinds = (Reference.ACH_ENTRY,)
+    needs_identifiers = False
+
+    ach_id: UUID
+
+
+class EntriesCommand(Command, frozen=True, kw_only=True):
+    """A command on many entries of one customer."""
+
+    reference_kinds = (Reference.ACH_ENTRY,)
+    needs_identifiers = False
+
+    ach_ids: tuple[UUID, ...]
+
+
 class OriginateAch(Command, frozen=True, kw_only=True):
     """Originate an entry of `amount` cents: a payment to a counterparty (CREDIT) or a collection (DEBIT).
 
@@ -42,65 +60,46 @@ class OriginateAch(Command, frozen=True, kw_only=True):
     request: str = "{}"
 
 
-class ReviewAch(Command, frozen=True, kw_only=True):
+class ReviewAch(EntryCommand, frozen=True, kw_only=True):
     """Approve, reject or cancel an entry."""
 
     rule = review_ach
-    reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", lambda c: c.decision.lower(), fields=("reason",))
     fingerprints = (AchEntry,)
-    needs_identifiers = False
 
-    ach_id: UUID
     decision: AchStatus
     reason: str | None = None
 
 
-class RescheduleAch(Command, frozen=True, kw_only=True):
+class RescheduleAch(EntriesCommand, frozen=True, kw_only=True):
     """Move entries of one customer that missed their window to the next one."""
 
     rule = reschedule_entries
     former_names = ("PostponeAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
     fingerprints = (AchEntry,)
-    needs_identifiers = False
-
-    ach_ids: tuple[UUID, ...]
 
 
-class MarkAchTransmitted(Command, frozen=True, kw_only=True):
+class MarkAchTransmitted(EntriesCommand, frozen=True, kw_only=True):
     """Record that the file with these entries of one customer was transmitted."""
 
     rule = mark_transmitted
     former_names = ("SendAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
-
-    ach_ids: tuple[UUID, ...]
 
 
-class SettleAch(Command, frozen=True, kw_only=True):
+class SettleAch(EntriesCommand, frozen=True, kw_only=True):
     """Count these entries of one customer as settled: most returns have arrived by now."""
 
     rule = settle_entries
     former_names = ("CountAchSettled",)
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
-
-    ach_ids: tuple[UUID, ...]
 
 
-class CollectAch(Command, frozen=True, kw_only=True):
+class CollectAch(EntryCommand, frozen=True, kw_only=True):
     """Book the money of a debit that has settled with the rail."""
 
     rule = collect_ach
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
-
-    ach_id: UUID
 
 
-class ReceiveAchReturn(Command, frozen=True, kw_only=True):
+class ReceiveAchReturn(EntryCommand, frozen=True, kw_only=True):
     """Receive the return of an entry that we originated. `trace` is the trace number of the return.
 
     `direction` is that of the original entry, derived from the return's transaction code.
@@ -108,10 +107,7 @@ class ReceiveAchReturn(Command, frozen=True, kw_only=True):
 
     rule = receive_return
     former_names = ("ReturnAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
 
-    ach_id: UUID
     code: str
     direction: Direction
     amount: int
@@ -119,15 +115,12 @@ class ReceiveAchReturn(Command, frozen=True, kw_only=True):
     arrived_at: datetime
 
 
-class RecordNoc(Command, frozen=True, kw_only=True):
+class RecordNoc(EntryCommand, frozen=True, kw_only=True):
     """Record a notification of change (NOC) from the receiving bank."""
 
     rule = record_noc
     former_names = ("NoteAchChange",)
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
 
-    ach_id: UUID
     code: str
     corrected: str
 
@@ -146,42 +139,32 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
     entry: IncomingEntry
 
 
-class ReturnAchEntry(Command, frozen=True, kw_only=True):
+class ReturnAchEntry(EntryCommand, frozen=True, kw_only=True):
     """Return a received entry at the request of its receiver."""
 
     rule = return_entry
     former_names = ("GiveBackAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "given_back", fields=("code",))
     fingerprints = (PendingReturn,)
 
-    ach_id: UUID
     code: str
 
 
-class ReverseAch(Command, frozen=True, kw_only=True):
+class ReverseAch(EntryCommand, frozen=True, kw_only=True):
     """Originate the reversal of an entry that was sent in error."""
 
     rule = reverse_ach
-    reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "reversed")
     fingerprints = (AchEntry,)
-    needs_identifiers = False
-
-    ach_id: UUID
 
 
-class ReinitiateAch(Command, frozen=True, kw_only=True):
+class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
     """Reinitiate a debit that was returned for insufficient funds."""
 
     rule = reinitiate_ach
     former_names = ("RetryAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "sent_again")
     fingerprints = (AchEntry,)
-    needs_identifiers = False
-
-    ach_id: UUID
 
 
 class SendMicroDeposits(Command, frozen=True, kw_only=True):

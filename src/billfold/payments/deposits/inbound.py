@@ -14,7 +14,7 @@ from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.types import IncomingAch, IncomingPayment, IncomingWire
-from billfold.payments.wires.rules import incoming_details
+from billfold.payments.wires.rules import incoming
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -85,8 +85,8 @@ def _command(payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocke
         description=payment.description,
         details=_wire_details(payment),
         sender=_sender(payment),
-        remittance=None if message is None else incoming_details.remittance_of(message),
-        wire=None if message is None else incoming_details.incoming_wire_of(message, payment.omad),
+        remittance=None if message is None else incoming.remittance_of(message),
+        wire=None if message is None else incoming.incoming_wire_of(message, payment.omad),
     )
 
 

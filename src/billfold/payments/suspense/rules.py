@@ -23,7 +23,7 @@ from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE, SuspenseItem, SuspenseStatus
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
-from billfold.payments.wires.rules import incoming_details
+from billfold.payments.wires.rules import incoming
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -144,13 +144,13 @@ def _original_payment(item: SuspenseItem, details: dict[str, Any], owner: UUID) 
     if isinstance(message, PaymentReturn):
         own = details.get("customer_id") == str(owner)
         original = UUID(details["original_wire_id"]) if own else None
-        wire = incoming_details.returned_wire_of(message, details.get("omad"), original)
-        return {"wire": wire, "details": incoming_details.details_of(wire, item.item_id)}
-    wire = incoming_details.incoming_wire_of(message, details.get("omad"))
+        wire = incoming.returned_wire_of(message, details.get("omad"), original)
+        return {"wire": wire, "details": incoming.details_of(wire, item.item_id)}
+    wire = incoming.incoming_wire_of(message, details.get("omad"))
     return {
         "wire": wire,
-        "details": incoming_details.details_of(wire, item.item_id),
-        "remittance": incoming_details.remittance_of(message),
+        "details": incoming.details_of(wire, item.item_id),
+        "remittance": incoming.remittance_of(message),
     }
 
 

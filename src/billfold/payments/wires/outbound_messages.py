@@ -12,7 +12,7 @@ from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.messages import MessageFields
-from billfold.payments.wires.rules.send import WIRE_SEND
+from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import QueuedMessage
 from billfold.platform.dates import et_date

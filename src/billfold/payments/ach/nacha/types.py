@@ -152,3 +152,9 @@ class EntryLine(NamedTuple):
     def changed(self) -> NocAddenda | None:
         """The notification of change, if it has one."""
         return next((each for each in self.entry.addenda if isinstance(each, NocAddenda)), None)
+
+    @property
+    def original_trace(self) -> str | None:
+        """The trace number of the entry that it returns or corrects."""
+        addenda = self.returned or self.changed
+        return None if addenda is None else addenda.original_entry_trace_number
