@@ -14,7 +14,7 @@ from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import SuspenseStatus
 from billfold.payments.wires.iso20022.envelope import write_messages
-from billfold.payments.wires.outbound_messages import fedwire_day, message_sent
+from billfold.payments.wires.outbound import fedwire_day, message_sent
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import get_wire, list_wires
 from billfold.platform import ids

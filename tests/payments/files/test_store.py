@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from billfold.payments.files import store as files_store
-from billfold.payments.files.store import DuplicateFile
+from billfold.payments.files.types import DuplicateFile
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
@@ -15,10 +15,9 @@ async def test_a_duplicate_file_is_recognized_by_its_content(conn):
     now, first = wall_now(), ids.new()
     kept = await files_store.save_inbound(conn, first, "ACH", name="one.ach", content=b"101", now=now)
     assert (kept.state, kept.size_bytes, kept.done_at) == ("ARRIVED", 3, None)
-    with pytest.raises(DuplicateFile, match="arrived as one") as told:
+    with pytest.raises(DuplicateFile, match=f"arrived as one.ach on {now:%Y-%m-%d}"):
         async with conn.transaction():
             await files_store.save_inbound(conn, ids.new(), "ACH", name="two.ach", content=b"101", now=now)
-    assert told.value.at == now
     await files_store.save_inbound(conn, ids.new(), "WIRE", name="two.xml", content=b"101", now=now)
 
 

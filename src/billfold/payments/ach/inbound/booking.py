@@ -15,6 +15,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
 from billfold.accounts.counterparties.rules.notification_of_change import correction_of
 from billfold.ledger.engine.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
@@ -23,7 +24,6 @@ from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
 from billfold.payments.ach import types as ach_types
 from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc
-from billfold.payments.ach.inbound.counterparties import CALLER, apply_corrections, fail_verification
 from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
 from billfold.payments.ach.nacha.types import AchFile, EntryLine, ReturnAddenda
 from billfold.payments.ach.rules import windows
@@ -33,8 +33,8 @@ from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.store import files
 from billfold.payments.ach.types import AchEntry, AchWay, ReturnEntry
-from billfold.payments.files.exceptions import StuckLine
 from billfold.payments.files.retries import DATABASE_UNAVAILABLE, error_summary
+from billfold.payments.files.types import StuckLine
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import (
@@ -51,8 +51,9 @@ if TYPE_CHECKING:
 
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command, Outcome
-    from billfold.payments.files.store import RailFile
+    from billfold.payments.files.types import RailFile
 
+CALLER = "ach-file"
 SUSPENSE_RETURN_JOB = "ach.suspense_return"
 """The kind of scheduled job that queues a return for money that has left suspense."""
 REPORTED_LINES_MAX = 1_000
@@ -242,7 +243,7 @@ class AchFileBooking:
         if outcome["status"] == "NO_POCKET":
             self._hold(line, "The pocket it was paid from is closed.", CLOSED_POCKET_REASON)
         if entry.pocket_id is None:
-            await fail_verification(self._bank, entry, return_addenda.return_reason_code)
+            await self._fail_verification(entry, return_addenda.return_reason_code)
 
     def _dishonor(self, line: EntryLine, return_addenda: ReturnAddenda, code: str) -> None:
         """Hold the money of a return that is not accepted in suspense, and dishonor the return."""
@@ -264,13 +265,42 @@ class AchFileBooking:
 
     async def _apply_corrections(self, lines: Sequence[EntryLine], originals: Mapping[str, AchEntry]) -> None:
         """Apply notifications of change to the counterparties of their entries."""
-        corrections = []
+        commands = []
         for line in lines:
             entry, noc_addenda = _original(line, originals), line.changed
-            if entry is not None and noc_addenda is not None:
-                correction = correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
-                corrections.append((self._key(line), entry, correction))
-        await apply_corrections(self._bank, corrections)
+            if entry is None or noc_addenda is None or entry.counterparty_id is None:
+                continue
+            owner = await self._bank.directory.find("counterparty", entry.counterparty_id)
+            if owner is not None:
+                commands.append(
+                    CorrectAccount(
+                        caller=CALLER,
+                        key=command_id("correct", self._key(line)),
+                        customers=(owner.customer_id,),
+                        counterparty_id=entry.counterparty_id,
+                        correction=correction_of(noc_addenda.change_code, noc_addenda.corrected_data),
+                        references=(entry.counterparty_id,),
+                    )
+                )
+        async for _ in submit_in_lots(self._bank, commands):
+            pass
+
+    async def _fail_verification(self, entry: AchEntry, code: str) -> None:
+        """Fail the verification of a counterparty whose micro-deposit was returned."""
+        if entry.counterparty_id is None:
+            return
+        owner = await self._bank.directory.find("counterparty", entry.counterparty_id)
+        if owner is not None:
+            await self._bank.engine.submit(
+                FailVerification(
+                    caller=CALLER,
+                    key=command_id("fail", entry.ach_id),
+                    customers=(owner.customer_id,),
+                    counterparty_id=entry.counterparty_id,
+                    reason=f"A micro-deposit came back under {code}.",
+                    references=(entry.counterparty_id,),
+                )
+            )
 
     @property
     def _own_routing_prefix(self) -> str:

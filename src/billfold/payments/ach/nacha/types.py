@@ -5,7 +5,6 @@ account, returns an entry or reports a change. Amounts are cents. Texts are prin
 case.
 """
 
-from collections.abc import Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
@@ -109,10 +108,6 @@ class AchFile(msgspec.Struct, frozen=True, kw_only=True):
     batches: tuple[Batch, ...] = ()
 
 
-MISTAKES_MAX = 100
-"""Maximum mistakes reported of one file."""
-
-
 class AchFileMistake(NamedTuple):
     """One mistake and its place. Lines and columns count from 1; line 0 is the whole file."""
 
@@ -126,14 +121,6 @@ class AchFileMistake(NamedTuple):
         if self.columns:
             where += f", columns {self.columns[0]}-{self.columns[1]}"
         return f"{where}: {self.reason}"
-
-
-class InvalidAchFile(ValueError):
-    """The file is refused as a whole. `mistakes` lists the first hundred."""
-
-    def __init__(self, mistakes: Sequence[AchFileMistake]) -> None:
-        self.mistakes = tuple(mistakes[:MISTAKES_MAX])
-        super().__init__("; ".join(map(str, self.mistakes[:3])))
 
 
 class EntryLine(NamedTuple):
