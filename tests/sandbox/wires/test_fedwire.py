@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.payments.wires.test_checks import link, send
+from tests.support.fedwire import link, send
 
 from billfold.payments.files import store as files_store
 from billfold.payments.wires import cases as wire_cases

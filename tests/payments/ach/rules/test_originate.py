@@ -59,8 +59,6 @@ def test_a_frozen_pocket_collects_but_does_not_pay():
     ("changes", "code"),
     [
         ({"type": "wire"}, "counterparty-type-mismatch"),
-        ({"status": "PENDING"}, "counterparty-not-verified"),
-        ({"status": "UNLINKED"}, "counterparty-not-verified"),
         ({"verification": {"type": "unverified"}}, "counterparty-not-verified"),
     ],
 )

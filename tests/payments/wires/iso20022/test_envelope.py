@@ -141,12 +141,12 @@ def test_a_mistake_is_reported_with_line_and_element(name: str) -> None:
 def test_an_unknown_message_is_refused() -> None:
     raw = WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething")
 
-    with pytest.raises(match="no message that is known"):
+    with pytest.raises(InvalidFile, match="no message that is known"):
         only_messages(raw, "incoming")
 
 
 def test_a_file_of_the_other_direction_is_refused() -> None:
-    with pytest.raises(match="is no FedwireFundsOutgoing"):
+    with pytest.raises(InvalidFile, match="is no FedwireFundsOutgoing"):
         only_messages(WHOLE, "outgoing")
 
 
