@@ -14,7 +14,7 @@ from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.platform import ids
 
 __all__ = ["prepare"]
-UNKNOWN = str(ids.new())
+UNKNOWN = "ac11de00-0000-4000-8000-000000000000"
 
 
 async def live(bank):

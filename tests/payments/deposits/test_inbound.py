@@ -4,6 +4,7 @@ import json
 
 import msgspec
 import pytest
+from tests.payments.wires.iso20022.wires import a_credit_transfer
 from tests.support.whole_bank import SEED
 
 from billfold.accounts.commands import UpdatePortal
@@ -19,7 +20,9 @@ def correspondent():
 
 
 def a_wire(**fields):
-    return IncomingWire(wire_id=ids.new(), reference_number="W1", **fields)
+    message = a_credit_transfer(amount=fields["amount"])
+    name, number = message.debtor.name, message.instruction_id
+    return IncomingWire(wire_id=ids.new(), reference_number=number or "", sender_name=name, message=message, **fields)
 
 
 async def address(bank, holder):
@@ -36,7 +39,7 @@ async def activity(bank, holder):
 
 async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank, new_holder):
     holder = await new_holder()
-    wire = a_wire(**await address(bank, holder), amount=250_000_00, sender_name="Northwind LLC")
+    wire = a_wire(**await address(bank, holder), amount=250_000_00)
     received = await receive(bank, wire)
     assert (received.status, received.pocket_id) == ("COMPLETED", holder.pocket_id)
     row, details = await activity(bank, holder)
@@ -47,7 +50,7 @@ async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank,
         "wire_id": str(wire.wire_id),
         "original_wire_id": None,
         "reference_number": wire.reference_number,
-        "counterparty_name": "Northwind LLC",
+        "counterparty_name": wire.sender_name,
         "counterparty_id": None,
         "portal_id": str(holder.portal_id),
     }
@@ -71,14 +74,14 @@ async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_know
 
 async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_holder):
     holder = await new_holder()
-    wire = a_wire(**await address(bank, holder), amount=100_00, sender_name="A")
+    wire = a_wire(**await address(bank, holder), amount=100_00)
     first = await receive(bank, wire)
     assert await receive(bank, wire) == first
     assert await bank.pool.fetchval("SELECT count(*) FROM transaction") == 1
 
 
 async def test_a_payment_is_returned_when_its_account_is_unknown(bank):
-    wire = a_wire(routing_number="061199992", account_number="812345678901", amount=1, sender_name="A")
+    wire = a_wire(routing_number="061199992", account_number="812345678901", amount=1)
     received = await receive(bank, wire)
     assert (received.status, received.reason) == ("RETURNED", NO_ACCOUNT)
     assert await bank.pool.fetchval("SELECT count(*) FROM journal_entry") == 0
@@ -91,7 +94,7 @@ async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(ban
             caller="test", key=ids.new(), customers=(holder.customer_id,), portal_id=holder.portal_id, close=True
         )
     )
-    wire = a_wire(**await address(bank, holder), amount=5_00, sender_name="A")
+    wire = a_wire(**await address(bank, holder), amount=5_00)
     received = await receive(bank, wire)
     assert (received.status, received.reason) == ("RETURNED", "ACCOUNT_UNAVAILABLE")
     kinds = await bank.pool.fetch("SELECT kind FROM event")

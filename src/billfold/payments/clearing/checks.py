@@ -10,11 +10,10 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from billfold.ledger.book.book import USD
-from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, balances, list_cleared
+from billfold.payments.clearing.store import EVER, balances, list_cleared
 from billfold.payments.clearing.types import RAILS, ClearingTotals
 from billfold.payments.settlement.worker import LOOKBACK
 from billfold.platform.checks import Certainty, Findings, declared
-from billfold.platform.dates import et_instant
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
@@ -61,9 +60,8 @@ async def check_rows(conn: Connection, findings: Findings) -> None:
     bank = await conn.fetchrow(_BANK)
     if bank is None:
         return
-    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
     in_transit = dict.fromkeys(RAILS, 0)
-    for each in await list_cleared(conn, bank["customer_id"], span):
+    for each in await list_cleared(conn, bank["customer_id"], EVER):
         _compare(findings, each, bank["business_date"])
         in_transit[each.rail] = in_transit.get(each.rail, 0) + each.unsettled_out - each.unsettled_in
     held = await balances(conn)

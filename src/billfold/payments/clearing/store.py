@@ -7,10 +7,11 @@ settlement date.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.payments.clearing.types import ClearingTotals, OpenPayment
+from billfold.platform.dates import et_instant
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -62,18 +63,23 @@ DATE_MIN, DATE_MAX = date(2000, 1, 1), date(2999, 12, 31)
 """Earlier than the first settlement date and later than the last."""
 
 
-class SettlementPeriod:
+class SettlementPeriod(NamedTuple):
     """A period from the start of a date up to an instant on a later date, as query parameters."""
 
-    def __init__(self, first: date, begins: datetime, last: date, ends: datetime) -> None:
-        self.arguments = (first, begins, last, ends)
+    first: date
+    begins: datetime
+    last: date
+    ends: datetime
+
+
+EVER = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
 
 
 async def list_cleared(
     conn: Connection | Pool, house: UUID, span: SettlementPeriod, *, include_settled: bool = False
 ) -> list[ClearingTotals]:
     """Return per rail the dates with unsettled amounts, or all dates."""
-    rows = await conn.fetch(_CLEARED, house, *span.arguments, include_settled, timeout=_QUERY_TIMEOUT_SECONDS)
+    rows = await conn.fetch(_CLEARED, house, *span, include_settled, timeout=_QUERY_TIMEOUT_SECONDS)
     return [ClearingTotals(*row) for row in rows]
 
 
@@ -81,7 +87,7 @@ async def list_open(
     conn: Connection | Pool, house: UUID, span: SettlementPeriod, *, limit: int = 200
 ) -> list[OpenPayment]:
     """Return the payments that settle within the period, earliest first."""
-    return [OpenPayment(*row) for row in await conn.fetch(_OPEN, house, *span.arguments, limit)]
+    return [OpenPayment(*row) for row in await conn.fetch(_OPEN, house, *span, limit)]
 
 
 async def balances(conn: Connection | Pool) -> dict[str, int]:

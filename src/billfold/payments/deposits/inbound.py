@@ -77,16 +77,16 @@ def _command(payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocke
             description=payment.company_entry_description,
             details=_ach_details(payment),
         )
-    message = payment.message
+    wire = incoming.incoming_wire_of(payment.message, payment.omad)
     return ReceiveMoney(
         **fields,
         key=payment.wire_id,
         rail=Rail.WIRE,
         description=payment.description,
-        details=_wire_details(payment),
+        details=incoming.details_of(wire, payment.wire_id),
         sender=_sender(payment),
-        remittance=None if message is None else incoming.remittance_of(message),
-        wire=None if message is None else incoming.incoming_wire_of(message, payment.omad),
+        remittance=incoming.remittance_of(payment.message),
+        wire=wire,
     )
 
 
@@ -94,17 +94,6 @@ def _sender(wire: IncomingWire) -> Account | None:
     """Return the account that sent a wire, if the wire names it."""
     bank, number = wire.sender_routing_number, wire.sender_account_number
     return Account(bank.upper(), compact(number)) if bank and number else None
-
-
-def _wire_details(wire: IncomingWire) -> dict[str, Any]:
-    return {
-        "wire_type": "PAYMENT",
-        "wire_id": str(wire.wire_id),
-        "original_wire_id": None,
-        "reference_number": wire.reference_number,
-        "counterparty_name": wire.sender_name,
-        "counterparty_id": None,
-    }
 
 
 def _ach_details(ach: IncomingAch) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.support.fedwire import changed
 
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, list_cleared
+from billfold.payments.clearing.store import EVER, list_cleared
 from billfold.payments.files import store as files_store
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires import cases as wire_cases
@@ -15,7 +15,6 @@ from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import ReturnRequest
 from billfold.payments.wires.outbound import message_sent
 from billfold.payments.wires.store import message_queue as queue
-from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
 from billfold.verify.runner import verify_bank
 
@@ -122,8 +121,7 @@ async def test_a_return_less_charges_books_the_returned_amount(fedwire, holder):
     assert mistake[2] == "the payment is already returned"
     await fedwire.clock.advance(timedelta(days=4))
     await close_bank_days(fedwire.bank, await fedwire.bank.now())
-    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
-    assert await list_cleared(fedwire.bank.pool, bank_customer_id(fedwire.bank.seed), span) == []
+    assert await list_cleared(fedwire.bank.pool, bank_customer_id(fedwire.bank.seed), EVER) == []
     await fedwire.prove()
 
 

@@ -11,10 +11,6 @@ from typing import NamedTuple
 import msgspec
 from typing_extensions import override
 
-CHECKING_CREDIT = "22"
-CHECKING_DEBIT = "27"
-SAVINGS_CREDIT = "32"
-SAVINGS_DEBIT = "37"
 NOC_ENTRY_CLASS = "COR"
 """The standard entry class code of notifications of change."""
 
@@ -83,16 +79,6 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     company_discretionary_data: str = ""  # at most 20 characters
     company_descriptive_date: str = ""  # 6 characters; SD1300 and the like request same-day windows
     settlement_date: int | None = None  # day of the year, set by the operator
-
-    @property
-    def debits(self) -> int:
-        """Sum of the debits, in cents."""
-        return sum(each.amount for each in self.entries if each.is_debit)
-
-    @property
-    def credits(self) -> int:
-        """Sum of the credits, in cents."""
-        return sum(each.amount for each in self.entries if not each.is_debit)
 
 
 class AchFile(msgspec.Struct, frozen=True, kw_only=True):

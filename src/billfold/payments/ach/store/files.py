@@ -177,13 +177,6 @@ async def list_unconfirmed(conn: Connection | Pool) -> list[NumberedFile]:
     return [NumberedFile(*row) for row in await conn.fetch(_UNCONFIRMED)]
 
 
-async def get_numbered(conn: Connection | Pool, file_id: UUID) -> NumberedFile:
-    """Return one file."""
-    row = await conn.fetchrow("SELECT * FROM ach_file WHERE file_id = $1", file_id)
-    assert row is not None
-    return NumberedFile(*row)
-
-
 async def mark_confirmed(conn: Connection | Pool, file_id: UUID, now: datetime) -> None:
     """Record that a file is transmitted and confirmed to all customers."""
     await conn.execute(_CONFIRM, file_id, now)

@@ -45,7 +45,6 @@ _NOT_RETURNABLE_REASON = (
 
 async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
     """Hold a wire to an unknown account in suspense and return it the same day."""
-    assert payment.message is not None
     item_details = _payment_details(payment.message, payment.description, payment.omad)
     await _hold(bank, payment.wire_id, payment.amount, reason=NO_ACCOUNT, details=item_details)
     await return_item(bank, payment.wire_id, NO_ACCOUNT, caller=f"{FEDWIRE_CALLER}:suspense")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
     from billfold.ledger.commands import Context
+    from billfold.payments.deposits.commands import ReceiveMoney
 
 _decode = msgspec.json.Decoder(CreditTransfer).decode
 
@@ -23,18 +24,16 @@ _decode = msgspec.json.Decoder(CreditTransfer).decode
 def record_incoming_wire(
     book: Book,
     ctx: Context,
-    arrived: IncomingWireFields,
+    cmd: ReceiveMoney,
     pocket: PocketBook,
     *,
-    wire_id: UUID,
-    portal_id: UUID,
-    amount: int,
-    description: str,
-    group: UUID | None,
-    counterparty_id: UUID | None,
+    group: UUID | None = None,
+    counterparty_id: UUID | None = None,
 ) -> None:
-    """Record an incoming wire; `group` is its transaction, None if it is rejected."""
-    taken = group is not None
+    """Record a wire that came in a message; `group` is its transaction, None if it is rejected."""
+    arrived, wire_id, taken = cmd.wire, cmd.key, group is not None
+    if arrived is None:
+        return
     add_wire(
         book,
         WireRow(
@@ -42,20 +41,20 @@ def record_incoming_wire(
             wire_id=wire_id,
             partner_id=pocket.partner_id,
             pocket_id=pocket.pocket_id,
-            portal_id=portal_id,
+            portal_id=cmd.portal_id,
             direction=WireDirection.INCOMING,
             wire_type=WireType.RETURN if arrived.original_wire_id else WireType.PAYMENT,
             original_wire_id=arrived.original_wire_id,
             status=WireStatus.COMPLETED if taken else WireStatus.REJECTED,
             reason=None if taken else "ACCOUNT_UNAVAILABLE",
-            amount=amount,
+            amount=cmd.amount,
             counterparty_id=counterparty_id,
             counterparty_name=arrived.sender_name,
             reference_number=arrived.reference_number,
             uetr=arrived.uetr,
             imad=arrived.imad,
             omad=arrived.omad,
-            description=description or None,
+            description=cmd.description or None,
             wire_instructions=arrived.instructions,
             end_to_end_identification=arrived.end_to_end,
             message=arrived.message,
