@@ -41,10 +41,11 @@ async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank,
     holder = await new_holder()
     wire = a_wire(**await address(bank, holder), amount=250_000_00)
     received = await receive(bank, wire)
-    assert (received.status, received.pocket_id) == ("COMPLETED", holder.pocket_id)
+    assert received["status"] == "COMPLETED"
     row, details = await activity(bank, holder)
     assert (row["type"], row["direction"], row["amount"]) == ("WIRE", "CREDIT", 250_000_00)
-    assert row["transaction_id"] == received.transaction_id
+    assert str(row["transaction_id"]) == received["transaction_id"]
+    assert row["pocket_id"] == holder.pocket_id
     assert details == {
         "wire_type": "PAYMENT",
         "wire_id": str(wire.wire_id),
@@ -61,7 +62,7 @@ async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_know
     ach = correspondent.ach_credit(
         ids.new(), **await address(bank, holder), amount=15_000_00, company_name="FakeCompany"
     )
-    assert (await receive(bank, ach)).status == "COMPLETED"
+    assert (await receive(bank, ach))["status"] == "COMPLETED"
     row, details = await activity(bank, holder)
     assert (row["type"], row["amount"]) == ("ACH", 15_000_00)
     assert details["ach_direction"] == "RECEIVING"
@@ -83,7 +84,7 @@ async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_hol
 async def test_a_payment_is_returned_when_its_account_is_unknown(bank):
     wire = a_wire(routing_number="061199992", account_number="812345678901", amount=1)
     received = await receive(bank, wire)
-    assert (received.status, received.reason) == ("RETURNED", NO_ACCOUNT)
+    assert received == {"status": "REJECTED", "reason": NO_ACCOUNT}
     assert await bank.pool.fetchval("SELECT count(*) FROM journal_entry") == 0
 
 
@@ -96,7 +97,7 @@ async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(ban
     )
     wire = a_wire(**await address(bank, holder), amount=5_00)
     received = await receive(bank, wire)
-    assert (received.status, received.reason) == ("RETURNED", "ACCOUNT_UNAVAILABLE")
+    assert (received["status"], received["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
     kinds = await bank.pool.fetch("SELECT kind FROM event")
     assert [row["kind"] for row in kinds] == ["transfers.wire.in.rejected"]
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from billfold.ledger.book.holdings import Account
     from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 
+RECORDED = ("rail", "direction", "amount", "reason")
+"""The columns of an item that the outcome of its command repeats."""
+
 
 def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
     """Post the item from its rail to suspense."""
@@ -57,15 +60,8 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     book.draft.add(item)
     book.keep_fingerprint(SuspenseItem, item.item_id, item.proof)
     book.put(book.referenced, item.item_id, item)
-    return {
-        "item_id": str(cmd.item_id),
-        "status": SuspenseStatus.HELD,
-        "rail": cmd.rail,
-        "direction": cmd.direction,
-        "amount": cmd.amount,
-        "reason": cmd.reason,
-        "journal_no": entry_no,
-    }
+    recorded = {name: getattr(item, name) for name in ("status", *RECORDED)}
+    return {**recorded, "item_id": str(cmd.item_id), "journal_no": entry_no}
 
 
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:

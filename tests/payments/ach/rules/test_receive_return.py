@@ -64,7 +64,7 @@ def test_a_return_that_matches_no_sent_entry_is_not_accepted(status, file_id, fi
     seen, draft = world.books[anna].referenced, world.books[anna].draft
     seen[ACH_ID] = msgspec.structs.replace(seen[ACH_ID], file_id=file_id)
     assert come_back(world, anna, "R03", **fields)["code"] == "R69"
-    assert draft.rows_of(Posting) == []
+    assert not draft.rows_of(Posting)
 
 
 def test_an_entry_in_a_file_can_be_returned_before_it_is_confirmed():

@@ -268,39 +268,30 @@ class AchFileBooking:
         commands = []
         for line in lines:
             entry, noc_addenda = _original(line, originals), line.changed
-            if entry is None or noc_addenda is None or entry.counterparty_id is None:
-                continue
-            owner = await self._bank.directory.find("counterparty", entry.counterparty_id)
-            if owner is not None:
-                commands.append(
-                    CorrectAccount(
-                        caller=CALLER,
-                        key=command_id("correct", self._key(line)),
-                        customers=(owner.customer_id,),
-                        counterparty_id=entry.counterparty_id,
-                        correction=correction_of(noc_addenda.change_code, noc_addenda.corrected_data),
-                        references=(entry.counterparty_id,),
-                    )
-                )
+            fields = None if entry is None else await self._counterparty_fields(entry)
+            if fields is not None and noc_addenda is not None:
+                correction = correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
+                key = command_id("correct", self._key(line))
+                commands.append(CorrectAccount(**fields, key=key, correction=correction))
         async for _ in submit_in_lots(self._bank, commands):
             pass
 
     async def _fail_verification(self, entry: AchEntry, code: str) -> None:
         """Fail the verification of a counterparty whose micro-deposit was returned."""
-        if entry.counterparty_id is None:
-            return
-        owner = await self._bank.directory.find("counterparty", entry.counterparty_id)
-        if owner is not None:
-            await self._bank.engine.submit(
-                FailVerification(
-                    caller=CALLER,
-                    key=command_id("fail", entry.ach_id),
-                    customers=(owner.customer_id,),
-                    counterparty_id=entry.counterparty_id,
-                    reason=f"A micro-deposit came back under {code}.",
-                    references=(entry.counterparty_id,),
-                )
-            )
+        fields = await self._counterparty_fields(entry)
+        if fields is not None:
+            reason = f"A micro-deposit came back under {code}."
+            key = command_id("fail", entry.ach_id)
+            await self._bank.engine.submit(FailVerification(**fields, key=key, reason=reason))
+
+    async def _counterparty_fields(self, entry: AchEntry) -> dict[str, Any] | None:
+        """Return the fields of a command on an entry's counterparty. Micro-deposits are entries of the bank."""
+        counterparty_id = entry.counterparty_id
+        owner = counterparty_id and await self._bank.directory.find("counterparty", counterparty_id)
+        if not owner:
+            return None
+        ids = {"counterparty_id": counterparty_id, "references": (counterparty_id,)}
+        return {"caller": CALLER, "customers": (owner.customer_id,), **ids}
 
     @property
     def _own_routing_prefix(self) -> str:

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from billfold.accounts.pockets.types import Hold
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
-from billfold.payments.ach.rules.entries import record_ach_transaction, referenced_entry, update_entry
+from billfold.ledger.types import PocketStatus
+from billfold.payments.ach.rules.entries import book_entry, referenced_entry, update_entry
 from billfold.payments.ach.types import AchStatus
-from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound
-from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -35,17 +33,9 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         return {"status": "NO_POCKET", "amount": entry.amount}
-    roll_business_day(book, pocket, ctx)
-    entry_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
-    posting_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
-    sweep_and_invest(book, pocket, ctx, amount=entry.amount)
-    settles_at = max(entry.settled_at or book.booked_at, book.booked_at)
-    record_ach_transaction(
-        book, pocket, ctx, entry=entry, posting_no=posting_no, direction=Direction.CREDIT, settles_at=settles_at
-    )
-    book.close()
+    booked = book_entry(book, pocket, entry, ctx=ctx, settles_at=entry.settled_at)
     _place_hold(book, pocket, entry)
-    update_entry(book, entry, ctx, entry_no=entry_no)
+    update_entry(book, entry, ctx, entry_no=booked.entry_no)
     return {"status": "BOOKED"}
 
 

@@ -18,6 +18,7 @@ from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.withdraw import withdraw
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -98,41 +99,26 @@ def window_at(due_at: datetime) -> UUID:
     return UUID(int=int(due_at.timestamp()))
 
 
-def record_ach_transaction(
-    book: Book,
-    pocket: PocketBook,
-    ctx: Context,
-    entry: AchEntry,
-    posting_no: int,
-    *,
-    direction: Direction,
-    settles_at: datetime,
-    ending: str = "",
-    trace_number: str | None = None,
-) -> None:
-    """Record the transaction of a posting that an entry caused. `ending` is the end of its title."""
-    record.transaction(
-        book,
-        pocket,
-        posting_no=posting_no,
-        group=ctx.ids.next_group(),
-        type=TransactionType.ACH,
-        direction=direction,
-        amount=entry.amount,
-        title=_TITLES[entry.way, entry.direction] + ending,
-        description=entry.description,
-        settles_at=settles_at,
-        details={
-            "company_name": entry.company_name,
-            "company_entry_description": entry.description,
-            "individual_identification_number": entry.identification or None,
-            "trace_number": trace_number or entry.trace_number,
-            "ach_id": entry.ach_id,
-            "ach_direction": entry.way,
-            "portal_id": entry.portal_id,
-        },
-        remittance={"unstructured": list(entry.lines), "structured": None} if entry.lines else None,
+def book_entry(
+    book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context, *, settles_at: datetime | None
+) -> AchEntry:
+    """Post what an entry moves: a deposit, or a debit at T+1. Raises InsufficientFunds."""
+    roll_business_day(book, pocket, ctx)
+    kind = JournalKind.ACH if entry.pays_out else JournalKind.DEPOSIT
+    entry_no = book.begin(kind, ctx, settles_on=ctx.settles_on)
+    rail = book.house_account(AccountKind.RAIL_ACH)
+    if entry.pays_out:
+        _, posting_no = withdraw(
+            book, pocket, ctx, amount=entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail
+        )
+    else:
+        posting_no = book.post(rail, pocket.bank, entry.amount)
+        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
+    settles_at = max(settles_at or book.booked_at, book.booked_at)
+    _close_with_transaction(
+        book, pocket, entry, ctx, posting_no=posting_no, is_debit=entry.pays_out, settles_at=settles_at
     )
+    return msgspec.structs.replace(entry, entry_no=entry_no)
 
 
 def reverse_booking(
@@ -150,16 +136,53 @@ def reverse_booking(
         posting_no = claw_back(
             book, pocket, ctx, amount=entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on
         )
-    record_ach_transaction(
+    _close_with_transaction(
         book,
         pocket,
+        entry,
         ctx,
-        entry=entry,
         posting_no=posting_no,
-        direction=Direction.CREDIT if entry.pays_out else Direction.DEBIT,
+        is_debit=not entry.pays_out,
         settles_at=book.booked_at,
         ending=ending,
         trace_number=trace_number,
+    )
+
+
+def _close_with_transaction(
+    book: Book,
+    pocket: PocketBook,
+    entry: AchEntry,
+    ctx: Context,
+    *,
+    posting_no: int,
+    is_debit: bool,
+    settles_at: datetime,
+    ending: str = "",
+    trace_number: str | None = None,
+) -> None:
+    """Record the transaction of the entry's posting, and close the journal entry."""
+    record.transaction(
+        book,
+        pocket,
+        posting_no=posting_no,
+        group=ctx.ids.next_group(),
+        type=TransactionType.ACH,
+        direction=Direction.DEBIT if is_debit else Direction.CREDIT,
+        amount=entry.amount,
+        title=_TITLES[entry.way, entry.direction] + ending,
+        description=entry.description,
+        settles_at=settles_at,
+        details={
+            "company_name": entry.company_name,
+            "company_entry_description": entry.description,
+            "individual_identification_number": entry.identification or None,
+            "trace_number": trace_number or entry.trace_number,
+            "ach_id": entry.ach_id,
+            "ach_direction": entry.way,
+            "portal_id": entry.portal_id,
+        },
+        remittance={"unstructured": list(entry.lines), "structured": None} if entry.lines else None,
     )
     book.close()
 

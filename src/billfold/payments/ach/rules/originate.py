@@ -14,14 +14,13 @@ import msgspec
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, PocketStatus, Rail
-from billfold.payments.ach.rules.entries import IDENTIFICATION_WIDTH, add_entry, approve, record_ach_transaction
+from billfold.ledger.types import NOT_CLOSED, Direction, PocketStatus, Rail
+from billfold.payments.ach.rules.entries import IDENTIFICATION_WIDTH, add_entry, approve, book_entry
 from billfold.payments.ach.rules.risk import review_reason
 from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
+from billfold.treasury.rules.withdraw import InsufficientFunds
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,27 +55,12 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
 
 def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, settles_at: datetime) -> AchEntry:
     """Post the debit of an entry to a pocket, at T+1. Raises Refused insufficient-funds."""
-    roll_business_day(book, pocket, ctx)
-    entry_no = book.begin(JournalKind.ACH, ctx, settles_on=ctx.settles_on)
     try:
-        _, posting_no = withdraw(
-            book,
-            pocket,
-            ctx,
-            amount=entry.amount,
-            price_of=ctx.t1_bid,
-            settles_on=ctx.settles_on,
-            to=book.house_account(AccountKind.RAIL_ACH),
-        )
+        return book_entry(book, pocket, entry, ctx=ctx, settles_at=settles_at)
     except InsufficientFunds:
         raise Refused(
             "insufficient-funds", f"The pocket cannot raise {entry.amount} cents, less fees and holds."
         ) from None
-    record_ach_transaction(
-        book, pocket, ctx, entry=entry, posting_no=posting_no, direction=Direction.DEBIT, settles_at=settles_at
-    )
-    book.close()
-    return msgspec.structs.replace(entry, entry_no=entry_no)
 
 
 def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> None:

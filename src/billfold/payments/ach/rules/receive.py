@@ -14,11 +14,11 @@ from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
+from billfold.ledger.types import PocketStatus
 from billfold.payments.ach.rules.entries import (
     add_entry,
+    book_entry,
     raise_ach_event,
-    record_ach_transaction,
     referenced_entry,
     reverse_booking,
     schedule_window,
@@ -35,11 +35,10 @@ from billfold.payments.ach.types import (
     return_of,
     routing_number_of,
 )
-from billfold.payments.deposits.rules import ach_settles_at, hold_ach_credit, sweep_and_invest
+from billfold.payments.deposits.rules import ach_settles_at, hold_ach_credit
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
+from billfold.treasury.rules.withdraw import InsufficientFunds
 
 if TYPE_CHECKING:
     from billfold.accounts.portals.types import PortalRow
@@ -59,7 +58,9 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if code is None and not cmd.entry.is_prenote:
         assert pocket is not None
         try:
-            entry = _book(book, pocket, entry, ctx=ctx)
+            entry = book_entry(book, pocket, entry, ctx=ctx, settles_at=ach_settles_at(ctx))
+            if not entry.pays_out:
+                hold_ach_credit(book, pocket, ctx, amount=entry.amount)
         except InsufficientFunds:
             book.undo()
             code = NOT_COVERED
@@ -132,30 +133,6 @@ def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str 
         (isinstance(book.referenced.get(cmd.ach_id), AchEntry), TWICE),
     )
     return next((code for applies, code in reasons if applies), None)
-
-
-def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchEntry:
-    """Move the money. Raises Short if the pocket does not cover a debit."""
-    roll_business_day(book, pocket, ctx)
-    entry_no = book.begin(
-        JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH, ctx, settles_on=ctx.settles_on
-    )
-    rail = book.house_account(AccountKind.RAIL_ACH)
-    if entry.direction == Direction.CREDIT:
-        posting_no = book.post(rail, pocket.bank, entry.amount)
-        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
-    else:
-        _, posting_no = withdraw(
-            book, pocket, ctx, amount=entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail
-        )
-    settles_at = ach_settles_at(ctx)
-    record_ach_transaction(
-        book, pocket, ctx, entry=entry, posting_no=posting_no, direction=entry.direction, settles_at=settles_at
-    )
-    book.close()
-    if entry.direction == Direction.CREDIT:
-        hold_ach_credit(book, pocket, ctx, amount=entry.amount)
-    return msgspec.structs.replace(entry, entry_no=entry_no)
 
 
 def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:

@@ -139,11 +139,10 @@ async def _payments(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     async def book_payment(line: int, wire: FedwireMessage, message: CreditTransfer) -> BookedMessage:
         async with semaphore:
             payment = _incoming(bank, wire, message)
-            received = await receive(bank, payment)
-            if received.reason == NO_ACCOUNT:
+            outcome = await receive(bank, payment)
+            if outcome.get("reason") == NO_ACCOUNT:
                 await return_unclaimed(bank, payment)
-        outcome = received.status if received.reason is None else received.reason
-        return _booked(line, wire, outcome, wire_id=payment.wire_id)
+        return _booked(line, wire, outcome.get("reason") or outcome["status"], wire_id=payment.wire_id)
 
     return list(await asyncio.gather(*(book_payment(*each) for each in _of_type(lines, CreditTransfer))))
 
@@ -236,17 +235,18 @@ async def _requests(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
 async def _open_case(bank: Bank, line: int, wire: FedwireMessage, message: ReturnRequest) -> BookedMessage:
     payments = await arrivals.find_payments(bank.pool, [message.original.uetr])
     original = payments[WireDirection.INCOMING, message.original.uetr]
-    await cases.open_case(
-        bank.pool,
-        case_id=message.case_id,
-        direction=WireDirection.INCOMING,
-        customer_id=original.customer_id,
+    case = cases.CaseRow(
+        message.case_id,
+        WireDirection.INCOMING,
+        original.customer_id,
         wire_id=original.wire_id,
+        status="OPEN",
         reason=message.reason,
         information=message.information,
         message=msgspec.json.encode(message).decode(),
-        now=await bank.now(),
+        opened_at=await bank.now(),
     )
+    await cases.open_case(bank.pool, case)
     return _booked(line, wire, "OPEN", wire_id=original.wire_id)
 
 

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 _COLUMNS = """case_id, direction, customer_id, wire_id, status, reason, information, message,
        opened_at, closed_at"""
-_OPEN = """
-INSERT INTO wire_case (case_id, direction, customer_id, wire_id, status, reason, information,
-                       message, opened_at)
-VALUES ($1, $2, $3, $4, 'OPEN', $5, $6, $7, $8) ON CONFLICT DO NOTHING
+_OPEN = f"""
+INSERT INTO wire_case ({_COLUMNS})
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING
 """
 _CLOSE = """
 UPDATE wire_case SET status = $3, closed_at = $4, information = coalesce($5, information)
@@ -52,24 +51,12 @@ class CaseRow(msgspec.Struct, frozen=True):
     information: str | None
     message: str
     opened_at: datetime
-    closed_at: datetime | None
+    closed_at: datetime | None = None
 
 
-async def open_case(
-    conn: Connection | Pool,
-    *,
-    case_id: str,
-    direction: str,
-    customer_id: UUID,
-    wire_id: UUID,
-    reason: str,
-    information: str | None,
-    message: str,
-    now: datetime,
-) -> bool:
+async def open_case(conn: Connection | Pool, case: CaseRow) -> bool:
     """Open a case; False if a case about the wire is already open."""
-    status_text = await conn.execute(_OPEN, case_id, direction, customer_id, wire_id, reason, information, message, now)
-    return str(status_text) != "INSERT 0 0"
+    return str(await conn.execute(_OPEN, *msgspec.structs.astuple(case))) != "INSERT 0 0"
 
 
 async def close_case(
