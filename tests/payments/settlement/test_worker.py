@@ -64,14 +64,11 @@ async def traded(bank, new_holder):
     return first, second
 
 
-async def test_nothing_is_closed_before_the_day_is_over(bank, traded):
+async def test_a_day_is_closed_when_it_is_over_and_no_customer_is_due(bank, traded):
     assert await close_bank_days(bank, et_instant(MONDAY, 16, 59)) == 0
-    assert await open_day(bank) == MONDAY
-
-
-async def test_customers_due_by_then_come_first_when_the_day_is_over(bank, traded):
     await set_clock(bank, et_instant(MONDAY, 17))
     assert await close_bank_days(bank, et_instant(MONDAY, 17)) == 0
+    assert await open_day(bank) == MONDAY
 
 
 async def test_the_street_is_explained_to_zero_when_everything_has_settled(bank, traded):

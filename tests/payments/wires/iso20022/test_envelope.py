@@ -138,14 +138,9 @@ def test_a_mistake_is_reported_with_line_and_element(name: str) -> None:
     assert mistake.line > 1
 
 
-def test_an_unknown_message_is_refused() -> None:
-    raw = WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething")
-
+def test_an_unknown_message_or_a_file_of_the_other_direction_is_refused() -> None:
     with pytest.raises(InvalidFile, match="no message that is known"):
-        only_messages(raw, "incoming")
-
-
-def test_a_file_of_the_other_direction_is_refused() -> None:
+        only_messages(WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething"), "incoming")
     with pytest.raises(InvalidFile, match="is no FedwireFundsOutgoing"):
         only_messages(WHOLE, "outgoing")
 

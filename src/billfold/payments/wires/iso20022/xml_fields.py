@@ -150,10 +150,6 @@ def _read_text(element: Element) -> str:
     return (element.text or "").strip()
 
 
-def _write_instant(element: Element, value: datetime) -> None:
-    element.text = value.isoformat()
-
-
 def _read_instant(element: Element) -> datetime:
     at = datetime.fromisoformat(_read_text(element))
     if at.tzinfo is None:
@@ -191,7 +187,7 @@ def _ignore(_: Element) -> None:
 
 
 TEXT = ElementCodec(_write_text, _read_text)
-INSTANT = ElementCodec(_write_instant, _read_instant)
+INSTANT = ElementCodec(lambda element, at: _write_text(element, at.isoformat()), _read_instant)
 DAY = ElementCodec(_write_text, _read_day)
 MONEY = ElementCodec(_write_money, _read_money)
 INSTRUCTED_AMOUNT = ElementCodec(_write_money, _ignore)

@@ -202,18 +202,6 @@ def _requested_wire(book: Book, pocket: PocketBook, cmd: SendWire, ctx: Context,
 
 
 def _queue(book: Book, ctx: Context, payee: Payee, wire: WireRow, send_at: datetime) -> None:
-    terms = messages.credit_transfer(
-        wire_id=wire.wire_id,
-        uetr=wire.uetr,
-        amount=wire.amount,
-        bank=ctx.terms.routing_number,
-        correspondent=ctx.terms.correspondent,
-        payer=book.name,
-        payee=payee.name,
-        details=payee.details,
-        international=payee.type == "international_wire",
-        description=wire.description,
-        instructions=wire.wire_instructions,
-        end_to_end=wire.end_to_end_identification,
-    )
+    bank, correspondent = ctx.terms.routing_number, ctx.terms.correspondent
+    terms = messages.credit_transfer(wire, payee, payer=book.name, bank=bank, correspondent=correspondent)
     queue_message(book, ctx, "pacs.008", wire_id=wire.wire_id, terms=terms, send_at=send_at)
