@@ -7,9 +7,8 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
-from billfold.payments.ach.rules.collect import collect_ach
 from billfold.payments.ach.rules.micro_deposits import send_micro_deposits
-from billfold.payments.ach.rules.originate import originate_ach
+from billfold.payments.ach.rules.originate import collect_ach, originate_ach
 from billfold.payments.ach.rules.receive import receive_ach, return_entry
 from billfold.payments.ach.rules.receive_return import receive_return, record_noc
 from billfold.payments.ach.rules.reversal import reinitiate_ach, reverse_ach

@@ -5,8 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.wires.rules.receive_return import receive_wire_return
-from billfold.payments.wires.rules.return_wire import return_wire
+from billfold.payments.wires.rules.returns import receive_wire_return, return_wire
 from billfold.payments.wires.rules.send import send_wire
 from billfold.payments.wires.rules.status import complete_wire, reject_wire, submit_wire
 from billfold.payments.wires.types import QueuedMessage, WireRow

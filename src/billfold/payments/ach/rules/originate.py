@@ -13,9 +13,17 @@ import msgspec
 
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.pockets.types import Hold
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import NOT_CLOSED, Direction, PocketStatus, Rail
-from billfold.payments.ach.rules.entries import IDENTIFICATION_WIDTH, add_entry, approve, book_entry
+from billfold.payments.ach.rules.entries import (
+    IDENTIFICATION_WIDTH,
+    add_entry,
+    approve,
+    book_entry,
+    referenced_entry,
+    update_entry,
+)
 from billfold.payments.ach.rules.risk import review_reason
 from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.ach.commands import OriginateAch
+    from billfold.payments.ach.commands import CollectAch, OriginateAch
 
 
 def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
@@ -96,3 +104,41 @@ def _entry_of(book: Book, pocket: PocketBook, payee: Payee, cmd: OriginateAch, c
         created_at=max(ctx.now, book.booked_at),
         updated_at=ctx.now,
     )
+
+
+def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
+    """Book the money of a debit and invest it, unless the debit was returned before it settled.
+
+    If the pocket was closed meanwhile, nothing is booked: the outcome is NO_POCKET, and the caller
+    holds the money in suspense.
+    """
+    book = book_of(books, cmd.customers[0])
+    entry = referenced_entry(book, cmd.ach_id)
+    if entry.pocket_id is None:
+        raise NotFound
+    if entry.status not in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED} or entry.entry_no is not None:
+        return {"status": entry.status}
+    pocket = book.pockets[entry.pocket_id]
+    if pocket.status == PocketStatus.CLOSED:
+        return {"status": "NO_POCKET", "amount": entry.amount}
+    booked = book_entry(book, pocket, entry, ctx=ctx, settles_at=entry.settled_at)
+    _place_hold(book, pocket, entry)
+    update_entry(book, entry, ctx, entry_no=booked.entry_no)
+    return {"status": "BOOKED"}
+
+
+def _place_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
+    """The hold has the id of the entry, so that a return finds it."""
+    until = entry.held_until
+    if until is not None and until > book.booked_at:
+        pocket.liens.append((entry.amount, until))
+        book.draft.add(
+            Hold(
+                customer_id=book.customer_id,
+                hold_id=entry.ach_id,
+                pocket_id=pocket.pocket_id,
+                amount=entry.amount,
+                until=until,
+                cause="ACH",
+            )
+        )

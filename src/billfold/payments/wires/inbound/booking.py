@@ -31,7 +31,7 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequest,
     ReturnRequestResponse,
 )
-from billfold.payments.wires.store import arrivals, cases
+from billfold.payments.wires.store import cases, wires
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.errors import BillfoldError, Refused
@@ -119,7 +119,7 @@ def _status_command(wire: FedwireMessage, message: PaymentStatus, sent: queue.Se
     return None
 
 
-def _about(wire: queue.SentMessage | arrivals.MatchedWire, occasion: str) -> dict[str, Any]:
+def _about(wire: queue.SentMessage | wires.MatchedWire, occasion: str) -> dict[str, Any]:
     """Return the fields of a command on a wire."""
     return {
         "caller": f"{FEDWIRE_CALLER}:{occasion}",
@@ -178,7 +178,7 @@ def _number(account: Account | None) -> str | None:
 
 async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     relevant = _of_type(lines, PaymentReturn)
-    payments = await arrivals.find_payments(bank.pool, [m.original.uetr for _, _, m in relevant])
+    payments = await wires.find_payments(bank.pool, [m.original.uetr for _, _, m in relevant])
     originals = [payments[WireDirection.OUTGOING, message.original.uetr] for _, _, message in relevant]
     # A returned wire has settled, even if its status has not arrived.
     unsettled = [each for each in originals if each.status == "PROCESSING"]
@@ -202,7 +202,7 @@ async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
 
 
 def _return_command(
-    bank: Bank, wire: FedwireMessage, message: PaymentReturn, original: arrivals.MatchedWire
+    bank: Bank, wire: FedwireMessage, message: PaymentReturn, original: wires.MatchedWire
 ) -> ReceiveWireReturn:
     return ReceiveWireReturn(
         **_about(original, "returned") | {"wire_id": return_id(bank, original.wire_id)},
@@ -233,7 +233,7 @@ async def _requests(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
 
 
 async def _open_case(bank: Bank, line: int, wire: FedwireMessage, message: ReturnRequest) -> BookedMessage:
-    payments = await arrivals.find_payments(bank.pool, [message.original.uetr])
+    payments = await wires.find_payments(bank.pool, [message.original.uetr])
     original = payments[WireDirection.INCOMING, message.original.uetr]
     case = cases.CaseRow(
         message.case_id,

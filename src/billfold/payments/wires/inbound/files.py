@@ -25,7 +25,7 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequestResponse,
 )
 from billfold.payments.wires.outbound import environment_of
-from billfold.payments.wires.store import arrivals, cases
+from billfold.payments.wires.store import cases, wires
 from billfold.payments.wires.store import message_queue as queue
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
@@ -90,7 +90,7 @@ async def _check(bank: Bank, file: RailFile, lines: NumberedMessages) -> None:
     mistakes = mistakes_in(lines, await _load_context(bank, file.file_id, numbers, lines=lines))
     if mistakes:
         raise InvalidFile(mistakes)
-    await arrivals.record_arrived(bank.pool, numbers, file.file_id, now=await bank.now())
+    await wires.record_arrived(bank.pool, numbers, file.file_id, now=await bank.now())
 
 
 async def _is_recorded(bank: Bank, file_id: UUID) -> bool:
@@ -110,16 +110,16 @@ async def _load_context(bank: Bank, file_id: UUID, numbers: Sequence[str], lines
         environment=environment_of(bank.settings),
         calendars=bank.calendars,
         today=et_date(await bank.now()),
-        arrived=await arrivals.find_arrived(bank.pool, numbers, file_id),
+        arrived=await wires.find_arrived(bank.pool, numbers, file_id),
         sent=await queue.find_sent(bank.pool, statuses),
         payments=await _find_payments(bank, original_uetrs),
         open_cases=await cases.find_open_cases(bank.pool, answers),
     )
 
 
-async def _find_payments(bank: Bank, uetrs: Sequence[str]) -> dict[tuple[str, str], arrivals.MatchedWire]:
+async def _find_payments(bank: Bank, uetrs: Sequence[str]) -> dict[tuple[str, str], wires.MatchedWire]:
     """Return the payments with these UETRs; one whose return is or was in suspense counts as returned."""
-    payments = await arrivals.find_payments(bank.pool, uetrs)
+    payments = await wires.find_payments(bank.pool, uetrs)
     return_ids = {each: return_id(bank, each.wire_id) for each in payments.values()}
     held_ids = {each.item_id for each in await suspense_store.find_items(bank.pool, list(return_ids.values()))}
     return {

@@ -1,6 +1,6 @@
 """Status changes of a sent wire: submitted, completed or rejected.
 
-COMPLETED is final: a later return is a wire of its own (`receive_return`).
+COMPLETED is final: a later return is a wire of its own (`returns`).
 """
 
 from __future__ import annotations

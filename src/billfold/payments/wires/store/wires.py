@@ -1,10 +1,10 @@
-"""Queries of wires."""
+"""Queries of wires, and of the numbers of messages that were received."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.payments.wires.types import ReferencedWire, WireRow
@@ -51,6 +51,19 @@ SELECT {columns} FROM wire w
    AND ($5::timestamptz IS NULL OR (w.created_at, w.wire_id) {than} ($5, $6::uuid))
  ORDER BY w.created_at {way}, w.wire_id {way} LIMIT $7
 """
+_ARRIVED = """
+SELECT a.number, f.name FROM received_wire_message a JOIN rail_file f USING (file_id)
+ WHERE a.number = ANY($1::text[]) AND a.file_id <> $2
+"""
+_RECORD_ARRIVED = """
+INSERT INTO received_wire_message (number, file_id, arrived_at)
+SELECT number, $2, $3 FROM unnest($1::text[]) AS number ON CONFLICT DO NOTHING
+"""
+_BY_UETR = f"""
+SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad, {_RETURNED} AS returned
+  FROM wire w WHERE w.uetr = ANY($1::text[]) AND w.wire_type = 'PAYMENT'
+ ORDER BY w.status = 'REJECTED' DESC
+"""
 
 
 def _list(owner: str, *, down: bool) -> str:
@@ -59,6 +72,19 @@ def _list(owner: str, *, down: bool) -> str:
 
 
 _LISTS = {(owner, down): _list(owner, down=down) for owner in ("customer_id", "partner_id") for down in (True, False)}
+
+
+class MatchedWire(NamedTuple):
+    """A wire that a message may refer to. `returned`: it is already returned."""
+
+    customer_id: UUID
+    wire_id: UUID
+    direction: str
+    status: str
+    amount: int
+    uetr: str
+    imad: str | None
+    returned: bool
 
 
 async def load_references(
@@ -116,6 +142,26 @@ async def list_wires(
         _LISTS[owner, descending], owner_id, pocket_id, customer_id, direction, created_at, wire_id, limit
     )
     return [_row(row) for row in rows]
+
+
+async def find_arrived(conn: Connection | Pool, numbers: Sequence[str], file_id: UUID) -> dict[str, str]:
+    """Return the numbers that were received in another file, with its name."""
+    rows = await conn.fetch(_ARRIVED, numbers, file_id)
+    return {row["number"]: row["name"] for row in rows}
+
+
+async def record_arrived(conn: Connection | Pool, numbers: Sequence[str], file_id: UUID, now: datetime) -> None:
+    """Record that these messages were received in this file."""
+    await conn.execute(_RECORD_ARRIVED, numbers, file_id, now)
+
+
+async def find_payments(conn: Connection | Pool, uetrs: Sequence[str]) -> dict[tuple[str, str], MatchedWire]:
+    """Return the payments with these UETRs, by direction and UETR.
+
+    If a rejected payment was booked to another account later, that one is returned.
+    """
+    rows = await conn.fetch(_BY_UETR, uetrs)
+    return {(row["direction"], row["uetr"]): MatchedWire(*row) for row in rows}
 
 
 def _row(row: Record) -> WireRow:
