@@ -72,40 +72,29 @@ def test_a_header_announces_the_message_that_follows() -> None:
         write_messages([a_wire(message_name="pacs.004.001.10")], "outgoing")
 
 
-def _with_text(path: str, text: str) -> Callable[[etree._Element], None]:
-    def change(root: etree._Element) -> None:
-        element = next(root.iter(f"{{*}}{path}"))
-        element.text = text
-
-    return change
+Change = Callable[[etree._Element], object]
 
 
-def _without(path: str) -> Callable[[etree._Element], None]:
-    def change(root: etree._Element) -> None:
-        element = next(root.iter(f"{{*}}{path}"))
-        parent = element.getparent()
-        assert parent is not None
-        parent.remove(element)
-
-    return change
+def _at(path: str, change: Change) -> Change:
+    return lambda root: change(next(root.iter(f"{{*}}{path}")))
 
 
-def _twice(path: str) -> Callable[[etree._Element], None]:
-    def change(root: etree._Element) -> None:
-        element = next(root.iter(f"{{*}}{path}"))
-        element.addnext(deepcopy(element))
-
-    return change
+def _with_text(path: str, text: str) -> Change:
+    return _at(path, lambda element: setattr(element, "text", text))
 
 
-def _in_euros(root: etree._Element) -> None:
-    next(root.iter("{*}IntrBkSttlmAmt")).set("Ccy", "EUR")
+def _without(path: str) -> Change:
+    return _at(path, lambda element: next(element.iterancestors()).remove(element))
 
 
-WRONG: dict[str, tuple[Callable[[etree._Element], None], str]] = {
+def _twice(path: str) -> Change:
+    return _at(path, lambda element: element.addnext(deepcopy(element)))
+
+
+WRONG: dict[str, tuple[Change, str]] = {
     "a number of another form": (_with_text("MsgId", "1"), "MsgId: '1' cannot be"),
     "no UETR": (_without("UETR"), "UETR: is missing"),
-    "another currency": (_in_euros, "currency is EUR"),
+    "another currency": (_at("IntrBkSttlmAmt", lambda amount: amount.set("Ccy", "EUR")), "currency is EUR"),
     "parts of a cent": (_with_text("IntrBkSttlmAmt", "1.005"), "parts of a cent"),
     "an amount that is a word": (_with_text("IntrBkSttlmAmt", "many"), "not an amount"),
     "a negative amount": (_with_text("IntrBkSttlmAmt", "-1.00"), "not an amount"),

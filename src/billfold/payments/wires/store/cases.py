@@ -32,10 +32,6 @@ _LIST = f"""
 SELECT {_COLUMNS} FROM wire_case WHERE ($1::text IS NULL OR status = $1)
  ORDER BY opened_at DESC, case_id LIMIT $2
 """
-_OF_WIRE = f"""
-SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2 AND status = 'OPEN'
-"""
-
 _CASES_OF = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2"
 
 
@@ -83,7 +79,7 @@ async def list_cases_of(conn: Connection | Pool, wire_id: UUID, direction: str) 
 
 async def get_open_case(conn: Connection | Pool, wire_id: UUID, direction: str) -> CaseRow:
     """Return the open case about a wire. Raises NotFound."""
-    row = await conn.fetchrow(_OF_WIRE, wire_id, direction)
-    if row is None:
-        raise NotFound("No such case is open for this wire.")
-    return CaseRow(*row)
+    for case in await list_cases_of(conn, wire_id, direction):
+        if case.status == "OPEN":
+            return case
+    raise NotFound("No such case is open for this wire.")
