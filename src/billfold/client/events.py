@@ -12,7 +12,7 @@ import msgspec
 from billfold.client.event_stream import EventStream
 from billfold.client.responses import ApiClient
 from billfold.events.schemas import DeliveryAttempt, Event, EventType, Redelivery, Subscription
-from billfold.http.schemas.pages import OffsetList
+from billfold.http.schemas import OffsetList
 
 _EVENTS, _SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
 

@@ -20,22 +20,20 @@ from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery, event_stream
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import store as webhook_store
-from billfold.http.caller import Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import EVENTS
+from billfold.http.caller import Caller, CustomerCaller
 from billfold.http.list_params import Limit, Offset, OrderedQuery, Part, Since, page_of
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import StreamedResponse
-from billfold.http.schemas.pages import CursorList, OffsetList
+from billfold.http.schemas import CursorList, OffsetList
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 from billfold.platform.paging import LIMIT_MAX
 
 SCOPE = "subscriptions.read"
-READS = with_scope(SCOPE, EVENTS)
+READS = with_scope(SCOPE, "events")
 
 
 class EventQuery(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,12 +29,10 @@ from billfold.events.webhooks.schemas import (
     body_for,
 )
 from billfold.events.webhooks.types import AttemptRow, EventSimulation, SubscriptionRow
-from billfold.http.caller import Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import SUBSCRIPTIONS
+from billfold.http.caller import Caller, CustomerCaller
 from billfold.http.list_params import ListQuery, Part, page_of
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.platform.settings.settings import variable_name
@@ -42,8 +40,8 @@ from billfold.platform.settings.settings import variable_name
 _TAG = "subscriptions"
 _ALL = "/api/v1/subscriptions/"
 _ONE = f"{_ALL}{{subscription_id}}/"
-READS = with_scope("subscriptions.read", SUBSCRIPTIONS)
-WRITES = with_scope("subscriptions.write", SUBSCRIPTIONS)
+READS = with_scope("subscriptions.read", "subscriptions")
+WRITES = with_scope("subscriptions.write", "subscriptions")
 _REFUSES = ("subscription-disabled",)
 LOCAL_URL_HINT = (
     "for a program on this machine run `billfold listen --forward-to PORT`, or start the sandbox "
