@@ -13,7 +13,7 @@ from billfold.events.notifications.kinds import NotificationType
 from billfold.events.payload_schemas import payload_schema
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
-from billfold.platform.settings.reference import reference
+from billfold.platform.settings.settings import reference
 
 DOCS = Path(__file__).parents[1] / "docs"
 FOLDER = DOCS / "reference"
