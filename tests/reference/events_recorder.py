@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.schemas import DeliveryAttempt
+from billfold.events.webhooks.types import DeliveryAttempt
 from billfold.http.schemas import CursorList
 
 EVENTS, TOLD = "/api/v1/events/", "/api/v1/subscriptions/"

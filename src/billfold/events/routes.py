@@ -13,9 +13,9 @@ from billfold.access.partners import store as partner_store
 from billfold.access.users.rules import PERMISSIONS
 from billfold.events import store as event_store
 from billfold.events.kinds import KINDS
-from billfold.events.schemas import Event, EventType, render_event, render_type
+from billfold.events.schemas import Event, EventType, render_type
 from billfold.events.sequencer import sequence_events
-from billfold.events.store import LoggedEvent
+from billfold.events.store import LoggedEvent, envelope_of
 from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery, event_stream
 from billfold.events.types import Subscriber
@@ -132,4 +132,7 @@ async def get_event(caller: Caller | CustomerCaller, bank: Bank, event_id: UUID)
 async def _render(bank: Bank, subscriber: Subscriber, found: list[LoggedEvent], of: UUID | None) -> list[Event]:
     ids = [each.event_id for each in found]
     attempts = await webhook_store.list_attempts_of_events(bank.pool, subscriber, ids, subscription_id=of)
-    return [render_event(each, subscriber, attempts[each.event_id]) for each in found]
+    return [
+        Event(event=envelope_of(each, subscriber.customer_id), delivery_attempts=attempts[each.event_id])
+        for each in found
+    ]

@@ -12,3 +12,5 @@ from billfold.platform.problems.states import STATES
 
 PROBLEMS: dict[str, Problem] = {each.code: each for each in (*ACCESS, *REQUESTS, *TRANSFERS, *STATES)}
 """Every problem under its code."""
+
+__all__ = ["ACCESS", "PROBLEMS", "REQUESTS", "STATES", "TRANSFERS", "Problem"]
