@@ -77,14 +77,8 @@ async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) 
     Accounts that ACH entries and domestic wires reach, newest first. Use v2 instead.
     """
     owner = await caller.customer_id(bank, customer_id)
-    rows = await counterparty_store.list_counterparties(
-        bank.pool,
-        owner,
-        types=list(V1_COUNTERPARTY_TYPES),
-        statuses=None,
-        after=None,
-        backwards=False,
-        limit=_COUNTERPARTIES_MAX,
+    rows = await counterparty_store.COUNTERPARTIES.rows(
+        bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, limit=_COUNTERPARTIES_MAX
     )
     told = [render_v1_counterparty(row) for row in rows if has_v1_form(row)]
     return OlderCounterparties(count=len(told), counterparties=told)

@@ -164,21 +164,10 @@ async def _list(
     statuses: list[str] | None,
     omit: frozenset[str],
 ) -> CursorList[Pocket]:
-    scope = f"pockets:{caller.partner_id}"
-    filters = {"owners": owners, "status": statuses}
-
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: pocket_store.list_pockets(
-            bank.pool,
-            caller.partner_id if owners is None else owners,
-            statuses=statuses,
-            after=part.dated_place,
-            backwards=part.backwards,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id)),
+    listed, of = (
+        (pocket_store.POCKETS_OF_PARTNER, caller.partner_id)
+        if owners is None
+        else (pocket_store.POCKETS_OF_CUSTOMERS, owners)
     )
+    page = await wanted.read(bank, listed, of, statuses, scope="pockets")
     return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])
