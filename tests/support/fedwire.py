@@ -18,7 +18,7 @@ from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.outbound import fedwire_day, message_sent
 from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.store.wires import get_wire, list_wires
+from billfold.payments.wires.store.wires import LISTS, get_wire
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
@@ -196,17 +196,7 @@ class Fedwire:
         return (await self.bank.engine.submit(command)).outcome
 
     async def wires(self, holder):
-        return await list_wires(
-            self.bank.pool,
-            "customer_id",
-            holder.customer_id,
-            pocket_id=None,
-            customer_id=None,
-            direction=None,
-            after=None,
-            descending=True,
-            limit=100,
-        )
+        return await LISTS["customer_id"].rows(self.bank.pool, holder.customer_id, None, None, None, limit=100)
 
     async def held(self):
         return await suspense_store.list_items(self.bank.pool, status=SuspenseStatus.HELD)

@@ -91,22 +91,14 @@ async def list_wires(
             await caller.owner(bank, filters.customer_id)
     if filters.pocket_id is not None:
         await caller.pocket(bank, filters.pocket_id)
-    page = await page_query.page(
-        bank.pager,
-        f"wires:{owner}:{owner_id}",
-        {"descending": page_query.descending, **msgspec.to_builtins(filters)},
-        read=lambda part: store.list_wires(
-            bank.pool,
-            owner,
-            owner_id,
-            pocket_id=filters.pocket_id,
-            customer_id=filters.customer_id,
-            direction=filters.direction,
-            after=part.dated_place,
-            descending=part.descending,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.wire_id)),
+    page = await page_query.read(
+        bank,
+        store.LISTS[owner],
+        owner_id,
+        filters.pocket_id,
+        filters.customer_id,
+        filters.direction,
+        scope=f"wires:{owner}:{owner_id}",
     )
     return page_of(page, [render_wire(row) for row in page.items])
 
