@@ -52,10 +52,10 @@ _FINAL_STATUSES = "('FAILED', 'REJECTED', 'CANCELLED')"
 _ENTRIES = {
     ("ach_entry", Certainty.DERIVED): {
         "status is {status}, but its last command or event left another": f"""
-            WITH said AS ({_EXPECTED_STATUS})
+            WITH expected AS ({_EXPECTED_STATUS})
             SELECT e.customer_id, e.ach_id, e.status FROM ach_entry e
              WHERE (e.pocket_id IS NOT NULL OR e.status = 'FAILED')
-               AND NOT EXISTS (SELECT 1 FROM said s
+               AND NOT EXISTS (SELECT 1 FROM expected s
                      WHERE s.customer_id = e.customer_id AND s.id = e.ach_id::text
                        AND s.place = 1 AND s.status = e.status)""",
         "return_code is {return_code}, but its return has {expected}": f"""
@@ -274,14 +274,14 @@ _FILES = {
                      (sum(bank) % 10000000000)::bigint AS hash,
                      sum(debits)::bigint AS debits, sum(credits)::bigint AS credits
                 FROM ({_FILE_ITEMS}) p GROUP BY file_id),
-            said AS (
+            written AS (
               SELECT f.file_id, substring(
                        encode(substring(r.content FROM greatest(1, length(r.content) - 1099)),
-                              'escape') FROM '\\n9(\\d{{54}}) ') AS told
+                              'escape') FROM '\\n9(\\d{{54}}) ') AS control
                 FROM ach_file f JOIN rail_file r ON r.file_id = f.file_id)
-            SELECT s.file_id FROM said s LEFT JOIN held h USING (file_id)
-             WHERE (substr(s.told, 13, 8)::bigint, substr(s.told, 21, 10)::bigint,
-                    substr(s.told, 31, 12)::bigint, substr(s.told, 43, 12)::bigint)
+            SELECT s.file_id FROM written s LEFT JOIN held h USING (file_id)
+             WHERE (substr(s.control, 13, 8)::bigint, substr(s.control, 21, 10)::bigint,
+                    substr(s.control, 31, 12)::bigint, substr(s.control, 43, 12)::bigint)
                    IS DISTINCT FROM (h.records, h.hash, h.debits, h.credits)""",
         "its trace numbers are not unique, or of several banks": f"""
             SELECT f.file_id FROM ({_FILE_ITEMS}) f GROUP BY f.file_id

@@ -1,6 +1,6 @@
 """Clearing: settlements between the rails and the bank, and the payments that explain each rail.
 
-A rail's accounts of all customers and of the house hold exactly what is under way: the payments
+A rail's accounts of all customers and of the bank hold exactly what is under way: the payments
 whose settlement has not come.
 """
 

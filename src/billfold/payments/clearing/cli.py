@@ -65,12 +65,12 @@ _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 
 async def clearing_report(bank: Bank) -> ClearingReport:
     """Return the balances of the rails and the payments that explain them, at one moment."""
-    house = bank_customer_id(bank.seed)
+    bank_id = bank_customer_id(bank.seed)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
-        dates = await list_cleared(conn, house, EVER)
-        open_day = await conn.fetchval(_OPEN_DAY, house)
+        dates = await list_cleared(conn, bank_id, EVER)
+        open_day = await conn.fetchval(_OPEN_DAY, bank_id)
         since = EVER._replace(first=open_day, begins=_closed_until(bank, open_day))
-        return ClearingReport(await balances(conn), dates, await list_open(conn, house, since))
+        return ClearingReport(await balances(conn), dates, await list_open(conn, bank_id, since))
 
 
 def _closed_until(bank: Bank, open_day: date) -> datetime:

@@ -364,9 +364,9 @@ async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, Retu
     """Queue returns, each with its id, for the next window."""
     if not answers:
         return
-    now, house = await bank.now(), bank_customer_id(bank.seed)
+    now, bank_id = await bank.now(), bank_customer_id(bank.seed)
     due_at = windows.next_deadline(now, bank.calendars)
-    await files.queue_return_entries(bank.pool, answers, house, due_at=due_at, now=now)
+    await files.queue_return_entries(bank.pool, answers, bank_id, due_at=due_at, now=now)
     await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, at=due_at)])
 
 

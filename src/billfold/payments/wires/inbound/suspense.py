@@ -117,8 +117,8 @@ async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
         information="The account takes no payments",
     )
     async with bank.pool.acquire() as conn, conn.transaction():
-        house = bank_customer_id(bank.seed)
-        await queue_about(bank, conn, item.item_id, customer_id=house, kind="pacs.004", terms=terms)
+        bank_id = bank_customer_id(bank.seed)
+        await queue_about(bank, conn, item.item_id, customer_id=bank_id, kind="pacs.004", terms=terms)
 
 
 def _payment_details(message: CreditTransfer, description: str | None, omad: str | None) -> dict[str, Any]:
