@@ -89,16 +89,6 @@ def read_rows(parent: Element, rows: Iterable[ElementMapping]) -> tuple[dict[str
     return fields, mistakes
 
 
-def paths_of(rows: Iterable[ElementMapping], parent_path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the path of every element that holds a value."""
-    for row in rows:
-        path = (*parent_path, *row.path.split("/"))
-        if isinstance(row.form, ElementCodec):
-            yield path
-        else:
-            yield from paths_of(row.form, path)
-
-
 def repeated_in(element: Element) -> Iterator[FedwireMistake]:
     """Yield the elements that repeat although only one is allowed: their values would conflict."""
     for parent in element.iter():
