@@ -6,6 +6,7 @@ What the pocket cannot cover of a return becomes its overdraft; the return itsel
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
@@ -28,6 +29,7 @@ from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
     from billfold.payments.wires.commands import ReceiveWireReturn, ReturnWire
     from billfold.payments.wires.types import WireRow
 
@@ -99,15 +101,8 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
     the reversal of the rejected one.
     """
     book = book_of(books, cmd.customers[0])
-    original, returned, booked_journal_no = referenced_wire(book, cmd.original_id)
-    if returned:
-        raise Refused("wire-already-returned", "The wire is already returned.")
-    arrived = original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT
-    if not arrived or original.status != WireStatus.COMPLETED or original.message is None:
-        raise Refused("wire-not-completed", "Only a received payment can be returned.")
+    original, booked_journal_no = _returnable(book, cmd.original_id)
     pocket = book.pockets[original.pocket_id]
-    if pocket.status == PocketStatus.CLOSED:
-        raise Refused("pocket-not-open", "The pocket is closed and holds no money.")
     send_at = send_time(ctx)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date, reverses=booked_journal_no)
@@ -155,3 +150,16 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
     )
     queue_message(book, ctx, "pacs.004", wire_id=wire.wire_id, terms=terms, send_at=send_at)
     return {"wire_id": str(wire.wire_id), "status": WireStatus.PENDING, "reason": None}
+
+
+def _returnable(book: Book, wire_id: UUID) -> tuple[WireRow, int | None]:
+    """Return a received payment with the journal entry that booked its money last. Raises Refused."""
+    original, returned, booked_journal_no = referenced_wire(book, wire_id)
+    if returned:
+        raise Refused("wire-already-returned", "The wire is already returned.")
+    arrived = original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT
+    if not arrived or original.status != WireStatus.COMPLETED or original.message is None:
+        raise Refused("wire-not-completed", "Only a received payment can be returned.")
+    if book.pockets[original.pocket_id].status == PocketStatus.CLOSED:
+        raise Refused("pocket-not-open", "The pocket is closed and holds no money.")
+    return original, booked_journal_no
