@@ -19,17 +19,15 @@ from billfold.accounts.pockets.requests import (
     update_pocket_command,
 )
 from billfold.accounts.pockets.schemas import Pocket, render_pocket
-from billfold.http.caller import Call, Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import POCKETS
+from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
-from billfold.http.schemas.pages import CursorList, OffsetList
+from billfold.http.schemas import CursorList, OffsetList
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import LIMIT_DEFAULT, parse_limit
 
-READS, WRITES = with_scope("pockets.read", POCKETS), with_scope("pockets.write", POCKETS)
+READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 _UPDATE_REFUSES = ("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked")
 
 
@@ -83,7 +81,7 @@ async def list_customer_pockets(
 
     Newest first.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=asked.parse_omit)
 
 
@@ -104,7 +102,7 @@ async def list_pockets(
     del valuation_type
     owners = None
     if customer_id is not None:
-        owners = [await caller.customer_id(bank, each) for each in dict.fromkeys(customer_id)]
+        owners = [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
     return await _list(caller, bank, wanted, owners=owners, statuses=status, omit=asked.parse_omit)
 
 
