@@ -119,15 +119,7 @@ async def list_subscriptions(
 ) -> CursorList[Subscription]:
     """List subscriptions, newest first."""
     subscriber = subscriber_of(caller)
-    page = await wanted.page(
-        bank.pager,
-        f"subscriptions:{subscriber.name}",
-        {},
-        read=lambda part: store.list_subscriptions(
-            bank.pool, subscriber, place=part.dated_place, descending=part.descending, limit=part.limit
-        ),
-        sort_key_of=store.sort_key_of,
-    )
+    page = await wanted.read(bank, store.SUBSCRIPTIONS[subscriber.level], subscriber.key, scope="subscriptions")
     return page_of(page, page.items)
 
 
@@ -166,20 +158,7 @@ async def list_delivery_attempts(
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
-    page = await wanted.page(
-        bank.pager,
-        f"attempts:{subscription_id}",
-        {"of": str(event_id)},
-        read=lambda part: store.list_attempts(
-            bank.pool,
-            subscription_id,
-            event_id=event_id,
-            place=part.dated_place,
-            descending=part.descending,
-            limit=part.limit,
-        ),
-        sort_key_of=store.sort_key_of,
-    )
+    page = await wanted.read(bank, store.ATTEMPTS, subscription_id, event_id, scope="attempts")
     return page_of(page, page.items)
 
 
