@@ -18,7 +18,7 @@ from billfold.events.routes import subscriber_of
 from billfold.events.schemas import Redelivery
 from billfold.events.sequencer import sequence_events
 from billfold.events.types import unknown_event_type_error
-from billfold.events.webhooks import endpoints, redelivery, rules, store, subscriptions
+from billfold.events.webhooks import http_client, redelivery, rules, store, subscriptions
 from billfold.events.webhooks.schemas import (
     ChangedSubscription,
     Example,
@@ -228,7 +228,7 @@ async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> Non
     wrong: list[FieldError] = []
     try:
         if data.url is not UNSET:
-            await endpoints.check_url(data.url, bank.settings)
+            await http_client.check_url(data.url, bank.settings)
     except InvalidInput as refused:
         wrong += [_with_local_hint(bank, each) for each in refused.errors]
     if data.shared_secret is not UNSET:
