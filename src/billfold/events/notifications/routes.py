@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from billfold.access.users.rules import PERMISSIONS
-from billfold.audit import record as audit_record
-from billfold.audit.record import AuditedAction
 from billfold.events.notifications import audiences, payment_notifications
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications import store as notification_store
@@ -73,7 +70,9 @@ async def update_notification(
     if user_id is None:
         raise Refused("forbidden", "A service user cannot mark notifications as read.")
     details = {"status": data.status}
-    async with _audited(member, bank, "notification.updated", resource_id=notification_id, details=details) as audited:
+    async with member.audited(
+        bank, member.customer_id, "notification.updated", resource_id=notification_id, details=details
+    ) as audited:
         if not await notification_notify.set_status(
             audited.conn,
             member.customer_id,
@@ -132,8 +131,8 @@ async def set_notification_audience(
     if data.roles is UNSET and data.user_ids is UNSET:
         raise InvalidInput.at("body", msg="names neither roles nor user_ids", kind="missing")
     details = {"roles": roles, "user_ids": user_ids}
-    async with _audited(
-        member, bank, "notification_audience.updated", resource_id=notification_type, details=details
+    async with member.audited(
+        bank, member.customer_id, "notification_audience.updated", resource_id=notification_type, details=details
     ) as audited:
         _check_role(member)
         return await audiences.set_audience(
@@ -153,8 +152,8 @@ async def clear_notification_audience(member: CustomerCaller, bank: Bank, notifi
     The default applies again, which is not the same as an empty audience. Needs the role ADMIN.
     """
     audiences.get_notification_type(notification_type)
-    async with _audited(
-        member, bank, "notification_audience.cleared", resource_id=notification_type, details={}
+    async with member.audited(
+        bank, member.customer_id, "notification_audience.cleared", resource_id=notification_type
     ) as audited:
         _check_role(member)
         if not await audiences.clear_audience(audited.conn, member.customer_id, notification_type):
@@ -165,19 +164,3 @@ def _check_role(member: CustomerCaller) -> None:
     """Raise Refused `forbidden` unless the role may configure the notifications of others."""
     if _NEEDED_PERMISSION not in PERMISSIONS.get(member.access.role, frozenset()):
         raise Refused("forbidden", f"The role {member.access.role} does not include {_NEEDED_PERMISSION}.")
-
-
-def _audited(
-    member: CustomerCaller, bank: Bank, action: str, resource_id: UUID | str, details: dict[str, Any]
-) -> AbstractAsyncContextManager[AuditedAction]:
-    """Open the transaction of a change and its audit entry."""
-    return audit_record.audited(
-        bank.pool,
-        bank.vault,
-        member.customer_id,
-        origin=member.origin,
-        action=action,
-        resource=(action.partition(".")[0], resource_id),
-        details=details,
-        now=member.wall,
-    )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 import msgspec
 from asyncpg import UniqueViolationError
 from msgspec import UNSET, UnsetType
 
-from billfold.audit import record as audit_record
-from billfold.audit.record import AuditedAction
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.routes import subscriber_of
 from billfold.events.schemas import Redelivery
@@ -64,7 +61,9 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
         return await store.get_subscription(bank.pool, subscriber, subscription_id)
     details = {"url": data.url, "events": list(data.events)}
     try:
-        async with _audited(caller, bank, "created", subscription_id=subscription_id, details=details) as audited:
+        async with caller.audited(
+            bank, _owner(caller), "subscription.created", resource_id=subscription_id, details=details
+        ) as audited:
             created = await subscriptions.create_subscription(
                 audited.conn,
                 bank.vault,
@@ -101,7 +100,9 @@ async def update_subscription(
     details = {
         name: value if name != "shared_secret" else "changed" for name, value in msgspec.to_builtins(data).items()
     }
-    async with _audited(caller, bank, "updated", subscription_id=subscription_id, details=details) as audited:
+    async with caller.audited(
+        bank, _owner(caller), "subscription.updated", resource_id=subscription_id, details=details
+    ) as audited:
         changed = await subscriptions.update_subscription(
             audited.conn,
             bank.vault,
@@ -140,7 +141,7 @@ async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subsc
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
-    async with _audited(caller, bank, "deleted", subscription_id=subscription_id, details={}) as audited:
+    async with caller.audited(bank, _owner(caller), "subscription.deleted", resource_id=subscription_id) as audited:
         await subscriptions.delete_subscription(audited.conn, subscriber, subscription_id, now=caller.wall)
 
 
@@ -253,17 +254,6 @@ def _with_warnings(subscription: Subscription, secret: str | UnsetType) -> Subsc
     return msgspec.structs.replace(subscription, warnings=[WEAK_SECRET_WARNING])
 
 
-def _audited(
-    caller: Caller | CustomerCaller, bank: Bank, verb: str, subscription_id: UUID, details: dict[str, Any]
-) -> AbstractAsyncContextManager[AuditedAction]:
-    """Open the transaction of a change and its entry in the audit log: the customer's, or the partner's own."""
-    return audit_record.audited(
-        bank.pool,
-        bank.vault,
-        caller.own_customer_id if isinstance(caller, Caller) else caller.customer_id,
-        origin=caller.origin,
-        action=f"subscription.{verb}",
-        resource=("subscription", subscription_id),
-        details=details,
-        now=caller.wall,
-    )
+def _owner(caller: Caller | CustomerCaller) -> UUID:
+    """Return whose audit log records a change: the customer's, or the partner's own."""
+    return caller.own_customer_id if isinstance(caller, Caller) else caller.customer_id
