@@ -11,7 +11,7 @@ import msgspec
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
 from billfold.access.team import store as team_store
-from billfold.access.team.transaction import Administrator
+from billfold.access.team.administrator import Administrator
 from billfold.access.team.types import NewInvitation
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.approvals.store import authorization_requests

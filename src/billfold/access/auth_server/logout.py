@@ -12,7 +12,8 @@ from billfold.access.oauth import clients, consent, grants
 from billfold.access.oauth import signing_keys as signing
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import Client
-from billfold.access.pages.session import COOKIE, parse_cookies
+from billfold.access.pages.page_context import parse_cookies
+from billfold.access.pages.theme import COOKIE
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.http.operations import OPEN, get, post

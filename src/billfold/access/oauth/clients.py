@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from billfold.access.oauth.rules.public_keys import PublicKeyInfo
     from billfold.platform.database.pool import Connection, Pool
 
+KEYS_MAX = 10
+"""How many keys a client of a company, or a service user, may have."""
 OVERLAP = timedelta(hours=24)
 """How long a key that was replaced is still accepted."""
 _COLUMNS = """client_id, name, description, profile, redirect_uris, post_logout_redirect_uris,
@@ -179,6 +181,12 @@ async def add_client_key(
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such client.") from None
     return ClientKey(client_id, key_id, parsed.algorithm, public_pem=pem, created_at=now, expires_at=None)
+
+
+async def check_key_count(conn: Connection, client_id: str, now: datetime) -> None:
+    """Refuse one more key than a client may have. Raises InvalidInput at `public_key`."""
+    if len(await list_client_keys(conn, client_id, now)) >= KEYS_MAX:
+        raise InvalidInput.at("public_key", msg=f"would be one more than {KEYS_MAX} keys")
 
 
 async def rotate_client_key(

@@ -8,8 +8,8 @@ from uuid import UUID
 import asyncpg
 
 from billfold.access.team import rules
+from billfold.access.team.administrator import Administrator, audited, notify_administrators
 from billfold.access.team.store import get_member
-from billfold.access.team.transaction import Administrator, audited, notify_administrators
 from billfold.access.team.types import Member, NewInvitation
 from billfold.access.users.rules import PERMISSIONS
 from billfold.events.email import outbox as letters

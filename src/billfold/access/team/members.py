@@ -7,8 +7,8 @@ from uuid import UUID
 
 from billfold.access.oauth import clients, grants
 from billfold.access.team import rules
+from billfold.access.team.administrator import Administrator, audited, notify_administrators
 from billfold.access.team.store import get_member
-from billfold.access.team.transaction import Administrator, audited, notify_administrators
 from billfold.access.team.types import Member
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store

@@ -13,18 +13,17 @@ from billfold.access.oauth import clients
 from billfold.access.oauth.rules.client_metadata import NewClient
 from billfold.access.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey
 from billfold.access.team import rules
+from billfold.access.team.administrator import Administrator, audited, notify_administrators
 from billfold.access.team.store import get_member
-from billfold.access.team.transaction import Administrator, audited, notify_administrators
 from billfold.access.team.types import Member
 from billfold.audit.record import AuditedAction
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.platform.database.pool import Connection, Pool
 
-_KEYS_MAX = 10
 _KEY_OWNERS = """
 WITH RECURSIVE keeper (member_id) AS (
   SELECT k.registered_by FROM client_key k WHERE k.client_id = $1
@@ -105,8 +104,7 @@ async def add_service_user_key(by: Administrator, member_id: UUID, public_key: s
     """
     async with audited(by, "service_user.key_added", ("member", member_id)) as audited_action:
         service_user = await _get_active(audited_action, by, member_id)
-        if len(service_user.keys) >= _KEYS_MAX:
-            raise InvalidInput.at("public_key", msg=f"would be one more than {_KEYS_MAX} keys")
+        await clients.check_key_count(audited_action.conn, service_user.client.client_id, by.wall)
         key = await _register_key(audited_action, by, service_user, public_key=public_key)
         await _alert(audited_action, by, service_user, title="A key of a service user was added")
     return key

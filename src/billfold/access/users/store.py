@@ -85,9 +85,12 @@ async def list_sessions(conn: Connection | Pool, user_id: UUID, now: datetime) -
     return [_session(row) for row in rows]
 
 
-async def list_user_memberships(conn: Connection | Pool, user_id: UUID) -> list[Membership]:
-    """Return all memberships of a user, by the customers' names; their status says which hold."""
-    return [_read(row, Membership) for row in await conn.fetch(_MEMBERSHIPS, user_id)]
+async def list_user_memberships(
+    conn: Connection | Pool, user_id: UUID, *, only_active: bool = False
+) -> list[Membership]:
+    """Return the memberships of a user, by the customers' names; their status says which hold."""
+    rows = await conn.fetch(_MEMBERSHIPS, user_id)
+    return [_read(row, Membership) for row in rows if row["status"] == "ACTIVE" or not only_active]
 
 
 async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID) -> bool:

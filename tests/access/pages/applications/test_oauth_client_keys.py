@@ -10,7 +10,6 @@ from tests.support.page_clients import client_of, programs, register
 from tests.support.relying_party import AUTHORIZE, ISSUER, PAR, Relying, refused
 
 from billfold.access.oauth import clients, grants
-from billfold.access.pages.applications import oauth_clients as page
 from billfold.access.users import members as user_members
 from billfold.audit import store as audit_store
 from billfold.audit.types import EntryFilter
@@ -111,9 +110,9 @@ async def test_a_key_is_refused_when_it_is_none_or_there_already(
     assert (answer.status_code, "The key cannot be used" in answer.text) == (422, True)
     answer = await browser.post(where, {**form, "key": KEYS["ES256"].pem})
     assert (answer.status_code, "is registered already" in answer.text) == (409, True)
-    monkeypatch.setattr(page, "CLIENT_KEYS_MAX", 1)
+    monkeypatch.setattr(clients, "KEYS_MAX", 1)
     answer = await browser.post(where, {**form, "key": KEYS["PS256"].pem})
-    assert (answer.status_code, "Retire one first" in answer.text) == (409, True)
+    assert (answer.status_code, "one more than 1 keys" in answer.text) == (422, True)
     assert len(await keys_of(bank, registered, pages_clock)) == 1
 
 

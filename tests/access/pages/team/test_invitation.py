@@ -9,7 +9,7 @@ from tests.support.browser import found
 from tests.support.oauth_users import company
 
 from billfold.access.team import invitations as team_invitations
-from billfold.access.team.transaction import Administrator
+from billfold.access.team.administrator import Administrator
 from billfold.access.team.types import NewInvitation
 from billfold.access.users import members as user_members
 from billfold.access.users import store as user_store
