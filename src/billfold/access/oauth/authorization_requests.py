@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -86,22 +87,14 @@ async def _insert_request(
     conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime, uri_hash: bytes | None
 ) -> UUID:
     request_id = ids.new()
+    uri_expires_at = None if uri_hash is None else now + PUSHED_REQUEST_LIFETIME
     await conn.execute(
         _NEW,
         request_id,
         client.client_id,
         uri_hash,
-        None if uri_hash is None else now + PUSHED_REQUEST_LIFETIME,
-        params.redirect_uri,
-        list(params.scopes),
-        params.state,
-        params.nonce,
-        params.response_mode,
-        params.code_challenge,
-        params.jkt,
-        list(params.prompts),
-        params.max_age,
-        params.login_hint,
+        uri_expires_at,
+        *astuple(params),
         now,
         now + PENDING_REQUEST_LIFETIME,
     )

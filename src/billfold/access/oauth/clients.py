@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -29,7 +30,11 @@ OVERLAP = timedelta(hours=24)
 _COLUMNS = """client_id, name, description, profile, redirect_uris, post_logout_redirect_uris,
        scopes, grant_types, customer_id, member_id, owner_id, dpop_bound, requires_nonce,
        requires_signature, created_at, revoked_at"""
-_NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL)"  # noqa: E501 - our columns
+"""In the order of the fields of `Client`."""
+_NEW = f"""
+INSERT INTO oauth_client ({_COLUMNS})
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+"""
 _FIND = f"SELECT {_COLUMNS} FROM oauth_client WHERE client_id = $1"
 _LIST = f"SELECT {_COLUMNS} FROM oauth_client ORDER BY created_at, client_id"
 _OF_CUSTOMER = f"""
@@ -66,24 +71,7 @@ async def register_client(conn: Connection, new: NewClient, *, now: datetime, cl
     member_id = None if new.customer_id is None else ids.new()
     client = client_rules.build_client(new, client_id or ids.new().hex, now, member_id=member_id)
     try:
-        await conn.execute(
-            _NEW,
-            client.client_id,
-            client.name,
-            client.description,
-            client.profile,
-            list(client.redirect_uris),
-            list(client.post_logout_redirect_uris),
-            list(client.scopes),
-            list(client.grant_types),
-            client.customer_id,
-            client.member_id,
-            client.owner_id,
-            client.dpop_bound,
-            client.requires_nonce,
-            client.requires_signature,
-            now,
-        )
+        await conn.execute(_NEW, *astuple(client))
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"There is a client {client.client_id!r} already.") from None
     except asyncpg.ForeignKeyViolationError:

@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.access.oauth.access_tokens import delete_tokens
-from billfold.access.oauth.consent_validity import is_member
 from billfold.access.oauth.rules.scopes import sort_scopes
 from billfold.access.oauth.types import OAuthGrant
+from billfold.access.users.members import is_active_member
 from billfold.platform import crypto
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ async def introspect(conn: Connection | Pool, client: Client, token: str, now: d
     if row is None:
         return None
     introspection = TokenIntrospection(*row)._replace(scopes=sort_scopes(row["scopes"]))
-    if introspection.user_id is not None and not await is_member(
+    if introspection.user_id is not None and not await is_active_member(
         conn, introspection.customer_id, introspection.user_id
     ):
         return None

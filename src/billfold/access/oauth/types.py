@@ -11,8 +11,6 @@ from billfold.access.users.types import Role
 AUTHORIZATION_CODE = "authorization_code"
 REFRESH_TOKEN = "refresh_token"  # noqa: S105 - a name, not a secret
 CLIENT_CREDENTIALS = "client_credentials"
-SERVICE_ROLE: Role = "SERVICE"
-"""The role of a client that acts by itself: a service user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +85,7 @@ class AccessToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSubject:
-    """For whom a token is issued, with which scopes, and under which grant."""
+    """For whom a token is issued, with which scopes, and under which grant. Stored in the order of its fields."""
 
     client_id: str
     customer_id: UUID

@@ -109,7 +109,7 @@ async def rotate_secret(bank: Bank, slug: Slug) -> None:
 async def enable(conn: Connection, slug: Slug, feature: Feature) -> str:
     """Enable a feature for a partner."""
     partner_id, name = await _feature(conn, slug, feature)
-    await credentials.enable_feature(conn, partner_id, name)
+    await credentials.set_feature(conn, partner_id, name, enabled=True)
     return f"{name} is on for {slug}."
 
 
@@ -117,7 +117,7 @@ async def enable(conn: Connection, slug: Slug, feature: Feature) -> str:
 async def disable(conn: Connection, slug: Slug, feature: Feature) -> str:
     """Disable a feature for a partner."""
     partner_id, name = await _feature(conn, slug, feature)
-    await credentials.disable_feature(conn, partner_id, name)
+    await credentials.set_feature(conn, partner_id, name, enabled=False)
     return f"{name} is off for {slug}."
 
 

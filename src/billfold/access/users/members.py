@@ -31,6 +31,10 @@ _DEACTIVATE = """
 UPDATE membership SET status = 'DEACTIVATED', changed_at = $3
  WHERE customer_id = $1 AND user_id = $2 AND status <> 'DEACTIVATED' RETURNING member_id
 """
+_IS_ACTIVE = """
+SELECT true FROM membership m JOIN user_account p USING (user_id)
+ WHERE m.customer_id = $1 AND m.user_id = $2 AND m.status = 'ACTIVE' AND p.status = 'ACTIVE'
+"""
 
 
 async def create_user(
@@ -80,6 +84,14 @@ async def add_member(
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such customer, or no such person.") from None
     return found
+
+
+async def is_active_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, lock: bool = False) -> bool:
+    """Return whether an active user is an active member of a customer's team.
+
+    With `lock` the membership stays as it is until the transaction ends.
+    """
+    return await conn.fetchval(_IS_ACTIVE + ("FOR SHARE OF m" if lock else ""), customer_id, user_id) is True
 
 
 async def deactivate_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime) -> None:

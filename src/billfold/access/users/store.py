@@ -73,12 +73,6 @@ async def find_session(conn: Connection | Pool, session_hash: bytes, now: dateti
     return None if row is None else _session(row)
 
 
-async def find_session_user(conn: Connection | Pool, session_hash: bytes, now: datetime) -> User | None:
-    """Return who is signed in with both factors under that cookie, or None."""
-    session = await find_session(conn, session_hash, now)
-    return session.user if session is not None and session.complete else None
-
-
 async def list_sessions(conn: Connection | Pool, user_id: UUID, now: datetime) -> list[Session]:
     """Return the sessions of a user, the last seen first."""
     rows = await conn.fetch(_SESSIONS_OF, user_id, now, now - IDLE_TIMEOUT)
