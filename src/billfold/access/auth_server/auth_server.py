@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from billfold.access.auth_server.form_params import Fields
 from billfold.access.oauth import access_tokens, clients, dpop
 from billfold.access.oauth import client_assertions as assertions
 from billfold.access.oauth import signing_keys as signing
+from billfold.access.oauth.endpoint import Fields
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import AccessToken, Client
 from billfold.access.partners import credentials

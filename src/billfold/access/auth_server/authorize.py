@@ -12,10 +12,9 @@ from html import escape
 from uuid import UUID
 
 from billfold.access.auth_server.auth_server import AuthServer
-from billfold.access.auth_server.errors import HTML, as_page
-from billfold.access.auth_server.form_params import Fields, fields_of, form_of
 from billfold.access.auth_server.openapi import AUTHORIZE_OPENAPI
 from billfold.access.oauth import authorization_requests, clients, consent
+from billfold.access.oauth.endpoint import Fields, fields_of, form_of
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import authorization_params as asking
 from billfold.access.oauth.types import Client
@@ -24,6 +23,26 @@ from billfold.http.path_ids import path_uuid
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, redirect
 from billfold.platform.clock import wall_now
+
+_HTML = "text/html; charset=utf-8"
+_ERROR_PAGE_POLICY = (
+    b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+_ERROR_PAGE_HEADERS = ((b"content-security-policy", _ERROR_PAGE_POLICY), (b"x-frame-options", b"DENY"))
+_ERROR_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<style>
+body {{ font: 16px/1.6 system-ui, sans-serif; margin: 0; display: grid; min-height: 100vh;
+  place-items: center; background: Canvas; color: CanvasText; }}
+main {{ max-width: 30rem; padding: 2rem 1.5rem; }}
+h1 {{ font-size: 1.4rem; line-height: 1.3; margin: 0 0 .75rem; }}
+p {{ margin: 0 0 1rem; }}
+small {{ opacity: .7; }}
+</style></head>
+<body><main><h1>{title}</h1><p>{description}</p><p>{next_step}</p><small>{code}</small></main></body></html>
+"""
 
 PATH = "/api/oauth2/authorize"
 CONSENT_PATH = "/consent"
@@ -69,7 +88,7 @@ async def form_post_response(request_id: str, request: RawRequest, server: AuthS
         f"default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action {_origin(action)}"
     )
     headers = [(b"content-security-policy", policy.encode()), (b"x-frame-options", b"DENY")]
-    return HttpResponse(200, HTML, page.encode(), headers=headers)
+    return HttpResponse(200, _HTML, page.encode(), headers=headers)
 
 
 @get(_SCRIPT_PATH, OPEN, hidden=True)
@@ -90,7 +109,7 @@ async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> Ht
             return _redirect_to_consent(server, request_id)
         redirect_uri = asking.parse_redirect_uri(client, params)
     except OAuthError as error:
-        return as_page(error)
+        return _error_page(error)
     try:
         return _redirect_to_consent(server, await _create_request(server, client, params, now=now))
     except OAuthError as error:
@@ -133,3 +152,17 @@ def _redirect(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
 def _origin(uri: str) -> str:
     """Return scheme and authority of a registered address; nothing else can be in them."""
     return "/".join(uri.split("/", 3)[:3]).partition("?")[0]
+
+
+def _error_page(error: OAuthError) -> HttpResponse:
+    """Return the page for a user whose client sent a request that cannot be answered.
+
+    There is no redirect: no address could be trusted.
+    """
+    page = _ERROR_PAGE.format(
+        title="This request cannot be answered",
+        description=escape(error.description),
+        next_step="Go back to the application that sent you here and begin again. Nothing was granted to it.",
+        code=escape(error.error),
+    )
+    return HttpResponse(400, _HTML, page.encode(), headers=_ERROR_PAGE_HEADERS)

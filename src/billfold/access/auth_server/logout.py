@@ -6,10 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from billfold.access.auth_server.auth_server import AuthServer
-from billfold.access.auth_server.form_params import Fields, fields_of, form_of
 from billfold.access.auth_server.openapi import LOGOUT_OPENAPI
 from billfold.access.oauth import clients, consent, grants
 from billfold.access.oauth import signing_keys as signing
+from billfold.access.oauth.endpoint import Fields, fields_of, form_of
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import Client
 from billfold.access.pages.page_context import parse_cookies

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.access.auth_server.auth_server import TOKEN_PATH, AuthenticatedClient, AuthServer
-from billfold.access.auth_server.form_params import Fields, form_of, required
 from billfold.access.auth_server.openapi import TOKEN_OPENAPI
 from billfold.access.oauth import access_tokens, token_exchange
 from billfold.access.oauth import signing_keys as signing
+from billfold.access.oauth.endpoint import Fields, form_of, required
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import claims
 from billfold.access.oauth.rules.scopes import parse_scopes
@@ -21,7 +21,6 @@ from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, 
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
-from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
@@ -97,7 +96,6 @@ async def _client_credentials(
         client_id=client.client_id,
         customer_id=client.customer_id,
         scopes=parse_scopes(form.get("scope"), client.scopes),
-        family_id=ids.new(),
         jkt=authenticated.jkt,
     )
     access = await access_tokens.issue_access_token(conn, subject, now)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from billfold.access.oauth.types import AccessToken, IssuedToken, TokenSubject
-from billfold.platform import crypto, ids
+from billfold.platform import crypto
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,28 +36,9 @@ SELECT t.client_id, t.user_id, t.customer_id, t.scopes, t.jkt, t.auth_time, t.is
 """
 
 
-async def issue_access(
-    conn: Connection | Pool,
-    *,
-    client_id: str,
-    customer_id: UUID,
-    scopes: Iterable[str],
-    now: datetime,
-    user_id: UUID | None = None,
-    jkt: str | None = None,
-    auth_time: datetime | None = None,
-) -> str:
-    """Return a new access token that no grant stands behind, for a client that is registered."""
-    subject = TokenSubject(
-        client_id=client_id,
-        customer_id=customer_id,
-        scopes=tuple(scopes),
-        family_id=ids.new(),
-        user_id=user_id,
-        jkt=jkt,
-        auth_time=auth_time,
-    )
-    return (await issue_access_token(conn, subject, now)).token
+async def issue_access(conn: Connection | Pool, *, scopes: Iterable[str], now: datetime, **subject: Any) -> str:
+    """Return a new access token that no grant stands behind; `subject` are fields of `TokenSubject`."""
+    return (await issue_access_token(conn, TokenSubject(scopes=tuple(scopes), **subject), now)).token
 
 
 async def issue_access_token(conn: Connection | Pool, subject: TokenSubject, now: datetime) -> IssuedToken:

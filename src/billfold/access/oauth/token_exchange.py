@@ -6,7 +6,6 @@ issued beside a revocation.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import re
@@ -18,6 +17,7 @@ import msgspec
 
 from billfold.access.oauth.access_tokens import delete_tokens, insert_token, issue_access_token
 from billfold.access.oauth.errors import invalid_grant
+from billfold.access.oauth.rules.public_keys import base64url
 from billfold.access.oauth.rules.scopes import parse_scopes, sort_scopes
 from billfold.access.oauth.types import REFRESH_TOKEN, Client, IssuedToken, TokenSubject
 from billfold.access.users.members import is_active_member
@@ -112,8 +112,7 @@ async def refresh(
 
 def challenge_of(verifier: str) -> str:
     """Return the S256 challenge of a verifier (RFC 7636)."""
-    digest = hashlib.sha256(verifier.encode()).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return base64url(hashlib.sha256(verifier.encode()).digest())
 
 
 def _check_code(

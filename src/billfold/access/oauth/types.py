@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from billfold.access.users.types import Role
+from billfold.platform import ids
 
 AUTHORIZATION_CODE = "authorization_code"
 REFRESH_TOKEN = "refresh_token"  # noqa: S105 - a name, not a secret
@@ -90,7 +91,7 @@ class TokenSubject:
     client_id: str
     customer_id: UUID
     scopes: tuple[str, ...]
-    family_id: UUID
+    family_id: UUID = field(default_factory=ids.new)
     user_id: UUID | None = None
     grant_id: UUID | None = None
     jkt: str | None = None

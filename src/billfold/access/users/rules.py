@@ -24,7 +24,6 @@ WELCOME_LINK_LIFETIME = timedelta(days=7)
 RESET_LINK_LIFETIME = timedelta(hours=1)
 LINK_RESEND_INTERVAL = timedelta(minutes=1)
 CHALLENGE_LIFETIME = timedelta(minutes=5)
-DEVICE_LIFETIME = timedelta(days=180)
 
 PASSWORD_CHARS_MIN = 12
 PASSWORD_CHARS_MAX = 128

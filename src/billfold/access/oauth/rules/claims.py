@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from billfold.access.oauth.rules.public_keys import base64url
 
 if TYPE_CHECKING:
     from billfold.access.oauth.token_exchange import IssuedTokens
@@ -71,4 +72,4 @@ def id_token_claims(tokens: IssuedTokens, user: dict[str, Any], *, issuer: str, 
 def _at_hash(token: str) -> str:
     """Return the left half of the hash of an access token (OpenID Connect Core 3.1.3.6)."""
     digest = hashlib.sha256(token.encode()).digest()
-    return base64.urlsafe_b64encode(digest[: len(digest) // 2]).rstrip(b"=").decode()
+    return base64url(digest[: len(digest) // 2])

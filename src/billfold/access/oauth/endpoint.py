@@ -1,18 +1,29 @@
-"""Parameters of OAuth requests, read strictly: each at most once, nothing that is no text."""
+"""What endpoints of OAuth share: parameters in forms, read strictly, errors as JSON, and what OpenAPI says of both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 from urllib.parse import parse_qsl
 
 from billfold.access.oauth.errors import OAuthError
 from billfold.http.raw_request import RawRequest
+from billfold.http.responses import Header, HttpResponse, json_response
 
 FORM = "application/x-www-form-urlencoded"
 _FIELDS_MAX = 40
 _VALUE_CHARS_MAX = 16_384
 
 Fields = Mapping[str, str]
+NOT_CACHED: Header = (b"pragma", b"no-cache")
+STRING: Mapping[str, Any] = {"type": "string"}
+_ERROR: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {"error": STRING, "error_description": STRING},
+}
+_STATUS = {"invalid_client": 401, "invalid_token": 401}
+"""The others are 400."""
 
 
 def form_of(arrival: RawRequest) -> Fields:
@@ -53,3 +64,22 @@ def required(fields: Fields, name: str) -> str:
     if value is None:
         raise OAuthError("invalid_request", f"{name} is missing.")
     return value
+
+
+def error_response(error: OAuthError, *headers: Header) -> HttpResponse:
+    """Return the answer to a client (RFC 6749, 5.2)."""
+    body = {"error": error.error, "error_description": error.description}
+    return json_response(body, _STATUS.get(error.error, 400), NOT_CACHED, *headers)
+
+
+def form_openapi(fields: Mapping[str, Any], required: Iterable[str], *errors: str) -> dict[str, Any]:
+    """Return what the OpenAPI document says of a form and of the errors (RFC 6749) it may be answered with."""
+    schema = {"type": "object", "required": list(required), "properties": dict(fields)}
+    content = {"application/json": {"schema": _ERROR}}
+    return {
+        "requestBody": {"required": True, "content": {FORM: {"schema": schema}}},
+        "responses": {
+            "400": {"description": f"{', '.join(errors)} (RFC 6749)", "content": content},
+            "401": {"description": "invalid_client (RFC 6749)", "content": content},
+        },
+    }
