@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,10 +15,11 @@ from billfold.access.oauth import access_tokens, token_exchange
 from billfold.access.oauth import signing_keys as signing
 from billfold.access.oauth.endpoint import Fields, form_of, required
 from billfold.access.oauth.errors import OAuthError
-from billfold.access.oauth.rules import claims
+from billfold.access.oauth.rules.public_keys import base64url
 from billfold.access.oauth.rules.scopes import parse_scopes
 from billfold.access.oauth.token_exchange import IssuedTokens
 from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, TokenSubject
+from billfold.access.users import store as user_store
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
@@ -26,6 +28,7 @@ from billfold.platform.clock import wall_now
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
+ID_TOKEN_LIFETIME = timedelta(minutes=5)
 Exchange = Callable[["Connection", AuthenticatedClient, Fields, datetime], Awaitable[IssuedTokens]]
 
 
@@ -109,10 +112,35 @@ async def _id_token(
     subject = tokens.holder
     if "openid" not in subject.scopes or subject.user_id is None:
         return None
-    user = await claims.user_claims(conn, subject.user_id, subject.customer_id, scopes=subject.scopes)
-    id_claims = claims.id_token_claims(tokens, user, issuer=server.issuer, now=now)
+    user = await user_store.user_claims(conn, subject.user_id, subject.customer_id, scopes=subject.scopes)
+    id_claims = _id_token_claims(tokens, user, issuer=server.issuer, now=now)
     algorithm = "PS256" if authenticated.client.is_fapi2 else "RS256"
     return signing.sign(await server.signing_keys(now), algorithm, id_claims, now=now)
+
+
+def _id_token_claims(tokens: IssuedTokens, user: dict[str, Any], *, issuer: str, now: datetime) -> dict[str, Any]:
+    """Return the claims of an ID token: who signed in, when, for which client."""
+    subject, seconds = tokens.holder, int(now.timestamp())
+    claims = {
+        **user,
+        "iss": issuer,
+        "aud": subject.client_id,
+        "iat": seconds,
+        "exp": seconds + int(ID_TOKEN_LIFETIME.total_seconds()),
+        "sid": str(subject.session_id),
+        "at_hash": _at_hash(tokens.access.token),
+    }
+    if subject.auth_time is not None:
+        claims["auth_time"] = int(subject.auth_time.timestamp())
+    if tokens.nonce is not None:
+        claims["nonce"] = tokens.nonce
+    return claims
+
+
+def _at_hash(token: str) -> str:
+    """Return the left half of the hash of an access token (OpenID Connect Core 3.1.3.6)."""
+    digest = hashlib.sha256(token.encode()).digest()
+    return base64url(digest[: len(digest) // 2])
 
 
 _EXCHANGES: dict[str, Exchange] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from billfold.access.auth_server.auth_server import AuthServer
-from billfold.access.oauth.rules import claims
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES
+from billfold.access.users import store as user_store
 from billfold.http.authentication.access_tokens import authenticate_access_token, challenge
 from billfold.http.operations import OPEN, get, post
 from billfold.http.raw_request import RawRequest
@@ -41,4 +41,4 @@ async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
         raise ProblemWithHeaders(
             "forbidden", "The token lacks the scope openid.", (b"www-authenticate", value.encode())
         )
-    return await claims.user_claims(pool, access.user_id, access.customer_id, scopes=access.scopes)
+    return await user_store.user_claims(pool, access.user_id, access.customer_id, scopes=access.scopes)

@@ -10,20 +10,20 @@ import msgspec
 
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.access.users.rules import PERMISSIONS, check_email, check_name, check_phone_number
-from billfold.access.users.types import Role
+from billfold.access.users.types import Role, UserRole
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from billfold.access.team.types import Member, NewInvitation
+    from billfold.access.team.types import InviteMember, Member
 
 INVITATION_LIFETIME = timedelta(days=7)
-ROLES: tuple[Role, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
+ROLES: tuple[UserRole, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
 """The roles of users; SERVICE is that of service users."""
 
 
-def check_invited(requested: NewInvitation) -> NewInvitation:
+def check_invited(requested: InviteMember) -> InviteMember:
     """Return the invitation with normalized address, names and phone number.
 
     Raises InvalidInput with every mistake, each at its field.

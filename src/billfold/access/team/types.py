@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.types import Role
+from billfold.access.users.types import Role, UserRole
 
 Status = Literal["ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED"]
 STATUSES: tuple[Status, ...] = ("ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED")
@@ -49,14 +49,14 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.first_name} {self.last_name}".strip()
 
 
-class NewInvitation(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom an administrator wants in the team. `rules.check_invited` makes it proper."""
+class InviteMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whom to invite by mail, and as what. A `phone_number` is international: +12025550123."""
 
     first_name: str
     last_name: str
     email: str
-    phone_number: str | None
-    role: Role
+    phone_number: str | None = None
+    role: UserRole
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):

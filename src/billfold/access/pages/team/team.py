@@ -18,8 +18,8 @@ from billfold.access.team import members as team_members
 from billfold.access.team import store as team_store
 from billfold.access.team.administrator import Administrator
 from billfold.access.team.rules import ROLES
-from billfold.access.team.types import STATUSES, NewInvitation
-from billfold.access.users.types import Role
+from billfold.access.team.types import STATUSES, InviteMember
+from billfold.access.users.types import UserRole
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 ROLE_DESCRIPTIONS = {
@@ -68,7 +68,7 @@ async def invite(customer_id: str, page: PageContext) -> PageResponse:
     role = _role(page)
     if role is None:
         return _invite_page(page, by, _NO_ROLE)
-    invitation = NewInvitation(
+    invitation = InviteMember(
         first_name=form.get("first_name", ""),
         last_name=form.get("last_name", ""),
         email=form.get("email", ""),
@@ -136,5 +136,5 @@ async def _member_page(page: PageContext, by: Administrator, member_id: str, *, 
     return page.render("team_member", wrong=wrong, by=by, member=found, roles=ROLE_DESCRIPTIONS)
 
 
-def _role(page: PageContext) -> Role | None:
+def _role(page: PageContext) -> UserRole | None:
     return next((role for role in ROLES if role == page.form.get("role")), None)
