@@ -59,9 +59,9 @@ async def issue_token(request: RawRequest, server: AuthServer) -> HttpResponse:
         tokens = await exchange(conn, authenticated, form, now)
         id_token = await _id_token(server, conn, authenticated, tokens=tokens, now=now)
     answer = TokenAnswer(
-        access_token=tokens.access.token,
+        access_token=tokens.access_token,
         token_type="Bearer" if tokens.holder.jkt is None else "DPoP",
-        expires_in=int((tokens.access.expires_at - now).total_seconds()),
+        expires_in=int(access_tokens.ACCESS_TOKEN_LIFETIME.total_seconds()),
         scope=" ".join(tokens.holder.scopes),
         refresh_token=tokens.refresh_token,
         id_token=id_token,
@@ -101,8 +101,8 @@ async def _client_credentials(
         scopes=parse_scopes(form.get("scope"), client.scopes),
         jkt=authenticated.jkt,
     )
-    access = await access_tokens.issue_access_token(conn, subject, now)
-    return IssuedTokens(holder=subject, access=access, refresh_token=None)
+    access_token = await access_tokens.issue_access_token(conn, subject, now)
+    return IssuedTokens(holder=subject, access_token=access_token, refresh_token=None)
 
 
 async def _id_token(
@@ -128,7 +128,7 @@ def _id_token_claims(tokens: IssuedTokens, user: dict[str, Any], *, issuer: str,
         "iat": seconds,
         "exp": seconds + int(ID_TOKEN_LIFETIME.total_seconds()),
         "sid": str(subject.session_id),
-        "at_hash": _at_hash(tokens.access.token),
+        "at_hash": _at_hash(tokens.access_token),
     }
     if subject.auth_time is not None:
         claims["auth_time"] = int(subject.auth_time.timestamp())

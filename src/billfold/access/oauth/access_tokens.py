@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from billfold.access.oauth.types import AccessToken, IssuedToken, TokenSubject
+from billfold.access.oauth.types import AccessToken, TokenSubject
 from billfold.platform import crypto
 
 if TYPE_CHECKING:
@@ -38,14 +38,12 @@ SELECT t.client_id, t.user_id, t.customer_id, t.scopes, t.jkt, t.auth_time, t.is
 
 async def issue_access(conn: Connection | Pool, *, scopes: Iterable[str], now: datetime, **subject: Any) -> str:
     """Return a new access token that no grant stands behind; `subject` are fields of `TokenSubject`."""
-    return (await issue_access_token(conn, TokenSubject(scopes=tuple(scopes), **subject), now)).token
+    return await issue_access_token(conn, TokenSubject(scopes=tuple(scopes), **subject), now)
 
 
-async def issue_access_token(conn: Connection | Pool, subject: TokenSubject, now: datetime) -> IssuedToken:
+async def issue_access_token(conn: Connection | Pool, subject: TokenSubject, now: datetime) -> str:
     """Return a new access token for a holder. Only its hash is kept."""
-    expires_at = now + ACCESS_TOKEN_LIFETIME
-    token = await insert_token(conn, "access_token", subject, now=now, expires_at=expires_at)
-    return IssuedToken(token=token, expires_at=expires_at)
+    return await insert_token(conn, "access_token", subject, now=now, expires_at=now + ACCESS_TOKEN_LIFETIME)
 
 
 async def insert_token(

@@ -19,7 +19,7 @@ from billfold.access.oauth.access_tokens import delete_tokens, insert_token, iss
 from billfold.access.oauth.errors import invalid_grant
 from billfold.access.oauth.rules.public_keys import base64url
 from billfold.access.oauth.rules.scopes import parse_scopes, sort_scopes
-from billfold.access.oauth.types import REFRESH_TOKEN, Client, IssuedToken, TokenSubject
+from billfold.access.oauth.types import REFRESH_TOKEN, Client, TokenSubject
 from billfold.access.users.members import is_active_member
 from billfold.platform import crypto
 
@@ -45,7 +45,7 @@ class IssuedTokens:
     """The tokens issued for a code or a refresh token. The ID token repeats `nonce`."""
 
     holder: TokenSubject
-    access: IssuedToken
+    access_token: str
     refresh_token: str | None
     nonce: str | None = None
 
@@ -99,13 +99,15 @@ async def refresh(
             is_valid = await conn.fetchval("SELECT true FROM refresh_token WHERE token_hash = $1", row["token_hash"])
             if not is_valid:
                 raise invalid_grant("The refresh token was revoked.")
-            return IssuedTokens(holder=holder, access=await issue_access_token(conn, holder, now), refresh_token=token)
+            return IssuedTokens(
+                holder=holder, access_token=await issue_access_token(conn, holder, now), refresh_token=token
+            )
         if await conn.fetchval(_USE_REFRESH, row["token_hash"], now):
             refresh_token_value = await insert_token(
                 conn, "refresh_token", subject, now=now, expires_at=row["expires_at"]
             )
-            access = await issue_access_token(conn, holder, now)
-            return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value)
+            access_token = await issue_access_token(conn, holder, now)
+            return IssuedTokens(holder=holder, access_token=access_token, refresh_token=refresh_token_value)
         await delete_tokens(conn, family_id=row["family_id"])
     raise invalid_grant("The refresh token was used before; what came of it is revoked.")
 
@@ -147,8 +149,8 @@ async def _issue_first_tokens(
     if REFRESH_TOKEN in client.grant_types:
         expires_at = now + REFRESH_TOKEN_LIFETIME
         refresh_token_value = await insert_token(conn, "refresh_token", holder, now=now, expires_at=expires_at)
-    access = await issue_access_token(conn, holder, now)
-    return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value, nonce=row["nonce"])
+    access_token = await issue_access_token(conn, holder, now)
+    return IssuedTokens(holder=holder, access_token=access_token, refresh_token=refresh_token_value, nonce=row["nonce"])
 
 
 async def _lock_grant(conn: Connection, row: Any) -> None:  # noqa: ANN401 - as above

@@ -100,14 +100,6 @@ class TokenSubject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IssuedToken:
-    """A token just made: the only time it is seen."""
-
-    token: str
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRequest:
     """An authorization request as the consent page shows it."""
 

@@ -23,8 +23,8 @@ from litestar.datastructures import Cookie
 from litestar.enums import MediaType
 
 from billfold.access.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
-from billfold.access.partners.password_hashing import PasswordGate
 from billfold.access.users.passkeys import RelyingParty
+from billfold.access.users.passwords import PasswordGate
 from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.access.users.types import ClientInfo, Session, User
 from billfold.http.raw_request import RawRequest, is_uuid

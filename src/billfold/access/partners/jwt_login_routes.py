@@ -19,10 +19,11 @@ from billfold.access.oauth.errors import OAuthError, invalid_client, invalid_gra
 from billfold.access.oauth.rules.jws import instant_of
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
+from billfold.access.partners.login_routes import is_host_of
 from billfold.access.partners.types import PartnerKey
 from billfold.http.limits.ip_rate_limit import count_address
 from billfold.http.operations import OPEN, post
-from billfold.http.raw_request import RawRequest, is_bare, slug_of
+from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
@@ -117,9 +118,7 @@ async def _find_key(bank: Bank, arrival: RawRequest, assertion: str) -> PartnerK
     key = None
     if isinstance(key_id, str) and _is_visible(key_id):
         key = await partner_store.find_partner_key(bank.pool, key_id)
-    slug = slug_of(arrival.host, bank.settings.domain)
-    is_bare_host = not bank.settings.is_production and is_bare(arrival.host)
-    if key is None or not (key.partner_slug == slug or (slug is None and is_bare_host)):
+    if key is None or not is_host_of(key.partner_slug, arrival, bank):
         raise invalid_grant("The assertion names no key (`kid`) that is registered here.")
     return key
 

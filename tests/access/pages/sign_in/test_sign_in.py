@@ -4,9 +4,9 @@ import pytest
 from tests.fixtures.pages import PASSWORD
 from tests.support.oauth_clients import program
 
-from billfold.access.partners.password_hashing import PasswordGate
 from billfold.access.users import lockout
 from billfold.access.users import members as user_members
+from billfold.access.users.passwords import PasswordGate
 
 
 async def test_a_person_is_in_when_both_factors_are_right(anna, browser):
