@@ -14,12 +14,11 @@ import msgspec
 from billfold.access.oauth.access_tokens import delete_tokens
 from billfold.access.oauth.rules import client_metadata as client_rules
 from billfold.access.oauth.rules.public_keys import InvalidKey, algorithm_names, from_jwk, from_pem, to_pem
-from billfold.access.oauth.types import Client, ClientKey
+from billfold.access.oauth.types import Client, ClientKey, NewClient
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
-    from billfold.access.oauth.rules.client_metadata import NewClient
     from billfold.access.oauth.rules.public_keys import PublicKeyInfo
     from billfold.platform.database.pool import Connection, Pool
 
@@ -27,9 +26,9 @@ KEYS_MAX = 10
 """How many keys a client of a company, or a service user, may have."""
 OVERLAP = timedelta(hours=24)
 """How long a key that was replaced is still accepted."""
-_COLUMNS = """client_id, name, description, profile, redirect_uris, post_logout_redirect_uris,
-       scopes, grant_types, customer_id, member_id, owner_id, dpop_bound, requires_nonce,
-       requires_signature, created_at, revoked_at"""
+_COLUMNS = """name, scopes, description, profile, redirect_uris, post_logout_redirect_uris,
+       grant_types, customer_id, owner_id, dpop_bound, requires_nonce, requires_signature,
+       client_id, member_id, created_at, revoked_at"""
 """In the order of the fields of `Client`."""
 _NEW = f"""
 INSERT INTO oauth_client ({_COLUMNS})

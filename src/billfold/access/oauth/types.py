@@ -15,30 +15,38 @@ CLIENT_CREDENTIALS = "client_credentials"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
-    """A registered client. `fapi2` clients must push their requests and prove their keys.
+class NewClient:
+    """A client to register. None leaves a choice to the profile.
 
-    `customer_id` is the customer of a service user, `member_id` its membership there.
-    `owner_id` is the company that registered a client, and for which alone it is granted
-    anything: None for those of the operator. `dpop_bound`: no token without a proof;
+    `fapi2` clients must push their requests and prove their keys. `customer_id` is the customer of a
+    service user. `owner_id` is the company that registered a client, and for which alone it is
+    granted anything: None for those of the operator. `dpop_bound`: no token without a proof;
     `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
     API carry an RFC 9421 signature.
     """
 
-    client_id: str
     name: str
-    description: str
-    profile: str
-    redirect_uris: tuple[str, ...]
-    post_logout_redirect_uris: tuple[str, ...]
     scopes: tuple[str, ...]
-    grant_types: tuple[str, ...]
-    customer_id: UUID | None
-    member_id: UUID | None
-    owner_id: UUID | None
+    description: str = ""
+    profile: str = "fapi2"
+    redirect_uris: tuple[str, ...] = ()
+    post_logout_redirect_uris: tuple[str, ...] = ()
+    grant_types: tuple[str, ...] = (AUTHORIZATION_CODE, REFRESH_TOKEN)
+    customer_id: UUID | None = None
+    owner_id: UUID | None = None
+    dpop_bound: bool | None = None
+    requires_nonce: bool | None = None
+    requires_signature: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client(NewClient):
+    """A registered client. `member_id` is the membership of a service user."""
+
     dpop_bound: bool
     requires_nonce: bool
-    requires_signature: bool
+    client_id: str
+    member_id: UUID | None
     created_at: datetime
     revoked_at: datetime | None
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.access.oauth import clients
-from billfold.access.oauth.rules.client_metadata import NewClient
-from billfold.access.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey
+from billfold.access.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
 from billfold.access.team import rules
 from billfold.access.team.administrator import Administrator, audited, notify_administrators
 from billfold.access.team.store import get_member

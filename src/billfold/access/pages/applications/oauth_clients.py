@@ -11,9 +11,9 @@ from uuid import UUID
 from litestar import get, post
 
 from billfold.access.oauth import clients
-from billfold.access.oauth.rules.client_metadata import PROFILES, NewClient
+from billfold.access.oauth.rules.client_metadata import PROFILES
 from billfold.access.oauth.rules.scopes import SCOPES
-from billfold.access.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN, Client
+from billfold.access.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN, Client, NewClient
 from billfold.access.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in_audit import send_email
 from billfold.access.pages.team.administrator import chosen_scopes, client_form, page_administrator
