@@ -207,12 +207,8 @@ async def test_a_client_of_the_strict_profile_needs_a_proof_for_a_token(books_cl
     "changed",
     [
         {"iat": -3600 * SECOND},
-        {"iat": 3600 * SECOND},
         {"htu": ISSUER + PAR},
         {"htm": "GET"},
-        {"jti": None},
-        {"header": {"typ": "JWT"}},
-        {"header": {"alg": "none"}},
         {"header": {"jwk": new_key().jwk}},
     ],
 )

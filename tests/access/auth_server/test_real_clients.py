@@ -6,14 +6,10 @@ import json
 import os
 from uuid import UUID
 
-import asyncpg
-import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from tests.node.runtime import node_command
 from tests.support.oauth_clients import KEYS, REDIRECT, program
 from tests.support.oauth_users import company, member
-from tests.support.served_auth import serving
-from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.access.oauth import consent
 from billfold.platform import ids
@@ -38,21 +34,6 @@ def private_jwk(key):
     parts = [getattr(numbers, name) for name in names]
     texts = [text(part.to_bytes((part.bit_length() + 7) // 8)) for part in parts]
     return {**key.jwk, **dict(zip(("d", "p", "q", "dp", "dq", "qi"), texts, strict=True))}
-
-
-@pytest.fixture
-async def founded(database_dsn):
-    """A bank that was founded and left to the server, and a connection to its database."""
-    await close_bank(await open_bank(database_dsn))
-    conn = await asyncpg.connect(database_dsn)
-    yield conn
-    await conn.close()
-
-
-@pytest.fixture
-async def served(founded, database_dsn, tmp_path):
-    async with serving(database_dsn, tmp_path, workers=2) as running:
-        yield running
 
 
 async def run(script, served, conn, user, **given):

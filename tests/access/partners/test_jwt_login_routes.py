@@ -7,12 +7,9 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from tests.support.partner_client import PartnerClient, close_app, new_partner
 
 from billfold.access.partners import credentials
 from billfold.access.partners import jwt_login_routes as token
-from billfold.access.partners import login_routes as login
-from billfold.http.partner_api.app import create_partner_app
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, Refused
@@ -32,15 +29,6 @@ def pem_of(key):
 
 def private_pem(key):
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-@pytest.fixture
-async def client(bank):
-    made = create_partner_app(bank, operations=[login.log_in, token.exchange_assertion])
-    client = PartnerClient(made, await new_partner(bank))
-    yield client
-    await client.close()
-    await close_app(made)
 
 
 @pytest.fixture
