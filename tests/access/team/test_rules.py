@@ -42,8 +42,3 @@ def test_a_person_gives_everything_and_a_program_what_it_has():
     ):
         with pytest.raises(Refused, match="more than its own scopes"):
             rules.check_grantable(scopes, wanted)
-
-
-def test_roles_that_change_the_team_are_those_of_administrators_and_programs():
-    assert [each for each in PERMISSIONS if rules.can_change_team(each)] == ["ADMIN", "SERVICE"]
-    assert not rules.can_change_team("OWNER")

@@ -9,6 +9,7 @@ from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.auth_server.openapi import LOGOUT_OPENAPI
 from billfold.access.oauth import clients, consent, grants
 from billfold.access.oauth import signing_keys as signing
+from billfold.access.oauth.access_tokens import delete_tokens
 from billfold.access.oauth.endpoint import Fields, fields_of, form_of
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import Client
@@ -88,6 +89,6 @@ async def _end_session(server: AuthServer, client: Client, claims: dict[str, Any
         return
     session_uuid, user_id = UUID(session_id), UUID(claims["sub"])
     async with server.bank.pool.acquire() as conn, conn.transaction():
-        await grants.revoke_client_session(conn, client.client_id, session_uuid)
+        await delete_tokens(conn, client_id=client.client_id, session_id=session_uuid)
         await sessions.end_one_session(conn, user_id, session_uuid)
         await grants.revoke_session_tokens(conn, session_uuid)

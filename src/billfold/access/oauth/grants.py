@@ -102,12 +102,6 @@ async def revoke_member_grants(conn: Connection, customer_id: UUID, user_id: UUI
         await delete_tokens(conn, customer_id=customer_id, user_id=user_id)
 
 
-async def revoke_client_session(conn: Connection, client_id: str, session_id: UUID) -> None:
-    """Delete the tokens that a client got in one session: it has signed its user out."""
-    async with conn.transaction():
-        await delete_tokens(conn, client_id=client_id, session_id=session_id)
-
-
 async def revoke_token(conn: Connection, client: Client, token: str) -> None:
     """Revoke a token of this client; with a refresh token all that was issued from it (RFC 7009).
 

@@ -22,6 +22,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 
 from billfold.access.pages.page_context import HOME, PUBLIC, PageContext, PageResponse, PageServer, parse_form
+from billfold.access.pages.team.administrator import page_administrator
 from billfold.access.pages.theme import MEDIA_TYPES, page_headers
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
@@ -94,7 +95,10 @@ class PagesApp:
             self.router = Litestar(
                 route_handlers=page_routes(),
                 middleware=[DefineMiddleware(PageMiddleware, server=server)],
-                dependencies={"page": Provide(the_page, sync_to_thread=False)},
+                dependencies={
+                    "page": Provide(the_page, sync_to_thread=False),
+                    "by": Provide(page_administrator),
+                },
                 exception_handlers={Exception: _on_error},
                 openapi_config=None,
                 logging_config=None,

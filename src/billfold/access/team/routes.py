@@ -16,6 +16,7 @@ from billfold.access.team import types as team_types
 from billfold.access.team.administrator import calling_administrator
 from billfold.access.team.schemas import Team, TeamMember, render_member, render_team
 from billfold.access.team.types import InviteMember
+from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import UserRole
 from billfold.http.customer_api.approvals import MAY_NEED_APPROVAL, RequestApproval
 from billfold.http.customer_api.member import CustomerCaller
@@ -132,4 +133,4 @@ async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> 
 def _may_see_private(member: CustomerCaller, other: team_types.Member) -> bool:
     """Return whether the caller may see the private fields of a member."""
     own = member.access.member_id == other.member_id
-    return own or team_rules.can_change_team(member.access.role)
+    return own or "team.write" in PERMISSIONS[member.access.role]

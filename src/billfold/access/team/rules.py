@@ -71,11 +71,6 @@ def check_not_last_administrator(member: Member, others: int) -> None:
         raise Refused("last-administrator", "He is the only active administrator of the team.")
 
 
-def can_change_team(role: str) -> bool:
-    """Return whether a role includes changing the team."""
-    return any(role == each and "team.write" in may for each, may in PERMISSIONS.items())
-
-
 def permissions_of(role: Role, scopes: Collection[str] | None) -> list[str]:
     """Return what a member may do, in the words of scopes; a client what it was made with."""
     return sorted(PERMISSIONS[role] if scopes is None else scopes)

@@ -32,7 +32,7 @@ async def confirm_app(page: PageContext) -> PageResponse:
         return redirected
     async with page.pool.acquire() as conn, conn.transaction():
         code = page.form.get("code", "")
-        is_correct = await totp.confirm_authenticator(conn, page.vault, page.user.user_id, code=code, now=page.now)
+        is_correct = await totp.consume_code(conn, page.vault, page.user.user_id, code=code, now=page.now, pending=True)
         if is_correct:
             await record_factor_change(conn, page, "an authenticator app was added")
     if not is_correct:

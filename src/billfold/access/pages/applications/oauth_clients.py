@@ -16,7 +16,7 @@ from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.access.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN, Client, NewClient
 from billfold.access.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in_audit import send_email
-from billfold.access.pages.team.administrator import chosen_scopes, client_form, page_administrator
+from billfold.access.pages.team.administrator import ByAdministrator, chosen_scopes, client_form
 from billfold.access.team.administrator import Administrator, audited
 from billfold.events.email import templates
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -34,22 +34,20 @@ _EMPTY = {"profile": PROFILES[0], "refreshes": "yes"}
 
 
 @get(_ALL)
-async def list_clients(customer_id: str, page: PageContext) -> PageResponse:
+async def list_clients(page: PageContext, by: ByAdministrator) -> PageResponse:
     """List the clients of the company."""
-    by = await page_administrator(page, customer_id)
     return page.render("oauth_clients", by=by, clients=await clients.list_customer_clients(by.pool, by.customer_id))
 
 
 @get(f"{_ALL}/new", opt=RECENT_AUTHENTICATION)
-async def show_new_client(customer_id: str, page: PageContext) -> PageResponse:
+async def show_new_client(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Show the form that registers a client."""
-    return client_form(page, _FORM, await page_administrator(page, customer_id), scopes=SCOPES, given=_EMPTY)
+    return client_form(page, _FORM, by, scopes=SCOPES, given=_EMPTY)
 
 
 @post(_ALL, opt=RECENT_AUTHENTICATION)
-async def register_client(customer_id: str, page: PageContext) -> PageResponse:
+async def register_client(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Register a client with its first key."""
-    by = await page_administrator(page, customer_id)
     try:
         async with audited(by, "program.created", ("program", None)) as action:
             client = await _register(action.conn, by.customer_id, page.form, now=page.now)
@@ -62,15 +60,15 @@ async def register_client(customer_id: str, page: PageContext) -> PageResponse:
 
 
 @get(_ONE)
-async def show_client(customer_id: str, client_id: str, page: PageContext) -> PageResponse:
+async def show_client(client_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Show a client and its keys."""
-    return await _show(page, *await _get_client(page, customer_id, client_id))
+    return await _show(page, by, await _get_client(by, client_id))
 
 
 @post(f"{_ONE}/keys", opt=RECENT_AUTHENTICATION)
-async def add_key(customer_id: str, client_id: str, page: PageContext) -> PageResponse:
+async def add_key(client_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Accept one more key; the others go on until they are retired."""
-    by, client = await _get_client(page, customer_id, client_id, only_active=True)
+    client = await _get_client(by, client_id, only_active=True)
     try:
         async with audited(by, "program.key_added", ("program", client.client_id)) as action:
             await clients.check_key_count(action.conn, client.client_id, page.now)
@@ -84,9 +82,9 @@ async def add_key(customer_id: str, client_id: str, page: PageContext) -> PageRe
 
 
 @post(f"{_ONE}/keys/{{key_id:str}}/retire", opt=RECENT_AUTHENTICATION)
-async def retire_key(customer_id: str, client_id: str, key_id: str, page: PageContext) -> PageResponse:
+async def retire_key(client_id: str, key_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Accept a key no longer. The only one stays."""
-    by, client = await _get_client(page, customer_id, client_id, only_active=True)
+    client = await _get_client(by, client_id, only_active=True)
     try:
         async with audited(by, "program.key_retired", ("program", client.client_id), key_id=key_id) as action:
             await clients.retire_client_key(action.conn, client.client_id, key_id, now=page.now)
@@ -97,9 +95,9 @@ async def retire_key(customer_id: str, client_id: str, key_id: str, page: PageCo
 
 
 @post(f"{_ONE}/revoke", opt=RECENT_AUTHENTICATION)
-async def revoke_client(customer_id: str, client_id: str, page: PageContext) -> PageResponse:
+async def revoke_client(client_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Revoke a client for good; its tokens end at once."""
-    by, client = await _get_client(page, customer_id, client_id, only_active=True)
+    client = await _get_client(by, client_id, only_active=True)
     async with audited(by, "program.revoked", ("program", client.client_id), name=client.name) as action:
         await clients.revoke_client(action.conn, client.client_id, now=page.now)
         await _notify(action.conn, page, by, change=f"the OAuth client {client.name} was revoked")
@@ -131,17 +129,14 @@ def _lines(form: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in lines if line))
 
 
-async def _get_client(
-    page: PageContext, customer_id: str, client_id: str, *, only_active: bool = False
-) -> tuple[Administrator, Client]:
-    """Return the visitor as administrator, and a client of the company. Raises NotFound, `forbidden`."""
-    by = await page_administrator(page, customer_id)
+async def _get_client(by: Administrator, client_id: str, *, only_active: bool = False) -> Client:
+    """Return a client of the company. Raises NotFound."""
     if _ID.fullmatch(client_id) is None:
         raise NotFound("There is no such OAuth client.")
     client = await clients.get_customer_client(by.pool, by.customer_id, client_id)
     if only_active and client.revoked_at is not None:
         raise NotFound("This OAuth client is revoked.")
-    return by, client
+    return client
 
 
 async def _show(page: PageContext, by: Administrator, client: Client, *, wrong: Mistake = "") -> PageResponse:

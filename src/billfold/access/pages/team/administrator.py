@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from litestar.params import SkipValidation
+
 from billfold.access.pages.page_context import PageContext, PageResponse
 from billfold.access.pages.sign_in_audit import origin_of
 from billfold.access.team.administrator import Administrator
@@ -12,6 +14,9 @@ from billfold.access.users.types import Membership
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _SCOPE = "scope."
+
+ByAdministrator = SkipValidation[Administrator]
+"""The visitor as an administrator of the company in the path; a page function takes it as `by`."""
 
 
 async def memberships(page: PageContext) -> list[Membership]:

@@ -15,7 +15,7 @@ from billfold.access.pages.page_context import (
     path_id,
     redirect,
 )
-from billfold.access.pages.team.administrator import chosen_scopes, client_form, page_administrator
+from billfold.access.pages.team.administrator import ByAdministrator, chosen_scopes, client_form
 from billfold.access.team import service_users
 from billfold.access.team.administrator import Administrator
 from billfold.platform.errors import InvalidInput, Refused
@@ -27,15 +27,15 @@ _FORM = "service_user_new"
 
 
 @get(f"{_PATH}/new", opt=RECENT_AUTHENTICATION)
-async def show_new_service_user(customer_id: str, page: PageContext) -> PageResponse:
+async def show_new_service_user(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Show the form that creates a service user."""
-    return client_form(page, _FORM, await page_administrator(page, customer_id), scopes=_SCOPES, given={})
+    return client_form(page, _FORM, by, scopes=_SCOPES, given={})
 
 
 @post(_PATH, opt=RECENT_AUTHENTICATION)
-async def create_service_user(customer_id: str, page: PageContext) -> PageResponse:
+async def create_service_user(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Create a service user with its first key."""
-    by, form = await page_administrator(page, customer_id), page.form
+    form = page.form
     try:
         created = await service_users.create_service_user(
             by,
@@ -50,15 +50,15 @@ async def create_service_user(customer_id: str, page: PageContext) -> PageRespon
 
 
 @get(_ONE, opt=RECENT_AUTHENTICATION)
-async def show_service_user(customer_id: str, member_id: str, page: PageContext) -> PageResponse:
+async def show_service_user(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Show a service user and its keys."""
-    return await _show(page, await page_administrator(page, customer_id), path_id(member_id))
+    return await _show(page, by, path_id(member_id))
 
 
 @post(f"{_ONE}/keys", opt=RECENT_AUTHENTICATION)
-async def add_key(customer_id: str, member_id: str, page: PageContext) -> PageResponse:
+async def add_key(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Accept one more key."""
-    by, member_uuid = await page_administrator(page, customer_id), path_id(member_id)
+    member_uuid = path_id(member_id)
     try:
         await service_users.add_service_user_key(by, member_uuid, page.form.get("key", ""))
     except (InvalidInput, Refused) as wrong:
@@ -67,9 +67,9 @@ async def add_key(customer_id: str, member_id: str, page: PageContext) -> PageRe
 
 
 @post(f"{_ONE}/keys/{{key_id:str}}/revoke", opt=RECENT_AUTHENTICATION)
-async def revoke_key(customer_id: str, member_id: str, key_id: str, page: PageContext) -> PageResponse:
+async def revoke_key(member_id: str, key_id: str, by: ByAdministrator) -> PageResponse:
     """Revoke a key; every token ends with it."""
-    by, member_uuid = await page_administrator(page, customer_id), path_id(member_id)
+    member_uuid = path_id(member_id)
     await service_users.revoke_service_user_key(by, member_uuid, key_id)
     return _back(by, member_uuid)
 

@@ -12,7 +12,7 @@ from billfold.access.pages.page_context import (
     path_id,
     redirect,
 )
-from billfold.access.pages.team.administrator import get_membership, memberships, page_administrator
+from billfold.access.pages.team.administrator import ByAdministrator, get_membership, memberships
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
 from billfold.access.team import store as team_store
@@ -56,15 +56,15 @@ async def show_team(customer_id: str, page: PageContext) -> PageResponse:
 
 
 @get("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)
-async def show_invite(customer_id: str, page: PageContext) -> PageResponse:
+async def show_invite(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Show the invitation form."""
-    return _invite_page(page, await page_administrator(page, customer_id))
+    return _invite_page(page, by)
 
 
 @post("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)
-async def invite(customer_id: str, page: PageContext) -> PageResponse:
+async def invite(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Invite a user."""
-    by, form = await page_administrator(page, customer_id), page.form
+    form = page.form
     role = _role(page)
     if role is None:
         return _invite_page(page, by, _NO_ROLE)
@@ -83,31 +83,28 @@ async def invite(customer_id: str, page: PageContext) -> PageResponse:
 
 
 @post("/team/{customer_id:str}/invitations/{member_id:str}/resend")
-async def resend(customer_id: str, member_id: str, page: PageContext) -> PageResponse:
+async def resend(member_id: str, by: ByAdministrator) -> PageResponse:
     """Resend an invitation."""
-    by = await page_administrator(page, customer_id)
     await team_invitations.resend_invitation(by, path_id(member_id))
     return redirect(f"/team/{by.customer_id}")
 
 
 @post("/team/{customer_id:str}/invitations/{member_id:str}/cancel")
-async def cancel(customer_id: str, member_id: str, page: PageContext) -> PageResponse:
+async def cancel(member_id: str, by: ByAdministrator) -> PageResponse:
     """Cancel an invitation."""
-    by = await page_administrator(page, customer_id)
     await team_invitations.cancel_invitation(by, path_id(member_id))
     return redirect(f"/team/{by.customer_id}")
 
 
 @get("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
-async def show_member(customer_id: str, member_id: str, page: PageContext) -> PageResponse:
+async def show_member(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Show what can be changed of a member."""
-    return await _member_page(page, await page_administrator(page, customer_id), member_id)
+    return await _member_page(page, by, member_id)
 
 
 @post("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
-async def change_member(customer_id: str, member_id: str, page: PageContext) -> PageResponse:
+async def change_member(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Change a member's role, or deactivate or reactivate them."""
-    by = await page_administrator(page, customer_id)
     member_uuid, role = path_id(member_id), _role(page)
     try:
         match page.form.get("change"):
