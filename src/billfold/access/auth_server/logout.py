@@ -43,7 +43,7 @@ async def log_out_by_form(request: RawRequest, server: AuthServer) -> HttpRespon
     return await _log_out(server, request, form_of(request))
 
 
-async def _log_out(server: AuthServer, arrival: RawRequest, params: Fields) -> HttpResponse:
+async def _log_out(server: AuthServer, request: RawRequest, params: Fields) -> HttpResponse:
     hint = params.get("id_token_hint")
     keys = await server.signing_keys(wall_now())
     claims = None if hint is None else signing.verify_id_token(keys, hint, issuer=server.issuer)
@@ -55,14 +55,14 @@ async def _log_out(server: AuthServer, arrival: RawRequest, params: Fields) -> H
         raise OAuthError("invalid_request", "post_logout_redirect_uri is not registered for this client.")
     if client is not None and claims is not None:
         await _end_session(server, client, claims)
-    if claims is None or target is None or await _is_signed_in(server, arrival):
+    if claims is None or target is None or await _is_signed_in(server, request):
         return redirect(consent.redirect_with(server.issuer + SIGN_OUT_PATH, _page_params(client, params)))
     return redirect(consent.redirect_with(target, {"state": params.get("state")}))
 
 
-async def _is_signed_in(server: AuthServer, arrival: RawRequest) -> bool:
+async def _is_signed_in(server: AuthServer, request: RawRequest) -> bool:
     """Return whether this browser is still signed in to another session than the token's."""
-    cookie_hash = hash_token(parse_cookies(arrival).get(COOKIE, ""))
+    cookie_hash = hash_token(parse_cookies(request).get(COOKIE, ""))
     return await user_store.find_session(server.bank.pool, cookie_hash, wall_now()) is not None
 
 

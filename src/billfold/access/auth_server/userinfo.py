@@ -1,4 +1,4 @@
-"""Who signed in, told to whoever holds an access token with the scopes for it."""
+"""The claims of the signed-in user, for access tokens with the scopes for them (OpenID Connect UserInfo)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     )
     scheme = "bearer" if access.jkt is None else "dpop"
     if access.user_id is None:
-        raise challenge(scheme, "invalid_token", "No person stands behind this token.")
+        raise challenge(scheme, "invalid_token", "There is no user behind this token.")
     if not PERSONAL_SCOPES & access.scopes:
         value = f'{"DPoP" if access.jkt else "Bearer"} error="insufficient_scope", scope="openid"'
         raise ProblemWithHeaders(

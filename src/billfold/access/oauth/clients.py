@@ -117,7 +117,7 @@ async def get_customer_client(conn: Connection | Pool, owner_id: UUID, client_id
     """Return a client that this company has registered. Raises NotFound for all others."""
     found = await find_client(conn, client_id)
     if found is None or found.owner_id != owner_id:
-        raise NotFound("There is no such program.")
+        raise NotFound("There is no such OAuth client.")
     return found
 
 

@@ -26,12 +26,12 @@ _STATUS = {"invalid_client": 401, "invalid_token": 401}
 """The others are 400."""
 
 
-def form_of(arrival: RawRequest) -> Fields:
+def form_of(request: RawRequest) -> Fields:
     """Return the fields of a posted form. Raises OAuthError `invalid_request`."""
-    kind = (arrival.header(b"content-type") or "").partition(";")[0].strip().lower()
+    kind = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
     if kind != FORM:
         raise OAuthError("invalid_request", f"Send the fields as {FORM}.")
-    return fields_of(arrival.body)
+    return fields_of(request.body)
 
 
 def fields_of(encoded: bytes) -> Fields:

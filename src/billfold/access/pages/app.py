@@ -67,12 +67,12 @@ class PageMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request, or redirect to the authentication it needs."""
-        arrival, pool = raw_request_of(scope), self._server.bank.pool
-        arrival.body = await read_body(arrival, receive, BODY_BYTES_MAX)
-        page = scope["state"][_CONTEXT] = PageContext(self._server, arrival)
+        raw, pool = raw_request_of(scope), self._server.bank.pool
+        raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
+        page = scope["state"][_CONTEXT] = PageContext(self._server, raw)
         page.session = await user_store.find_session(pool, page.cookie_hash, page.now)
-        if arrival.method == "POST":
-            await count_address(pool, arrival.client, page.now)
+        if raw.method == "POST":
+            await count_address(pool, raw.client, page.now)
             _check_form(page)
         handler: Any = scope["route_handler"]
         next_page = _required_step(page, handler.opt.get("authentication", "both factors"))
@@ -146,10 +146,10 @@ async def show_file(name: str, page: PageContext) -> PageResponse:
 
 def _check_form(page: PageContext) -> None:
     page.check_origin()
-    if page.arrival.header(b"content-type") == "application/json":
-        page.check_csrf(page.arrival.header(b"x-csrf"))
+    if page.request.header(b"content-type") == "application/json":
+        page.check_csrf(page.request.header(b"x-csrf"))
         return
-    page.form = parse_form(page.arrival)
+    page.form = parse_form(page.request)
     page.check_csrf(page.form.pop("csrf", None))
 
 
@@ -169,10 +169,10 @@ def _required_step(page: PageContext, required: str) -> str | None:
 
 def _next_path(page: PageContext) -> str:
     """Return what the visitor wanted to see; a form is not sent again by itself."""
-    if page.arrival.method != "GET":
+    if page.request.method != "GET":
         return quote(HOME, safe="")
-    query = page.arrival.query.decode("latin-1")
-    return quote(f"{page.arrival.path}?{query}" if query else page.arrival.path, safe="")
+    query = page.request.query.decode("latin-1")
+    return quote(f"{page.request.path}?{query}" if query else page.request.path, safe="")
 
 
 def _redirect(to: str) -> HttpResponse:
@@ -183,17 +183,17 @@ def _redirect(to: str) -> HttpResponse:
 
 def _on_error(request: Request[Any, Any, Any], error: Exception) -> PageResponse:
     """Return the error page. Unexpected errors are logged with their trace."""
-    arrival = raw_request_of(request.scope)
-    answer = response_to(error, arrival)
+    raw = raw_request_of(request.scope)
+    answer = response_to(error, raw)
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
-    page = request.scope["state"].get(_CONTEXT) or PageContext(request.app.state.page_server, arrival)
+    page = request.scope["state"].get(_CONTEXT) or PageContext(request.app.state.page_server, raw)
     return page.render(
         "error",
         status=answer.status,
         headers=headers,
         heading=_HEADINGS.get(answer.status, "Something went wrong"),
         sentence=_sentence(error),
-        trace_id=arrival.trace_id,
+        trace_id=raw.trace_id,
     )
 
 

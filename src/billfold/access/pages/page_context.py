@@ -93,13 +93,13 @@ class PageServer:
 class PageContext:
     """One request: the browser, its session, and what it sent."""
 
-    def __init__(self, server: PageServer, arrival: RawRequest) -> None:
-        cookies = parse_cookies(arrival)
+    def __init__(self, server: PageServer, request: RawRequest) -> None:
+        cookies = parse_cookies(request)
         cookie_sent = cookies.get(COOKIE, "")
         self.server = server
         self.pool = server.bank.pool
         self.vault = server.bank.vault
-        self.arrival = arrival
+        self.request = request
         self.now = server.clock()
         self.is_new = _SECRET.fullmatch(cookie_sent) is None
         self.cookie = secrets.token_urlsafe(_COOKIE_BYTES) if self.is_new else cookie_sent
@@ -137,17 +137,17 @@ class PageContext:
     @property
     def user_agent(self) -> str | None:
         """The User-Agent header."""
-        return self.arrival.header(b"user-agent")
+        return self.request.header(b"user-agent")
 
     @property
     def client_info(self) -> ClientInfo:
         """From where the request comes, in words."""
-        return ClientInfo(address=self.arrival.client, device=describe_device(self.user_agent or ""))
+        return ClientInfo(address=self.request.client, device=describe_device(self.user_agent or ""))
 
     @cached_property
     def query(self) -> dict[str, str]:
         """The query. Raises `bad-request` when a name comes twice."""
-        return _unique_fields(parse_qsl(self.arrival.query.decode("latin-1"), keep_blank_values=True))
+        return _unique_fields(parse_qsl(self.request.query.decode("latin-1"), keep_blank_values=True))
 
     @property
     def next_path(self) -> str:
@@ -161,7 +161,7 @@ class PageContext:
 
     @property
     def _sent(self) -> Mapping[str, str]:
-        return self.form if self.arrival.method == "POST" else self.query
+        return self.form if self.request.method == "POST" else self.query
 
     def local_path(self, value: str | None) -> str:
         """Return where to go next: a path of these pages. Raises `bad-request` for any other."""
@@ -177,8 +177,8 @@ class PageContext:
         Pages send no referrer, so some browsers say "null" for the origin of their own forms;
         what they say beside it (Sec-Fetch-Site) cannot be set by a page.
         """
-        origin = self.arrival.header(b"origin")
-        fetched = self.arrival.header(b"sec-fetch-site")
+        origin = self.request.header(b"origin")
+        fetched = self.request.header(b"sec-fetch-site")
         if origin != self.server.origin and (origin not in {None, "null"} or fetched != "same-origin"):
             raise BillfoldError("forbidden", "This form was sent from another site.")
 
@@ -243,21 +243,21 @@ def csrf_token(cookie: str, key: bytes) -> str:
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def parse_form(arrival: RawRequest) -> dict[str, str]:
+def parse_form(request: RawRequest) -> dict[str, str]:
     """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
     try:
         pairs = parse_qsl(
-            arrival.body.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS_MAX, errors="strict"
+            request.body.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS_MAX, errors="strict"
         )
     except ValueError:
         raise BillfoldError("bad-request", "The form cannot be read.") from None
     return _unique_fields(pairs)
 
 
-def parse_cookies(arrival: RawRequest) -> dict[str, str]:
+def parse_cookies(request: RawRequest) -> dict[str, str]:
     """Return the cookies of a request: the first of a name counts, being the most specific."""
     found: dict[str, str] = {}
-    for part in (arrival.header(b"cookie") or "").split(";"):
+    for part in (request.header(b"cookie") or "").split(";"):
         name, _, value = part.strip().partition("=")
         found.setdefault(name, value)
     return found

@@ -57,7 +57,7 @@ async def record_password_change(conn: Connection, page: PageContext, user: User
 async def record_lockout(page: PageContext, user: User) -> None:
     """Record that sign-in is paused after too many failures, and alert the user and their teams."""
     sentence = (
-        f"Five attempts to sign in as {user.name} failed, the last from {page.arrival.client}. "
+        f"Five attempts to sign in as {user.name} failed, the last from {page.request.client}. "
         "For 15 minutes no more are accepted."
     )
     async with page.pool.acquire() as conn, conn.transaction():
@@ -96,7 +96,7 @@ async def record_for_teams(
 def origin_of(page: PageContext, name: str | None = None, member_id: UUID | None = None) -> Origin:
     """Return the origin of a request: the user, or the claimed one, and their address."""
     return Origin(
-        kind="MEMBER", name=name, member_id=member_id, ip_address=page.arrival.client, user_agent=page.user_agent
+        kind="MEMBER", name=name, member_id=member_id, ip_address=page.request.client, user_agent=page.user_agent
     )
 
 

@@ -75,9 +75,9 @@ async def exchange_assertion(request: RawRequest, bank: Bank) -> HttpResponse:
     return json_response(TokenAnswer(token, "Bearer", seconds), 200, NOT_CACHED)
 
 
-def _form(arrival: RawRequest) -> Fields:
+def _form(request: RawRequest) -> Fields:
     """Return the fields of the form. Raises OAuthError."""
-    form = form_of(arrival)
+    form = form_of(request)
     if required(form, "grant_type") != JWT_BEARER_GRANT:
         raise OAuthError("unsupported_grant_type", f"`grant_type` must be {JWT_BEARER_GRANT}.")
     required(form, "assertion")
@@ -85,12 +85,12 @@ def _form(arrival: RawRequest) -> Fields:
 
 
 async def _verify_assertion(
-    bank: Bank, arrival: RawRequest, form: Fields, now: datetime
+    bank: Bank, request: RawRequest, form: Fields, now: datetime
 ) -> tuple[PartnerKey, dict[str, Any]]:
     """Return whose key signed the assertion, and its claims, all of them checked."""
-    if arrival.header(b"authorization") is not None or "client_assertion" in form:
+    if request.header(b"authorization") is not None or "client_assertion" in form:
         raise invalid_client("The assertion alone says who calls.")
-    key = await _find_key(bank, arrival, form["assertion"])
+    key = await _find_key(bank, request, form["assertion"])
     if form.get("client_id", key.username) != key.username:
         raise invalid_client("`client_id` is not the issuer of the assertion.")
     try:
@@ -98,7 +98,7 @@ async def _verify_assertion(
             form["assertion"],
             key.public_pem,
             algorithms=[key.algorithm],
-            audience=_audiences(arrival.host),
+            audience=_audiences(request.host),
             issuer=key.username,
             # Times are checked below, against our clock.
             options={"require": list(_CLAIMS), "verify_exp": False, "verify_iat": False, "verify_nbf": False},
@@ -109,7 +109,7 @@ async def _verify_assertion(
     return key, claims
 
 
-async def _find_key(bank: Bank, arrival: RawRequest, assertion: str) -> PartnerKey:
+async def _find_key(bank: Bank, request: RawRequest, assertion: str) -> PartnerKey:
     """Return the key the assertion names, if it belongs to the partner of this host."""
     try:
         key_id = jwt.get_unverified_header(assertion).get("kid")
@@ -118,7 +118,7 @@ async def _find_key(bank: Bank, arrival: RawRequest, assertion: str) -> PartnerK
     key = None
     if isinstance(key_id, str) and _is_visible(key_id):
         key = await partner_store.find_partner_key(bank.pool, key_id)
-    if key is None or not is_host_of(key.partner_slug, arrival, bank):
+    if key is None or not is_host_of(key.partner_slug, request, bank):
         raise invalid_grant("The assertion names no key (`kid`) that is registered here.")
     return key
 

@@ -31,7 +31,7 @@ def lockout_seconds(locked_until: datetime | None, now: datetime) -> int:
 
 
 def lockout_window(now: datetime) -> datetime:
-    """Return the start of the quarter of an hour in which a stranger's failures are counted."""
+    """Return the start of the quarter of an hour in which failures of an unknown user name are counted."""
     return now.replace(minute=now.minute - now.minute % 15, second=0, microsecond=0)
 
 

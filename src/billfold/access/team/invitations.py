@@ -13,7 +13,7 @@ from billfold.access.team.administrator import Administrator, audited, notify_ad
 from billfold.access.team.store import get_member
 from billfold.access.team.types import InviteMember, Member
 from billfold.access.users.rules import PERMISSIONS
-from billfold.events.email import outbox as letters
+from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.platform import crypto, ids
 from billfold.platform.errors import NotFound, Refused
@@ -44,7 +44,7 @@ _ALREADY_INVITED = "There is a member, or an open invitation, with this address 
 async def invite(by: Administrator, wanted: InviteMember) -> Member:
     """Invite a user by e-mail. An expired invitation is replaced.
 
-    Nobody learns whether the address is known here otherwise. Raises InvalidInput, Refused
+    The answer does not reveal whether the address has an account. Raises InvalidInput, Refused
     `member-already-invited`, `forbidden`.
     """
     wanted = rules.check_invited(wanted)
@@ -134,7 +134,7 @@ async def _send_link(conn: Connection, by: Administrator, invited: Member, secre
     assert invited.email is not None
     link = f"{by.pages}/invitation?link={secret}"
     notice = notices.invitation(invited.first_name, by.customer_name, by.name, role=invited.role, link=link)
-    await letters.queue_email(conn, by.vault, invited.email, notice=notice, now=by.wall)
+    await outbox.queue_email(conn, by.vault, invited.email, notice=notice, now=by.wall)
 
 
 def _not_pending(member: Member) -> Refused:

@@ -16,7 +16,7 @@ from billfold.access.users import store as user_store
 from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import Role
 from billfold.audit.record import AuditedAction
-from billfold.events.email import outbox as letters
+from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.platform.errors import InvalidInput, Refused
 
@@ -131,7 +131,7 @@ async def _deactivate(conn: Connection, by: Administrator, member: Member) -> No
     user = await user_store.find_user(conn, member.user_id)
     if user is not None:
         notice = notices.access_ended(user, by.customer_name, by.wall)
-        await letters.queue_email(conn, by.vault, user.email, notice=notice, now=by.wall)
+        await outbox.queue_email(conn, by.vault, user.email, notice=notice, now=by.wall)
 
 
 def _describe_changes(before: Member, after: Member) -> str:

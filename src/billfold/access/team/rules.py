@@ -68,7 +68,7 @@ def check_grantable(granter_scopes: Collection[str] | None, requested: Collectio
 def check_not_last_administrator(member: Member, others: int) -> None:
     """Refuse to let the last administrator go. `others` counts those who are active beside them."""
     if member.role == "ADMIN" and member.status == "ACTIVE" and not others:
-        raise Refused("last-administrator", "He is the only active administrator of the team.")
+        raise Refused("last-administrator", "This is the only active administrator of the team.")
 
 
 def permissions_of(role: Role, scopes: Collection[str] | None) -> list[str]:

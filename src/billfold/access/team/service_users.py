@@ -67,9 +67,9 @@ async def create_service_user(
         )
         assert made.member_id is not None
         audited_action.resource_id = made.member_id
-        said = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
+        description = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
         await notify_administrators(
-            audited_action, by, "SECURITY_ALERT", title="A service user was made", description=said
+            audited_action, by, "SECURITY_ALERT", title="A service user was made", description=description
         )
         member = await get_member(conn, by.customer_id, made.member_id, now=by.now)
     return ServiceUser(member, made, [key])
@@ -153,5 +153,5 @@ async def _register_key(
 
 
 async def _alert(audited_action: AuditedAction, by: Administrator, service_user: ServiceUser, title: str) -> None:
-    said = f"{by.name} changed the keys of the service user {service_user.client.name}."
-    await notify_administrators(audited_action, by, "SECURITY_ALERT", title=title, description=said)
+    description = f"{by.name} changed the keys of the service user {service_user.client.name}."
+    await notify_administrators(audited_action, by, "SECURITY_ALERT", title=title, description=description)

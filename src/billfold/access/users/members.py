@@ -61,7 +61,7 @@ async def create_user(
     try:
         await conn.execute(_ENROL, *row)
     except asyncpg.UniqueViolationError:
-        raise Refused("duplicate-id", f"There is a person {email!r} already.") from None
+        raise Refused("duplicate-id", f"There is a user {email!r} already.") from None
     return user_id
 
 
@@ -82,7 +82,7 @@ async def add_member(
     try:
         found: UUID = await conn.fetchval(_ADD, customer_id, user_id, new_id, role, now)
     except asyncpg.ForeignKeyViolationError:
-        raise NotFound("There is no such customer, or no such person.") from None
+        raise NotFound("There is no such customer, or no such user.") from None
     return found
 
 
@@ -107,7 +107,7 @@ async def deactivate_user(conn: Connection, user_id: UUID) -> None:
             "UPDATE user_account SET status = 'DEACTIVATED' WHERE user_id = $1 RETURNING user_id", user_id
         )
         if done is None:
-            raise NotFound("There is no such person.")
+            raise NotFound("There is no such user.")
         await conn.execute("DELETE FROM session WHERE user_id = $1", user_id)
         await conn.execute("DELETE FROM email_link WHERE user_id = $1", user_id)
 

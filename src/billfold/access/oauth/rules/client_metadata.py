@@ -70,7 +70,7 @@ def _scope_errors(new: NewClient) -> Iterator[tuple[str, str]]:
     if unknown or not new.scopes:
         yield "scopes", f"must be some of {' '.join(SCOPES)}"
     if CLIENT_CREDENTIALS in new.grant_types and PERSONAL_SCOPES & set(new.scopes):
-        yield "scopes", "of a client that acts by itself cannot be about a person"
+        yield "scopes", "of a client that acts by itself cannot be about a user"
 
 
 def _grant_type_errors(new: NewClient) -> Iterator[tuple[str, str]]:

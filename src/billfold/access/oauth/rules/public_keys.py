@@ -47,7 +47,7 @@ def algorithm_names(algorithm: str) -> tuple[str, ...]:
 
 
 def from_jwk(jwk: Mapping[str, Any]) -> PublicKeyInfo:
-    """Return the key of a JWK. Raises WrongKey for a private one, a weak one, another kind."""
+    """Return the key of a JWK. Raises InvalidKey for a private one, a weak one, another kind."""
     if _PRIVATE & jwk.keys():
         raise InvalidKey("the key is a private one")
     members = _MEMBERS.get(str(jwk.get("kty")))
@@ -58,7 +58,7 @@ def from_jwk(jwk: Mapping[str, Any]) -> PublicKeyInfo:
 
 @lru_cache(4096)
 def from_pem(pem: str) -> PublicKeyInfo:
-    """Return the key of a PEM (SubjectPublicKeyInfo). Raises WrongKey as `from_jwk` does."""
+    """Return the key of a PEM (SubjectPublicKeyInfo). Raises InvalidKey as `from_jwk` does."""
     try:
         key = load_pem_public_key(pem.encode())
     except ValueError:
@@ -67,7 +67,7 @@ def from_pem(pem: str) -> PublicKeyInfo:
 
 
 def to_jwk(key: object) -> dict[str, str]:
-    """Return a public key as JWK. Raises WrongKey for a kind that is not used here."""
+    """Return a public key as JWK. Raises InvalidKey for a kind that is not used here."""
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1":
         point = key.public_numbers()
         x, y = (base64url(each.to_bytes(_COORDINATE_BYTES)) for each in (point.x, point.y))

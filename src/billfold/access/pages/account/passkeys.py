@@ -117,7 +117,7 @@ async def _consume_challenge(page: PageContext, credential: str) -> bytes | None
 def _read(page: PageContext) -> tuple[str, str]:
     """Return the browser's answer and where to go next. Raises `bad-request`."""
     try:
-        answer = msgspec.json.decode(page.arrival.body, type=PasskeyAnswer)
+        answer = msgspec.json.decode(page.request.body, type=PasskeyAnswer)
     except msgspec.MsgspecError:
         raise BillfoldError("bad-request", "The answer of the browser cannot be read.") from None
     return bytes(answer.credential).decode(), page.local_path(answer.next)

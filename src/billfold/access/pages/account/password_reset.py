@@ -28,7 +28,7 @@ async def show_new_password(page: PageContext) -> PageResponse:
 async def set_new_password(page: PageContext) -> PageResponse:
     """Set the password and use the link up; the second factor is next.
 
-    Whoever had to ask for a link may have been robbed: every session ends, and every token.
+    The old password may be known to others: every session ends, and every token.
     """
     user = await links.find_link_user(page.pool, page.link, page.now)
     if user is None:

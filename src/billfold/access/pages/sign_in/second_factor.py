@@ -48,7 +48,7 @@ async def _ask(page: PageContext, wrong: Mistake = "") -> PageResponse:
     next_path = page.next_path
     if not factors.has_second_factor:
         return redirect(f"/set-up?next={quote(next_path, safe='')}")
-    return page.render("second_factor", wrong=wrong, action=page.arrival.path, next=next_path, factors=factors)
+    return page.render("second_factor", wrong=wrong, action=page.request.path, next=next_path, factors=factors)
 
 
 async def _refuse_code(page: PageContext) -> PageResponse | None:

@@ -66,7 +66,7 @@ def redirect_to_sign_in(to: str) -> PageResponse:
 async def check_lockout(page: PageContext, subject: AttemptSubject, user: User | None) -> LockedOut | None:
     """Count an attempt. Return why none is accepted now, or None; the user learns of a lock by e-mail."""
     async with page.pool.acquire() as conn:
-        from_here = await lockout.begin_attempt(conn, lockout.ip_subject(page.arrival.client), page.now)
+        from_here = await lockout.begin_attempt(conn, lockout.ip_subject(page.request.client), page.now)
         if from_here.wait_seconds:
             return LockedOut(from_here.wait_seconds)
         tried = await lockout.begin_attempt(conn, subject, page.now)
@@ -77,7 +77,7 @@ async def check_lockout(page: PageContext, subject: AttemptSubject, user: User |
 
 async def clear_lockout(page: PageContext, subject: AttemptSubject) -> None:
     """Take back what was counted for a try that was right."""
-    for each in (subject, lockout.ip_subject(page.arrival.client)):
+    for each in (subject, lockout.ip_subject(page.request.client)):
         await lockout.clear_attempts(page.pool, each)
 
 
