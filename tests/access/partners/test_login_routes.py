@@ -8,7 +8,7 @@ from tests.support.partner_client import PASSWORD, PartnerClient, new_partner
 
 from billfold.access.partners import login_routes as login
 from billfold.access.users.passwords import PasswordGate
-from billfold.http.limits import ip_rate_limit as addresses
+from billfold.http.limits import rate_limits as addresses
 from billfold.platform.clock import wall_now
 
 LOGIN = "/api/v1/login/"

@@ -28,7 +28,7 @@ from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.http.edge.clock_headers import create_clock_headers
 from billfold.http.edge.middleware import EdgeMiddleware
-from billfold.http.limits.ip_rate_limit import count_address
+from billfold.http.limits.rate_limits import count_address
 from billfold.http.raw_request import raw_request_of, read_body
 from billfold.http.responses import HttpResponse, response_to
 from billfold.ledger.bank import Bank

@@ -21,7 +21,7 @@ from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.login_routes import is_host_of
 from billfold.access.partners.types import PartnerKey
-from billfold.http.limits.ip_rate_limit import count_address
+from billfold.http.limits.rate_limits import count_address
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response

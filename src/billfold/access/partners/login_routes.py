@@ -11,7 +11,7 @@ from billfold.access.partners import credentials
 from billfold.access.partners import rules as partner_rules
 from billfold.access.partners import store as partner_store
 from billfold.access.users.passwords import PasswordGate
-from billfold.http.limits.ip_rate_limit import count_address
+from billfold.http.limits.rate_limits import count_address
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest, is_bare, slug_of
 from billfold.http.responses import ProblemWithHeaders

@@ -16,7 +16,7 @@ from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
 from billfold.events.notifications import notify as notification_notify
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller
 from billfold.ledger.bank import Bank
 
 if TYPE_CHECKING:
