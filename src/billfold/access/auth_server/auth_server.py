@@ -12,6 +12,7 @@ from billfold.access.oauth import signing_keys as signing
 from billfold.access.oauth.endpoint import Fields
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import Client
+from billfold.access.pages.theme import Theme
 from billfold.access.partners import credentials
 from billfold.http.authentication.access_tokens import AccessTokenAuthenticator
 from billfold.http.raw_request import RawRequest
@@ -41,6 +42,7 @@ class AuthServer:
         self.bank = bank
         self.issuer = bank.settings.auth_origin
         self.nonces = dpop.Nonces(bank.vault)
+        self.theme = Theme()
         self.access_tokens = AccessTokenAuthenticator(bank, self.issuer)
         self._key_cache: tuple[datetime, Sequence[SigningKey]] | None = None
 

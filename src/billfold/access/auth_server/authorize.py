@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from html import escape
 from uuid import UUID
 
 from billfold.access.auth_server.auth_server import AuthServer
@@ -18,46 +17,16 @@ from billfold.access.oauth.endpoint import Fields, fields_of, form_of
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import authorization_params as asking
 from billfold.access.oauth.types import Client
+from billfold.access.pages.theme import page_headers
 from billfold.http.operations import OPEN, get, post
 from billfold.http.parameters import parse_uuid
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, redirect
 from billfold.platform.clock import wall_now
 
-_HTML = "text/html; charset=utf-8"
-_ERROR_PAGE_POLICY = (
-    b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-)
-_ERROR_PAGE_HEADERS = ((b"content-security-policy", _ERROR_PAGE_POLICY), (b"x-frame-options", b"DENY"))
-_ERROR_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<style>
-body {{ font: 16px/1.6 system-ui, sans-serif; margin: 0; display: grid; min-height: 100vh;
-  place-items: center; background: Canvas; color: CanvasText; }}
-main {{ max-width: 30rem; padding: 2rem 1.5rem; }}
-h1 {{ font-size: 1.4rem; line-height: 1.3; margin: 0 0 .75rem; }}
-p {{ margin: 0 0 1rem; }}
-small {{ opacity: .7; }}
-</style></head>
-<body><main><h1>{title}</h1><p>{description}</p><p>{next_step}</p><small>{code}</small></main></body></html>
-"""
-
 PATH = "/api/oauth2/authorize"
 CONSENT_PATH = "/consent"
 _RESPONSE_PARAMS = ("code", "state", "iss", "error", "error_description")
-_SCRIPT_PATH = "/api/oauth2/form-post.js"
-_SCRIPT = "document.forms[0].submit();\n"
-_FORM = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Back to the application</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"></head>
-<body><form method="post" action="{action}">
-{fields}
-<p>You are sent back to the application.</p><button>Go on</button></form>
-<script src="{script}"></script></body></html>
-"""
 
 
 @get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=AUTHORIZE_OPENAPI)
@@ -78,23 +47,8 @@ async def form_post_response(request_id: str, request: RawRequest, server: AuthS
     async with server.bank.pool.acquire() as conn:
         action = await consent.get_form_post_target(conn, parse_uuid("path", "request_id", request_id), wall_now())
     params = fields_of(request.query)
-    hidden = "\n".join(
-        f'<input type="hidden" name="{name}" value="{escape(params[name])}">'
-        for name in _RESPONSE_PARAMS
-        if name in params
-    )
-    page = _FORM.format(action=escape(action), fields=hidden, script=_SCRIPT_PATH)
-    policy = (
-        f"default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action {_origin(action)}"
-    )
-    headers = [(b"content-security-policy", policy.encode()), (b"x-frame-options", b"DENY")]
-    return HttpResponse(200, _HTML, page.encode(), headers=headers)
-
-
-@get(_SCRIPT_PATH, OPEN, hidden=True)
-async def show_script() -> HttpResponse:
-    """Return the one line that presses the button of that form."""
-    return HttpResponse(200, "text/javascript; charset=utf-8", _SCRIPT.encode())
+    fields = {name: params[name] for name in _RESPONSE_PARAMS if name in params}
+    return _page(server, "form_post", form_target_uri=action, action=action, fields=fields)
 
 
 async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> HttpResponse:
@@ -109,7 +63,13 @@ async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> Ht
             return _redirect_to_consent(server, request_id)
         redirect_uri = asking.parse_redirect_uri(client, params)
     except OAuthError as error:
-        return _error_page(error)
+        # No redirect: no address could be trusted.
+        sentence = (
+            f"{error.description} ({error.error}) Nothing was granted. Go back to the application that sent you here "
+            "and begin again."
+        )
+        heading = "This request cannot be answered"
+        return _page(server, "error", status=400, heading=heading, sentence=sentence, trace_id=request.trace_id)
     try:
         return _redirect_to_consent(server, await _create_request(server, client, params, now=now))
     except OAuthError as error:
@@ -149,20 +109,9 @@ def _redirect(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
     return redirect(consent.redirect_with(uri, fields))
 
 
-def _origin(uri: str) -> str:
-    """Return scheme and authority of a registered address; nothing else can be in them."""
-    return "/".join(uri.split("/", 3)[:3]).partition("?")[0]
-
-
-def _error_page(error: OAuthError) -> HttpResponse:
-    """Return the page for a user whose client sent a request that cannot be answered.
-
-    There is no redirect: no address could be trusted.
-    """
-    page = _ERROR_PAGE.format(
-        title="This request cannot be answered",
-        description=escape(error.description),
-        next_step="Go back to the application that sent you here and begin again. Nothing was granted to it.",
-        code=escape(error.error),
-    )
-    return HttpResponse(400, _HTML, page.encode(), headers=_ERROR_PAGE_HEADERS)
+def _page(
+    server: AuthServer, name: str, *, status: int = 200, form_target_uri: str | None = None, **facts: object
+) -> HttpResponse:
+    text = server.theme.render(name, {"session": None, "csrf": "", **facts})
+    headers = [(name.encode(), value.encode()) for name, value in page_headers(form_target_uri).items()]
+    return HttpResponse(status, "text/html; charset=utf-8", text.encode(), headers=headers)
