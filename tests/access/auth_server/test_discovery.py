@@ -32,11 +32,6 @@ async def test_every_endpoint_in_the_metadata_is_there(books_client):
         assert (await books_client.http.request("OPTIONS", address)).status_code == 204, address
 
 
-async def test_the_other_wellknown_document_is_absent(books_client):
-    answer = await books_client.http.get("/.well-known/oauth-authorization-server")
-    assert answer.status_code == 404
-
-
 async def test_only_public_halves_are_published(books_client):
     keys = (await books_client.http.get("/.well-known/jwks.json")).json()["keys"]
     assert {key["alg"] for key in keys} == {"PS256", "RS256"}

@@ -169,15 +169,6 @@ async def test_errors_are_those_of_oauth(client, key_ids, changed, status, error
     assert (answer.status_code, answer.json()["error"]) == (status, error)
 
 
-async def test_the_form_is_read_strictly(client, key_ids):
-    assertion = signed(key_ids["ES256"])
-    twice = f"grant_type={token.JWT_BEARER_GRANT}&assertion={assertion}&assertion={assertion}"
-    kind = {"content-type": "application/x-www-form-urlencoded"}
-    for content, headers in ((twice, kind), ("&&", kind), (f'{{"assertion":"{assertion}"}}', {})):
-        answer = await client.http.post("/token/", content=content, headers=headers)
-        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
-
-
 async def test_a_key_must_fit_its_algorithm(client, bank, key_ids):
     for algorithm, key in (
         ("ES256", RSA),

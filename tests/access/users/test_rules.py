@@ -6,7 +6,6 @@ import pytest
 
 from billfold.access.users.rules import (
     ACCOUNT_LOCKOUT,
-    PERMISSIONS,
     check_email,
     check_password,
     check_phone_number,
@@ -75,10 +74,3 @@ def test_an_address_of_mail_is_refused_when_it_is_none(email):
 def test_a_phone_number_is_refused_when_it_is_none(number):
     with pytest.raises(InvalidInput):
         check_phone_number(number)
-
-
-def test_no_role_but_the_administrators_manages_the_team():
-    may = {role for role, scopes in PERMISSIONS.items() if "team.write" in scopes}
-    assert may == {"ADMIN", "SERVICE"}
-    assert "transfers.approve" not in PERMISSIONS["SERVICE"]
-    assert not {scope for scope in PERMISSIONS["VIEWER"] if scope.endswith(".write")} - {"notifications.write"}
