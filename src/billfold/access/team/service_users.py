@@ -14,7 +14,7 @@ from billfold.access.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, N
 from billfold.access.team import rules
 from billfold.access.team.administrator import Administrator, audited, notify_administrators
 from billfold.access.team.store import get_member
-from billfold.access.team.types import Member
+from billfold.access.team.types import CreateProgram, Member
 from billfold.audit.record import AuditedAction
 from billfold.platform.errors import NotFound, Refused
 
@@ -42,28 +42,26 @@ class ServiceUser(NamedTuple):
     keys: list[ClientKey]
 
 
-async def create_service_user(
-    by: Administrator, *, name: str, description: str, scopes: tuple[str, ...], public_key: str, profile: str = "fapi2"
-) -> ServiceUser:
+async def create_service_user(by: Administrator, wanted: CreateProgram) -> ServiceUser:
     """Create a service user that can get a token at once.
 
     Raises InvalidInput with the fields' names, Refused `forbidden`.
     """
     new = NewClient(
-        name=name,
-        description=description,
-        scopes=scopes,
-        profile=profile,
+        name=wanted.name,
+        description=wanted.description,
+        scopes=tuple(dict.fromkeys(wanted.scopes)),
+        profile=wanted.profile,
         requires_nonce=False,
         grant_types=(CLIENT_CREDENTIALS,),
         customer_id=by.customer_id,
     )
-    details = {"name": name, "scopes": list(scopes)}
+    details = {"name": new.name, "scopes": list(new.scopes)}
     async with audited(by, "service_user.created", ("member", None), **details) as audited_action:
-        rules.check_grantable(by.scopes, scopes)
+        rules.check_grantable(by.scopes, new.scopes)
         conn = audited_action.conn
         made, key = await clients.register_client_with_key(
-            conn, new, public_key, now=by.now, wall=by.wall, by=by.origin.member_id
+            conn, new, wanted.public_key, now=by.now, wall=by.wall, by=by.origin.member_id
         )
         assert made.member_id is not None
         audited_action.resource_id = made.member_id

@@ -5,7 +5,7 @@ bank's clock, sign-ins on the wall clock.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -47,6 +47,28 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The full name."""
         return f"{self.first_name} {self.last_name}".strip()
+
+
+PublicKey = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=10_000,
+        description="A public key as PEM: EC P-256 (ES256), RSA of 2048 bits or more (PS256), or Ed25519 (EdDSA).",
+    ),
+]
+
+
+class CreateProgram(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A service user and its scopes, which cannot be changed. `profile` says whether its tokens need DPoP.
+
+    `fapi2` clients prove a key with every request; for `documented` ones bearer tokens will do.
+    """
+
+    name: str
+    description: str = ""
+    scopes: list[str]
+    public_key: PublicKey
+    profile: Literal["fapi2", "documented"] = "fapi2"
 
 
 class InviteMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

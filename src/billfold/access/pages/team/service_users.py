@@ -18,6 +18,7 @@ from billfold.access.pages.page_context import (
 from billfold.access.pages.team.administrator import ByAdministrator, chosen_scopes, client_form
 from billfold.access.team import service_users
 from billfold.access.team.administrator import Administrator
+from billfold.access.team.types import CreateProgram
 from billfold.platform.errors import InvalidInput, Refused
 
 _PATH = "/team/{customer_id:str}/programs"
@@ -36,14 +37,14 @@ async def show_new_service_user(page: PageContext, by: ByAdministrator) -> PageR
 async def create_service_user(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Create a service user with its first key."""
     form = page.form
+    wanted = CreateProgram(
+        name=form.get("name", ""),
+        description=form.get("description", ""),
+        scopes=list(chosen_scopes(form)),
+        public_key=form.get("key", ""),
+    )
     try:
-        created = await service_users.create_service_user(
-            by,
-            name=form.get("name", ""),
-            description=form.get("description", ""),
-            scopes=chosen_scopes(form),
-            public_key=form.get("key", ""),
-        )
+        created = await service_users.create_service_user(by, wanted)
     except InvalidInput as wrong:
         return client_form(page, _FORM, by, scopes=_SCOPES, given=form, wrong=wrong)
     return _back(by, created.member.member_id)
