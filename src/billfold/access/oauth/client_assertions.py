@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from billfold.access.oauth.clients import candidate_keys
 from billfold.access.oauth.errors import invalid_client
 from billfold.access.oauth.rules.jws import Jws, instant_of, parse_jws
-from billfold.access.oauth.rules.public_keys import from_pem
+from billfold.access.oauth.rules.public_keys import algorithm_names, from_pem
 from billfold.access.oauth.types import Client, ClientKey
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -65,8 +64,10 @@ def _verified_claims(assertion: str, keys: Iterable[ClientKey]) -> Mapping[str, 
     found = _parse_jwt(assertion)
     if found.header.get("typ") == "dpop+jwt":
         raise invalid_client("A DPoP proof is no client assertion.")
-    for key in candidate_keys(keys, found.header.get("kid"), found.header.get("alg")):
-        if found.is_signed_by(from_pem(key.public_pem)):
+    key_id, algorithm = found.header.get("kid"), found.header.get("alg")
+    for key in keys:
+        is_named = algorithm in algorithm_names(key.algorithm) and (key_id is None or key_id == key.key_id)
+        if is_named and found.is_signed_by(from_pem(key.public_pem)):
             return found.claims
     raise invalid_client("The client assertion is not signed with a registered key of this client.")
 

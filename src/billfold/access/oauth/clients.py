@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import msgspec
 
 from billfold.access.oauth.access_tokens import delete_tokens
 from billfold.access.oauth.rules import client_metadata as client_rules
-from billfold.access.oauth.rules.public_keys import InvalidKey, algorithm_names, from_jwk, from_pem, to_pem
+from billfold.access.oauth.rules.public_keys import InvalidKey, from_jwk, from_pem, to_pem
 from billfold.access.oauth.types import Client, ClientKey, NewClient
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
@@ -177,12 +176,12 @@ async def check_key_count(conn: Connection, client_id: str, now: datetime) -> No
 
 
 async def rotate_client_key(
-    conn: Connection, client_id: str, key: str, *, now: datetime, overlap: timedelta = OVERLAP, by: UUID | None = None
+    conn: Connection, client_id: str, key: str, *, now: datetime, by: UUID | None = None
 ) -> ClientKey:
-    """Register a key in the place of all others; those are accepted for `overlap` more."""
+    """Register a key in the place of all others; those are accepted for a day more."""
     async with conn.transaction():
         added = await add_client_key(conn, client_id, key, now=now, by=by)
-        await conn.execute(_RETIRE, client_id, now + overlap, added.key_id)
+        await conn.execute(_RETIRE, client_id, now + OVERLAP, added.key_id)
     return added
 
 
@@ -225,15 +224,6 @@ def read_key(text: str) -> PublicKeyInfo:
         raise InvalidInput.at("public_key", msg="must be a public key as PEM or JWK") from None
     except InvalidKey as error:
         raise InvalidInput.at("public_key", msg=f"cannot be used: {error}") from None
-
-
-def candidate_keys(keys: Iterable[ClientKey], key_id: object, algorithm: object) -> list[ClientKey]:
-    """Return the keys that may have signed what names this key id, or none, and algorithm."""
-    return [
-        each
-        for each in keys
-        if algorithm in algorithm_names(each.algorithm) and (key_id is None or each.key_id == key_id)
-    ]
 
 
 def _client(row: Any) -> Client:  # noqa: ANN401 - a record of asyncpg

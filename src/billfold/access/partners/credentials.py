@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -85,15 +85,13 @@ async def create_partner(
     return NewPartner(partner_id, secret)
 
 
-async def rotate_secret(
-    conn: Connection, vault: Vault, partner_id: UUID, *, now: datetime, overlap: timedelta = rules.OVERLAP
-) -> str:
-    """Return a new signing secret, shown once. The former stays in force for `overlap`."""
+async def rotate_secret(conn: Connection, vault: Vault, partner_id: UUID, *, now: datetime) -> str:
+    """Return a new signing secret, shown once. The former stays in force for a day."""
     async with conn.transaction():
         found = await conn.fetchval("SELECT 1 FROM partner WHERE partner_id = $1 FOR UPDATE", partner_id)
         if found is None:
             raise NotFound("There is no such partner.")
-        await conn.execute(_RETIRE, partner_id, now, now + overlap)
+        await conn.execute(_RETIRE, partner_id, now, now + rules.OVERLAP)
         return await _add_secret(conn, vault, partner_id, now=now)
 
 

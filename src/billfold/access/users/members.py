@@ -45,10 +45,9 @@ async def create_user(
     last_name: str,
     now: datetime,
     phone_number: str | None = None,
-    user_id: UUID | None = None,
 ) -> UUID:
     """Create a user, without a password yet. Raises InvalidInput, Refused `duplicate-id`."""
-    user_id = user_id or ids.new()
+    user_id = ids.new()
     phone = None if phone_number is None else rules.check_phone_number(phone_number)
     row = (
         user_id,

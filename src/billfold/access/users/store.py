@@ -23,9 +23,8 @@ _BY_ID = f"SELECT {_PERSON} FROM user_account p WHERE user_id = $1 AND status = 
 _BY_EMAIL = f"SELECT {_PERSON} FROM user_account p WHERE email = $1 AND status = 'ACTIVE'"
 _ALL = f"SELECT {_PERSON} FROM user_account p WHERE status = 'ACTIVE' ORDER BY email"
 _SESSION = f"""
-SELECT {_PERSON}, s.session_id, s.auth_methods, s.complete, s.authenticated_at, s.started_at, s.last_seen_at
-       AS last_seen_at,
-       s.ends_at, s.address, s.device
+SELECT {_PERSON}, s.session_id, s.auth_methods, s.complete, s.authenticated_at, s.started_at,
+       s.last_seen_at, s.ends_at, s.address, s.device
   FROM session s JOIN user_account p USING (user_id)
  WHERE p.status = 'ACTIVE' AND s.ends_at > $2 AND s.last_seen_at > $3 AND
 """
