@@ -55,7 +55,13 @@ async def keep_refresh_token(bank, team):
         now,
     )
     subject = TokenSubject(
-        client_id="books", customer_id=customer_id, scopes=("profile",), user_id=team.user_id, grant_id=grant_id
+        client_id="books",
+        customer_id=customer_id,
+        scopes=("profile",),
+        user_id=team.user_id,
+        grant_id=grant_id,
+        auth_time=now,
+        session_id=ids.new(),
     )
     await insert_token(bank.pool, "refresh_token", subject, now=now, expires_at=now + timedelta(days=90))
 
