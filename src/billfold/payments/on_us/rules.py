@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.bills.rules import fees, lots
 from billfold.bills.rules.lots import Sale
 from billfold.events import kinds, payloads
@@ -22,7 +23,6 @@ from billfold.ledger.types import (
     AccountKind,
     Direction,
     JournalKind,
-    PocketStatus,
     TradeActivity,
     TransactionType,
 )
@@ -79,15 +79,13 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     """
     payer = book_of(books, cmd.customers[0])
     payee = book_of(books, cmd.customers[-1])
-    origin = payer.pockets.get(cmd.from_pocket_id)
-    if origin is None:
-        raise NotFound
+    origin = pocket_of(payer, cmd.from_pocket_id)
     if cmd.to_pocket_id == cmd.from_pocket_id:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     amount, status, reason = cmd.amount or 0, TransferStatus.PENDING, None
     if cmd.later and not cmd.accepted:
-        _require_open(origin)
+        require_open(origin)
         return _record_transfer(payer, cmd, ctx, transfer_id=transfer_id, status=status, reason=reason, amount=amount)
     try:
         destination = _require_movable(payer, origin, payee, cmd=cmd)
@@ -108,7 +106,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
     """Return the destination if both pockets may take part; else refuse, or reject what was accepted before."""
     try:
-        _require_open(origin)
+        require_open(origin)
         if cmd.references:
             _require_linked(payer, cmd)
         return _destination(payee, cmd, payer)
@@ -116,13 +114,6 @@ def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: Transfer
         if not (cmd.accepted or cmd.approved):
             raise
         raise _Rejected("ACCOUNT_UNAVAILABLE") from None
-
-
-def _require_open(origin: PocketBook) -> None:
-    if origin.status == PocketStatus.FROZEN:
-        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if origin.status != PocketStatus.OPEN:
-        raise Refused("pocket-not-open", f"The pocket is {origin.status}.")
 
 
 def _require_linked(payer: Book, cmd: TransferOnUs) -> None:
