@@ -88,8 +88,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         require_open(origin)
         return _record_transfer(payer, cmd, ctx, transfer_id=transfer_id, status=status, reason=reason, amount=amount)
     try:
-        destination = _require_movable(payer, origin, payee, cmd=cmd)
-        _screen(cmd, ctx)
+        destination = _require_movable(payer, origin, payee, cmd=cmd, ctx=ctx)
         transfer = _Transfer(cmd, ctx, transfer_id, payer=payer, origin=origin, payee=payee, destination=destination)
         amount = _move_bills(transfer) if cmd.order.in_kind else _move_money(transfer)
         status = TransferStatus.COMPLETED
@@ -103,17 +102,20 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 # -- conditions -----------------------------------------------------------------------
 
 
-def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
+def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs, ctx: Context) -> PocketBook:
     """Return the destination if both pockets may take part; else refuse, or reject what was accepted before."""
     try:
         require_open(origin)
         if cmd.references:
             _require_linked(payer, cmd)
-        return _destination(payee, cmd, payer)
+        destination = _destination(payee, cmd, payer)
     except Refused:
         if not (cmd.accepted or cmd.approved):
             raise
         raise _Rejected("ACCOUNT_UNAVAILABLE") from None
+    if stopped := ctx.terms.screening.stopped_transfer(cmd.amount):
+        raise _Rejected(stopped)
+    return destination
 
 
 def _require_linked(payer: Book, cmd: TransferOnUs) -> None:
@@ -134,11 +136,6 @@ def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
             raise Refused("pocket-not-open", f"The receiving pocket is {destination.status}.")
         raise _Rejected("ACCOUNT_UNAVAILABLE")
     return destination
-
-
-def _screen(cmd: TransferOnUs, ctx: Context) -> None:
-    if reason := ctx.terms.screening.stopped_transfer(cmd.amount):
-        raise _Rejected(reason)
 
 
 # -- money ------------------------------------------------------------------------------
