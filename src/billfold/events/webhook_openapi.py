@@ -42,8 +42,8 @@ def _call(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
         "description": f"{kind.meaning} Answer with a 2xx within 10 seconds, and work afterwards.",
         "tags": ["webhooks"],
         "parameters": [
-            {"name": name, "in": "header", "required": True, "description": told, "schema": {"type": "string"}}
-            for name, told in _HEADERS
+            {"name": name, "in": "header", "required": True, "description": meaning, "schema": {"type": "string"}}
+            for name, meaning in _HEADERS
         ],
         "requestBody": {
             "required": True,

@@ -54,7 +54,7 @@ Verdict = Literal["run", "limited", "replay", "running", "reused"]
 
 # Locks are taken in the order of callers and keys, so that two processes never wait in a circle.
 _ADMIT = """
-WITH asked AS MATERIALIZED (
+WITH requested AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::int[], $6::uuid[],
                        $7::bytea[], $8::boolean[], $16::text[])
     WITH ORDINALITY AS a(caller, behind, room, money_behind, money_room, key, fingerprint,
@@ -68,7 +68,7 @@ WITH asked AS MATERIALIZED (
   RETURNING w.caller, w.kind, w.used
 ), admitted AS MATERIALIZED (
   SELECT a.*, r.used - a.behind AS used, m.used - a.money_behind AS money_used
-    FROM asked a
+    FROM requested a
     JOIN counted r ON r.caller = a.caller AND r.kind = a.kind
     LEFT JOIN counted m ON m.caller = a.caller AND m.kind = 'money' AND a.money_behind IS NOT NULL
 ), claimed AS (

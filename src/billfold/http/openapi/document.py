@@ -138,7 +138,7 @@ def examples_of(package: str) -> Examples:
 
 
 def describe(what: Described, *, include_deprecated: bool = False) -> Document:
-    """Return the document; deprecated operations only when asked for."""
+    """Return the document; with `include_deprecated` deprecated operations too."""
     schemas = Schemas()
     paths: Document = {}
     for each in what.operations:
