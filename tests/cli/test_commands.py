@@ -9,13 +9,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.fixtures.cli import SEED, fetch
 
+from billfold.access.partners.customers import partner_ids
 from billfold.access.partners.rules import FEATURES
 from billfold.accounts.customers import routes as customers
 from billfold.cli.app import run
 from billfold.payments.ach import routes as ach
 from billfold.payments.wires import routes as wires
 from billfold.wiring.cli_context import Wiring
-from billfold.wiring.initialize import partner_ids
 
 RESTART = "Restart `billfold serve` and every `billfold worker`"
 

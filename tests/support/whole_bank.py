@@ -29,7 +29,7 @@ from billfold.platform.settings.settings import Settings
 from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring.initialize import create_bank_customer, initialize_bank
-from billfold.wiring.providers import file_store_of, linking_provider_of, rail_exchanges_of
+from billfold.wiring.providers import file_store_of, rail_exchanges_of, simulation_of
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
@@ -70,6 +70,7 @@ async def open_bank(dsn, **changes):
         vault=VAULT,
     )
     await engine.start()
+    simulation = simulation_of(settings, SEED)
     bank = Bank(
         pool=pool,
         engine=engine,
@@ -83,9 +84,9 @@ async def open_bank(dsn, **changes):
         rails=rail_exchanges_of(settings),
         files=file_store_of(settings),
         inspection=SubprocessFileInspector(),
-        job_runners=job_runners(),
+        job_runners=job_runners(simulation),
         approvals=ApprovedRequests(pool),
-        linking=linking_provider_of(settings, SEED),
+        linking=simulation.linking if simulation else None,
     )
     await create_bank_customer(bank)
     return bank

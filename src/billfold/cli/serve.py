@@ -16,9 +16,9 @@ from billfold.access.partners.store import list_partners
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, Database
 from billfold.cli.output import errors
+from billfold.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
 from billfold.platform.logs import configure_logging
-from billfold.sandbox.process_supervisor import Supervisor, exit_with_parent
 
 if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles

@@ -24,13 +24,14 @@ from rich.panel import Panel
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
+from billfold.cli.process_supervisor import Supervisor
 from billfold.cli.serve import HTTP, HTTPS, child_command_line, stop_on_signals
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, write_sandbox_file
-from billfold.sandbox.process_supervisor import Supervisor
 from billfold.sandbox.provisioning import prepare_sandbox
 from billfold.sandbox.recording_client import RecordingClient
+from billfold.sandbox.sandbox_client import partner_http
 from billfold.sandbox.story import Story, StoryResult
 from billfold.verify.cli import print_report, verify_with_progress
 
@@ -133,17 +134,16 @@ async def _play_story_once(
     began = monotonic()
     _save_stage(settings, saved_sandbox, "playing")
     async with context.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
-        ending = await asyncio.to_thread(_play, context, settings, bank.seed)
+        ending = await asyncio.to_thread(_play, settings, saved_sandbox, bank.seed)
         console.rule("The ledger is verified", align="left", style="cyan")
         print_report(await verify_with_progress(conn, vault=bank.vault))
     _save_stage(settings, saved_sandbox, "played", *ending.pocket_ids)
     print_success(f"The story took {monotonic() - began:.1f} seconds.")
 
 
-def _play(context: CliContext, settings: Settings, seed: bytes) -> StoryResult:
+def _play(settings: Settings, saved_sandbox: SandboxFile, seed: bytes) -> StoryResult:
     transcript = settings.state_dir / "story.jsonl"
-    http = context.partner_http(settings)
-    with RecordingClient(http, seed=seed, transcript=transcript) as client:
+    with RecordingClient(partner_http(saved_sandbox), seed=seed, transcript=transcript) as client:
         return Story(client, console).play()
 
 

@@ -10,12 +10,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.cli import make_partner, new_password
+from billfold.access.partners.customers import partner_ids
 from billfold.cli.context import CliContext, CliError, StepReporter
 from billfold.platform.clock import wall_now
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, write_sandbox_file
 from billfold.sandbox.oauth_clients import sandbox_clients
 from billfold.sandbox.users import ADA, BO, sandbox_person
-from billfold.wiring.initialize import partner_ids
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

@@ -6,13 +6,12 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
-import httpx
 import msgspec
 import psutil
 
@@ -33,9 +32,6 @@ from billfold.platform.network.tls import TlsFiles, ensure_certificates
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import EmbeddedPostgresError
 from billfold.platform.settings.settings import Settings, variable_name
-from billfold.sandbox.credentials_file import require_sandbox_file
-from billfold.sandbox.routes.routes import sandbox_operations
-from billfold.sandbox.sandbox_client import SandboxClient, open_sandbox_client, partner_http
 from billfold.wiring.open_bank import initialize_database, open_bank, vault_of
 from billfold.wiring.providers import SEALS, archive_of, email_transport_of, webhook_client_of
 from billfold.wiring.scheduled_jobs import file_receivers
@@ -43,6 +39,7 @@ from billfold.wiring.worker import Worker
 
 if TYPE_CHECKING:
     from billfold.audit.ports import Archive
+    from billfold.http.operations import Operation
     from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
@@ -165,7 +162,11 @@ class Wiring:
 
     def openapi(self, settings: Settings, *, everything: bool) -> bytes:
         """Return the OpenAPI document of the Partner API."""
-        sandbox = () if settings.is_production else sandbox_operations()
+        sandbox: Sequence[Operation] = ()
+        if not settings.is_production:
+            from billfold.sandbox.partner_api import sandbox_operations  # noqa: PLC0415 - production does not import it
+
+            sandbox = sandbox_operations()
         document = partner_document(settings, partner_operations(sandbox), include_deprecated=everything)
         return msgspec.json.format(msgspec.json.encode(document))
 
@@ -223,14 +224,6 @@ class Wiring:
         address = {variable_name("database_url"): dsn, "PYTHONUNBUFFERED": "1"}
         state = {variable_name("state_dir"): str(settings.state_dir)}
         return {**self._environ, **overrides, **state, **address}
-
-    def sandbox_api(self, settings: Settings, *, customer: bool) -> AbstractContextManager[SandboxClient]:
-        """Call a running sandbox with the credentials it wrote down."""
-        return open_sandbox_client(require_sandbox_file(settings.state_dir), customer=customer)
-
-    def partner_http(self, settings: Settings) -> httpx.Client:
-        """Return a client that signs as the sandbox's partner."""
-        return partner_http(require_sandbox_file(settings.state_dir))
 
     def program(self) -> Sequence[str]:
         """Return the words that start this program, for a child process."""

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from tests.support.whole_bank import Holder
 
+from billfold.access.partners.customers import create_partner_customers
 from billfold.accounts.commands import OpenPocket
 from billfold.cli.app import run
 from billfold.cli.resources import run_with_bank
@@ -14,7 +15,6 @@ from billfold.ledger.types import Direction, Rail
 from billfold.payments.suspense.commands import HoldInSuspense
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
-from billfold.wiring.initialize import create_partner_customers
 
 ITEMS = [UUID(f"7c0de000-0000-4000-8000-00000000000{n}") for n in range(2)]
 ROUTING = "SELECT routing_number, account_number FROM portal WHERE portal_id = $1"

@@ -36,7 +36,7 @@ def wires(founded, database_dsn, tmp_path):
         paid = await fedwire.payment("one", await fedwire.account_of(holder))
         await fedwire.drop("in.xml", paid)
         arrived = next(w for w in await fedwire.wires(holder) if w.direction == "INCOMING")
-        await fedwire.room.simulation.ask_for(bank, customer, arrived.wire_id, reason="DUPL")
+        await fedwire.room.ask_for(bank, customer, arrived.wire_id, reason="DUPL")
         return str(sent), str(arrived.wire_id)
 
     environment = {"BILLFOLD_DATABASE_URL": database_dsn, "BILLFOLD_STATE_DIR": str(tmp_path), "BILLFOLD_SEED": SEED}

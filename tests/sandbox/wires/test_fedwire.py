@@ -14,9 +14,8 @@ from billfold.payments.wires.store.wires import get_wire, list_wires
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.simulation import DestinationAccount, Sender
+from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, SimulatedFedwire
 from billfold.verify.runner import verify_bank
-from billfold.wiring.fedwire import FedwireService
 from billfold.wiring.providers import rail_files_folder
 
 FRIDAY_EVENING = datetime(2025, 8, 29, 22, tzinfo=UTC)
@@ -28,7 +27,7 @@ async def holder(bank, new_holder):
     holder = await new_holder()
     await holder.deposit(500_000_00)
     holder.counterparty_id = await link(bank, holder.customer_id)
-    holder.room = FedwireService()
+    holder.room = SimulatedFedwire()
     holder.clock = ClockStepper(bank)
     return holder
 
@@ -104,15 +103,13 @@ async def test_a_wire_that_comes_back_a_day_later_is_a_wire_of_its_own(holder):
     wire_id = await sent(holder, 1_000_00)
     await holder.clock.advance_business_days(1)
 
-    await holder.room.simulation.give_back(
-        holder.bank, holder.customer_id, wire_id, reason="AC04", information="Account closed"
-    )
+    await holder.room.give_back(holder.bank, holder.customer_id, wire_id, reason="AC04", information="Account closed")
 
     back = (await all_wires(holder))[0]
     assert (back.wire_type, back.original_wire_id, back.status) == ("RETURN", wire_id, "COMPLETED")
     assert (await wire(holder, wire_id)).status == "COMPLETED"
     with pytest.raises(Refused):
-        await holder.room.simulation.give_back(
+        await holder.room.give_back(
             holder.bank, holder.customer_id, wire_id, reason="AC04", information="Account closed"
         )
     await expect_proved(holder)
@@ -120,7 +117,7 @@ async def test_a_wire_that_comes_back_a_day_later_is_a_wire_of_its_own(holder):
 
 async def test_a_wire_to_an_unknown_account_is_returned_by_a_message(holder):
     routing_number = holder.bank.settings.bank_routing_number
-    booked = await holder.room.simulation.pay(
+    booked = await holder.room.pay(
         holder.bank, ids.new(), DestinationAccount(routing_number, "999999999999"), 5_00, Sender("Acme")
     )
     await holder.clock.advance(timedelta(minutes=1))
@@ -133,9 +130,9 @@ async def test_a_wire_to_an_unknown_account_is_returned_by_a_message(holder):
 
 
 async def test_a_wire_that_arrives_is_paid_back_when_its_sender_asks(holder):
-    await holder.room.simulation.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
+    await holder.room.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
     (arrived,) = await all_wires(holder)
-    await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, reason="DUPL")
+    await holder.room.ask_for(holder.bank, holder.customer_id, arrived.wire_id, reason="DUPL")
     (case,) = await cases.list_cases(holder.bank.pool, status="OPEN")
     assert (case.wire_id, case.direction) == (arrived.wire_id, "INCOMING")
 
@@ -164,9 +161,9 @@ async def test_a_wire_of_ours_that_we_ask_for_comes_back(holder):
 
 
 async def test_a_return_request_may_be_refused(holder):
-    await holder.room.simulation.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
+    await holder.room.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
     (arrived,) = await all_wires(holder)
-    await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, reason="CUST")
+    await holder.room.ask_for(holder.bank, holder.customer_id, arrived.wire_id, reason="CUST")
 
     await wire_cases.refuse(holder.bank, arrived.wire_id, "LEGL")
     await holder.clock.advance(timedelta(minutes=1))
@@ -178,7 +175,7 @@ async def test_a_return_request_may_be_refused(holder):
 
 
 async def test_a_file_is_refused_whole_with_line_and_reason(holder):
-    paid = await holder.room.simulation.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("Acme"))
+    paid = await holder.room.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("Acme"))
     assert paid
     (first,) = await files_store.list_files(holder.bank.pool, rail="WIRE", direction="IN")
     content = await files_store.read_content(holder.bank.pool, first.file_id)
