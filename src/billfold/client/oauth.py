@@ -13,12 +13,10 @@ from typing import TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
-import jwt
 import msgspec
 
-from billfold.client.keys import ProofKey, base64url
+from billfold.client.keys import ProofKey, base64url, client_assertion
 from billfold.client.responses import ApiError
-from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -156,23 +154,16 @@ class Authorization:
             **form,
             "client_id": self._registration.client_id,
             "client_assertion_type": _ASSERTION,
-            "client_assertion": self._assertion(),
+            "client_assertion": client_assertion(
+                self._registration.client_id,
+                self._registration.issuer,
+                private_key=self._registration.private_key,
+                kid=self._registration.kid,
+                lifetime_seconds=_ASSERTION_SECONDS,
+            ),
         }
         headers = {"dpop": self.key.proof("POST", url, nonce=self._nonce)}
         return httpx.Request("POST", url, data=form_fields, headers=headers)
-
-    def _assertion(self) -> str:
-        now = int(wall_now().timestamp())
-        claims = {
-            "iss": self._registration.client_id,
-            "sub": self._registration.client_id,
-            "aud": self._registration.issuer,
-            "iat": now,
-            "exp": now + _ASSERTION_SECONDS,
-            "jti": str(ids.new()),
-        }
-        headers = {"kid": self._registration.kid}
-        return jwt.encode(claims, self._registration.private_key, algorithm="ES256", headers=headers)
 
 
 def _run(http: httpx.Client, flow: RequestFlow[Result]) -> Result:

@@ -25,7 +25,9 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
 from billfold.cli.process_supervisor import Supervisor
-from billfold.cli.serve import HTTP, HTTPS, child_command_line, stop_on_signals
+from billfold.cli.resources import with_connection
+from billfold.cli.serve import child_command_line, start_servers, stop_on_signals
+from billfold.migrations import runner
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, write_sandbox_file
@@ -98,7 +100,7 @@ async def _run(
     configure_logging("ERROR")  # its processes have logs of their own
     stop = stop_on_signals()
     step("Migrating the database")
-    await context.migrate_up(database.dsn, step)
+    await with_connection(database.dsn, lambda conn: runner.up(conn, step))
     step("Initializing the bank")
     await context.initialize_database(settings, database.dsn)
     saved_sandbox = await prepare_sandbox(context, settings, database.dsn, report=step)
@@ -107,10 +109,8 @@ async def _run(
     supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
     step("Starting the server")
     try:
-        await supervisor.start("https", child_command_line(context, HTTPS), logs / "https.log")
-        await supervisor.start("plain http", child_command_line(context, HTTP), logs / "plain.log")
-        worker = child_command_line(context, "worker", "--with-parent")
-        await supervisor.start("worker", worker, logs / "worker.log")
+        await start_servers(supervisor, logs)
+        await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
         await _wait_until_up(saved_sandbox, logs, stop)
         step.end()
         if not stop.is_set():

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
-import msgspec
 import psutil
 
-from billfold.access.auth_server.app import auth_document
 from billfold.audit.worker import AuditSealer
 from billfold.cli.context import CliError, Database, StepReporter
 from billfold.events.email.worker import EmailSender
 from billfold.events.notifications.worker import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
-from billfold.http.customer_api.app import customer_document
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import https_server
-from billfold.http.partner_api.app import partner_document, partner_operations
-from billfold.migrations import runner
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.clock import wall_now
 from billfold.platform.network.tls import TlsFiles, ensure_certificates
@@ -39,17 +33,13 @@ from billfold.wiring.worker import Worker
 
 if TYPE_CHECKING:
     from billfold.audit.ports import Archive
-    from billfold.http.operations import Operation
     from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
 
 DATABASE = "billfold"
 APP = "billfold.wiring.server:partner_app"
 CONNECT_TIMEOUT_SECONDS = 10.0
 _REFUSED = (OSError, asyncpg.PostgresError, TimeoutError)
-
-Result = TypeVar("Result")
 
 
 class EmbeddedDatabase:
@@ -132,18 +122,6 @@ class Wiring:
         """Open the bank in a database."""
         return open_bank(settings, dsn)
 
-    async def migrate_up(self, dsn: str, report: StepReporter) -> list[str]:
-        """Bring the schema up to this release."""
-        return await _migrated(dsn, lambda conn: runner.up(conn, report))
-
-    async def migrate_down(self, dsn: str, to: int) -> list[str]:
-        """Take steps of the schema back."""
-        return await _migrated(dsn, lambda conn: runner.down(conn, to))
-
-    async def pending_migrations(self, dsn: str) -> list[str]:
-        """Return what is still to be done."""
-        return await _migrated(dsn, runner.pending)
-
     async def initialize_database(self, settings: Settings, dsn: str) -> None:
         """Found the bank in a migrated database."""
         await initialize_database(settings, dsn)
@@ -155,24 +133,6 @@ class Wiring:
         if settings.behind_proxy:
             return None
         return ensure_certificates(settings.state_dir, wall_now(), domain=settings.domain, partners=partners)
-
-    def auth_openapi(self, settings: Settings) -> bytes:
-        """Return the OpenAPI document of the authorization server."""
-        return msgspec.json.format(msgspec.json.encode(auth_document(settings)))
-
-    def openapi(self, settings: Settings, *, everything: bool) -> bytes:
-        """Return the OpenAPI document of the Partner API."""
-        sandbox: Sequence[Operation] = ()
-        if not settings.is_production:
-            from billfold.sandbox.partner_api import sandbox_operations  # noqa: PLC0415 - production does not import it
-
-            sandbox = sandbox_operations()
-        document = partner_document(settings, partner_operations(sandbox), include_deprecated=everything)
-        return msgspec.json.format(msgspec.json.encode(document))
-
-    def customer_openapi(self, settings: Settings) -> bytes:
-        """Return the OpenAPI document of the Customer API."""
-        return msgspec.json.format(msgspec.json.encode(customer_document(settings)))
 
     def run_https(self, settings: Settings, tls: TlsFiles | None) -> None:
         """Serve the Partner API until a signal ends it. Blocks."""
@@ -225,10 +185,6 @@ class Wiring:
         state = {variable_name("state_dir"): str(settings.state_dir)}
         return {**self._environ, **overrides, **state, **address}
 
-    def program(self) -> Sequence[str]:
-        """Return the words that start this program, for a child process."""
-        return (sys.executable, "-m", "billfold")
-
     def delete_state(self, state_dir: Path, report: StepReporter) -> None:
         """Stop and remove the embedded database of a state directory, and the files about it.
 
@@ -245,11 +201,3 @@ class Wiring:
             (state_dir / name).unlink(missing_ok=True)
         for name in ("rails", "files", "mail"):
             shutil.rmtree(state_dir / name, ignore_errors=True)
-
-
-async def _migrated(dsn: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    conn = await asyncpg.connect(dsn)
-    try:
-        return await work(conn)
-    finally:
-        await conn.close()
