@@ -15,8 +15,9 @@ from billfold.accounts.portals.schemas import FundingInstructions
 from billfold.accounts.transactions.schemas import Transaction
 from billfold.client.event_stream import EventStream
 from billfold.client.responses import ApiClient, changes, gets, lists
-from billfold.events.schemas import DeliveryAttempt, Event, EventType, Redelivery, Subscription
-from billfold.http.schemas.pages import OffsetList
+from billfold.events.schemas import Event, EventType, Redelivery
+from billfold.events.webhooks.types import DeliveryAttempt, Subscription
+from billfold.http.schemas import OffsetList
 from billfold.payments.wires.schemas import Wire
 from billfold.treasury.schemas import TradingStrategy
 

@@ -18,7 +18,7 @@ from billfold.audit.schemas import CustomerAuditLogEntry
 from billfold.client.both_apis import BankApi
 from billfold.client.responses import ApiError, changes, gets, lists
 from billfold.events.notifications.schemas import CustomerNotification, NotificationAudience, NotificationAudiences
-from billfold.http.schemas.pages import OffsetList
+from billfold.http.schemas import OffsetList
 
 _AUDIENCES = "/api/v1/notification-audiences/"
 _AUTHORIZATION_REQUESTS = "/api/v1/authorization-requests/"
