@@ -144,21 +144,6 @@ def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
     assert "There is no Pocket" in said
 
 
-@pytest.mark.parametrize(
-    ("words", "when"),
-    [
-        (("market",), "seconds later"),
-        (("market", "import"), "seconds later"),
-        (("calendar",), "once it is restarted"),
-        (("calendar", "override"), "once it is restarted"),
-    ],
-)
-def test_help_says_when_running_processes_know(billfold, words, when):
-    status, said = billfold(*words, "--help")
-    assert status == 0
-    assert when in " ".join(said.split())
-
-
 def test_calendar_overrides_are_saved_and_removed(founded, database_dsn):
     words = ("calendar", "override", "2025-11-28", "--closes", "13:00", "--reason", "Early close")
     status, said = founded(*words)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 CUSTOMER_ASSETS = frozenset({"cash", "lot"})
 """What a customer owns: never negative."""
 CASH_ACCOUNTS = frozenset({"bank", "cash"})
-POCKET_ACCOUNTS = frozenset({"bank", "cash", "lot", "owed"})
 EXTERNAL_ACCOUNTS = frozenset(
     {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions", "owed"}
 )
