@@ -14,7 +14,7 @@ from billfold.accounts.pockets.schemas import Pocket
 from billfold.accounts.portals.schemas import FundingInstructions
 from billfold.accounts.transactions.schemas import Transaction
 from billfold.client.event_stream import EventStream
-from billfold.client.responses import ApiClient, changes, gets, lists
+from billfold.client.responses import ApiClient, changes, gets, items_of, lists
 from billfold.events.schemas import Event, EventType, Redelivery
 from billfold.events.webhooks.types import DeliveryAttempt, Subscription
 from billfold.http.schemas import OffsetList
@@ -37,6 +37,8 @@ class BankApi(ApiClient):
     wires = lists("/api/v1/wires/", Wire)
     wire = gets("/api/v1/wires/{}/", Wire)
 
+    event_types = items_of("/api/v1/events/types/", EventType)
+    """The kinds of events, with the JSON Schema of each payload."""
     events = lists("/api/v1/events/", Event)
     """Filters: `subscription_id=`, `after=`, `order="asc"`."""
     event = gets("/api/v1/events/{}/", Event)
@@ -46,10 +48,6 @@ class BankApi(ApiClient):
     unsubscribe = changes("DELETE", f"{_SUBSCRIPTIONS}{{}}/", type(None))
     attempts = lists(f"{_SUBSCRIPTIONS}{{}}/attempts/", DeliveryAttempt)
     """The attempts to deliver; those of one event with `event_id=`."""
-
-    def event_types(self) -> list[EventType]:
-        """Return the kinds of events, with the JSON Schema of each payload."""
-        return self._get("/api/v1/events/types/", OffsetList[EventType]).items
 
     def stream(self, *, after: int | None = None, kinds: Sequence[str] = ()) -> EventStream:
         """Return the stream of events after a sequence, or from now on."""

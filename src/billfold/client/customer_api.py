@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.access.team.schemas import ProgramKey, ProgramKeys, Team, TeamMember, TeamProgram
+from billfold.access.team.schemas import ProgramKey, Team, TeamMember, TeamProgram
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.customers.schemas import Customer
 from billfold.accounts.pockets.schemas import Pocket
 from billfold.accounts.portals.schemas import Portal
 from billfold.accounts.trades.schemas import Trade, V1Trade
-from billfold.approvals.schemas import ApprovalRule, ApprovalRules, AuthorizationRequest
-from billfold.approvals.transfer_request_schemas import DualAuthUser, DualAuthUsers, ShownTransferRequest
+from billfold.approvals.schemas import ApprovalRule, AuthorizationRequest
+from billfold.approvals.transfer_request_schemas import DualAuthUser, ShownTransferRequest
 from billfold.audit.schemas import CustomerAuditLogEntry
 from billfold.client.both_apis import BankApi
-from billfold.client.responses import ApiError, changes, gets, lists
-from billfold.events.notifications.schemas import CustomerNotification, NotificationAudience, NotificationAudiences
+from billfold.client.responses import ApiError, changes, gets, items_of, lists
+from billfold.events.notifications.schemas import CustomerNotification, NotificationAudience
 from billfold.http.schemas import OffsetList
 
 _AUDIENCES = "/api/v1/notification-audiences/"
@@ -38,6 +38,7 @@ class CustomerApi(BankApi):
     agreements = gets("/api/v1/agreements/", dict[str, Any])
     notifications = lists("/api/v1/notifications/", CustomerNotification)
     """Filters: `status="UNREAD"`."""
+    audiences = items_of(_AUDIENCES, NotificationAudience)
     audience = gets(f"{_AUDIENCES}{{}}/", NotificationAudience)
     """Who is notified of one type."""
     clear_audience = changes("DELETE", f"{_AUDIENCES}{{}}/", type(None))
@@ -66,6 +67,8 @@ class CustomerApi(BankApi):
     cancel_invite = changes("DELETE", f"{_TEAM}{{}}/invite/", TeamMember)
     program = gets(f"{_SERVICE_USERS}{{}}/", TeamProgram)
     """One service user."""
+    service_user_keys = items_of(f"{_SERVICE_USERS}{{}}/keys/", ProgramKey)
+    """Its public keys, newest first."""
     revoke_service_user_key = changes("DELETE", f"{_SERVICE_USERS}{{}}/keys/{{}}/", type(None))
     """The service user's tokens end."""
 
@@ -74,6 +77,9 @@ class CustomerApi(BankApi):
     change_transfer_request = changes("PATCH", f"{_TRANSFER_REQUESTS}{{}}/", ShownTransferRequest)
     """Another `transfer` or other `reviewers`; reviews given before are void."""
     cancel_transfer_request = changes("DELETE", f"{_TRANSFER_REQUESTS}{{}}/", type(None))
+    transfer_reviewers = items_of(f"{_TRANSFER_REQUESTS}reviewers/", DualAuthUser)
+    """Who may be named as a reviewer."""
+    approval_rules = items_of(_RULES, ApprovalRule)
     approval_rule = gets(f"{_RULES}{{}}/", ApprovalRule)
     request_approval_rule = changes("POST", _RULES, AuthorizationRequest)
     """Another member confirms it, as with a change and a deletion."""
@@ -94,10 +100,6 @@ class CustomerApi(BankApi):
         """Mark a notification as READ or UNREAD."""
         path = f"/api/v1/notifications/{notification_id}/"
         return self._change("PATCH", path, {"status": status}, kind=CustomerNotification)
-
-    def audiences(self) -> list[NotificationAudience]:
-        """Return who is notified of what."""
-        return self._get(_AUDIENCES, NotificationAudiences).items
 
     def set_audience(
         self, notification_type: str, *, roles: Sequence[str], user_ids: Sequence[UUID] = ()
@@ -167,10 +169,6 @@ class CustomerApi(BankApi):
         body: dict[str, Any] = {"name": name, "scopes": list(scopes), "public_key": public_key}
         return self._change("POST", _SERVICE_USERS, body | fields, kind=TeamProgram, key=key)
 
-    def service_user_keys(self, member_id: UUID) -> list[ProgramKey]:
-        """Return the public keys of a service user, newest first."""
-        return self._get(f"{_SERVICE_USERS}{member_id}/keys/", ProgramKeys).items
-
     def add_service_user_key(
         self, member_id: UUID, public_key: str, *, rotate: bool = False, key: str | None = None
     ) -> ProgramKey:
@@ -187,10 +185,6 @@ class CustomerApi(BankApi):
         body = {"transfer": transfer, "reviewers": list(reviewers)}
         return self._change("POST", _TRANSFER_REQUESTS, body, kind=ShownTransferRequest, key=key)
 
-    def transfer_reviewers(self) -> list[DualAuthUser]:
-        """Return who may be named as a reviewer."""
-        return self._get(f"{_TRANSFER_REQUESTS}reviewers/", DualAuthUsers).items
-
     def review_transfer_request(
         self, request: ShownTransferRequest, status: str, *, comment: str | None = None
     ) -> ShownTransferRequest:
@@ -198,10 +192,6 @@ class CustomerApi(BankApi):
         body = {"status": status, "comment": comment, "content_hash": request.content_hash}
         path = f"{_TRANSFER_REQUESTS}{request.id}/status/"
         return self._change("PATCH", path, body, kind=ShownTransferRequest)
-
-    def approval_rules(self) -> list[ApprovalRule]:
-        """Return the rules by which transfers and changes are approved."""
-        return self._get(_RULES, ApprovalRules).items
 
     def review_authorization_request(
         self, request: AuthorizationRequest, status: str, *, comment: str | None = None

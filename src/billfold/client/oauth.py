@@ -127,15 +127,8 @@ class Authorization:
 
     def _request_tokens(self, form: Mapping[str, str]) -> RequestFlow[Tokens]:
         response = yield from self._post_form("token", form)
-        params = msgspec.json.decode(response.content, type=_TokenResponse)
-        return Tokens(
-            access_token=params.access_token,
-            token_type=params.token_type,
-            scope=params.scope,
-            expires_at=wall_now().timestamp() + params.expires_in,
-            refresh_token=params.refresh_token,
-            id_token=params.id_token,
-        )
+        fields = msgspec.structs.asdict(msgspec.json.decode(response.content, type=_TokenResponse))
+        return Tokens(expires_at=wall_now().timestamp() + fields.pop("expires_in"), **fields)
 
     def _post_form(self, endpoint: str, form: Mapping[str, str]) -> RequestFlow[httpx.Response]:
         """Post a form with everything that proves the program; again when a nonce is wanted."""

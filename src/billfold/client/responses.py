@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import httpx
 import msgspec
@@ -12,6 +12,12 @@ from billfold.http.schemas import CursorList
 
 Shape = TypeVar("Shape")
 Query = Mapping[str, Any]
+
+
+class ItemList(msgspec.Struct, Generic[Shape]):
+    """A list without pages, as far as it is read."""
+
+    items: list[Shape]
 
 
 class ApiError(Exception):
@@ -58,6 +64,15 @@ def gets(path: str, kind: type[Shape]) -> Callable[..., Shape]:
 
     def call(self: ApiClient, *ids: object, **query: Any) -> Shape:
         return self._get(path.format(*ids), kind, query)
+
+    return call
+
+
+def items_of(path: str, kind: Any) -> Callable[..., list[Any]]:  # noqa: ANN401 - a shape
+    """Declare a call that returns the items of a list that has no pages; arguments as of `gets`."""
+
+    def call(self: ApiClient, *ids: object, **query: Any) -> list[Any]:
+        return self._get(path.format(*ids), ItemList[kind], query).items
 
     return call
 
