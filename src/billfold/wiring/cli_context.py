@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,9 +32,7 @@ from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
 
 if TYPE_CHECKING:
-    from billfold.audit.ports import Archive
     from billfold.ledger.bank import Bank
-    from billfold.platform.crypto import Vault
 
 DATABASE = "billfold"
 APP = "billfold.wiring.server:partner_app"
@@ -93,6 +91,11 @@ class ExternalDatabase:
 class Wiring:
     """Everything a command needs, made of the real parts."""
 
+    bank = staticmethod(open_bank)
+    initialize_database = staticmethod(initialize_database)
+    vault = staticmethod(vault_of)
+    archive = staticmethod(archive_of)
+
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
@@ -117,14 +120,6 @@ class Wiring:
             yield embedded
         finally:
             embedded.close()
-
-    def bank(self, settings: Settings, dsn: str) -> AbstractAsyncContextManager[Bank]:
-        """Open the bank in a database."""
-        return open_bank(settings, dsn)
-
-    async def initialize_database(self, settings: Settings, dsn: str) -> None:
-        """Found the bank in a migrated database."""
-        await initialize_database(settings, dsn)
 
     def certificates(self, settings: Settings, partners: Sequence[str]) -> TlsFiles | None:
         """Return the certificate of the bank's hosts; None when a proxy has it."""
@@ -169,14 +164,6 @@ class Wiring:
     async def ingest_files(self, bank: Bank) -> int:
         """Take the files that have arrived from the rails; return how many there were."""
         return sum([await ingest(bank) for ingest in file_receivers()])
-
-    def vault(self, settings: Settings) -> Vault:
-        """Return what seals and vouches."""
-        return vault_of(settings)
-
-    def archive(self, settings: Settings) -> Archive:
-        """Return where the seals of the audit log are carried to."""
-        return archive_of(settings)
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""
