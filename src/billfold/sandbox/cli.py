@@ -224,24 +224,16 @@ def _print_credentials(settings: Settings, saved_sandbox: SandboxFile) -> None:
         f"Password     {saved_sandbox.password}",
         f"Secret       {saved_sandbox.shared_secret}",
         f"CA           {saved_sandbox.ca_file}",
-        *_sign_in_lines(settings, saved_sandbox),
+        f"Pages        {saved_sandbox.auth_url}",
+        f"Email        {saved_sandbox.person.email}",
+        f"Password     {saved_sandbox.person.password}",
+        f"App key      {saved_sandbox.person.totp_secret} (for an authenticator app)",
+        f"Colleague    {saved_sandbox.colleague.email} (approves)",
         f"Credentials  {settings.state_dir / 'sandbox.json'}",
     ]
     print_line("")
     console.print(Panel("\n".join(lines), title="The bank is open", title_align="left"))
     print_line("[dim]Move its time with[/] billfold clock next[dim]; stop it with Ctrl-C.[/]")
-
-
-def _sign_in_lines(settings: Settings, saved_sandbox: SandboxFile) -> list[str]:
-    if saved_sandbox.person is None:
-        return []
-    return [
-        f"Pages        {settings.auth_origin}",
-        f"Email        {saved_sandbox.person.email}",
-        f"Password     {saved_sandbox.person.password}",
-        f"App key      {saved_sandbox.person.totp_secret} (for an authenticator app)",
-        *([] if saved_sandbox.colleague is None else [f"Colleague    {saved_sandbox.colleague.email} (approves)"]),
-    ]
 
 
 class _StepTimer:
