@@ -16,7 +16,6 @@ LONG_FUNCTIONS = {
     "src/billfold/approvals/store/reviews.py record_review",
     "src/billfold/approvals/transfer_requests.py change",
     "src/billfold/approvals/transfer_requests.py create",
-    "src/billfold/payments/on_us/rules.py _move_money",
 }
 LARGE_FOLDERS = {"src/billfold/verify"}
 """Exemptions. These lists may only get shorter."""

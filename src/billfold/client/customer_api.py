@@ -17,7 +17,7 @@ from billfold.approvals.transfer_request_schemas import DualAuthUser, ShownTrans
 from billfold.audit.schemas import CustomerAuditLogEntry
 from billfold.client.both_apis import BankApi
 from billfold.client.responses import ApiError, changes, gets, items_of, lists
-from billfold.events.notifications.schemas import CustomerNotification, NotificationAudience
+from billfold.events.notifications.types import CustomerNotification, NotificationAudience
 from billfold.http.schemas import OffsetList
 
 _AUDIENCES = "/api/v1/notification-audiences/"

@@ -16,12 +16,12 @@ from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_sus
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
-from billfold.payments.ach.rules.originate import ACH_WINDOW
+from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.inbound.suspense import queue_held_return
-from billfold.payments.wires.rules.send import WIRE_SEND
-from billfold.payments.wires.sender import FedwireSender
+from billfold.payments.wires.outbound import FedwireSender
+from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.wiring.worker import PeriodicTask
 
 if TYPE_CHECKING:

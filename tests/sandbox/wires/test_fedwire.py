@@ -4,13 +4,13 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.payments.wires.test_checks import link, send
+from tests.support.fedwire import link, send
 from tests.support.whole_bank import expect_clean
 
 from billfold.payments.files import store as files_store
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.store import cases
-from billfold.payments.wires.store.wires import get_wire, list_wires
+from billfold.payments.wires.store.wires import LISTS, get_wire
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.fedwire import SimulatedFedwire
 
@@ -34,17 +34,7 @@ async def wire(holder, wire_id):
 
 
 async def all_wires(holder):
-    return await list_wires(
-        holder.bank.pool,
-        "customer_id",
-        holder.customer_id,
-        pocket_id=None,
-        customer_id=None,
-        direction=None,
-        after=None,
-        descending=True,
-        limit=100,
-    )
+    return await LISTS["customer_id"].rows(holder.bank.pool, holder.customer_id, None, None, None, limit=100)
 
 
 async def test_wires_of_a_day_go_in_one_file_and_are_settled_or_refused(holder):

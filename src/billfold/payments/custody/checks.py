@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from billfold.ledger.checks import TrackedTable, outcome_checks
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.custody.rules import RECORDED
 from billfold.platform.checks import Check
 
 CHECKS = (
     *outcome_checks(
         TrackedTable("security_transfer", "transfer_id", (ReceiveBills, DeliverBills), created_at="created_at"),
-        columns={
-            name: name
-            for name in (
-                "pocket_id",
-                "direction",
-                "cusip",
-                "units",
-                "market_value",
-                "counterparty_name",
-                "counterparty_account",
-                "lots",
-            )
-        },
+        columns={name: name for name in RECORDED},
         ended_by=(EndDelivery,),
         ended_at="ended_at",
         initial_status="b.outcome->>'status'",
