@@ -166,7 +166,7 @@ def explode(books, cmd, ctx):
     book.touch(pocket)
     book.begin(JournalKind.ADJUSTMENT, ctx, settles_on=ctx.business_date)
     amount = 10**12
-    book.post(pocket.cash, book.house_account(AccountKind.ON_US), amount)
+    book.post(pocket.cash, book.internal_account(AccountKind.ON_US), amount)
     book.close()
     return {}
 

@@ -43,7 +43,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     fee = cmd.details.get(FEE, 0)
     _move(book, cmd.direction, rail, credit=suspense, amount=cmd.amount - fee)
     if fee:
-        book.post(book.house_account(AccountKind.PROMOTIONS), suspense, fee)
+        book.post(book.internal_account(AccountKind.PROMOTIONS), suspense, fee)
     book.close()
     item = SuspenseItem(
         customer_id=book.customer_id,
@@ -169,7 +169,7 @@ def _post_return(book: Book, ctx: Context, item: SuspenseItem, settles_on: date 
     fee = _details(item).get(FEE, 0)
     _move(book, item.direction, suspense, credit=rail, amount=item.amount - fee)
     if fee:
-        book.post(suspense, book.house_account(AccountKind.PROMOTIONS), fee)
+        book.post(suspense, book.internal_account(AccountKind.PROMOTIONS), fee)
     book.close()
     return entry_no
 
@@ -182,7 +182,7 @@ def _begin(book: Book, ctx: Context, settles_on: date | None) -> int:
 
 
 def _accounts(book: Book, rail: Rail) -> tuple[Account, Account]:
-    return book.house_account(AccountKind.of_rail(rail)), book.house_account(AccountKind.SUSPENSE)
+    return book.internal_account(AccountKind.of_rail(rail)), book.internal_account(AccountKind.SUSPENSE)
 
 
 def _move(book: Book, direction: Direction, debit: Account, credit: Account, amount: int) -> None:
