@@ -40,7 +40,7 @@ async def with_connection(dsn: str, work: Callable[[Connection], Awaitable[Resul
 
 
 def run_with_bank(context: CliContext, work: Callable[[Bank], Awaitable[Result]]) -> Result:
-    """Open the bank, do the work, close it. Starts the embedded database when nobody has."""
+    """Open the bank, do the work, close it. Starts the embedded database if it is not running."""
     settings = context.settings()
     configure_logging("ERROR")  # a command says itself what came of it
     with context.database(settings, _ignore) as database:

@@ -47,7 +47,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingAuthorization(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to send the user, and what must be remembered until he is back."""
+    """Where to send the user, and what must be remembered until they are back."""
 
     url: str
     state: str

@@ -59,7 +59,7 @@ def read_sandbox_file(state_dir: Path) -> SandboxFile | None:
 
 
 def require_sandbox_file(state_dir: Path) -> SandboxFile:
-    """Return what the sandbox of a folder wrote down. Raises CannotGoOn when there is none."""
+    """Return the credentials of the sandbox in a folder. Raises CliError when there is none."""
     box = read_sandbox_file(state_dir)
     if box is None:
         raise CliError(

@@ -1,7 +1,7 @@
 """The chain of one customer: every commit recomputed from its rows.
 
 A link holds a checksum per row, so a row that was changed or added is named; its hash covers
-the link before it, so nobody can put a matching checksum beside a changed row unnoticed.
+the link before it, so a matching checksum beside a changed row does not go unnoticed.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class LedgerWalk:
             self.found.checked[stream.table.name] = stream.read
 
     async def _skip_to(self, customer_id: UUID | None) -> None:
-        """Rows before this customer belong to nobody who has a head."""
+        """Rows before this customer belong to customers without a head."""
         skipped: list[tuple[Table, Record]] = []
         for table in CUSTOMER_TABLES:
             row = await self._readers[table.name].skip_to(customer_id)

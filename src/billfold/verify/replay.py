@@ -155,7 +155,7 @@ class Replay:
                 self.touched.add(account.pocket_id)
 
     def _check_balances(self, journal: Journal, touched_accounts: Iterable[ReplayedAccount]) -> None:
-        """After a journal every bank account is at zero and nobody holds less than nothing."""
+        """After an entry every bank account is at zero and no customer account is negative."""
         for account in touched_accounts:
             if account.kind == "bank" and account.balance:
                 message = f"bank account {account.no} holds {account.balance} cents after it"

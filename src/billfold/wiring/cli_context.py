@@ -70,7 +70,7 @@ class EmbeddedDatabase:
 
 
 class ExternalDatabase:
-    """A database that somebody else runs."""
+    """An external database, which the operator runs."""
 
     embedded = False
 

@@ -133,7 +133,7 @@ def extra_lane_threshold(settings: Settings) -> int:
 
 
 async def _pool(dsn: str, most: int) -> Pool:
-    """Return connections in the application's role. Raises CannotGoOn when there is no such."""
+    """Return connections in the application's role. Raises CliError when there is no such role."""
     try:
         return await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE)
     except asyncpg.InvalidParameterValueError as error:
@@ -146,7 +146,7 @@ async def _market(conn: Connection) -> Market:
 
 
 async def _check_bank(conn: Connection) -> bytes:
-    """Return the seed of the bank. Raises CannotGoOn when there is none to be opened."""
+    """Return the seed of the bank. Raises CliError when there is none to open."""
     try:
         pending = await runner.pending(conn)
     except asyncpg.InsufficientPrivilegeError:  # a shape older than the role

@@ -69,7 +69,7 @@ class SimulatedFedwire:
     # -- by itself ------------------------------------------------------------------------
 
     async def answer(self, bank: Bank, appointment: ScheduledJob) -> None:
-        """Answer a file of ours: every message of it that nobody has answered yet."""
+        """Answer every message of a file of ours that is not answered yet."""
         content = await files_store.read_content(bank.pool, appointment.object_id)
         sent = [wire for _, wire in read_messages(content, "outgoing")]
         unanswered = [wire for wire in sent if await _is_unanswered(bank, wire)]
@@ -162,7 +162,7 @@ async def schedule_answer(bank: Bank, file_id: UUID) -> None:
 
 
 async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:
-    """Has nobody answered this message of ours yet?"""
+    """Is this message of ours not answered yet?"""
     message = wire.message
     if isinstance(message, ReturnRequest):
         return bool(await cases.find_open_cases(bank.pool, [message.case_id]))
