@@ -45,21 +45,7 @@ async def trade_page(
 ) -> Page[TradeRow]:
     """One page of trades of (customer_id, pocket ids), newest booking first unless asked."""
     # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
-    filters = {"descending": wanted.descending, **msgspec.to_builtins(asked)}
-    return await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: trade_store.list_trades(
-            bank.pool,
-            *of,
-            asked,
-            after=None if part.place is None else (int(part.place[0]), int(part.place[1])),
-            descending=part.descending,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.entry_no, row.trade_no),
-    )
+    return await wanted.read(bank, trade_store.TRADES, *of, *msgspec.structs.astuple(asked), scope=scope, filters=asked)
 
 
 READS = with_scope("pockets.read", TRADES)
@@ -191,12 +177,6 @@ def _of_v1(asked: TradeFilters) -> TradeFilters:
 async def _rows(
     member: CustomerCaller, bank: Bank, own: list[UUID], asked: TradeFilters, last: TradeRow | None
 ) -> list[TradeRow]:
-    return await trade_store.list_trades(
-        bank.pool,
-        member.customer_id,
-        own,
-        filters=asked,
-        after=None if last is None else (last.entry_no, last.trade_no),
-        descending=True,
-        limit=ROWS_PER_PAGE,
-    )
+    place = None if last is None else (last.entry_no, last.trade_no)
+    values = (member.customer_id, own, *msgspec.structs.astuple(asked))
+    return await trade_store.TRADES.rows(bank.pool, *values, after=place, limit=ROWS_PER_PAGE)
