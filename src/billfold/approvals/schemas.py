@@ -15,8 +15,7 @@ from billfold.approvals.transfer_request_schemas import (
     DecideTransferRequest,
     DualAuthUser,
     Review,
-    render_person,
-    render_review,
+    render_shared,
 )
 from billfold.approvals.types import AuthorizationRequestRow, Reviewer, ReviewRow, Rule
 from billfold.http.schemas.texts import NOT_BLANK
@@ -157,25 +156,16 @@ def render_change(
     row: AuthorizationRequestRow, users: Mapping[UUID, Reviewer], reviews: Sequence[ReviewRow]
 ) -> AuthorizationRequest:
     """Return a sensitive change as it is shown; a rule as rules are shown."""
-    told = msgspec.json.decode(row.content)["change"]
-    if "rule" in told:
-        rule = msgspec.convert(told["rule"], Rule)
-        told = {"rule": msgspec.to_builtins(render_rule(rule))}
-    told.pop("scopes", None)
+    change = msgspec.json.decode(row.content)["change"]
+    if "rule" in change:
+        change = {"rule": msgspec.to_builtins(render_rule(msgspec.convert(change["rule"], Rule)))}
+    change.pop("scopes", None)
     return AuthorizationRequest(
-        id=row.request_id,
         action=row.action,
         resource_type=row.resource_type,
         resource_id=row.resource_id,
-        change=told,
-        status=row.status,  # type: ignore[arg-type]
-        requested_by=render_person(users[row.member_id]),
-        reviews=[render_review(each, users) for each in reviews],
-        required_approvals=row.terms.required,
-        content_hash=row.content_hash.hex(),
+        change=change,
         applied_at=row.applied_at,
         refused=row.refused,
-        time_created=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
+        **render_shared(row, users, reviews),
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
+
+import msgspec
 
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
-from billfold.documents import rules, store, uploads
+from billfold.documents import rules, store
 from billfold.documents.ports import FileKind, StoredFile, UploadRejected
-from billfold.documents.schemas import Document, UploadedDocument, render_document
 from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call, Caller
 from billfold.http.customer_api.member import CustomerCaller
@@ -30,6 +31,31 @@ _EXISTING: Options = {
     "takes_file": True,
     "refuses": ("not-found", "already-approved", "document-in-review"),
 }
+
+
+class Document(msgspec.Struct, kw_only=True):
+    """A requested or uploaded document; `name` is its file's."""
+
+    id: UUID
+    type: str
+    status: str
+    exception_reason: str | None
+    name: str | None
+    object_type: Literal["Document"] = "Document"
+
+
+class UploadedDocument(msgspec.Struct, kw_only=True):
+    """A file was taken as a new document."""
+
+    success: bool
+    document_id: UUID
+
+
+def render_document(row: DocumentRow) -> Document:
+    """A document from its row."""
+    return Document(
+        id=row.document_id, type=row.type, status=row.status, exception_reason=row.exception_reason, name=row.name
+    )
 
 
 @post("/api/v1/customers/{customer_id}/documents/{document_type}/file/", TOKEN_AND_KEY, **_NEW)
@@ -106,7 +132,7 @@ async def _store_new(call: Call, bank: Bank, owner: UUID, document_type: str, re
     document_id = call.new_resource_id(bank.seed)
     file = await bank.files.keep(request.body)
     async with _audited(call, bank, owner, document_id=document_id, document_type=document_type) as audited:
-        await uploads.request_document(audited.conn, owner, document_id, type_=document_type, at=call.now)
+        await store.request_document(audited.conn, owner, document_id, type_=document_type, at=call.now)
         row = await store.get_document(audited.conn, document_id, owner)
         if row.file is None:
             await _store_file(audited, bank, row, file=file, kind=kind, name=name, call=call)
@@ -153,7 +179,7 @@ async def _store_file(
     call: Call,
 ) -> DocumentRow:
     invalid = bank.terms.screening.invalid_file(name)
-    return await uploads.put_file(audited.conn, document, file, kind=kind, name=name, invalid=invalid, at=call.now)
+    return await store.put_file(audited.conn, document, file, kind=kind, name=name, invalid=invalid, at=call.now)
 
 
 def _audited(

@@ -15,7 +15,6 @@ from billfold.accounts.counterparties.commands import DecideVerification
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.documents import store as document_store
-from billfold.documents import uploads
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchStatus
@@ -138,7 +137,7 @@ async def _decide_document(bank: Bank, object_id: UUID, verdict: ReviewDecision)
         now=wall_now(),
     ) as audited:
         why = None if verdict.approved else verdict.reason or "It was rejected."
-        await uploads.record_review(audited.conn, object_id, status, reason=why)
+        await document_store.record_review(audited.conn, object_id, status, reason=why)
     return f"The document is {status}."
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.counterparties import store as counterparty_store
-from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.accounts.counterparties.commands import AddCounterparty, ExpireVerification
 from billfold.accounts.counterparties.rules import identifiers, verification_kinds
 from billfold.accounts.counterparties.schemas import (
     Counterparty,
@@ -36,6 +36,7 @@ from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.errors import FieldError, InvalidInput
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
@@ -110,22 +111,8 @@ async def counterparty_page(
     bank: Bank, owner: UUID, wanted: ListQuery, asked: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """One page of a customer's counterparties, newest first; filters in both spellings."""
-    kinds, states = asked.types, asked.statuses
-    scope, filters = f"counterparties:{owner}", {"types": kinds, "statuses": states}
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: counterparty_store.list_counterparties(
-            bank.pool,
-            owner,
-            types=kinds,
-            statuses=states,
-            after=part.dated_place,
-            backwards=part.backwards,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.counterparty_id)),
+    page = await wanted.read(
+        bank, counterparty_store.COUNTERPARTIES, owner, asked.types, asked.statuses, scope="counterparties"
     )
     return page_of(page, await render_counterparties(bank, owner, page.items))
 
@@ -153,6 +140,16 @@ async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[Counterp
         )
         for row in rows
     ]
+
+
+async def expire_verification(bank: Bank, job: ScheduledJob) -> None:
+    """Run the job that ends a verification by incoming wire when none has arrived."""
+    assert job.customer_id is not None
+    await bank.engine.submit(
+        ExpireVerification(
+            caller="agenda", key=job.object_id, customers=(job.customer_id,), counterparty_id=job.object_id
+        )
+    )
 
 
 async def _check_documents(bank: Bank, owner: UUID, document_ids: Sequence[UUID]) -> None:

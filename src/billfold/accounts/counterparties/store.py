@@ -1,14 +1,15 @@
-"""Reads of counterparties."""
+"""Reads of counterparties, also as the recipients of payments between Pockets of this bank."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee
+from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 
@@ -44,16 +45,43 @@ _AWAITING_REVIEW = f"""{_COLUMNS} c
                       AND c.verification::jsonb->'document_ids' ? d.document_id::text
                       AND d.status IN ('PENDING_UPLOAD', 'INVALID'))
  ORDER BY created_at, counterparty_id LIMIT $1"""
-_LIST = """{columns}
+_PAYER_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")
+_PAYEE_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="c.target_customer_id", pocket="c.target_pocket_id")
+# One look into an index each, however long the tables have grown since this was planned.
+_PEERS = f"""
+SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS}, {_PAYEE_ADDRESS}
+  FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::uuid[]) WITH ORDINALITY
+       AS k(customer_id, pocket_id, counterparty_id, nth)
+ CROSS JOIN LATERAL (
+       SELECT * FROM counterparty o
+        WHERE o.customer_id = k.customer_id AND o.counterparty_id = k.counterparty_id LIMIT 1) c
+"""
+COUNTERPARTIES = KeysetList(
+    f"""{_COLUMNS}
  WHERE customer_id = $1
-   AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3))
-   AND ($4::timestamptz IS NULL OR (created_at, counterparty_id) {than} ($4, $5::uuid))
- ORDER BY created_at {way}, counterparty_id {way} LIMIT $6"""
-_DOWN = _LIST.format(columns=_COLUMNS, than="<", way="DESC")
-_UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
-
+   AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
+    lambda row: CounterpartyRow(*row),
+    created_at="timestamptz",
+    counterparty_id="uuid",
+)
+"""Counterparties of a customer, of some types and statuses or of all, newest first."""
 
 _decode = msgspec.json.Decoder().decode
+
+
+PeerKey = tuple[UUID, UUID, UUID]
+"""A customer, the Pocket that pays, and the counterparty that is paid."""
+
+
+class PeerRow(NamedTuple):
+    """A counterparty of any type, where it leads, and the first open address of either Pocket."""
+
+    type: str
+    status: str
+    customer_id: UUID | None
+    pocket_id: UUID | None
+    payer_address: str | None
+    payee_address: str | None
 
 
 async def get_counterparty(conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID) -> CounterpartyRow:
@@ -84,23 +112,6 @@ def payee_from_row(row: Record | CounterpartyRow) -> Payee:
     )
 
 
-async def list_counterparties(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    *,
-    types: list[str] | None,
-    statuses: list[str] | None,
-    after: tuple[datetime, UUID] | None,
-    backwards: bool,
-    limit: int,
-) -> list[CounterpartyRow]:
-    """Newest first, on from `after`; backwards oldest first."""
-    created_at, counterparty_id = after or (None, None)
-    sql = _UP if backwards else _DOWN
-    rows = await conn.fetch(sql, customer_id, types, statuses, created_at, counterparty_id, limit)
-    return [CounterpartyRow(*row) for row in rows]
-
-
 async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
     """Counterparties whose documents wait for their review, the oldest first."""
     return [CounterpartyRow(*row) for row in await conn.fetch(_AWAITING_REVIEW, limit)]
@@ -118,3 +129,12 @@ async def load_payees(conn: Connection, books: Mapping[UUID, Book]) -> None:
     """Load the counterparties of these books, by customer."""
     for row in await conn.fetch(_PAYEES_OF_CUSTOMERS, list(books)):
         books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_from_row(row)
+
+
+async def find_peers(conn: Connection | Pool, links: Sequence[PeerKey]) -> list[PeerRow | None]:
+    """Return what each link leads to, None for a counterparty that is not the customer's."""
+    peers: list[PeerRow | None] = [None] * len(links)
+    customers, pockets, ids = zip(*links, strict=True)
+    for nth, *peer in await conn.fetch(_PEERS, uuid_array(customers), uuid_array(pockets), uuid_array(ids)):
+        peers[nth] = PeerRow(*peer)
+    return peers

@@ -62,22 +62,8 @@ async def list_customers(
 
     Customers of the partner, newest first.
     """
-    scope = f"customers:{caller.partner_id}"
-    filters = {"status": account_status, "type": type_}
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: customer_store.list_customers(
-            bank.pool,
-            caller.partner_id,
-            account_status=account_status,
-            type_=type_,
-            after=part.dated_place,
-            backwards=part.backwards,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.customer_id)),
+    page = await wanted.read(
+        bank, customer_store.CUSTOMERS, caller.partner_id, account_status, type_, scope="customers"
     )
     return page_of(page, [render_customer(row) for row in page.items])
 

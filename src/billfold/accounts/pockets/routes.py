@@ -1,7 +1,8 @@
-"""Pockets, v2."""
+"""Pockets, and their older form of v1: accounts."""
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -18,18 +19,20 @@ from billfold.accounts.pockets.requests import (
     resolve_strategies,
     update_pocket_command,
 )
-from billfold.accounts.pockets.schemas import Pocket, render_pocket
+from billfold.accounts.pockets.schemas import Account, Pocket, render_account, render_pocket
 from billfold.http.caller import Call, Caller
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import POCKETS
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
-from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
+from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
 from billfold.http.schemas.pages import CursorList, OffsetList
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import LIMIT_DEFAULT, parse_limit
 
 READS, WRITES = with_scope("pockets.read", POCKETS), with_scope("pockets.write", POCKETS)
+V1_READS = Deprecation(since=date(2025, 1, 6), sunset=date(2027, 1, 6))
+_ACCOUNTS_MAX = 1000
 _UPDATE_REFUSES = ("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked")
 
 
@@ -156,6 +159,37 @@ async def update_pocket(
     return render_pocket(row, bank, caller.now, with_customer_id=False)
 
 
+class Accounts(msgspec.Struct, kw_only=True):
+    """The accounts of a customer, v1."""
+
+    count: int
+    items: list[Account]
+    object_type: Literal["List"] = "List"
+
+
+@get("/api/v1/customers/{customer_id}/service-accounts/", tag="accounts", deprecated=V1_READS)
+async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accounts:
+    """List accounts.
+
+    Accounts of a customer. Use the Pockets of v2 instead.
+    """
+    owner = await caller.customer_id(bank, customer_id)
+    rows = await pocket_store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, limit=_ACCOUNTS_MAX)
+    items = [render_account(row, bank, caller.now) for row in rows]
+    return Accounts(count=len(items), items=items)
+
+
+@get("/api/v1/service-accounts/{account_id}/", tag="accounts", deprecated=V1_READS)
+async def get_account(caller: Caller, bank: Bank, account_id: UUID) -> Account:
+    """Get account.
+
+    Use the Pocket of v2 instead.
+    """
+    owner, own_id = await caller.pocket(bank, account_id)
+    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    return render_account(row, bank, caller.now)
+
+
 async def _list(
     caller: Caller,
     bank: Bank,
@@ -164,21 +198,10 @@ async def _list(
     statuses: list[str] | None,
     omit: frozenset[str],
 ) -> CursorList[Pocket]:
-    scope = f"pockets:{caller.partner_id}"
-    filters = {"owners": owners, "status": statuses}
-
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: pocket_store.list_pockets(
-            bank.pool,
-            caller.partner_id if owners is None else owners,
-            statuses=statuses,
-            after=part.dated_place,
-            backwards=part.backwards,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id)),
+    listed, of = (
+        (pocket_store.POCKETS_OF_PARTNER, caller.partner_id)
+        if owners is None
+        else (pocket_store.POCKETS_OF_CUSTOMERS, owners)
     )
+    page = await wanted.read(bank, listed, of, statuses, scope="pockets")
     return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
-from billfold.accounts.pockets.v1_routes import V1_READS
+from billfold.accounts.pockets.routes import V1_READS
 from billfold.accounts.transactions import store as transaction_store
 from billfold.accounts.transactions.pages import (
     RowRange,

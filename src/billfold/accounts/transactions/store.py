@@ -6,11 +6,12 @@ A sweep is not stored: it is the other half of each swept activity, so it is der
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.transactions.types import BankBooking
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
 
@@ -59,6 +60,19 @@ _FILTER = """
    AND ({wires}::text[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}))
    AND ({portals}::text[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}))
    AND ({cards}::text[] IS NULL OR a.details ->> 'card_id' = ANY({cards}))
+"""
+_BANK_BOOKINGS = """
+SELECT a.customer_id, a.activity_id, a.pocket_id, a.entry_no, j.kind AS journal_kind, a.type,
+       a.direction, a.amount, a.details->>'cause' AS cause,
+       EXISTS (SELECT 1 FROM journal_entry r
+                WHERE r.customer_id = a.customer_id AND r.reverses = a.entry_no)
+       OR EXISTS (SELECT 1 FROM transaction c
+                WHERE c.customer_id = a.customer_id AND c.pocket_id = a.pocket_id
+                  AND c.type = 'GENERIC' AND c.entry_no > a.entry_no
+                  AND c.details->>'corrects' = a.activity_id::text) AS is_corrected
+  FROM transaction a JOIN journal_entry j USING (customer_id, entry_no)
+ WHERE a.customer_id = ANY($1::uuid[]) AND a.activity_id = ANY($2::uuid[])
+   AND a.type IN ('FEE', 'CREDIT', 'GENERIC')
 """
 
 
@@ -218,6 +232,14 @@ async def get_transaction_row(
         raise NotFound("There is no such transaction.")
     (found,) = await _with_ach_settlement(conn, [row])
     return swept(found) if sweep else found
+
+
+async def find_bank_bookings(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return those of these ids that are bookings the bank made by itself in pockets of these customers."""
+    rows = await conn.fetch(_BANK_BOOKINGS, customer_ids, ids)
+    return [(customer_id, rest[0], BankBooking(*rest)) for customer_id, *rest in rows]
 
 
 _TO_BROKERAGE = '{"sweep_direction":"TO_BROKERAGE"}'
