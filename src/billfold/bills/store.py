@@ -56,7 +56,7 @@ async def load_market(conn: Connection, calendars: Calendars) -> Market:
     In a transaction that sees one snapshot, lest an import comes in between.
     """
     row_counts = await count_rows(conn)
-    market = Market.from_rows(
+    market = Market(
         calendars, await list_securities(conn), await list_auctions(conn), rates=await list_daily_rates(conn)
     )
     market.row_counts = row_counts

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.audit import record as audit_record
-from billfold.audit.record import AuditedAction
+from billfold.audit.record import audited
 from billfold.documents import rules, store
-from billfold.documents.ports import FileKind, StoredFile, UploadRejected
+from billfold.documents.ports import FileKind, UploadRejected
 from billfold.documents.types import DocumentRow
-from billfold.http.caller import Call, Caller
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import Call
 from billfold.http.limits.rate_groups import DOCUMENTS
-from billfold.http.operations import TOKEN_AND_KEY, Options, get, post, with_scope
+from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
@@ -59,98 +56,80 @@ def render_document(row: DocumentRow) -> Document:
 
 
 @post("/api/v1/customers/{customer_id}/documents/{document_type}/file/", TOKEN_AND_KEY, **_NEW)
-async def upload_customer_document(
-    caller: Caller, bank: Bank, customer_id: UUID, document_type: str, request: RawRequest
-) -> UploadedDocument:
-    """Upload a customer document.
-
-    The body is the file of a new document, such as WIRE_COUNTERPARTY_VERIFICATION; `content-disposition` may
-    name it. No signature is needed.
-    """
-    owner = await caller.customer_id(bank, customer_id)
-    return await _store_new(caller, bank, owner, document_type=document_type, request=request)
-
-
-@post("/api/v1/documents/{document_id}/", TOKEN_AND_KEY, **_EXISTING)
-async def upload_customer_document_file(caller: Caller, bank: Bank, document_id: UUID, request: RawRequest) -> Document:
-    """Upload a document's file.
-
-    The document must be waiting for a file, or have an invalid one.
-    """
-    return await _store_existing(caller, bank, await _find_document(caller, bank, document_id), request=request)
-
-
-@get("/api/v1/documents/{document_id}/", name="get_document", tag="documents")
-async def get_customer_document(caller: Caller, bank: Bank, document_id: UUID) -> Document:
-    """Get a document."""
-    return render_document(await _find_document(caller, bank, document_id))
-
-
 @post("/api/v1/documents/{document_type}/", WRITES, **_NEW)
 async def upload_document(
-    member: CustomerCaller, bank: Bank, document_type: str, request: RawRequest
+    caller: Call, bank: Bank, customer_id: MaybeInPath, document_type: str, request: RawRequest
 ) -> UploadedDocument:
     """Upload a document.
 
     The body is the file of a new document, such as WIRE_COUNTERPARTY_VERIFICATION; `content-disposition` may
-    name it.
+    name it. In the Partner API no signature is needed.
     """
-    return await _store_new(member, bank, member.customer_id, document_type=document_type, request=request)
+    owner = await caller.owner(bank, customer_id)
+    if document_type not in rules.TYPES:
+        raise InvalidInput.at("path", "document_type", msg=f"must be one of {', '.join(sorted(rules.TYPES))}")
+    document_id = caller.new_resource_id(bank.seed)
+    await _store(caller, bank, (owner, document_id, document_type), request=request, is_new=True)
+    return UploadedDocument(success=True, document_id=document_id)
 
 
+@post("/api/v1/documents/{document_id}/", TOKEN_AND_KEY, **_EXISTING)
 @post("/api/v2/documents/{document_id}/", WRITES, **_EXISTING)
-async def upload_document_file(member: CustomerCaller, bank: Bank, document_id: UUID, request: RawRequest) -> Document:
+async def upload_document_file(caller: Call, bank: Bank, document_id: UUID, request: RawRequest) -> Document:
     """Upload a document's file.
 
     The document must be waiting for a file, or have an invalid one.
     """
-    row = await store.get_document(bank.pool, document_id, member.customer_id)
-    return await _store_existing(member, bank, row, request=request)
+    found = await _find_document(caller, bank, document_id)
+    if found.status == "APPROVED":
+        raise BillfoldError("already-approved", "The document is approved.")
+    key = (found.customer_id, document_id, found.type)
+    return render_document(await _store(caller, bank, key, request=request, is_new=False))
 
 
+@get("/api/v1/documents/{document_id}/", tag="documents")
 @get("/api/v2/documents/{document_id}/", READS, tag="documents")
-async def get_document(member: CustomerCaller, bank: Bank, document_id: UUID) -> Document:
+async def get_document(caller: Call, bank: Bank, document_id: UUID) -> Document:
     """Get a document."""
-    return render_document(await store.get_document(bank.pool, document_id, member.customer_id))
+    return render_document(await _find_document(caller, bank, document_id))
 
 
-async def _find_document(caller: Caller, bank: Bank, document_id: UUID) -> DocumentRow:
-    """Return the document of one of the partner's customers. Raises NotFound."""
-    row = await store.get_document(bank.pool, document_id)
+async def _find_document(caller: Call, bank: Bank, document_id: UUID) -> DocumentRow:
+    """Return the document of the token's customer, or of one of the partner's. Raises NotFound."""
+    row = await store.get_document(bank.pool, document_id, caller.only_customer_id)
     try:
-        await caller.customer_id(bank, row.customer_id)
+        await caller.owner(bank, row.customer_id)
     except NotFound:
         raise NotFound("There is no such document.") from None
     return row
 
 
-async def _store_new(call: Call, bank: Bank, owner: UUID, document_type: str, request: RawRequest) -> UploadedDocument:
-    """Create a document of a type with the file in the body."""
-    if document_type not in rules.TYPES:
-        raise InvalidInput.at("path", "document_type", msg=f"must be one of {', '.join(sorted(rules.TYPES))}")
+async def _store(
+    call: Call, bank: Bank, key: tuple[UUID, UUID, str], request: RawRequest, *, is_new: bool
+) -> DocumentRow:
+    """Store the file in the body for the document of (customer_id, document_id, type)."""
+    owner, document_id, document_type = key
     kind, name = await _inspect(bank, document_type, request)
-    document_id = call.new_resource_id(bank.seed)
     file = await bank.files.keep(request.body)
-    async with _audited(call, bank, owner, document_id=document_id, document_type=document_type) as audited:
-        await store.request_document(audited.conn, owner, document_id, type_=document_type, at=call.now)
-        row = await store.get_document(audited.conn, document_id, owner)
-        if row.file is None:
-            await _store_file(audited, bank, row, file=file, kind=kind, name=name, call=call)
-        else:
-            audited.skip()  # the same request ran before and was cut off
-    return UploadedDocument(success=True, document_id=document_id)
-
-
-async def _store_existing(call: Call, bank: Bank, document: DocumentRow, request: RawRequest) -> Document:
-    """Store the file in the body for a document that has none yet."""
-    if document.status == "APPROVED":
-        raise BillfoldError("already-approved", "The document is approved.")
-    kind, name = await _inspect(bank, document.type, request)
-    file = await bank.files.keep(request.body)
-    async with _audited(
-        call, bank, document.customer_id, document_id=document.document_id, document_type=document.type
-    ) as audited:
-        return render_document(await _store_file(audited, bank, document, file=file, kind=kind, name=name, call=call))
+    async with audited(
+        bank.pool,
+        bank.vault,
+        owner,
+        origin=call.origin,
+        action="document.uploaded",
+        resource=("document", document_id),
+        details={"type": document_type},
+        now=call.wall,
+    ) as audited_action:
+        conn = audited_action.conn
+        if is_new:
+            await store.request_document(conn, owner, document_id, type_=document_type, at=call.now)
+        row = await store.get_document(conn, document_id, owner)
+        if is_new and row.file is not None:
+            audited_action.skip()  # the same request ran before and was cut off
+            return row
+        invalid = bank.terms.screening.invalid_file(name)
+        return await store.put_file(conn, row, file, kind=kind, name=name, invalid=invalid, at=call.now)
 
 
 async def _inspect(bank: Bank, document_type: str, request: RawRequest) -> tuple[FileKind, str | None]:
@@ -166,32 +145,3 @@ async def _inspect(bank: Bank, document_type: str, request: RawRequest) -> tuple
     except UploadRejected as refused:
         raise BillfoldError("document-not-readable", str(refused)) from None
     return kind, name
-
-
-async def _store_file(
-    audited: AuditedAction,
-    bank: Bank,
-    document: DocumentRow,
-    file: StoredFile,
-    *,
-    kind: FileKind,
-    name: str | None,
-    call: Call,
-) -> DocumentRow:
-    invalid = bank.terms.screening.invalid_file(name)
-    return await store.put_file(audited.conn, document, file, kind=kind, name=name, invalid=invalid, at=call.now)
-
-
-def _audited(
-    call: Call, bank: Bank, owner: UUID, document_id: UUID, document_type: str
-) -> AbstractAsyncContextManager[Any]:
-    return audit_record.audited(
-        bank.pool,
-        bank.vault,
-        owner,
-        origin=call.origin,
-        action="document.uploaded",
-        resource=("document", document_id),
-        details={"type": document_type},
-        now=call.wall,
-    )

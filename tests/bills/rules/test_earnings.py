@@ -8,7 +8,7 @@ import pytest
 from billfold.bills.rules.earnings import EarningsEntry, PocketState, compute_earnings, period_bounds, sum_earnings
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.valuation import value_positions
-from billfold.bills.types import Bill
+from billfold.bills.types import Bill, EarningsPeriod
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import InvalidInput, InvariantError
 from billfold.platform.money import cents_for
@@ -123,7 +123,7 @@ def test_the_aggregate_is_the_sum_of_every_field() -> None:
         ("all-time", CREATED),
     ],
 )
-def test_a_period_runs_from_its_eastern_start_to_now(period: str, start: datetime) -> None:
+def test_a_period_runs_from_its_eastern_start_to_now(period: EarningsPeriod, start: datetime) -> None:
     assert period_bounds(period, NOW, CREATED) == (start, NOW, True)
 
 
@@ -160,7 +160,6 @@ def test_a_range_of_instants_is_taken_as_given() -> None:
 @pytest.mark.parametrize(
     ("period", "date_from", "date_to", "field"),
     [
-        ("weekly", None, None, "period"),
         ("mtd", date(2025, 6, 1), None, "date_from"),
         ("mtd", None, date(2025, 6, 1), "date_to"),
         ("range", None, date(2025, 6, 1), "date_from"),
@@ -173,7 +172,7 @@ def test_a_range_of_instants_is_taken_as_given() -> None:
     ],
 )
 def test_a_period_that_makes_no_sense_is_refused(
-    period: str, date_from: date | None, date_to: date | None, field: str
+    period: EarningsPeriod, date_from: date | None, date_to: date | None, field: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
         period_bounds(period, NOW, CREATED, date_from=date_from, date_to=date_to)

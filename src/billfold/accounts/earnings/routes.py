@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from datetime import date, datetime
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -17,7 +17,7 @@ from billfold.accounts.pockets.schemas import valuation
 from billfold.accounts.pockets.types import PocketRow
 from billfold.bills.rules import earnings
 from billfold.bills.rules.earnings import PocketState
-from billfold.bills.types import Period
+from billfold.bills.types import EarningsPeriod, Period
 from billfold.http.caller import Call, Caller
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import EARNINGS
@@ -28,8 +28,6 @@ from billfold.platform.dates import et_date, is_day, parse_day
 from billfold.platform.errors import InvalidInput, Refused
 
 POCKETS_MAX = 30
-
-EarningsPeriod = Literal["wtd", "mtd", "ytd", "all-time", "range"]
 
 
 def _parse_bound(name: str, text: str) -> date:
@@ -103,11 +101,6 @@ def _entry(
     )
 
 
-def too_many_pockets() -> Refused:
-    """Return the refusal of more pockets than one call may ask for."""
-    return Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")
-
-
 READS = with_scope("pockets.read", EARNINGS)
 Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _REFUSES = ("not-found", "too-many-pockets")
@@ -153,12 +146,15 @@ async def _list(
 ) -> EarningsList:
     if pocket_ids is None:
         rows = await pocket_store.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1)
-        if len(rows) > POCKETS_MAX:
-            raise too_many_pockets()
     else:
         ids = list(dict.fromkeys(pocket_ids))
-        if len(ids) > POCKETS_MAX:
-            raise too_many_pockets()
+        _check_number(ids)
         rows = await pocket_store.list_by_id(bank.pool, [await caller.pocket(bank, each, owner) for each in ids])
+    _check_number(rows)
     earned = await pocket_earnings(bank, rows, asked, now=caller.now)
     return render_all(earned, et_date(caller.now))
+
+
+def _check_number(pockets: Sized) -> None:
+    if len(pockets) > POCKETS_MAX:
+        raise Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from operator import attrgetter
 from typing import Annotated
 from uuid import UUID
@@ -10,15 +9,14 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
-from billfold.accounts.trades import store as trade_store
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
-from billfold.accounts.trades.store import TradeFilters, TradeRow
+from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow
 from billfold.http.caller import Call, Caller
 from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.customer_api.openapi import CSV_ANSWER
-from billfold.http.limits.rate_groups import TRADES
-from billfold.http.list_params import DayQuery, ListQuery, OrderedQuery, Since, Until, page_of
+from billfold.http.limits.rate_groups import TRADES as TRADE_READS
+from billfold.http.list_params import DayQuery, OrderedQuery, Since, Until, page_of
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
@@ -40,15 +38,7 @@ class TradeQuery(TradeFilters, frozen=True, kw_only=True):
     settled_to: Annotated[DayQuery, Query(name="settlement_date_to")] = None
 
 
-async def trade_page(
-    bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: ListQuery, asked: TradeFilters
-) -> Page[TradeRow]:
-    """One page of trades of (customer_id, pocket ids), newest booking first unless asked."""
-    # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
-    return await wanted.read(bank, trade_store.TRADES, *of, *msgspec.structs.astuple(asked), scope=scope, filters=asked)
-
-
-READS = with_scope("pockets.read", TRADES)
+READS = with_scope("pockets.read", TRADE_READS)
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _COLUMNS = (
@@ -113,8 +103,15 @@ async def get_trades_csv(
     The trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
     """
     _, own = await _resolve(member, bank, None, requested=account)
-    rows = partial(_rows, member, bank, own, _of_v1(asked))
-    return csv_stream("trades.csv", _COLUMNS, rows, cells_of=lambda row: _cells(render_v1_trade(row, bank, member.now)))
+    values = (member.customer_id, own, *msgspec.structs.astuple(_of_v1(asked)))
+
+    async def fetch(last: TradeRow | None) -> list[TradeRow]:
+        after = None if last is None else (last.entry_no, last.trade_no)
+        return await TRADES.rows(bank.pool, *values, after=after, limit=ROWS_PER_PAGE)
+
+    return csv_stream(
+        "trades.csv", _COLUMNS, fetch, cells_of=lambda row: _cells(render_v1_trade(row, bank, member.now))
+    )
 
 
 @get("/api/v2/customers/{customer_id}/trades/")
@@ -159,24 +156,24 @@ async def _resolve(
 async def _page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
 ) -> CursorList[Trade]:
-    page = await trade_page(bank, scope, of, wanted=wanted, asked=asked)
+    page = await _read(bank, wanted, asked, scope=scope, of=of)
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _v1_page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
 ) -> CursorList[V1Trade]:
-    page = await trade_page(bank, scope, of, wanted=wanted, asked=_of_v1(asked))
+    page = await _read(bank, wanted, _of_v1(asked), scope=scope, of=of)
     return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
+
+
+async def _read(
+    bank: Bank, wanted: OrderedQuery, asked: TradeFilters, scope: str, of: tuple[UUID, list[UUID]]
+) -> Page[TradeRow]:
+    """Return a page of trades of (customer_id, pocket ids), newest booking first unless asked."""
+    # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
+    return await wanted.read(bank, TRADES, *of, *msgspec.structs.astuple(asked), scope=scope, filters=asked)
 
 
 def _of_v1(asked: TradeFilters) -> TradeFilters:
     return msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
-
-
-async def _rows(
-    member: CustomerCaller, bank: Bank, own: list[UUID], asked: TradeFilters, last: TradeRow | None
-) -> list[TradeRow]:
-    place = None if last is None else (last.entry_no, last.trade_no)
-    values = (member.customer_id, own, *msgspec.structs.astuple(asked))
-    return await trade_store.TRADES.rows(bank.pool, *values, after=place, limit=ROWS_PER_PAGE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from functools import partial
 from operator import attrgetter
 from typing import Annotated
 from uuid import UUID
@@ -12,13 +10,9 @@ import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.routes import V1_READS
-from billfold.accounts.transactions import store as transaction_store
 from billfold.accounts.transactions.pages import (
-    RowRange,
     SweepQuery,
     TransactionQuery,
-    customer_transaction_page,
-    fetch_customer_transactions,
     transaction_page,
 )
 from billfold.accounts.transactions.schemas import (
@@ -28,7 +22,7 @@ from billfold.accounts.transactions.schemas import (
     render_transaction,
     render_v1_transaction,
 )
-from billfold.accounts.transactions.store import TransactionRow
+from billfold.accounts.transactions.store import Activity, TransactionRow, get_transaction_row
 from billfold.http.caller import Call, Caller
 from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
 from billfold.http.customer_api.member import CustomerCaller
@@ -112,9 +106,14 @@ async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: Transa
     The same transactions in one file, newest first; amounts in cents.
     """
     own = await resolve_pockets(member, bank, member.customer_id, requested=asked.pockets)
-    rows = partial(_rows, member, bank, own, asked)
+    activity = Activity.of_customer(member.customer_id, own)
+
+    async def fetch(last: TransactionRow | None) -> list[TransactionRow]:
+        after = None if last is None else (last.entry_no, last.posting_no)
+        return await activity.rows(bank.pool, asked, now=member.now, after=after, limit=ROWS_PER_PAGE)
+
     return csv_stream(
-        "transactions.csv", _COLUMNS, rows, cells_of=lambda row: _cells(render_transaction(row, member.now))
+        "transactions.csv", _COLUMNS, fetch, cells_of=lambda row: _cells(render_transaction(row, member.now))
     )
 
 
@@ -128,7 +127,7 @@ async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, tran
     key: tuple[UUID, UUID | None] = (
         (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
     )
-    return render_transaction(await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now)
+    return render_transaction(await get_transaction_row(bank.pool, *key, transaction_id), caller.now)
 
 
 class V1Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,8 +145,8 @@ class V1Query(msgspec.Struct, frozen=True, kw_only=True):
         return TransactionQuery(
             pockets=account,
             types=v2_type or None,
-            time_booked_from=self.timestamp_from,
-            time_booked_to=self.timestamp_to,
+            booked_from=self.timestamp_from,
+            booked_to=self.timestamp_to,
             portals=self.portal,
             cards=self.card,
         )
@@ -189,36 +188,28 @@ async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, trans
     As v1 shows it. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
-    return render_v1_transaction(
-        await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now
-    )
+    return render_v1_transaction(await get_transaction_row(bank.pool, *key, transaction_id), caller.now)
 
 
 async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery) -> Page[TransactionRow]:
-    scope = f"transactions:{caller.partner_id}"
     places = [await caller.pocket(bank, each) for each in asked.pockets or ()]
     own = list(dict.fromkeys(pocket_id for _, pocket_id in places))
     owners = {owner for owner, _ in places}
-    if len(owners) == 1:
-        # Their own order leads straight to the rows; the partner's would go through everybody's.
-        return await customer_transaction_page(bank, wanted, asked, now=caller.now, scope=scope, of=(owners.pop(), own))
-    return await transaction_page(
-        bank,
-        wanted,
-        asked,
-        now=caller.now,
-        scope=scope,
-        key_of=lambda row: (row.booked_at.isoformat(), str(row.activity_id)),
-        fetch=partial(_fetch_partner_rows, bank, caller.partner_id, own or None),
+    # Of one customer their own order leads straight to the rows; the partner's would go through everybody's.
+    of_one = len(owners) == 1
+    activity = (
+        Activity.of_customer(owners.pop(), own) if of_one else Activity.of_partner(caller.partner_id, own or None)
     )
+    scope = f"transactions:{caller.partner_id}"
+    return await transaction_page(bank, wanted, asked, now=caller.now, scope=scope, activity=activity)
 
 
 async def _customer_page(
     caller: Call, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
 ) -> Page[TransactionRow]:
     own = await resolve_pockets(caller, bank, owner, requested=asked.pockets)
-    scope = f"transactions:customer:{owner}"
-    return await customer_transaction_page(bank, wanted, asked, now=caller.now, scope=scope, of=(owner, own))
+    scope, activity = f"transactions:customer:{owner}", Activity.of_customer(owner, own)
+    return await transaction_page(bank, wanted, asked, now=caller.now, scope=scope, activity=activity)
 
 
 async def _pocket_page(
@@ -228,27 +219,5 @@ async def _pocket_page(
     if asked.pockets is not None:
         named = [await caller.pocket(bank, each) for each in asked.pockets]
         own = own if key in named else []
-    scope = f"transactions:pocket:{key[1]}"
-    return await customer_transaction_page(bank, wanted, asked, now=caller.now, scope=scope, of=(key[0], own))
-
-
-async def _fetch_partner_rows(
-    bank: Bank, partner_id: UUID, own: list[UUID] | None, rows: RowRange
-) -> list[TransactionRow]:
-    after = None
-    if rows.key is not None:
-        row_id = UUID(str(rows.key[1]))
-        if rows.including:
-            row_id = UUID(int=row_id.int + (1 if rows.descending else -1))
-        after = (datetime.fromisoformat(str(rows.key[0])), row_id)
-    return await transaction_store.list_partner_rows(
-        bank.pool, partner_id, own, filters=rows.filters, after=after, descending=rows.descending, limit=rows.limit
-    )
-
-
-async def _rows(
-    member: CustomerCaller, bank: Bank, own: list[UUID], asked: TransactionQuery, last: TransactionRow | None
-) -> list[TransactionRow]:
-    key = None if last is None else (last.entry_no, last.posting_no)
-    rows = RowRange(asked.filters(member.now), key, including=False, descending=True, limit=ROWS_PER_PAGE)
-    return await fetch_customer_transactions(bank, member.customer_id, own, rows=rows)
+    scope, activity = f"transactions:pocket:{key[1]}", Activity.of_customer(key[0], own)
+    return await transaction_page(bank, wanted, asked, now=caller.now, scope=scope, activity=activity)
