@@ -12,10 +12,9 @@ from typing_extensions import override
 
 from billfold.accounts.counterparties.rules import identifiers
 from billfold.accounts.counterparties.types import CounterpartyRow, format_name
-from billfold.accounts.customers.schemas import Address
+from billfold.accounts.customers.schemas import Address, find_address_error
 from billfold.http.schemas.checked import CheckedBody
 from billfold.http.schemas.texts import NOT_BLANK
-from billfold.platform.countries import COUNTRIES, US_STATES
 from billfold.platform.errors import FieldError
 from billfold.platform.settings.settings import Settings
 
@@ -222,13 +221,11 @@ def _address_errors(fields: Mapping[str, Any], *, state: bool) -> Iterator[Field
     address: Address | None = fields.get("address")
     if address is None:
         return
-    if address.country not in COUNTRIES:
-        yield _error("address", "must be a country's two letters of ISO 3166, like US", "country")
-    if not address.state:
-        if state:
-            yield FieldError(("body", "address", "state"), "is required", "missing")
-    elif address.country == "US" and address.state not in US_STATES:
-        yield _error("address", "must be a state's two letters, like NY", "state")
+    if error := find_address_error(msgspec.structs.replace(address, state=address.state or None)):
+        field, reason = error
+        yield _error("address", reason, field)
+    if state and not address.state:
+        yield FieldError(("body", "address", "state"), "is required", "missing")
 
 
 def _document_errors(fields: Mapping[str, Any]) -> Iterator[FieldError]:

@@ -98,6 +98,14 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
     return pocket
 
 
+def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) -> None:
+    """Close a Pocket that is empty, and its portals; what it still accrued is waived."""
+    close_portals(book, pocket.pocket_id, ctx)
+    book.alter(pocket)
+    pocket.status, pocket.closed_at, pocket.closure_reason = PocketStatus.CLOSED, ctx.now, reason
+    pocket.fee_accrued, pocket.invest_at = 0, None
+
+
 def open_ach_entries(book: Book) -> list[OpenEntry]:
     """Return the customer's ACH entries that wait to be sent or to collect, of those seen."""
     seen = book.referenced.values()
@@ -132,9 +140,4 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     others = (p for p in book.pockets.values() if p is not pocket and p.status == PocketStatus.OPEN)
     if next(others, None) is None:
         raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")
-    close_portals(book, pocket.pocket_id, ctx)
-    pocket.status = PocketStatus.CLOSED
-    pocket.closed_at = ctx.now
-    pocket.closure_reason = reason
-    pocket.fee_accrued = 0
-    pocket.invest_at = None
+    mark_closed(book, pocket, ctx, reason=reason)
