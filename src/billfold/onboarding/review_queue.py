@@ -12,6 +12,7 @@ from uuid import UUID
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification
+from billfold.accounts.counterparties.types import payee_from_row
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.documents import store as document_store
@@ -83,7 +84,7 @@ async def _counterparties(bank: Bank, limit: int) -> list[PendingReview]:
             "counterparty",
             row.counterparty_id,
             row.customer_id,
-            what=f"{counterparty_store.payee_from_row(row).name} ({row.type})",
+            what=f"{payee_from_row(row).name} ({row.type})",
             since=row.created_at,
         )
         for row in await counterparty_store.list_awaiting_review(bank.pool, limit)

@@ -13,7 +13,6 @@ AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
 TOMORROW = AT + timedelta(days=1)
 CUSTOMER, PARTNER = ids.new(), ids.new()
 HERE, THERE = ids.new(), ids.new()
-CARD, OTHER_CARD = ids.new(), ids.new()
 _INSERT = """
 INSERT INTO transaction VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 't', 'd', $12,
   '2025-06-02', $12, $13, NULL)
@@ -80,44 +79,6 @@ async def test_a_partners_list_goes_by_time(conn, booked):
     place = (AT + timedelta(minutes=3), booked[2])
     assert await numbered(conn, everyone, descending=True, after=place) == [booked[1], booked[0]]
     assert await numbered(conn, Activity.of_partner(PARTNER, [THERE])) == [booked[1]]
-
-
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ({"types": ["WIRE"]}, [0, 1, 2]),
-        ({"types": ["FEE:AUM_FEE"]}, [3]),
-        ({"types": ["FEE:WIRE_FEE"]}, []),
-        ({"direction": "DEBIT"}, [2]),
-        ({"amount_from": 101}, [2]),
-        ({"amount_to": 100}, [0, 1, 3]),
-        ({"booked_from": AT + timedelta(minutes=2)}, [1, 2, 3]),
-        ({"booked_to": AT + timedelta(minutes=2)}, [0]),
-        ({"settled_from": AT + timedelta(minutes=2), "now": AT + timedelta(minutes=3)}, [1, 2]),
-        ({"settled_to": AT + timedelta(minutes=2)}, [0]),
-    ],
-)
-async def test_a_filter_leaves_what_it_names(conn, booked, filters, found):
-    assert await numbered(conn, of_customer(HERE, THERE), **filters) == [booked[place] for place in found]
-
-
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ({"cards": [CARD]}, [0, 2]),
-        ({"cards": [CARD, OTHER_CARD]}, [0, 1, 2]),
-        ({"cards": [CARD], "types": ["CARD"]}, [0]),
-        ({"cards": [HERE]}, []),
-    ],
-)
-async def test_a_card_leaves_what_was_paid_with_it_and_given_back_for_it(conn, booked, filters, found):
-    made = [member_of(ids.new(), 1) for _ in range(3)]
-    paid = {"type": "CARD", "direction": "DEBIT"}
-    await book(conn, 5, 1, HERE, made[0], **paid, details=f'{{"card_id":"{CARD}"}}')
-    await book(conn, 6, 1, HERE, made[1], **paid, details=f'{{"card_id":"{OTHER_CARD}"}}')
-    back = f'{{"credit_type":"CASH_BACK","card_id":"{CARD}"}}'
-    await book(conn, 7, 1, pocket=THERE, activity_id=made[2], type="CREDIT", details=back)
-    assert await numbered(conn, of_customer(HERE, THERE), **filters) == [made[place] for place in found]
 
 
 async def test_one_is_found_by_its_id_its_transaction_and_its_sweep(conn, booked):

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.types import CounterpartyRow, Payee
+from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.database.pool import uuid_array
@@ -15,8 +15,6 @@ from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from asyncpg import Record
 
     from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection, Pool
@@ -95,21 +93,6 @@ async def get_counterparty(conn: Connection | Pool, customer_id: UUID, counterpa
 def document_ids_of(row: CounterpartyRow) -> list[UUID]:
     """Return the ids of the documents that a counterparty's verification names."""
     return [UUID(each) for each in _decode(row.verification).get("document_ids", ())]
-
-
-def payee_from_row(row: Record | CounterpartyRow) -> Payee:
-    """Return a counterparty as flows see it, from a row of its table."""
-    fields: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
-    return Payee(
-        counterparty_id=fields["counterparty_id"],
-        type=fields["type"],
-        status=fields["status"],
-        counterparty_name=_decode(fields["counterparty_name"]),
-        verification=_decode(fields["verification"]),
-        details=_decode(fields["details"]),
-        target_customer_id=fields["target_customer_id"],
-        target_pocket_id=fields["target_pocket_id"],
-    )
 
 
 async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:

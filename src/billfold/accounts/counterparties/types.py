@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+_decode = msgspec.json.Decoder().decode
 
 
 class CounterpartyStatus(StrEnum):
@@ -72,6 +77,21 @@ class CounterpartyRow(Row, frozen=True):
     details: str
     created_at: datetime
     updated_at: datetime
+
+
+def payee_from_row(row: Record | CounterpartyRow) -> Payee:
+    """Return a counterparty as flows see it, from a row of its table."""
+    fields: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
+    return Payee(
+        counterparty_id=fields["counterparty_id"],
+        type=fields["type"],
+        status=fields["status"],
+        counterparty_name=_decode(fields["counterparty_name"]),
+        verification=_decode(fields["verification"]),
+        details=_decode(fields["details"]),
+        target_customer_id=fields["target_customer_id"],
+        target_pocket_id=fields["target_pocket_id"],
+    )
 
 
 def format_name(name: Mapping[str, str]) -> str:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
@@ -44,42 +46,33 @@ if TYPE_CHECKING:
 RequestType = TypeVar("RequestType", bound=StoredRequest)
 
 
+@dataclass(frozen=True, kw_only=True)
 class RequestKind(Generic[RequestType]):
-    """A kind of request: its table, which the audit log names it after, and its jobs.
+    """A kind of request: its table, which the audit log names it after, its rows, and its jobs.
 
-    `needs` is the permission of reviewers.
+    `select` reads requests of customer $1 at the bank's time $2, `filters` are conditions on what it reads
+    with $3 and so on. `needs` is the permission of reviewers.
     """
 
-    def __init__(
-        self,
-        table: str,
-        row: type[RequestType],
-        *,
-        select: str,
-        filters: str,
-        needs: str,
-        expiry_job: str,
-        approval_job: str,
-    ) -> None:
-        self.table = table
-        self.needs = needs
-        self.expiry_job = expiry_job
-        self._approval_job = approval_job
-        self._row = row
-        self._select = select
-        self.listed = KeysetList(
-            f"SELECT * FROM ({select}) q WHERE {filters} AND {{page}}",
-            self._read,
-            created_at="timestamptz",
-            request_id="uuid",
-        )
-        """Requests of customer $1 at the bank's time $2, filtered by $3 and so on; the newest first."""
+    table: str
+    row: type[RequestType]
+    select: str
+    filters: str
+    needs: str
+    expiry_job: str
+    approval_job: str
+
+    @cached_property
+    def listed(self) -> KeysetList[RequestType]:
+        """The requests of a customer, the newest first."""
+        sql = f"SELECT * FROM ({self.select}) q WHERE {self.filters} AND {{page}}"
+        return KeysetList(sql, self._read, created_at="timestamptz", request_id="uuid")
 
     async def find(
         self, conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
     ) -> RequestType | None:
         """Return a request of a customer as it stands at the bank's `now`, or None."""
-        row = await conn.fetchrow(f"{self._select} AND q.request_id = $3", customer_id, now, request_id)
+        row = await conn.fetchrow(f"{self.select} AND q.request_id = $3", customer_id, now, request_id)
         return None if row is None else self._read(row)
 
     async def get(self, conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType:
@@ -127,7 +120,7 @@ class RequestKind(Generic[RequestType]):
         job, at = self.expiry_job, request.expires_at
         if request.status != "PENDING":
             await jobs_store.cancel(conn, self.expiry_job, request.request_id)
-            job, at = self._approval_job, now
+            job, at = self.approval_job, now
         if request.status in {"PENDING", "APPROVED"}:
             await jobs_store.schedule(conn, [ScheduledJob(job, request.request_id, request.customer_id, at=at)])
 
@@ -159,13 +152,13 @@ class RequestKind(Generic[RequestType]):
     def _read(self, row: Record) -> RequestType:
         columns = dict(row)
         columns["terms"] = msgspec.json.decode(columns["terms"], type=ApprovalRequirement)
-        return msgspec.convert(columns, self._row)
+        return msgspec.convert(columns, self.row)
 
 
 _STATUS = "CASE WHEN q.status = 'PENDING' AND q.expires_at <= $2 THEN 'EXPIRED' ELSE q.status END AS status_now"
 TRANSFER_REQUESTS = RequestKind(
-    "transfer_request",
-    TransferRequest,
+    table="transfer_request",
+    row=TransferRequest,
     select=f"""
 SELECT q.*, {_STATUS},
        CASE WHEN q.status <> 'APPROVED' THEN 'NOT_STARTED'
@@ -192,8 +185,8 @@ SELECT q.*, {_STATUS},
     approval_job=EXECUTE_TRANSFER_REQUEST,
 )
 AUTHORIZATION_REQUESTS = RequestKind(
-    "authorization_request",
-    AuthorizationRequestRow,
+    table="authorization_request",
+    row=AuthorizationRequestRow,
     select=f"SELECT q.*, {_STATUS} FROM authorization_request q WHERE q.customer_id = $1",
     filters="($3::text[] IS NULL OR q.status_now = ANY($3)) AND ($4::text[] IS NULL OR q.action = ANY($4))",
     needs=MAY_CONFIRM,

@@ -8,7 +8,13 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
-from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, format_name
+from billfold.accounts.counterparties.types import (
+    CounterpartyRow,
+    CounterpartyStatus,
+    Payee,
+    format_name,
+    payee_from_row,
+)
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
@@ -42,35 +48,24 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     if reason := ctx.terms.screening.unverifiable_name(name):
         verification = rules.close_verification(verification, "REJECTED", reason)
         status = CounterpartyStatus.UNLINKED
-    payee = Payee(
+    row = CounterpartyRow(
+        customer_id=book.customer_id,
         counterparty_id=counterparty_id,
         type=cmd.type,
         status=status,
-        counterparty_name=cmd.counterparty_name,
-        verification=verification,
-        details=cmd.details,
+        counterparty_name=to_json(cmd.counterparty_name),
+        display_name=cmd.display_name,
+        account_number=cmd.details.get("account_number") or cmd.details.get("identifier"),
         target_customer_id=cmd.target_customer_id,
         target_pocket_id=cmd.target_pocket_id,
+        verification=to_json(verification),
+        details=to_json(cmd.details),
+        created_at=ctx.now,
+        updated_at=ctx.now,
     )
+    payee = payee_from_row(row)
     keep_counterparty(book, payee)
-    number = cmd.details.get("account_number") or cmd.details.get("identifier")
-    book.draft.add(
-        CounterpartyRow(
-            customer_id=book.customer_id,
-            counterparty_id=counterparty_id,
-            type=cmd.type,
-            status=status,
-            counterparty_name=to_json(cmd.counterparty_name),
-            display_name=cmd.display_name,
-            account_number=number,
-            target_customer_id=cmd.target_customer_id,
-            target_pocket_id=cmd.target_pocket_id,
-            verification=to_json(verification),
-            details=to_json(cmd.details),
-            created_at=ctx.now,
-            updated_at=ctx.now,
-        )
-    )
+    book.draft.add(row)
     book.enter("counterparty", str(counterparty_id), counterparty_id)
     if verification["type"] == "incoming_wire" and status == CounterpartyStatus.PENDING:
         book.schedule(VERIFICATION_EXPIRY, counterparty_id, ctx.now + rules.WIRE_VERIFICATION_PERIOD)
