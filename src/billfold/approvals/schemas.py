@@ -17,18 +17,16 @@ from billfold.approvals.transfer_request_schemas import (
     Review,
     render_shared,
 )
-from billfold.approvals.types import AuthorizationRequestRow, Reviewer, ReviewRow, Rule
+from billfold.approvals.types import Action, AuthorizationRequestRow, Reviewer, ReviewRow, Rule, TransferType
 from billfold.http.schemas.texts import NOT_BLANK
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]
-Kind = Literal["ON_US", "WIRE", "USDC"]
-About = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
 Approver = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]
 Threshold = Annotated[int, msgspec.Meta(ge=0, le=MOST_CENTS)]
 Cap = Annotated[int, msgspec.Meta(ge=1, le=1_000 * MOST_CENTS)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=5)]
-Actions = Annotated[list[About], msgspec.Meta(min_length=1, max_length=3)]
-Kinds = Annotated[list[Kind], msgspec.Meta(max_length=3)]
+Actions = Annotated[list[Action], msgspec.Meta(min_length=1, max_length=3)]
+Kinds = Annotated[list[TransferType], msgspec.Meta(max_length=3)]
 Roles = Annotated[list[Approver], msgspec.Meta(max_length=5)]
 Ids = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
@@ -76,8 +74,8 @@ class ApprovalRule(msgspec.Struct, kw_only=True):
 
     id: UUID
     name: str
-    actions: list[About]
-    transfer_types: list[Kind]
+    actions: list[Action]
+    transfer_types: list[TransferType]
     min_amount_usdc: int | None
     daily_cap_usdc: int | None
     required_approvals: int

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.pockets.schemas import Fee
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
@@ -165,7 +166,7 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
     kept = ("details", "counterparty_id", "description", "wire_instructions", "end_to_end_identification")
     fields = {name: order[name] for name in kept if name in order}
     if content.payee is not None:
-        fields["counterparty_name"] = _name_of(content.payee["counterparty_name"])
+        fields["counterparty_name"] = format_name(content.payee["counterparty_name"])
     return msgspec.convert(
         {
             **fields,
@@ -180,9 +181,3 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
         },
         RequestedTransfer,
     )
-
-
-def _name_of(name: dict[str, Any]) -> str:
-    if name.get("type") == "business":
-        return str(name["business_name"])
-    return f"{name['first_name']} {name['last_name']}"

@@ -6,7 +6,6 @@ approval schedules the job that carries the transfer out: nothing is lost when t
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -232,8 +231,7 @@ async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) 
 
 def _fingerprint(content: RequestContent) -> bytes:
     """Return the hash of what was sent, whatever the request is changed to later."""
-    sent = rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers]))
-    return hashlib.sha256(sent.encode()).digest()
+    return rules.hash_of(rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers])))
 
 
 def _audit_details(content: RequestContent) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from billfold.http.limits.rate_groups import TRANSFER_CREATIONS, TRANSFER_REQUES
 from billfold.http.limits.rate_limit import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, with_scope
-from billfold.http.parameters import PathId, Query
+from billfold.http.parameters import Query
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -135,17 +135,17 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAut
 
 
 @get(_ONE, READS)
-async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> ShownTransferRequest:
+async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> ShownTransferRequest:
     """Get transfer request.
 
     The request, its reviews and its execution.
     """
-    return await _read(member, bank, _id(transfer_id))
+    return await _read(member, bank, transfer_id)
 
 
 @patch(_ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
 async def update_transfer_request(
-    member: CustomerCaller, bank: Bank, transfer_id: PathId, data: ChangeTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: ChangeTransferRequest
 ) -> ShownTransferRequest:
     """Update transfer request.
 
@@ -153,7 +153,7 @@ async def update_transfer_request(
     """
     if data.transfer is None and data.reviewers is None:
         raise InvalidInput.at("body", msg="names nothing to change")
-    found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, _id(transfer_id), now=member.now)
+    found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, transfer_id, now=member.now)
     before = transfer_orders.content_of(found)
     content = _content(
         before.transfer if data.transfer is None else data.transfer,
@@ -169,13 +169,12 @@ async def update_transfer_request(
 
 
 @delete(_ONE, WRITES, refuses=("transfer-request-not-pending",))
-async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> None:
+async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> None:
     """Cancel transfer request.
 
     Before it is decided, by the requester or an administrator.
     """
-    request_id = _id(transfer_id)
-    await transfer_requests.cancel(await principal_of(member, bank), request_id)
+    await transfer_requests.cancel(await principal_of(member, bank), transfer_id)
 
 
 @patch(
@@ -196,7 +195,7 @@ async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_i
     ),
 )
 async def decide_transfer_request(
-    member: CustomerCaller, bank: Bank, transfer_id: PathId, data: DecideTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: DecideTransferRequest
 ) -> ShownTransferRequest:
     """Decide transfer request.
 
@@ -204,11 +203,10 @@ async def decide_transfer_request(
 
     If it cannot be executed now, the approval is refused and does not count.
     """
-    request_id = _id(transfer_id)
     if data.status == "APPROVED":
         await check_recent_authentication(member, bank)
     by = await principal_of(member, bank)
-    decided = await transfer_requests.decide(bank, by, request_id, verdict=data.verdict)
+    decided = await transfer_requests.decide(bank, by, transfer_id, verdict=data.verdict)
     return await _execute_if_approved(member, bank, decided)
 
 
@@ -245,10 +243,6 @@ async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str 
 def _content(order: OrderedTransfer, reviewers: Sequence[UUID]) -> RequestContent:
     """Return what is ordered, each reviewer once; nothing is looked up yet."""
     return RequestContent(transfer=order, reviewers=tuple(dict.fromkeys(reviewers)))
-
-
-def _id(text: str) -> UUID:
-    return ids_in.path_uuid("transfer_id", text)
 
 
 # -- what is ordered ---------------------------------------------------------------------
