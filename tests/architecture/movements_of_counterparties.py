@@ -129,14 +129,14 @@ def a_linked_account_is_settled():
 
 
 OF_COUNTERPARTIES = {
-    "A counterparty is linked": a_counterparty_is_linked,
-    "A counterparty waits for a wire": a_counterparty_waits_for_a_wire,
-    "A counterparty changes or is unlinked": a_counterparty_changes_or_is_unlinked,
-    "A wire proves whose account it is": a_wire_proves_whose_account_it_is,
-    "Micro-deposits are confirmed": deposits_are_confirmed,
-    "A verification is decided": a_verification_is_decided,
-    "A verification fails": a_verification_fails,
-    "A verification expires": a_verification_expires,
-    "An account is corrected by its bank": an_account_is_corrected,
-    "A linked account is settled": a_linked_account_is_settled,
+    "Counterparty added": a_counterparty_is_linked,
+    "Counterparty awaiting a wire": a_counterparty_waits_for_a_wire,
+    "Counterparty updated or unlinked": a_counterparty_changes_or_is_unlinked,
+    "Incoming wire verifies a counterparty": a_wire_proves_whose_account_it_is,
+    "Micro-deposits confirmed": deposits_are_confirmed,
+    "Verification decided": a_verification_is_decided,
+    "Verification failed": a_verification_fails,
+    "Verification expired": a_verification_expires,
+    "Account corrected by its bank": an_account_is_corrected,
+    "Account linking completed": a_linked_account_is_settled,
 }

@@ -91,11 +91,11 @@ def a_wire_is_paid_back():
 
 
 OF_WIRES = {
-    "A wire is accepted": a_wire_is_accepted,
-    "A wire leaves": a_wire_leaves,
-    "A wire settles": a_wire_settles,
-    "A wire is rejected": a_wire_is_rejected,
-    "A wire comes back": a_wire_comes_back,
-    "A wire arrives by a message": a_wire_by_message_arrives,
-    "A wire is paid back": a_wire_is_paid_back,
+    "Outgoing wire accepted": a_wire_is_accepted,
+    "Outgoing wire submitted": a_wire_leaves,
+    "Outgoing wire completed": a_wire_settles,
+    "Outgoing wire rejected": a_wire_is_rejected,
+    "Outgoing wire returned": a_wire_comes_back,
+    "Incoming wire from a Fedwire message": a_wire_by_message_arrives,
+    "Incoming wire returned": a_wire_is_paid_back,
 }
