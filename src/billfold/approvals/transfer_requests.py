@@ -117,7 +117,7 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
         found = await TRANSFER_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
         status = await record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
         if decision == "APPROVED":
-            await check_same_payee(conn, found)
+            await check_same_payee(conn, by.customer_id, content_of(found))
         audited_action.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
             await check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)

@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.access.users import store as user_store
-from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
 from billfold.approvals.routes.principal import check_recent_authentication, principal_of
@@ -109,7 +109,7 @@ async def list_transfer_requests(
     filters = Filters(
         statuses=statuses or None,
         types=types,
-        pockets=None if pocket is None else await member.pockets(bank, pocket),
+        pockets=None if pocket is None else await resolve_pockets(member, bank, member.customer_id, requested=pocket),
         requested_by=await _find_member(member, bank, "requested_by", text=requested_by),
         reviewer=await _find_member(member, bank, "reviewer", text=reviewer),
         since=time_created_from,
@@ -254,34 +254,23 @@ async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestConten
     Raises NotFound, Refused `pocket-not-open`, `pocket-frozen`, `same-pocket`,
     `counterparty-type-mismatch`, `counterparty-not-verified`.
     """
-    await _check_origin(member, bank, content.pocket_id)
+    await _check_pocket(member, bank, content.pocket_id, receives=False)
     order = content.transfer
     if isinstance(order, OnUsOrder) and isinstance(order.details, InternalReallocation):
         to_pocket_id = order.details.destination_pocket_id
-        await _check_destination(member, bank, content.pocket_id, to_pocket=to_pocket_id)
+        if to_pocket_id == content.pocket_id:
+            raise Refused("same-pocket", "A transfer needs two different pockets.")
+        await _check_pocket(member, bank, to_pocket_id, receives=True)
         return content
-    assert content.counterparty_id is not None
     async with bank.pool.acquire() as conn:
-        payee = await payees.get_payee(conn, member.customer_id, content.counterparty_id)
-        unverified_wires = await payees.allows_unverified_wires(conn, member.customer_id)
-    verification_kinds.check_payable(payee, content.type, unverified_wires=unverified_wires)
-    snapshot = msgspec.to_builtins(payees.snapshot_of(payee))
-    return msgspec.structs.replace(content, payee=snapshot)
+        payee = await payees.get_payee(conn, member.customer_id, content)
+    return msgspec.structs.replace(content, payee=payee)
 
 
-async def _check_origin(member: CustomerCaller, bank: Bank, pocket_id: UUID) -> None:
+async def _check_pocket(member: CustomerCaller, bank: Bank, pocket_id: UUID, *, receives: bool) -> None:
     own_id = await member.own_pocket(bank, pocket_id)
-    row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)
-    if row.status == "FROZEN":
+    status = (await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)).status
+    if status == "FROZEN" and not receives:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if row.status != "OPEN":
-        raise Refused("pocket-not-open", f"The pocket is {row.status}.")
-
-
-async def _check_destination(member: CustomerCaller, bank: Bank, pocket_id: UUID, to_pocket: UUID) -> None:
-    own_id = await member.own_pocket(bank, to_pocket)
-    if own_id == pocket_id:
-        raise Refused("same-pocket", "A transfer needs two different pockets.")
-    row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)
-    if row.status not in {"OPEN", "FROZEN"}:
-        raise Refused("pocket-not-open", f"The receiving pocket is {row.status}.")
+    if status not in {"OPEN", "FROZEN"}:
+        raise Refused("pocket-not-open", f"The {'receiving ' if receives else ''}pocket is {status}.")

@@ -6,13 +6,11 @@ is nobody's are the same: NotFound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from typing_extensions import override
 
 from billfold.access.oauth.types import AccessToken
-from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.types import Origin
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
@@ -50,9 +48,3 @@ class CustomerCaller(Call, frozen=True, kw_only=True):
     async def own_pocket(self, bank: Bank, pocket_id: UUID) -> UUID:
         """Return the id when it is a pocket of the customer. Raises NotFound."""
         return (await self.pocket(bank, pocket_id))[1]
-
-    async def pockets(self, bank: Bank, asked: Sequence[UUID] | None) -> list[UUID]:
-        """Return the pockets asked for, each once, or all of the customer. Raises NotFound."""
-        if asked is None:
-            return await pocket_store.list_ids(bank.pool, self.customer_id)
-        return [await self.own_pocket(bank, each) for each in dict.fromkeys(asked)]
