@@ -8,7 +8,7 @@ from uuid import UUID
 
 from billfold.approvals import authorization_requests
 from billfold.approvals.apply_authorizations import apply_authorization_request
-from billfold.approvals.routes.principal import check_recent_authentication, principal_of
+from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.schemas import AuthorizationRequest, DecideAuthorization, render_change
 from billfold.approvals.store import approval_rules
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
@@ -68,15 +68,7 @@ async def get_authorization_request(member: CustomerCaller, bank: Bank, request_
     f"{_ONE}status/",
     WRITES,
     tag="approvals",
-    refuses=(
-        "self-approval",
-        "not-a-reviewer",
-        "insufficient-user-authentication",
-        "authorization-request-not-pending",
-        "already-reviewed",
-        "approval-out-of-order",
-        "content-changed",
-    ),
+    refuses=(*REVIEW_ERRORS, "authorization-request-not-pending"),
 )
 async def decide_authorization_request(
     member: CustomerCaller, bank: Bank, request_id: UUID, data: DecideAuthorization

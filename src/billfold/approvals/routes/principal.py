@@ -11,6 +11,16 @@ from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 
+REVIEW_ERRORS = (
+    "self-approval",
+    "not-a-reviewer",
+    "insufficient-user-authentication",
+    "already-reviewed",
+    "approval-out-of-order",
+    "content-changed",
+)
+"""What a decision about any request may be refused with."""
+
 
 async def principal_of(member: CustomerCaller, bank: Bank) -> Actor:
     """Return the caller as an actor. The authenticator has checked token and role."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, get_args
 from uuid import UUID
 
 import msgspec
@@ -13,7 +13,7 @@ from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
-from billfold.approvals.routes.principal import check_recent_authentication, principal_of
+from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.store import payees
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
 from billfold.approvals.store.reviews import load_reviews, possible_reviewers, users_behind
@@ -28,7 +28,7 @@ from billfold.approvals.transfer_request_schemas import (
     render_person,
     render_request,
 )
-from billfold.approvals.types import TransferRequest
+from billfold.approvals.types import Status, TransferRequest, TransferType
 from billfold.http import path_ids as ids_in
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.json_body import in_body
@@ -46,19 +46,16 @@ READS = with_scope("transfers.read", TRANSFERS)
 WRITES = with_scope("transfers.write", TRANSFERS)
 DECIDES = with_scope("transfers.write", TRANSFERS, needs="transfers.approve")
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
+_EXECUTION_ERRORS = ("pocket-not-open", "pocket-frozen", "counterparty-not-verified", "insufficient-funds")
 _CONTENT_ERRORS = (
+    *_EXECUTION_ERRORS,
     "not-found",
     "duplicate-id",
-    "pocket-not-open",
-    "pocket-frozen",
     "same-pocket",
-    "counterparty-not-verified",
     "counterparty-type-mismatch",
-    "insufficient-funds",
     "amount-not-allowed",
 )
-STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"})
-TYPES = frozenset({"ON_US", "WIRE", "USDC"})
+STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
 
 
 @post(_ALL, with_scope("transfers.write", TRANSFER_CREATIONS), refuses=(*_CONTENT_ERRORS, "rate-limited"))
@@ -177,23 +174,7 @@ async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_i
     await transfer_requests.cancel(await principal_of(member, bank), transfer_id)
 
 
-@patch(
-    f"{_ONE}status/",
-    DECIDES,
-    refuses=(
-        "self-approval",
-        "not-a-reviewer",
-        "insufficient-user-authentication",
-        "transfer-request-not-pending",
-        "already-reviewed",
-        "approval-out-of-order",
-        "content-changed",
-        "insufficient-funds",
-        "counterparty-not-verified",
-        "pocket-not-open",
-        "pocket-frozen",
-    ),
-)
+@patch(f"{_ONE}status/", DECIDES, refuses=(*REVIEW_ERRORS, *_EXECUTION_ERRORS, "transfer-request-not-pending"))
 async def decide_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: UUID, data: DecideTransferRequest
 ) -> ShownTransferRequest:
