@@ -63,15 +63,15 @@ _STATE_CHECKS = (
         Check(
             "pocket",
             f"{column} is {{found}}, but its last command left another",
-            f"""WITH said AS (
+            f"""WITH reported AS (
                   SELECT customer_id, outcome->>'pocket_id' AS id, {says} AS says,
                          rank() OVER (PARTITION BY customer_id, outcome->>'pocket_id'
                                       ORDER BY version DESC) AS place
                     FROM command WHERE accepted AND kind IN ({names_in_sql(*kinds)}))
                 SELECT p.customer_id, p.pocket_id, p.{column} AS found FROM pocket p
-                 WHERE EXISTS (SELECT 1 FROM said s
+                 WHERE EXISTS (SELECT 1 FROM reported s
                          WHERE s.customer_id = p.customer_id AND s.id = p.pocket_id::text)
-                   AND NOT EXISTS (SELECT 1 FROM said s
+                   AND NOT EXISTS (SELECT 1 FROM reported s
                          WHERE s.customer_id = p.customer_id AND s.id = p.pocket_id::text
                            AND s.place = 1 AND s.says = p.{column}::text)
                    AND NOT EXISTS (SELECT 1 FROM command c

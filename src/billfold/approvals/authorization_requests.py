@@ -88,7 +88,7 @@ async def request_rule_change(by: Actor, action: str, rule: Rule, *, current: Ru
 
 
 async def decide(by: Actor, request_id: UUID, verdict: Verdict) -> AuthorizationRequestRow:
-    """Confirm or refuse a change that somebody else requested.
+    """Confirm or refuse a change that another member requested.
 
     Raises NotFound, Refused as `record_review`, `content-changed` also when the rule was changed meanwhile.
     """
@@ -147,14 +147,14 @@ async def _change_rule(audited_action: AuditedAction, change: AuthorizationReque
         await put_rule(audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
 
 
-async def _notify(audited_action: AuditedAction, by: Actor, said: str) -> None:
+async def _notify(audited_action: AuditedAction, by: Actor, text: str) -> None:
     await notification_notify.notify(
         audited_action.conn,
         by.vault,
         by.customer_id,
         kind="SECURITY_ALERT",
         title="A sensitive change was asked for or decided",
-        description=said,
+        description=text,
         metadata={"authorization_request_id": audited_action.resource_id},
         now=by.wall,
         except_user_id=by.user_id,

@@ -61,7 +61,7 @@ def matching(
 def stricter(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRequirement]:
     """Return the requirements that apply when the daily cap of a rule is used up, in order.
 
-    Only what asks for more approvals does; the usual one approval stands at the end.
+    Only what requires more approvals does; the usual one approval stands at the end.
     """
     others = [requirement_of(each) for each in ranked if each.rule_id != than.rule_id]
     return [each for each in (*others, DEFAULT_REQUIREMENT) if each.required > than.required_approvals]
@@ -156,7 +156,7 @@ def check_reviewer(
 ) -> None:
     """Refuse the requester, and members who are not reviewers of this request.
 
-    `named` are the reviewers the request names; nobody named means everybody. Raises Refused
+    `named` are the reviewers the request names; no name means all members. Raises Refused
     `self-approval`, `forbidden`, `not-a-reviewer`.
     """
     if is_requester:

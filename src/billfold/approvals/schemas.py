@@ -32,7 +32,7 @@ Ids = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
 class CreateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A rule. Empty lists name nobody in particular: every type, every member who may approve.
+    """A rule. Empty lists do not limit the rule: every type, every member who may approve.
 
     `min_amount_usdc` and `daily_cap_usdc` are cents. `ordered`: the n-th approval comes from the
     n-th of `approver_ids`, or of `approver_roles`.
@@ -131,14 +131,14 @@ _SHOWN_NAMES = {
 
 def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]:
     """Return what a body says of a rule, in the words of the rule."""
-    told = {name: value for name in data.__struct_fields__ if (value := getattr(data, name)) is not UNSET}
+    given = {name: value for name in data.__struct_fields__ if (value := getattr(data, name)) is not UNSET}
     for name, shown in _SHOWN_NAMES.items():
-        if shown in told:
-            told[name] = told.pop(shown) or None
+        if shown in given:
+            given[name] = given.pop(shown) or None
     unique_fields = {"actions", "transfer_types"}
     return {
         name: tuple(dict.fromkeys(value) if name in unique_fields else value) if isinstance(value, list) else value
-        for name, value in told.items()
+        for name, value in given.items()
     }
 
 

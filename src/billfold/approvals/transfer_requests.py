@@ -72,7 +72,7 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
 async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
     """Change the content of a pending request: its reviews become void.
 
-    Raises NotFound, Refused `forbidden` for everybody but the requester,
+    Raises NotFound, Refused `forbidden` for all but the requester,
     `transfer-request-not-pending`, and as `create`.
     """
     async with TRANSFER_REQUESTS.audited(
@@ -235,8 +235,8 @@ def _fingerprint(content: RequestContent) -> bytes:
 
 
 def _audit_details(content: RequestContent) -> dict[str, Any]:
-    told = {"type": content.type, "pocket_id": content.pocket_id, "amount_usdc": content.amount}
-    return told if content.counterparty_id is None else told | {"to": content.counterparty_id}
+    details = {"type": content.type, "pocket_id": content.pocket_id, "amount_usdc": content.amount}
+    return details if content.counterparty_id is None else details | {"to": content.counterparty_id}
 
 
 async def _notify(
@@ -250,7 +250,7 @@ async def _notify(
     metadata: Mapping[str, object],
     more: str = "",
 ) -> None:
-    """Notify the team that a member asks for a transfer, or has decided about it."""
+    """Notify the team that a member requests a transfer, or has decided about it."""
     name = await audited_action.conn.fetchval(_NAME, request.customer_id, request.pocket_id)
     if name is None:
         raise InvariantError("a request names a pocket that is not there")

@@ -53,7 +53,7 @@ class Actor:
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule of approval. Empty lists name nobody in particular; amounts are in cents.
+    """A rule of approval. Empty lists do not limit the rule; amounts are in cents.
 
     `ordered`: the n-th approval comes from the n-th of `approver_ids`, or of `approver_roles`.
     `daily_cap` is what transfers of one business day may add up to under this rule.

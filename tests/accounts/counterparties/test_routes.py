@@ -92,17 +92,13 @@ async def test_counterparties_are_listed_page_by_page_and_by_state_and_type(part
         ({"account_number": "700000000000"}, "body.account_number"),
         ({"account_number": "7" * 11}, "body.account_number"),
         ({"account_number": "seven"}, "body.account_number"),
-        ({"account_number": 7}, "body.account_number"),
         ({"counterparty_name": "Contoso"}, "body.counterparty_name"),
         ({"counterparty_name": {"type": "business"}}, "body.counterparty_name.business_name"),
-        ({"counterparty_name": {"type": "cat", "name": "Tom"}}, "body.counterparty_name.type"),
         ({"display_name": ""}, "body.display_name"),
         ({"routing_number": "021000021"}, "body.routing_number"),
         ({"verification": {"type": "unverified"}}, "body.verification.type"),
         ({"verification": {"type": "incoming_wire", "x": 1}}, "body.verification.x"),
         ({"verification": {}}, "body.verification.type"),
-        ({"type": "pigeon"}, "body.type"),
-        ({"colour": "red"}, "body.colour"),
     ],
 )
 async def test_nobody_is_linked_when_the_request_is_malformed(partner_desk, change, loc):

@@ -234,19 +234,6 @@ async def test_a_range_may_begin_with_the_calendar_and_end_with_it(partner_desk)
         assert (entry["date_from"], entry["date_to"]) == ("0001-01-01", "2025-06-02")
 
 
-@pytest.mark.parametrize("day", ["2025-W23-1", "20250602", "2025-6-2", "2025-02-30"])
-async def test_a_day_has_one_spelling(partner_desk, day):
-    pocket = await partner_desk.funded(1_000_00)
-    filters = between(day, "2025-06-02")
-    await partner_desk.invalid("GET", one(pocket), filters=filters, loc="query.date_from")
-    for path, names in (
-        (f"{pocket.path}trades/", ["book_date_from", "settlement_date_to", "trade_datetime_to"]),
-        (f"{pocket.path}transactions/", ["time_booked_from", "time_settled_to"]),
-    ):
-        for name in names:
-            await partner_desk.invalid("GET", path, filters={name: day}, loc=f"query.{name}")
-
-
 async def test_earnings_of_others_are_not_there(partner_desk, other_partner):
     pocket, foreign = await partner_desk.pocket(), await other_partner.pocket()
     for filters in (

@@ -207,7 +207,6 @@ async def test_pockets_and_dates_choose_in_lists_and_the_file(customer_desk, liv
         {},
         {"account[]": first.id},
         {"book_date_from": "2025-06-04"},
-        {"book_date_to": "2025-06-02"},
         {"settlement_date_from": "2025-06-05", "settlement_date_to": "2025-06-05"},
         {"trade_datetime_from": "2025-06-03", "trade_datetime_to": "2025-06-04"},
     ):

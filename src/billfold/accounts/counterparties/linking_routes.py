@@ -130,8 +130,8 @@ async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) 
     rows = await counterparty_store.COUNTERPARTIES.rows(
         bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, limit=_COUNTERPARTIES_MAX
     )
-    told = [render_v1_counterparty(row) for row in rows if has_v1_form(row)]
-    return OlderCounterparties(count=len(told), counterparties=told)
+    shown = [render_v1_counterparty(row) for row in rows if has_v1_form(row)]
+    return OlderCounterparties(count=len(shown), counterparties=shown)
 
 
 @get("/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/", tag="counterparties", deprecated=V1_READS)

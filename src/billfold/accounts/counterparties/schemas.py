@@ -1,4 +1,4 @@
-"""A counterparty as both APIs show it, and what is said of one that is created."""
+"""A counterparty as both APIs show it, and the bodies that create one."""
 
 from __future__ import annotations
 
@@ -230,14 +230,14 @@ def _address_errors(fields: Mapping[str, Any], *, state: bool) -> Iterator[Field
 
 def _document_errors(fields: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield what does not fit between a kind of verification and its documents."""
-    asked = fields.get("verification")
-    if asked is None:
+    verification = fields.get("verification")
+    if verification is None:
         return
-    if asked.type == "supporting_documents" and not asked.document_ids:
+    if verification.type == "supporting_documents" and not verification.document_ids:
         yield FieldError(("body", "verification", "document_ids"), "must name at least one document", "missing")
-    if asked.type != "supporting_documents" and asked.document_ids:
-        yield _error("verification", f"are not taken with {asked.type}", "document_ids")
-    if asked.document_ids and len(set(asked.document_ids)) != len(asked.document_ids):
+    if verification.type != "supporting_documents" and verification.document_ids:
+        yield _error("verification", f"are not taken with {verification.type}", "document_ids")
+    if verification.document_ids and len(set(verification.document_ids)) != len(verification.document_ids):
         yield _error("verification", "name a document twice", "document_ids")
 
 

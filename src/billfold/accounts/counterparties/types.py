@@ -1,4 +1,4 @@
-"""What a counterparty is to whoever decides about money."""
+"""A counterparty as payments see it, and as it is stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CounterpartyStatus(StrEnum):
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
-    """A counterparty as flows see it: what it is, where it stands, and what was said of it.
+    """A counterparty as flows see it: what it is, where it stands, and the details given of it.
 
     `details` are the fields of its variant, normalised: `routing_number`, `account_number` and
     `account_type` of an `ach` one; `routing_number` (a BIC where it is international),

@@ -77,7 +77,7 @@ def current_pocket_state(pocket: PocketRow) -> PocketState:
 
 
 async def pocket_states_before(conn: Connection | Pool, boundaries: Sequence[Boundary]) -> list[PocketState]:
-    """The state just before each boundary, in the order asked for."""
+    """The state just before each boundary, in their order."""
     if not boundaries:
         return []
     rows = await conn.fetch(_STATES_BEFORE, *map(list, zip(*boundaries, strict=True)))

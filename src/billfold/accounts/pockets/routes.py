@@ -80,14 +80,14 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
 
 @get("/api/v2/customers/{customer_id}/pockets/")
 async def list_customer_pockets(
-    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, asked: OmitQuery, status: Statuses = None
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, query: OmitQuery, status: Statuses = None
 ) -> CursorList[Pocket]:
     """List Pockets of a customer.
 
     Newest first.
     """
     owner = await caller.customer_id(bank, customer_id)
-    return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=asked.parse_omit)
+    return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
 
 
 @get("/api/v2/pockets/")
@@ -95,7 +95,7 @@ async def list_pockets(
     caller: Caller,
     bank: Bank,
     wanted: ListQuery,
-    asked: OmitQuery,
+    query: OmitQuery,
     status: Statuses = None,
     customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]")] = None,
     valuation_type: Literal["MARK", "REAL_TIME"] | None = None,
@@ -108,7 +108,7 @@ async def list_pockets(
     owners = None
     if customer_id is not None:
         owners = [await caller.customer_id(bank, each) for each in dict.fromkeys(customer_id)]
-    return await _list(caller, bank, wanted, owners=owners, statuses=status, omit=asked.parse_omit)
+    return await _list(caller, bank, wanted, owners=owners, statuses=status, omit=query.parse_omit)
 
 
 @get("/api/v2/pockets/", READS, name="list_pockets")
@@ -118,14 +118,14 @@ async def list_own_pockets(
     bank: Bank,
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
-    asked: OmitQuery,
+    query: OmitQuery,
     status: Statuses = None,
 ) -> OffsetList[Pocket]:
     """List Pockets.
 
     Newest first; `count` is of all of them.
     """
-    omitted_parts, rows_max = asked.parse_omit, parse_limit(limit)
+    omitted_parts, rows_max = query.parse_omit, parse_limit(limit)
     count, rows = await pocket_store.list_page_by_offset(
         bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
     )
@@ -135,13 +135,13 @@ async def list_own_pockets(
 
 @get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket")
 @get("/api/v2/pockets/{pocket_id}/", SIGNED, READS)
-async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, asked: OmitQuery) -> Pocket:
+async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, query: OmitQuery) -> Pocket:
     """Get Pocket.
 
     The Pocket with its portfolio.
     """
     key = await caller.pocket(bank, pocket_id, customer_id)
-    return render_pocket(await pocket_store.get_pocket(bank.pool, *key), bank, caller.now, omit=asked.parse_omit)
+    return render_pocket(await pocket_store.get_pocket(bank.pool, *key), bank, caller.now, omit=query.parse_omit)
 
 
 @patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)

@@ -113,7 +113,7 @@ def open_ach_entries(book: Book) -> list[OpenEntry]:
 
 
 def _require_strategy(*terms: int | None) -> None:
-    """A pocket whose bills nobody sells could never take money in. Raises NotFound."""
+    """Require bills that are sold: a pocket without could never take money in. Raises NotFound."""
     for weeks in terms:
         if weeks is not None:
             strategies.strategy_for_weeks(weeks)

@@ -70,7 +70,7 @@ async def list_v1_customer_trades(
     bank: Bank,
     customer_id: MaybeInPath,
     wanted: OrderedQuery,
-    asked: TradeQuery,
+    query: TradeQuery,
     account: Accounts = None,
 ) -> CursorList[V1Trade]:
     """List trades (v1).
@@ -79,31 +79,31 @@ async def list_v1_customer_trades(
     """
     owner, own = await _resolve(caller, bank, customer_id, requested=account)
     scope = f"trades:v1:{owner}:{sorted(account or [])}"
-    return await _v1_page(caller, bank, scope, of=(owner, own), wanted=wanted, asked=asked)
+    return await _v1_page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
 @get("/api/v1/service-accounts/{account_id}/trades/")
 async def list_v1_trades(
-    caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, asked: TradeQuery
+    caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> CursorList[V1Trade]:
     """List trades of an account.
 
     Purchases, sales and maturities, as v1 shows them.
     """
     owner, own_id = await caller.pocket(bank, account_id)
-    return await _v1_page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, asked=asked)
+    return await _v1_page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
 
 
 @get("/api/v1/trades.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
 async def get_trades_csv(
-    member: CustomerCaller, bank: Bank, asked: TradeQuery, account: Accounts = None
+    member: CustomerCaller, bank: Bank, query: TradeQuery, account: Accounts = None
 ) -> StreamedResponse:
     """Download trades as CSV.
 
     The trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
     """
     _, own = await _resolve(member, bank, None, requested=account)
-    values = (member.customer_id, own, *msgspec.structs.astuple(_of_v1(asked)))
+    values = (member.customer_id, own, *msgspec.structs.astuple(_of_v1(query)))
 
     async def fetch(last: TradeRow | None) -> list[TradeRow]:
         after = None if last is None else (last.entry_no, last.trade_no)
@@ -122,7 +122,7 @@ async def list_customer_trades(
     bank: Bank,
     customer_id: MaybeInPath,
     wanted: OrderedQuery,
-    asked: TradeQuery,
+    query: TradeQuery,
     pocket_id: Pockets = None,
 ) -> CursorList[Trade]:
     """List trades.
@@ -131,19 +131,19 @@ async def list_customer_trades(
     """
     owner, own = await _resolve(caller, bank, customer_id, requested=pocket_id)
     scope = f"trades:v2:{owner}:{sorted(pocket_id or [])}"
-    return await _page(caller, bank, scope, of=(owner, own), wanted=wanted, asked=asked)
+    return await _page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
 @get("/api/v2/pockets/{pocket_id}/trades/")
 async def list_pocket_trades(
-    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: TradeQuery
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> CursorList[Trade]:
     """List trades of a Pocket.
 
     Transfers of bills included.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, asked=asked)
+    return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
 
 
 async def _resolve(
@@ -154,26 +154,26 @@ async def _resolve(
 
 
 async def _page(
-    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
+    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
 ) -> CursorList[Trade]:
-    page = await _read(bank, wanted, asked, scope=scope, of=of)
+    page = await _read(bank, wanted, query, scope=scope, of=of)
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _v1_page(
-    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
+    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
 ) -> CursorList[V1Trade]:
-    page = await _read(bank, wanted, _of_v1(asked), scope=scope, of=of)
+    page = await _read(bank, wanted, _of_v1(query), scope=scope, of=of)
     return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _read(
-    bank: Bank, wanted: OrderedQuery, asked: TradeFilters, scope: str, of: tuple[UUID, list[UUID]]
+    bank: Bank, wanted: OrderedQuery, query: TradeFilters, scope: str, of: tuple[UUID, list[UUID]]
 ) -> Page[TradeRow]:
-    """Return a page of trades of (customer_id, pocket ids), newest booking first unless asked."""
-    # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
-    return await wanted.read(bank, TRADES, *of, *msgspec.structs.astuple(asked), scope=scope, filters=asked)
+    """Return a page of trades of (customer_id, pocket ids), newest booking first unless requested otherwise."""
+    # A Pocket opened between two pages does not spoil the cursor: `scope` names what was requested.
+    return await wanted.read(bank, TRADES, *of, *msgspec.structs.astuple(query), scope=scope, filters=query)
 
 
-def _of_v1(asked: TradeFilters) -> TradeFilters:
-    return msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
+def _of_v1(query: TradeFilters) -> TradeFilters:
+    return msgspec.structs.replace(query, activities=V1_ACTIVITIES)

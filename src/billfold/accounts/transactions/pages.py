@@ -59,20 +59,20 @@ class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
 
 
 async def transaction_page(
-    bank: Bank, wanted: ListQuery, asked: TransactionQuery, now: datetime, *, scope: str, activity: Activity
+    bank: Bank, wanted: ListQuery, query: TransactionQuery, now: datetime, *, scope: str, activity: Activity
 ) -> Page[TransactionRow]:
     """One page. A place is the row's key and 0 for the activity or 1 for its sweep."""
-    filters: dict[str, object] = {**msgspec.to_builtins(asked), "descending": wanted.descending}
+    filters: dict[str, object] = {**msgspec.to_builtins(query), "descending": wanted.descending}
     position = wanted.position(bank.pager, scope, filters)
     backwards = position is not None and position.direction == "prev"
     descending = wanted.descending != backwards
     place = position.place if position else None
     after = activity.place_of(place[:-1]) if place else None
-    if after is not None and asked.sweeps:
+    if after is not None and query.sweeps:
         after = _before(after, descending=descending)
-    rows = await activity.rows(bank.pool, asked, now=now, after=after, descending=descending, limit=wanted.limit + 2)
-    parts = _with_sweeps(rows, asked, last_first=backwards)
-    if place is not None and asked.sweeps:
+    rows = await activity.rows(bank.pool, query, now=now, after=after, descending=descending, limit=wanted.limit + 2)
+    parts = _with_sweeps(rows, query, last_first=backwards)
+    if place is not None and query.sweeps:
         shown = [(*activity.sort_key_of(row), part) for row, part in parts]
         parts = parts[shown.index(place) + 1 :] if place in shown else parts
     page = bank.pager.page(
@@ -96,20 +96,20 @@ def _before(place: Place, *, descending: bool) -> Place:
 TransactionPart = tuple[TransactionRow, int]
 
 
-def _with_sweeps(rows: list[TransactionRow], asked: TransactionQuery, *, last_first: bool) -> list[TransactionPart]:
-    if not asked.sweeps:
+def _with_sweeps(rows: list[TransactionRow], query: TransactionQuery, *, last_first: bool) -> list[TransactionPart]:
+    if not query.sweeps:
         return [(row, 0) for row in rows]
     parts: list[TransactionPart] = []
     for row in rows:
         both = [(row, 0), (row, 1)] if row.swept else [(row, 0)]
         parts += reversed(both) if last_first else both
-    return [half for half in parts if _matches(_row_of(half), asked)]
+    return [half for half in parts if _matches(_row_of(half), query)]
 
 
-def _matches(row: TransactionRow, asked: TransactionQuery) -> bool:
+def _matches(row: TransactionRow, query: TransactionQuery) -> bool:
     """Tell whether one half of a row matches: a row is read when either half does."""
-    return (asked.types is None or row.type in asked.types) and (
-        asked.direction is None or row.direction == asked.direction
+    return (query.types is None or row.type in query.types) and (
+        query.direction is None or row.direction == query.direction
     )
 
 

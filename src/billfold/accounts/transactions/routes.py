@@ -57,60 +57,60 @@ _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 
 @get("/api/v2/transactions/")
 async def list_transactions(
-    caller: Caller, bank: Bank, wanted: OrderedQuery, asked: SweepQuery
+    caller: Caller, bank: Bank, wanted: OrderedQuery, query: SweepQuery
 ) -> CursorList[Transaction]:
     """List transactions.
 
     Transactions of all customers.
     """
-    page = await _partner_page(caller, bank, wanted, asked=asked)
+    page = await _partner_page(caller, bank, wanted, query=query)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",))
 async def list_own_transactions(
-    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: TransactionQuery
+    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, query: TransactionQuery
 ) -> CursorList[Transaction]:
     """List transactions.
 
     Transactions of all Pockets, or of those named.
     """
-    page = await _customer_page(member, bank, member.customer_id, wanted=wanted, asked=asked)
+    page = await _customer_page(member, bank, member.customer_id, wanted=wanted, query=query)
     return page_of(page, [render_transaction(row, member.now) for row in page.items])
 
 
 @get("/api/v2/customers/{customer_id}/transactions/")
 async def list_customer_transactions(
-    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, asked: SweepQuery
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, query: SweepQuery
 ) -> CursorList[Transaction]:
     """List transactions of a customer."""
     owner = await caller.customer_id(bank, customer_id)
-    page = await _customer_page(caller, bank, owner, wanted=wanted, asked=asked)
+    page = await _customer_page(caller, bank, owner, wanted=wanted, query=query)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v2/pockets/{pocket_id}/transactions/")
 async def list_pocket_transactions(
-    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: SweepQuery
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: SweepQuery
 ) -> CursorList[Transaction]:
     """List transactions of a Pocket."""
     key = await caller.pocket(bank, pocket_id)
-    page = await _pocket_page(caller, bank, key, wanted=wanted, asked=asked)
+    page = await _pocket_page(caller, bank, key, wanted=wanted, query=query)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
-async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: TransactionQuery) -> StreamedResponse:
+async def get_transactions_csv(member: CustomerCaller, bank: Bank, query: TransactionQuery) -> StreamedResponse:
     """Download transactions as CSV.
 
     The same transactions in one file, newest first; amounts in cents.
     """
-    own = await resolve_pockets(member, bank, member.customer_id, requested=asked.pockets)
+    own = await resolve_pockets(member, bank, member.customer_id, requested=query.pockets)
     activity = Activity.of_customer(member.customer_id, own)
 
     async def fetch(last: TransactionRow | None) -> list[TransactionRow]:
         after = None if last is None else (last.entry_no, last.posting_no)
-        return await activity.rows(bank.pool, asked, now=member.now, after=after, limit=ROWS_PER_PAGE)
+        return await activity.rows(bank.pool, query, now=member.now, after=after, limit=ROWS_PER_PAGE)
 
     return csv_stream(
         "transactions.csv", _COLUMNS, fetch, cells_of=lambda row: _cells(render_transaction(row, member.now))
@@ -164,7 +164,7 @@ async def list_v1_customer_transactions(
     A customer's transactions as v1 shows them. Use v2 instead.
     """
     owner = await caller.customer_id(bank, customer_id)
-    page = await _customer_page(caller, bank, owner, wanted=wanted, asked=filters.now(account))
+    page = await _customer_page(caller, bank, owner, wanted=wanted, query=filters.now(account))
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
@@ -177,7 +177,7 @@ async def list_v1_transactions(
     As v1 shows them. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
-    page = await _pocket_page(caller, bank, key, wanted=wanted, asked=filters.now())
+    page = await _pocket_page(caller, bank, key, wanted=wanted, query=filters.now())
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
@@ -191,33 +191,33 @@ async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, trans
     return render_v1_transaction(await get_transaction_row(bank.pool, *key, transaction_id), caller.now)
 
 
-async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery) -> Page[TransactionRow]:
-    places = [await caller.pocket(bank, each) for each in asked.pockets or ()]
+async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, query: TransactionQuery) -> Page[TransactionRow]:
+    places = [await caller.pocket(bank, each) for each in query.pockets or ()]
     own = list(dict.fromkeys(pocket_id for _, pocket_id in places))
     owners = {owner for owner, _ in places}
-    # Of one customer their own order leads straight to the rows; the partner's would go through everybody's.
+    # Of one customer their own order leads straight to the rows; the partner's would go through all of its rows.
     of_one = len(owners) == 1
     activity = (
         Activity.of_customer(owners.pop(), own) if of_one else Activity.of_partner(caller.partner_id, own or None)
     )
     scope = f"transactions:{caller.partner_id}"
-    return await transaction_page(bank, wanted, asked, now=caller.now, scope=scope, activity=activity)
+    return await transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
 
 
 async def _customer_page(
-    caller: Call, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
+    caller: Call, bank: Bank, owner: UUID, wanted: ListQuery, query: TransactionQuery
 ) -> Page[TransactionRow]:
-    own = await resolve_pockets(caller, bank, owner, requested=asked.pockets)
+    own = await resolve_pockets(caller, bank, owner, requested=query.pockets)
     scope, activity = f"transactions:customer:{owner}", Activity.of_customer(owner, own)
-    return await transaction_page(bank, wanted, asked, now=caller.now, scope=scope, activity=activity)
+    return await transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
 
 
 async def _pocket_page(
-    caller: Caller, bank: Bank, key: tuple[UUID, UUID], wanted: ListQuery, asked: TransactionQuery
+    caller: Caller, bank: Bank, key: tuple[UUID, UUID], wanted: ListQuery, query: TransactionQuery
 ) -> Page[TransactionRow]:
     own = [key[1]]
-    if asked.pockets is not None:
-        named = [await caller.pocket(bank, each) for each in asked.pockets]
+    if query.pockets is not None:
+        named = [await caller.pocket(bank, each) for each in query.pockets]
         own = own if key in named else []
     scope, activity = f"transactions:pocket:{key[1]}", Activity.of_customer(key[0], own)
-    return await transaction_page(bank, wanted, asked, now=caller.now, scope=scope, activity=activity)
+    return await transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)

@@ -1,4 +1,4 @@
-"""Transfer requests: one member asks for a transfer, others approve or deny it."""
+"""Transfer requests: one member requests a transfer, others approve or deny it."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class _MemberState(NamedTuple):
 
 
 async def users_behind(conn: Connection | Pool, user_id: UUID | None, client_id: str) -> frozenset[UUID]:
-    """Return the users behind a requester: the person, or whoever gave a service user its keys."""
+    """Return the users behind a requester: the person, or those who gave a service user its keys."""
     if user_id is not None:
         return frozenset({user_id})
     return await service_users.list_key_owner_ids(conn, client_id)

@@ -122,7 +122,7 @@ def _market_value(state: PocketState, market: Market, priced_at: datetime, value
     value = 0
     for cusip, units in state.positions:
         bill = market.bill(cusip)
-        # What has matured is at par, though the last tick was before and said less.
+        # What has matured is at par, though the last tick, before maturity, was below.
         at = valued_at if market.matures_at(bill) <= valued_at else priced_at
         value += cents_for(units, market.price_at(bill, at))
     return value

@@ -1,4 +1,4 @@
-"""Money leaves a pocket: bills become cash, cash goes over the bank account to whoever takes it."""
+"""Money leaves a pocket: bills become cash, cash goes over the bank account to the recipient."""
 
 from __future__ import annotations
 

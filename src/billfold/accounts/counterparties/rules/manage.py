@@ -88,8 +88,8 @@ def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> 
     if cmd.unlink:
         keep_counterparty(book, msgspec.structs.replace(payee, status=CounterpartyStatus.UNLINKED))
         book.change(CounterpartyRow, cmd.counterparty_id, status=CounterpartyStatus.UNLINKED, updated_at=ctx.now)
-        said = [notification_of(payee, _STATUS_TEXTS[CounterpartyStatus.UNLINKED])]
-        return {"counterparty_id": str(cmd.counterparty_id), "counterparties": said}
+        unlinked = [notification_of(payee, _STATUS_TEXTS[CounterpartyStatus.UNLINKED])]
+        return {"counterparty_id": str(cmd.counterparty_id), "counterparties": unlinked}
     return {"counterparty_id": str(cmd.counterparty_id)}
 
 
@@ -108,11 +108,11 @@ def keep_counterparty(book: Book, payee: Payee) -> None:
     book.put(book.referenced, payee.counterparty_id, payee)
 
 
-def notification_of(payee: Payee, said: str, display_name: str | None = None) -> dict[str, Any]:
+def notification_of(payee: Payee, text: str, display_name: str | None = None) -> dict[str, Any]:
     """Return the notification about a counterparty, for the outcome's `counterparties`."""
     called = display_name or payee.name
     named = f"The counterparty {called}" if called else "A counterparty"
-    return {"counterparty_id": str(payee.counterparty_id), "said": f"{named} {said}."}
+    return {"counterparty_id": str(payee.counterparty_id), "said": f"{named} {text}."}
 
 
 def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> dict[str, Any]:

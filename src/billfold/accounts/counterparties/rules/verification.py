@@ -41,7 +41,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     if verification["type"] != "micro_deposits" or payee.status != CounterpartyStatus.PENDING:
         raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
     if sorted(cmd.amounts) == sorted(verification["deposits"]):
-        return _close(book, ctx, payee, status="APPROVED", said="The deposits were confirmed.") | {
+        return _close(book, ctx, payee, status="APPROVED", text="The deposits were confirmed.") | {
             "confirmed": True,
             "left": 0,
         }
@@ -51,7 +51,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     if left > 0:
         _save(book, ctx, counted)
         return _outcome(payee) | {"confirmed": False, "left": left}
-    rejected = _close(book, ctx, counted, status="REJECTED", said="Other amounts were named three times.")
+    rejected = _close(book, ctx, counted, status="REJECTED", text="Other amounts were named three times.")
     return rejected | {"confirmed": False, "left": 0}
 
 
@@ -63,9 +63,9 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
         raise Refused("counterparty-not-pending", f"The counterparty is {payee.status}.")
     if cmd.approved:
         _require_documents(book, payee)
-    said = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
-    outcome = _close(book, ctx, payee, status="APPROVED" if cmd.approved else "REJECTED", said=said)
-    status, exception_reason = ("APPROVED", None) if cmd.approved else ("INVALID", said)
+    text = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
+    outcome = _close(book, ctx, payee, status="APPROVED" if cmd.approved else "REJECTED", text=text)
+    status, exception_reason = ("APPROVED", None) if cmd.approved else ("INVALID", text)
     for document_id in payee.verification["document_ids"]:
         book.change(DocumentRow, UUID(document_id), status=status, exception_reason=exception_reason)
     return outcome
@@ -73,12 +73,12 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
 
 def fail_verification(books: Books, cmd: FailVerification, ctx: Context) -> Outcome:
     """Reject what still waits; what is decided stays as it is."""
-    return _close_pending(books, cmd, ctx, status="REJECTED", said=cmd.reason)
+    return _close_pending(books, cmd, ctx, status="REJECTED", text=cmd.reason)
 
 
 def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> Outcome:
     """Give up waiting; what is decided stays as it is."""
-    return _close_pending(books, cmd, ctx, status="EXPIRED", said="No wire came from the account in time.")
+    return _close_pending(books, cmd, ctx, status="EXPIRED", text="No wire came from the account in time.")
 
 
 def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
@@ -93,7 +93,7 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     if status == "PENDING_REVIEW":
         _save(book, ctx, known)
         return _outcome(payee)
-    return _close(book, ctx, known, status=status, said=f"The account's bank says: {cmd.link_status}.")
+    return _close(book, ctx, known, status=status, text=f"The account's bank says: {cmd.link_status}.")
 
 
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
@@ -115,7 +115,7 @@ def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
 
 
 def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | None, list[Any]]:
-    """Verify whoever awaits a wire from this account.
+    """Verify the counterparties that wait for a wire from this account.
 
     Returns the sender's counterparty, if one is known, and the notifications.
     """
@@ -129,29 +129,29 @@ def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | No
             continue
         found = found or payee.counterparty_id
         if payee.status == CounterpartyStatus.PENDING and payee.verification["type"] == "incoming_wire":
-            outcome = _close(book, ctx, payee, status="APPROVED", said="A wire came from the account.")
+            outcome = _close(book, ctx, payee, status="APPROVED", text="A wire came from the account.")
             moves += outcome["counterparties"]
     return found, moves
 
 
 def _close_pending(
-    books: Books, cmd: FailVerification | ExpireVerification, ctx: Context, *, status: str, said: str
+    books: Books, cmd: FailVerification | ExpireVerification, ctx: Context, *, status: str, text: str
 ) -> Outcome:
     """End the verification of a counterparty that still waits for it."""
     book = book_of(books, cmd.customers[0])
     payee = get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
-    return _close(book, ctx, payee, status=status, said=said)
+    return _close(book, ctx, payee, status=status, text=text)
 
 
-def _close(book: Book, ctx: Context, payee: Payee, *, status: str, said: str) -> Outcome:
+def _close(book: Book, ctx: Context, payee: Payee, *, status: str, text: str) -> Outcome:
     """End a verification; the counterparty is VERIFIED if it is APPROVED, else UNLINKED."""
     approved = status == "APPROVED"
     closed = msgspec.structs.replace(
         payee,
         status=CounterpartyStatus.VERIFIED if approved else CounterpartyStatus.UNLINKED,
-        verification=rules.close_verification(payee.verification, status, said),
+        verification=rules.close_verification(payee.verification, status, text),
     )
     _save(book, ctx, closed)
     return _outcome(payee, notification_of(payee, "was verified" if approved else "could not be verified"))
