@@ -5,8 +5,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.schemas import DeliveryAttempt
-from billfold.http.schemas.pages import CursorList
+from billfold.events.webhooks.types import DeliveryAttempt
+from billfold.http.schemas import CursorList
 
 EVENTS, TOLD = "/api/v1/events/", "/api/v1/subscriptions/"
 SECRET = "whsec_bm90IGEgc2VjcmV0IGJ1dCBhbiBleGFtcGxlIG9mIG9uZQ=="

@@ -18,7 +18,7 @@ from billfold.approvals.transfer_request_schemas import (
     render_shared,
 )
 from billfold.approvals.types import Action, AuthorizationRequestRow, Reviewer, ReviewRow, Rule, TransferType
-from billfold.http.schemas.texts import NOT_BLANK
+from billfold.http.schemas import NOT_BLANK
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]
 Approver = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]

@@ -14,7 +14,7 @@ from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.pockets.schemas import Fee
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
-from billfold.http.schemas.amounts import Amount, usd
+from billfold.http.schemas import Amount, usd
 
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 

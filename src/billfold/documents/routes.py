@@ -12,14 +12,13 @@ from billfold.documents import rules, store
 from billfold.documents.ports import FileKind, UploadRejected
 from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call
-from billfold.http.limits.rate_groups import DOCUMENTS
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 
-READS = with_scope("onboarding.read", DOCUMENTS)
-WRITES = with_scope("onboarding.write", DOCUMENTS)
+READS = with_scope("onboarding.read", "documents")
+WRITES = with_scope("onboarding.write", "documents")
 _NEW: Options = {"name": "upload_document", "tag": "documents", "takes_file": True}
 _EXISTING: Options = {
     "name": "upload_document_file",

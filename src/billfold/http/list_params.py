@@ -12,7 +12,7 @@ import msgspec
 from typing_extensions import override
 
 from billfold.http.parameters import Query
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.platform.dates import et_instant, is_day, parse_day
 from billfold.platform.errors import InvalidInput
 from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Position, SortKey

@@ -46,7 +46,7 @@ async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data:
 
     The token opens the linking provider's pages once.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     if (data.redirect_uri is None) == (data.android_package_name is None):
         raise InvalidInput.at("body", "redirect_uri", msg="exactly one of redirect_uri and android_package_name")
     provider, access = _provider(bank), None
@@ -73,7 +73,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
 
     Create counterparties of the accounts chosen on the linking provider's pages.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     chosen = [each.id for each in data.accounts]
     if len(set(chosen)) != len(chosen):
         raise InvalidInput.at("body", "accounts", msg="name an account twice")
@@ -112,7 +112,7 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
 
     Fetch the verification status of a linked account from the linking provider.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     access, account_id = await _link_of(bank, owner, counterparty_id)
     status = await _provider(bank).status_of(access, account_id)
     await bank.engine.submit(
@@ -126,7 +126,7 @@ async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) 
 
     Accounts that ACH entries and domestic wires reach, newest first. Use v2 instead.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     rows = await counterparty_store.COUNTERPARTIES.rows(
         bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, limit=_COUNTERPARTIES_MAX
     )
@@ -142,7 +142,7 @@ async def get_v1_counterparty(
 
     Use v2 instead.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     if not has_v1_form(row):
         raise NotFound("There is no such counterparty.")

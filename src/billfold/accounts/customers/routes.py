@@ -22,11 +22,10 @@ from billfold.accounts.customers.schemas import (
     to_e164,
 )
 from billfold.http.caller import Call, Caller
-from billfold.http.limits.rate_groups import CUSTOMER
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import MaybeInPath, get, patch, with_scope
 from billfold.http.parameters import Query, parse_choice
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, Refused
 
@@ -69,7 +68,7 @@ async def list_customers(
 
 
 @get("/api/v1/customers/{customer_id}/")
-@get("/api/v1/customer/", with_scope("customer.read", CUSTOMER), tag="customer")
+@get("/api/v1/customer/", with_scope("customer.read", "customer"), tag="customer")
 async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Customer:
     """Get customer.
 

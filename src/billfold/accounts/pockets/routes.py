@@ -20,17 +20,15 @@ from billfold.accounts.pockets.requests import (
     update_pocket_command,
 )
 from billfold.accounts.pockets.schemas import Account, Pocket, render_account, render_pocket
-from billfold.http.caller import Call, Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import POCKETS
+from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
-from billfold.http.schemas.pages import CursorList, OffsetList
+from billfold.http.schemas import CursorList, OffsetList
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import LIMIT_DEFAULT, parse_limit
 
-READS, WRITES = with_scope("pockets.read", POCKETS), with_scope("pockets.write", POCKETS)
+READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 V1_READS = Deprecation(since=date(2025, 1, 6), sunset=date(2027, 1, 6))
 _ACCOUNTS_MAX = 1000
 _UPDATE_REFUSES = ("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked")
@@ -86,7 +84,7 @@ async def list_customer_pockets(
 
     Newest first.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
 
 
@@ -107,7 +105,7 @@ async def list_pockets(
     del valuation_type
     owners = None
     if customer_id is not None:
-        owners = [await caller.customer_id(bank, each) for each in dict.fromkeys(customer_id)]
+        owners = [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
     return await _list(caller, bank, wanted, owners=owners, statuses=status, omit=query.parse_omit)
 
 
@@ -173,7 +171,7 @@ async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accoun
 
     Accounts of a customer. Use the Pockets of v2 instead.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     rows = await pocket_store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, limit=_ACCOUNTS_MAX)
     items = [render_account(row, bank, caller.now) for row in rows]
     return Accounts(count=len(items), items=items)

@@ -22,11 +22,9 @@ from billfold.accounts.portals.schemas import (
 )
 from billfold.accounts.portals.types import PortalRow
 from billfold.http.caller import Call, Caller
-from billfold.http.limits.rate_groups import PORTALS
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
-from billfold.http.schemas.pages import CursorList
-from billfold.http.schemas.texts import NOT_BLANK
+from billfold.http.schemas import NOT_BLANK, CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.platform.errors import InvalidInput, Refused
@@ -71,7 +69,7 @@ async def portal_page(
     return page_of(page, [render_portal(row) for row in page.items])
 
 
-READS, WRITES = with_scope("pockets.read", PORTALS), with_scope("pockets.write", PORTALS)
+READS, WRITES = with_scope("pockets.read", "portals"), with_scope("pockets.write", "portals")
 
 
 class NewPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -138,7 +136,7 @@ async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id:
 
     Portals of all accounts of a customer.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     return await _list_v1(bank, owner, None)
 
 

@@ -11,16 +11,13 @@ import msgspec
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
 from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow
-from billfold.http.caller import Call, Caller
-from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.customer_api.openapi import CSV_ANSWER
-from billfold.http.limits.rate_groups import TRADES as TRADE_READS
+from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, csv_stream
 from billfold.http.list_params import DayQuery, OrderedQuery, Since, Until, page_of
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import Page
 
@@ -38,7 +35,7 @@ class TradeQuery(TradeFilters, frozen=True, kw_only=True):
     settled_to: Annotated[DayQuery, Query(name="settlement_date_to")] = None
 
 
-READS = with_scope("pockets.read", TRADE_READS)
+READS = with_scope("pockets.read", "trades")
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _COLUMNS = (

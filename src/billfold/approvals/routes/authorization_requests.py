@@ -14,17 +14,16 @@ from billfold.approvals.store import approval_rules
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.store.reviews import load_reviews
 from billfold.approvals.types import Action, AuthorizationRequestRow
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import APPROVALS
+from billfold.http.caller import CustomerCaller
 from billfold.http.list_params import OrderedQuery, page_of, texts_among
 from billfold.http.operations import get, patch, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import HttpResponse, json_response
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 
-READS = with_scope("authorization_requests.read", APPROVALS)
-WRITES = with_scope("authorization_requests.write", APPROVALS)
+READS = with_scope("authorization_requests.read", "approvals")
+WRITES = with_scope("authorization_requests.write", "approvals")
 _ALL = "/api/v1/authorization-requests/"
 _ONE = f"{_ALL}{{request_id}}/"
 _STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "EXPIRED"})

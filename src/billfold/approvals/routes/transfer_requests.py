@@ -29,22 +29,22 @@ from billfold.approvals.transfer_request_schemas import (
     render_request,
 )
 from billfold.approvals.types import Status, TransferRequest, TransferType
-from billfold.http import path_ids as ids_in
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller
 from billfold.http.json_body import in_body
-from billfold.http.limits.rate_groups import TRANSFER_CREATIONS, TRANSFER_REQUESTS_PER_SECOND, TRANSFERS
-from billfold.http.limits.rate_limit import count_second
+from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, with_scope
-from billfold.http.parameters import Query
-from billfold.http.schemas.pages import CursorList
+from billfold.http.parameters import Query, parse_uuid
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
 
-READS = with_scope("transfers.read", TRANSFERS)
-WRITES = with_scope("transfers.write", TRANSFERS)
-DECIDES = with_scope("transfers.write", TRANSFERS, needs="transfers.approve")
+READS = with_scope("transfers.read", "transfer-requests")
+WRITES = with_scope("transfers.write", "transfer-requests")
+DECIDES = with_scope("transfers.write", "transfer-requests", needs="transfers.approve")
+CREATIONS_PER_SECOND = 1
+"""How many transfer requests one client may create per second for one user."""
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
 _EXECUTION_ERRORS = ("pocket-not-open", "pocket-frozen", "counterparty-not-verified", "insufficient-funds")
 _CONTENT_ERRORS = (
@@ -58,7 +58,7 @@ _CONTENT_ERRORS = (
 STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
 
 
-@post(_ALL, with_scope("transfers.write", TRANSFER_CREATIONS), refuses=(*_CONTENT_ERRORS, "rate-limited"))
+@post(_ALL, with_scope("transfers.write", "transfer-request-creations"), refuses=(*_CONTENT_ERRORS, "rate-limited"))
 async def create_transfer_request(
     member: CustomerCaller, bank: Bank, data: CreateTransferRequest
 ) -> ShownTransferRequest:
@@ -71,7 +71,7 @@ async def create_transfer_request(
     access = member.access
     caller = command_id(f"client:{access.client_id}", str(access.user_id))
     await count_second(
-        bank.pool, caller, TRANSFER_CREATIONS.name, per_second=TRANSFER_REQUESTS_PER_SECOND, wall=member.wall
+        bank.pool, caller, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=member.wall
     )
     by = await principal_of(member, bank)
     content = _content(data.transfer, data.reviewers)
@@ -215,7 +215,7 @@ async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str 
     """Return the id of a member in the query. Raises NotFound for another team's member."""
     if text is None:
         return None
-    member_id = ids_in.query_uuid(name, text)
+    member_id = parse_uuid("query", name, text)
     if not await user_store.is_member(bank.pool, member.customer_id, member_id):
         raise NotFound("There is no such member.")
     return member_id
@@ -249,7 +249,7 @@ async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestConten
 
 
 async def _check_pocket(member: CustomerCaller, bank: Bank, pocket_id: UUID, *, receives: bool) -> None:
-    own_id = await member.own_pocket(bank, pocket_id)
+    _, own_id = await member.pocket(bank, pocket_id)
     status = (await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)).status
     if status == "FROZEN" and not receives:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")

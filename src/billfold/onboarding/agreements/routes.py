@@ -10,15 +10,14 @@ from typing import Literal
 import msgspec
 
 from billfold.documents.pdf import text_pdf
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import AGREEMENTS
+from billfold.http.caller import CustomerCaller
 from billfold.http.operations import OPEN, get, with_scope
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 
 Category = Literal["BANK", "BROKERAGE", "GENERAL", "E-SIGN"]
-READS = with_scope("agreements.read", AGREEMENTS)
+READS = with_scope("agreements.read", "agreements")
 
 
 class AgreementText(msgspec.Struct, frozen=True, kw_only=True):
