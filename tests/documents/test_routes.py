@@ -175,7 +175,7 @@ async def test_a_file_that_is_not_what_it_says_is_refused(customer_desk):
     assert await customer_desk.bank.pool.fetchval("SELECT count(*) FROM document") == 0
 
 
-async def test_a_type_of_nobody_is_told(customer_desk):
+async def test_an_unknown_document_type_is_refused(customer_desk):
     answer = await upload(customer_desk, "/api/v1/documents/LOVE_LETTER/")
     assert answer.json()["detail"][0]["loc"] == ["path", "document_type"]
 

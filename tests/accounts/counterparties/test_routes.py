@@ -101,7 +101,7 @@ async def test_counterparties_are_listed_page_by_page_and_by_state_and_type(part
         ({"verification": {}}, "body.verification.type"),
     ],
 )
-async def test_nobody_is_linked_when_the_request_is_malformed(partner_desk, change, loc):
+async def test_no_counterparty_is_linked_when_the_request_is_malformed(partner_desk, change, loc):
     pocket = await partner_desk.pocket()
     body = on_us(await address_of(partner_desk, await partner_desk.pocket())) | change
     await partner_desk.invalid("POST", path_of(pocket), body, loc=loc)
@@ -246,12 +246,12 @@ async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
         ({}, ["type"]),
     ],
 )
-def test_what_is_wrong_is_told(body, places):
+def test_mistakes_are_reported_at_their_fields(body, places):
     assert sorted(mistakes(body)) == [f"body.{each}" for each in places]
 
 
 def mistakes(body):
-    """Return where the door finds a body wrong."""
+    """Return the fields at which a body is refused."""
     try:
         decode(msgspec.json.encode(body), CreateCounterparty)
     except InvalidInput as wrong:

@@ -154,7 +154,7 @@ async def test_an_address_abroad_has_the_states_of_its_country(partner_desk):
         (CLOSING | {"email": "a@example.org"}, "body.status"),
     ],
 )
-async def test_a_customer_stays_as_he_was_when_the_change_is_malformed(closer, body, loc):
+async def test_a_customer_is_unchanged_when_the_change_is_malformed(closer, body, loc):
     customer = await closer.customer()
     path = f"{PATH}{customer}/"
     before = await closer.get(path)
@@ -162,7 +162,7 @@ async def test_a_customer_stays_as_he_was_when_the_change_is_malformed(closer, b
     assert await closer.get(path) == before
 
 
-async def test_a_customer_is_closed_with_his_pockets_and_portals_when_all_are_empty(closer):
+async def test_a_customer_is_closed_with_its_pockets_and_portals_when_all_are_empty(closer):
     pocket = await closer.funded(1_000_00)
     second = await closer.pocket(pocket.customer)
     path = f"{PATH}{pocket.customer}/"
@@ -186,14 +186,14 @@ async def test_a_customer_is_closed_with_his_pockets_and_portals_when_all_are_em
     assert [each["id"] for each in listed["items"]] == [pocket.customer]
 
 
-async def test_nobody_is_closed_when_the_partner_may_not(partner_desk):
+async def test_closing_a_customer_needs_the_feature(partner_desk):
     customer = await partner_desk.customer()
     path = f"{PATH}{customer}/"
     await partner_desk.refused("PATCH", path, CLOSING, status=403, code="feature-not-enabled")
     assert (await partner_desk.get(path))["account_status"] == "PENDING"
 
 
-async def test_a_partner_does_not_close_himself(closer):
+async def test_a_partner_does_not_close_its_own_account(closer):
     path = f"{PATH}{closer.partner.own_customer_id}/"
     await closer.refused("PATCH", path, CLOSING, status=403, code="forbidden")
     assert (await closer.get(path))["account_status"] != "CLOSED"

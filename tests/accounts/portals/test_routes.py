@@ -67,7 +67,7 @@ async def test_instructions_say_how_to_pay_by_every_rail(partner_desk):
     assert by_rail["ON_US"]["network_address"] == portal["network_address"]
 
 
-async def test_a_wire_is_for_the_customer_at_his_own_address(partner_desk):
+async def test_a_wire_is_for_the_customer_at_its_own_address(partner_desk):
     pocket = await partner_desk.pocket()
     home = {
         "street_address": "1 Main Street",

@@ -166,7 +166,7 @@ async def test_a_cursor_goes_on_when_a_pocket_was_opened_meanwhile(partner_desk)
         await partner_desk.invalid("GET", wrong, filters=asked, loc="query.cursor")
 
 
-async def test_bills_from_another_custodian_are_listed_with_his_name(partner_desk):
+async def test_bills_from_another_custodian_are_listed_with_its_name(partner_desk):
     pocket = await partner_desk.pocket()
     body = {
         "account_id": pocket.id,

@@ -25,7 +25,7 @@ async def test_every_agreement_in_force_is_named_with_its_file(customer_desk):
         assert each["title"] in page.extract_text()
 
 
-async def test_an_agreement_of_nobody_is_not_there(customer_desk):
+async def test_an_unknown_agreement_is_not_found(customer_desk):
     for path in ("/agreements/2025-06-01/x.pdf", "/agreements/2024-01-01/form-crs.pdf"):
         assert (await customer_desk.http.get(path)).status_code == 404
 
