@@ -1,4 +1,4 @@
-"""Which rule decides, and who may speak when."""
+"""Which rule decides, and who may review when."""
 
 from datetime import UTC, datetime, timedelta
 
