@@ -13,7 +13,6 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "src/billfold/ledger/checks.py outcome_checks",  # three queries, each read as one
     "src/billfold/access/oauth/consent.py approve",
-    "src/billfold/payments/on_us/rules.py _move_money",
     "src/billfold/verify/replay.py _check_transaction",
 }
 LARGE_FOLDERS = {"src/billfold/verify"}

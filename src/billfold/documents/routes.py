@@ -7,7 +7,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.record import audited
 from billfold.documents import rules, store
 from billfold.documents.ports import FileKind, UploadRejected
 from billfold.documents.types import DocumentRow
@@ -110,15 +109,8 @@ async def _store(
     owner, document_id, document_type = key
     kind, name = await _inspect(bank, document_type, request)
     file = await bank.files.keep(request.body)
-    async with audited(
-        bank.pool,
-        bank.vault,
-        owner,
-        origin=call.origin,
-        action="document.uploaded",
-        resource=("document", document_id),
-        details={"type": document_type},
-        now=call.wall,
+    async with call.audited(
+        bank, owner, "document.uploaded", resource_id=document_id, details={"type": document_type}
     ) as audited_action:
         conn = audited_action.conn
         if is_new:

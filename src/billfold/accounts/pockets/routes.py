@@ -26,7 +26,7 @@ from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patc
 from billfold.http.parameters import Query
 from billfold.http.schemas import CursorList, OffsetList
 from billfold.ledger.bank import Bank
-from billfold.platform.paging import LIMIT_DEFAULT, parse_limit
+from billfold.platform.paging import LIMIT_DEFAULT
 
 READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 V1_READS = Deprecation(since=date(2025, 1, 6), sunset=date(2027, 1, 6))
@@ -123,9 +123,9 @@ async def list_own_pockets(
 
     Newest first; `count` is of all of them.
     """
-    omitted_parts, rows_max = query.parse_omit, parse_limit(limit)
+    omitted_parts = query.parse_omit
     count, rows = await pocket_store.list_page_by_offset(
-        bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
+        bank.pool, member.customer_id, statuses=status, offset=offset, limit=limit
     )
     items = [render_pocket(row, bank, member.now, omit=omitted_parts) for row in rows]
     return OffsetList(offset=offset, count=count, items=items)
