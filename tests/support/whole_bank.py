@@ -11,9 +11,8 @@ import pytest
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.approvals.store.approved_transfers import ApprovedRequests
-from billfold.bills.business_days.store import load_calendars
 from billfold.bills.rules.market import Market
-from billfold.bills.store import load_market
+from billfold.bills.store import load_calendars, load_market
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy

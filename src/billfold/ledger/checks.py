@@ -109,22 +109,26 @@ def outcome_checks(
     )
 
 
-def directory_checks(tracked: TrackedTable) -> Iterator[Check]:
-    """Compare rows with their entries in the directory, both ways."""
+def directory_checks(tracked: TrackedTable, kind: str | None = None, value: str | None = None) -> Iterator[Check]:
+    """Compare rows with their entries in the directory, both ways.
+
+    As a rule an entry is of the table's kind and its value is the id; else `value` is SQL on the row `n`.
+    """
+    kind, value = kind or tracked.name, value or f"n.{tracked.id_column}::text"
     yield Check(
         "directory",
         "the entry refers to no row of this customer",
         f"""SELECT d.kind, d.value FROM directory d
-             WHERE d.kind = '{tracked.name}' AND (d.value <> d.object_id::text OR NOT EXISTS (
+             WHERE d.kind = '{kind}' AND NOT EXISTS (
                SELECT 1 FROM {tracked.name} n
-                WHERE n.customer_id = d.customer_id AND n.{tracked.id_column} = d.object_id))""",
+                WHERE n.customer_id = d.customer_id AND n.{tracked.id_column} = d.object_id AND d.value = {value})""",
     )
     yield Check(
         "directory",
         "the entry is missing",
-        f"""SELECT '{tracked.name}' AS kind, n.{tracked.id_column}::text AS value FROM {tracked.name} n
-             WHERE NOT EXISTS (SELECT 1 FROM directory d
-               WHERE d.kind = '{tracked.name}' AND d.value = n.{tracked.id_column}::text)""",
+        f"""SELECT '{kind}' AS kind, {value} AS value FROM {tracked.name} n
+             WHERE {value} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM directory d
+               WHERE d.kind = '{kind}' AND d.value = {value})""",
         certainty=Certainty.MISSING,
     )
 

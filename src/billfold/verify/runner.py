@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import billfold
 from billfold.audit.checks import check_audit
-from billfold.bills.business_days.store import load_calendars
-from billfold.bills.store import load_market
+from billfold.bills.store import load_calendars, load_market
 from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
 from billfold.platform.errors import BillfoldError
 from billfold.verify.bank_totals import check_bank_totals

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from billfold.approvals.store.approved_transfers import ApprovedRequests
-from billfold.bills.business_days.store import load_calendars
 from billfold.bills.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
-from billfold.bills.store import load_market
+from billfold.bills.store import load_calendars, load_market
 from billfold.cli.context import CliError
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import sequencer

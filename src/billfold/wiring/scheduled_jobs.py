@@ -5,12 +5,17 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, VERIFICATION_EXPIRY
 from billfold.approvals import apply_authorizations as changing
 from billfold.approvals import execute_transfers as approved
-from billfold.approvals.expiry import expire_request, expire_verification
-from billfold.approvals.store.authorization_requests import APPLY_AUTHORIZATION_REQUEST, EXPIRE_AUTHORIZATION_REQUEST
-from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, EXPIRE_TRANSFER_REQUEST
+from billfold.approvals.store.requests import run_expiry_job
+from billfold.approvals.types import (
+    APPLY_AUTHORIZATION_REQUEST,
+    EXECUTE_TRANSFER_REQUEST,
+    EXPIRE_AUTHORIZATION_REQUEST,
+    EXPIRE_TRANSFER_REQUEST,
+)
 from billfold.ledger.bank import JobRunners
 from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
@@ -46,8 +51,8 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             VERIFICATION_EXPIRY: expire_verification,
             APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
-            EXPIRE_AUTHORIZATION_REQUEST: expire_request,
-            EXPIRE_TRANSFER_REQUEST: expire_request,
+            EXPIRE_AUTHORIZATION_REQUEST: run_expiry_job,
+            EXPIRE_TRANSFER_REQUEST: run_expiry_job,
             **(simulation.job_runners() if simulation else {}),
         }
     )
