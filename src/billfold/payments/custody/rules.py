@@ -12,14 +12,14 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets.rules import pocket_of
+from billfold.accounts.pockets.rules import pocket_of, require_not_closed, require_open
 from billfold.bills.rules import fees
 from billfold.bills.rules import lots as lots_module
 from billfold.bills.types import Bill
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import NOT_CLOSED, AccountKind, JournalKind, PocketStatus, TradeActivity
+from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.payments.custody.types import (
     MovedLot,
     SecurityTransfer,
@@ -41,14 +41,16 @@ if TYPE_CHECKING:
 ACTIVITY = TradeActivity.EXTERNAL_SECURITY_TRANSFER
 APPOINTMENT = "custody.deliver"
 """The kind of scheduled job that sends a delivery to the custodian."""
+_PARTY = ("counterparty_name", "counterparty_account")
+RECORDED = ("pocket_id", "direction", "cusip", "units", "market_value", *_PARTY, "lots")
+"""The columns of a transfer that its command's outcome repeats."""
 
 
 def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     """Book the received lot. Refuses: pocket-not-open, bill-not-deliverable."""
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in NOT_CLOSED:
-        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    require_not_closed(pocket)
     bill = _outstanding_bill(ctx, cmd.cusip)
     today = max(book.business_date, ctx.business_date)
     acquired_on = cmd.acquired_on or today
@@ -59,15 +61,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     roll_business_day(book, pocket, ctx)
     lot = MovedLot(0, acquired_on, cmd.units, tax_basis=cost)
     moved = _receive_lot(book, pocket, ctx, transfer_id=cmd.transfer_id, cusip=cmd.cusip, moved=lot)
-    return _record_transfer(
-        book,
-        ctx,
-        cmd,
-        direction=SecurityTransferDirection.IN,
-        status=SecurityTransferStatus.COMPLETED,
-        worth=worth,
-        lots=[moved],
-    )
+    return _record_transfer(book, ctx, cmd, status=SecurityTransferStatus.COMPLETED, worth=worth, lots=[moved])
 
 
 def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
@@ -77,9 +71,7 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status != PocketStatus.OPEN:
-        frozen = pocket.status == PocketStatus.FROZEN
-        raise Refused("pocket-frozen" if frozen else "pocket-not-open", f"It is {pocket.status}.")
+    require_open(pocket)
     _outstanding_bill(ctx, cmd.cusip)
     _require_deliverable(pocket, cmd, ctx)
     roll_business_day(book, pocket, ctx)
@@ -91,15 +83,7 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     worth = sum(cents_for(each.units, _mark(ctx, cmd.cusip)) for each in moved)
     book.schedule(APPOINTMENT, cmd.transfer_id, ctx.now)
     book.put(book.pending, cmd.transfer_id, PendingTransfer(cmd.pocket_id, None))
-    return _record_transfer(
-        book,
-        ctx,
-        cmd,
-        direction=SecurityTransferDirection.OUT,
-        status=SecurityTransferStatus.PENDING,
-        worth=worth,
-        lots=moved,
-    )
+    return _record_transfer(book, ctx, cmd, status=SecurityTransferStatus.PENDING, worth=worth, lots=moved)
 
 
 def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
@@ -231,16 +215,18 @@ def _record_transfer(
     book: Book,
     ctx: Context,
     cmd: ReceiveBills | DeliverBills,
-    direction: SecurityTransferDirection,
+    *,
     status: SecurityTransferStatus,
     worth: int,
     lots: Sequence[MovedLot],
 ) -> Outcome:
+    """Record a transfer; a receipt is COMPLETED at once."""
+    received = status == SecurityTransferStatus.COMPLETED
     transfer = SecurityTransfer(
         customer_id=book.customer_id,
         transfer_id=cmd.transfer_id,
         pocket_id=cmd.pocket_id,
-        direction=direction,
+        direction=SecurityTransferDirection.IN if received else SecurityTransferDirection.OUT,
         cusip=cmd.cusip,
         units=cmd.units,
         market_value=worth,
@@ -252,16 +238,6 @@ def _record_transfer(
     )
     book.draft.add(transfer)
     book.put(book.referenced, cmd.transfer_id, transfer)
-    return {
-        "transfer_id": str(cmd.transfer_id),
-        "status": status,
-        "reason": None,
-        "pocket_id": str(cmd.pocket_id),
-        "direction": direction,
-        "cusip": cmd.cusip,
-        "units": cmd.units,
-        "market_value": worth,
-        "counterparty_name": cmd.counterparty_name,
-        "counterparty_account": cmd.counterparty_account,
-        "lots": transfer.lots,
-    }
+    recorded = {name: getattr(transfer, name) for name in RECORDED}
+    ids = {"transfer_id": str(cmd.transfer_id), "pocket_id": str(cmd.pocket_id)}
+    return {**recorded, **ids, "status": status, "reason": None}

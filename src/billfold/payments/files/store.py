@@ -14,11 +14,10 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.payments.files.types import DuplicateFile, RailFile
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from asyncpg import Record
-
     from billfold.platform.database.pool import Connection, Pool
 
 OUT, IN = "OUT", "IN"
@@ -49,30 +48,6 @@ UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AN
 """
 
 
-class RailFile(msgspec.Struct, frozen=True):
-    """One file without its content. `report` is JSON text."""
-
-    file_id: UUID
-    rail: str
-    direction: str
-    name: str
-    sha256: str
-    state: str
-    report: str | None
-    size_bytes: int
-    created_at: datetime
-    done_at: datetime | None
-
-
-class DuplicateFile(Exception):
-    """A file with the same content was received before, under any name."""
-
-    def __init__(self, name: str, at: datetime) -> None:
-        super().__init__(f"The same content arrived as {name} on {at:%Y-%m-%d}.")
-        self.name = name
-        self.at = at
-
-
 async def save_outbound(
     conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
 ) -> RailFile:
@@ -100,7 +75,7 @@ async def complete_file(
 
 async def list_unfinished(conn: Connection | Pool, rail: str, direction: str) -> list[RailFile]:
     """Return incomplete files, oldest first."""
-    return [rail_file_of(row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
+    return [RailFile(*row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
 
 
 async def list_files(
@@ -112,7 +87,7 @@ async def list_files(
     limit: int = 100,
 ) -> list[RailFile]:
     """Return files, newest first, then by name descending: names of outbound files are numbered."""
-    return [rail_file_of(row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
+    return [RailFile(*row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
 
 
 async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
@@ -120,7 +95,7 @@ async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
     row = await conn.fetchrow(_GET, file_id)
     if row is None:
         raise NotFound("There is no such file.")
-    return rail_file_of(row)
+    return RailFile(*row)
 
 
 async def read_content(conn: Connection | Pool, file_id: UUID) -> bytes:
@@ -136,9 +111,4 @@ async def _save(
 ) -> RailFile:
     state, content_hash = ("CREATED" if direction == OUT else "ARRIVED"), sha256(content).digest()
     row = await conn.fetchrow(_INSERT, file_id, rail, direction, name, content, content_hash, state, now)
-    return await find_file(conn, file_id) if row is None else rail_file_of(row)
-
-
-def rail_file_of(row: Record) -> RailFile:
-    """Return a file from a row of `COLUMNS`."""
-    return RailFile(*row)
+    return await find_file(conn, file_id) if row is None else RailFile(*row)
