@@ -65,7 +65,7 @@ class LockedOut(BillfoldError):
         minutes = -(-seconds // 60)
         wait = f"{seconds} seconds" if seconds < 60 else f"{minutes} minutes"  # noqa: PLR2004 - seconds of a minute
         wait = wait.removesuffix("s") if wait.startswith("1 ") else wait
-        super().__init__("too-many-tries", f"There were too many tries. Wait {wait}, or use a passkey.")
+        super().__init__("login-locked", f"There were too many tries. Wait {wait}, or use a passkey.")
         self.headers = {"retry-after": str(seconds)}
 
 
