@@ -80,8 +80,7 @@ def set_pocket_state(books: Books, cmd: SetPocketState, ctx: Context) -> Outcome
     del ctx
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in NOT_CLOSED:
-        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    require_not_closed(pocket)
     book.alter(pocket)
     if cmd.status is not None:
         pocket.status = cmd.status
@@ -104,6 +103,19 @@ def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) ->
     book.alter(pocket)
     pocket.status, pocket.closed_at, pocket.closure_reason = PocketStatus.CLOSED, ctx.now, reason
     pocket.fee_accrued, pocket.invest_at = 0, None
+
+
+def require_open(pocket: PocketBook) -> None:
+    """Raise Refused pocket-frozen or pocket-not-open unless money may leave the pocket."""
+    if pocket.status == PocketStatus.FROZEN:
+        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
+    require_not_closed(pocket)
+
+
+def require_not_closed(pocket: PocketBook) -> None:
+    """Raise Refused pocket-not-open if the pocket is closed."""
+    if pocket.status not in NOT_CLOSED:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
 
 
 def open_ach_entries(book: Book) -> list[OpenEntry]:
