@@ -54,16 +54,16 @@ def play_arrivals(new_stage):
     with stage.row("A pocket opens"):
         pocket = stage.new_pocket(anna)
     with stage.row("A wire arrives"):
-        stage.receive_money(anna, pocket, 5_000_000_00)
+        stage.receive_money(pocket, 5_000_000_00)
     with stage.row("An ACH credit arrives"):
-        stage.receive_money(anna, pocket, 50_000_00, rail="ACH")
+        stage.receive_money(pocket, 50_000_00, rail="ACH")
     with stage.row("Nothing is due"):
         stage.submit(CatchUp, anna)
     with stage.row("A day of a pocket ends"):
         stage.catch_up(anna, date(2025, 5, 29), 18)
     stage.until(date(2025, 6, 2), 20)
     with stage.row("Money arrives after hours"):
-        stage.receive_money(anna, pocket, 50_000_00)
+        stage.receive_money(pocket, 50_000_00)
     with stage.row("Waiting cash is invested"):
         stage.catch_up(anna, date(2025, 6, 3), 9)
     stage.until(date(2025, 6, 30), 18)
@@ -87,15 +87,15 @@ def play_accounts(new_stage):
     with stage.row("A customer changes"):
         stage.submit(UpdateCustomer, anna, profile={"email": "anna@example.org"})
     with stage.row("A portal opens"):
-        portal = UUID(stage.submit(OpenPortal, anna, pocket_id=pocket[0], name="Another")["portal_id"])
+        portal = UUID(stage.submit(OpenPortal, anna, pocket_id=pocket.id, name="Another")["portal_id"])
     with stage.row("A portal changes or closes"):
         stage.submit(UpdatePortal, anna, portal_id=portal, close=True)
     with stage.row("Money for a closed portal goes back"):
-        assert stage.receive_money(anna, (pocket[0], portal), 50_000_00)["status"] == "REJECTED"
+        assert stage.receive_money(pocket._replace(portal=portal), 50_000_00)["status"] == "REJECTED"
     with stage.row("A pocket changes or closes"):
-        stage.submit(UpdatePocket, anna, pocket_id=other[0], name="Another", close_for="not needed")
+        stage.submit(UpdatePocket, anna, pocket_id=other.id, name="Another", close_for="not needed")
     with stage.row("The operator freezes a pocket"):
-        stage.submit(SetPocketState, anna, pocket_id=pocket[0], status="FROZEN")
+        stage.submit(SetPocketState, anna, pocket_id=pocket.id, status="FROZEN")
     bert = stage.new_customer("Bert")
     stage.new_pocket(bert)
     with stage.row("A customer leaves"):
@@ -106,20 +106,20 @@ def play_payments(new_stage):
     stage = new_stage()
     anna, pocket = stage.rich()
     bert = stage.new_customer("Bert")
-    purse, second, theirs = (anna, pocket[0]), (anna, stage.new_pocket(anna)[0]), (bert, stage.new_pocket(bert)[0])
+    second, theirs = stage.new_pocket(anna), stage.new_pocket(bert)
     with stage.row("A transfer is rejected", anna):
-        stage.transfer(purse, theirs, 999_999_00)
+        stage.transfer(pocket, theirs, 999_999_00)
     with stage.row("A transfer is accepted for later"):
-        stage.transfer(purse, theirs, 1_00, later=True)
+        stage.transfer(pocket, theirs, 1_00, later=True)
     with stage.row("Money moves between own pockets"):
-        stage.transfer(purse, second, 10_000_00)
+        stage.transfer(pocket, second, 10_000_00)
     with stage.row("Bills move between own pockets"):
-        stage.transfer(purse, second, 10_000_00, order=IN_KIND)
+        stage.transfer(pocket, second, 10_000_00, order=IN_KIND)
     with stage.row("A customer pays another", anna), stage.row("The other is paid", bert):
-        stage.transfer(purse, theirs, 50_000_00)
+        stage.transfer(pocket, theirs, 50_000_00)
     stage.until(LATER)
     with stage.row("Everything leaves", anna):
-        stage.transfer(purse, theirs, None)
+        stage.transfer(pocket, theirs, None)
 
 
 def play_counterparties(new_stage):
@@ -127,7 +127,7 @@ def play_counterparties(new_stage):
     anna = stage.new_customer("Anna")
     pocket = stage.new_pocket(anna)
     bert = stage.new_customer("Bert")
-    target = {"target_customer_id": bert, "target_pocket_id": stage.new_pocket(bert)[0]}
+    target = {"target_customer_id": bert, "target_pocket_id": stage.new_pocket(bert).id}
     with stage.row("A counterparty is linked"):
         linked = stage.add_counterparty(
             anna, "on_us", details={"account_number": "700000000001"}, verification=None, **target
@@ -143,7 +143,7 @@ def play_counterparties(new_stage):
     with stage.row("A counterparty waits for a wire"):
         waiting("incoming_wire", "12345678")
     with stage.row("A wire proves whose account it is"):
-        stage.receive_money(anna, pocket, 50_000_00, sender=Account("021000021", "12345678"))
+        stage.receive_money(pocket, 50_000_00, sender=Account("021000021", "12345678"))
     document = {"document_ids": (UUID(int=13),)}
     linked = {"linked": {"id": "x", "mask": "5678", "status": "PENDING_MANUAL_VERIFICATION", "access": ""}}
     correction = Correction(account_number="87654321", transaction_code="32")
@@ -163,7 +163,7 @@ def play_counterparties(new_stage):
 def play_bills_elsewhere(new_stage):
     stage = new_stage()
     anna = stage.new_customer("Anna")
-    common = {"pocket_id": stage.new_pocket(anna)[0], "cusip": BILL, "counterparty_name": "Elsewhere"}
+    common = {"pocket_id": stage.new_pocket(anna).id, "cusip": BILL, "counterparty_name": "Elsewhere"}
     with stage.row("Bills come from another custodian"):
         stage.submit(ReceiveBills, anna, transfer_id=UUID(int=1), units=10, counterparty_account="1", **common)
     stage.until(date(2025, 5, 30))
@@ -183,7 +183,7 @@ def play_corrections(new_stage):
 
     def give():
         given = stage.submit(
-            PostGoodwillCredit, anna, pocket_id=pocket[0], amount=300_00, credit_type="PROMOTION", description="welcome"
+            PostGoodwillCredit, anna, pocket_id=pocket.id, amount=300_00, credit_type="PROMOTION", description="welcome"
         )
         return {"activity_id": UUID(given["activity_id"])}
 
@@ -191,13 +191,13 @@ def play_corrections(new_stage):
         given = give()
     with stage.row("The operator sets a pocket right"):
         stage.submit(
-            AdjustPocket, anna, pocket_id=pocket[0], direction="DEBIT", amount=100_00, description="an adjustment"
+            AdjustPocket, anna, pocket_id=pocket.id, direction="DEBIT", amount=100_00, description="an adjustment"
         )
-    stage.transfer((anna, pocket[0]), (anna, other[0]), 100_00)
+    stage.transfer(pocket, other, 100_00)
     with stage.row("A pocket cannot pay back all"):
         stage.about(ReverseTransaction, anna, given, description="a mistake")
     with stage.row("What is owed is repaid"):
-        stage.receive_money(anna, pocket, 50_00)
+        stage.receive_money(pocket, 50_00)
     stage = new_stage()
     anna = stage.new_customer("Anna")
     pocket = stage.new_pocket(anna)
@@ -210,7 +210,7 @@ def play_corrections(new_stage):
 def play_suspense(new_stage):
     stage = new_stage()
     house, anna = stage.house(), stage.new_customer("Anna")
-    pocket_id, portal_id = stage.new_pocket(anna)
+    place = stage.new_pocket(anna)
 
     def hold(**details):
         item = {"item_id": stage.number()}
@@ -239,8 +239,8 @@ def play_suspense(new_stage):
                 AssignFromSuspense,
                 house,
                 anna,
-                pocket_id=pocket_id,
-                portal_id=portal_id,
+                pocket_id=place.id,
+                portal_id=place.portal,
                 references=tuple(held.values()),
                 **held,
             )

@@ -48,7 +48,7 @@ def play_wires(new_stage):
     payee = {"counterparty_id": UUID(stage.add_counterparty(anna, "wire")["counterparty_id"])}
 
     def send():
-        sent = stage.about(SendWire, anna, payee, wire_id=None, pocket_id=pocket[0], amount=40_000_00)
+        sent = stage.about(SendWire, anna, payee, wire_id=None, pocket_id=pocket.id, amount=40_000_00)
         return {"wire_id": UUID(sent["wire_id"])}
 
     with stage.row("A wire is accepted"):
@@ -77,7 +77,7 @@ def play_wires(new_stage):
     anna = stage.new_customer("Anna")
     pocket = stage.new_pocket(anna)
     with stage.row("A wire arrives by a message"):
-        arrived = stage.receive_money(anna, pocket, 50_000_00, wire=ARRIVED)
+        arrived = stage.receive_money(pocket, 50_000_00, wire=ARRIVED)
     with stage.row("A wire is paid back"):
         stage.about(ReturnWire, anna, {"original_id": UUID(arrived["wire_id"])}, code="DUPL")
 
@@ -129,6 +129,6 @@ def play_incoming_ach(new_stage):
         assert entries.receive(amount=40_000_00)["status"] == "COMPLETED"
     with stage.row("An ACH credit is given back"):
         entries.move(ReturnAchEntry, code="R23")
-    stage.submit(UpdatePortal, entries.anna, portal_id=entries.pocket[1], close=True)
+    stage.submit(UpdatePortal, entries.anna, portal_id=entries.pocket.portal, close=True)
     with stage.row("An ACH entry goes back"):
         assert entries.receive()["code"] == "R02"

@@ -171,10 +171,10 @@ def earned() -> list[list[str]]:
     customers = Customers(now=NINE)
     anna, bert = customers.new_customer("Anna"), customers.new_customer("Bert")
     pocket, theirs = customers.new_pocket(anna), customers.new_pocket(bert)
-    held = customers.bank.books[anna].pockets[pocket[0]]
+    held = customers.bank.books[anna].pockets[pocket.id]
     ends = [(state_of(held), et_instant(MONDAY, 0))]
-    customers.receive_money(anna, pocket, DEPOSIT)
-    customers.transfer((anna, pocket[0]), (bert, theirs[0]), 60_000_00)
+    customers.receive_money(pocket, DEPOSIT)
+    customers.transfer(pocket, theirs, 60_000_00)
     for day in (MONDAY, date(2025, 6, 30), date(2025, 7, 1)):
         customers.bank.advance(et_instant(day, 9 if day == MONDAY else 18))
         ends.append((state_of(held), et_instant(day + timedelta(days=1), 0)))

@@ -1,13 +1,16 @@
 """The commands that customers of a bank under test give, however their bank carries them out."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
+
+from typing_extensions import override
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
+from billfold.platform.ids import command_id, new
 
 PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 BETA = {"type": "business", "business_name": "Beta LLC"}
@@ -19,8 +22,16 @@ DETAILS = {
 """Accounts at other banks, by the type of their counterparty."""
 
 
+class Place(NamedTuple):
+    """A pocket: its customer, its id and the id of its first portal."""
+
+    customer: UUID
+    id: UUID
+    portal: UUID
+
+
 class Commands(ABC):
-    """A pocket is a pair of its id and its first portal's id. Every method returns what `submit` returns."""
+    """Every method returns what `submit` returns."""
 
     @abstractmethod
     def submit(self, kind: Any, *customers: UUID, **fields: Any) -> Any:
@@ -42,15 +53,14 @@ class Commands(ABC):
             **fields,
         )
 
-    def receive_money(self, customer, pocket, cents, *, rail="WIRE", **fields):
+    def receive_money(self, place, cents, *, rail="WIRE", **fields):
         """Let money arrive at a portal."""
-        pocket_id, portal_id = pocket
         return self.submit(
             ReceiveMoney,
-            customer,
+            place.customer,
             rail=rail,
-            portal_id=portal_id,
-            pocket_id=pocket_id,
+            portal_id=place.portal,
+            pocket_id=place.id,
             amount=cents,
             description="a deposit",
             details={},
@@ -58,7 +68,7 @@ class Commands(ABC):
         )
 
     def transfer(self, origin, destination, cents, **fields):
-        """Move money or bills; each place begins with its customer and its pocket's id."""
+        """Move money or bills between two places."""
         customers = tuple(dict.fromkeys((origin[0], destination[0])))
         return self.submit(
             TransferOnUs,
@@ -84,6 +94,31 @@ class Commands(ABC):
         )
 
 
-def pocket_of(outcome):
-    """Return what `open_pocket` led to as a pair of ids."""
-    return UUID(outcome["pocket_id"]), UUID(outcome["portal_id"])
+def opened(customer, outcome):
+    """Return the place that `open_pocket` led to."""
+    return Place(customer, UUID(outcome["pocket_id"]), UUID(outcome["portal_id"]))
+
+
+class EngineCommands(Commands):
+    """Awaits the engine of a bank. Keys come from a counter: the same caller has the same keys in every run."""
+
+    def __init__(self, bank, caller=None):
+        self.bank, self.count = bank, 0
+        self.caller = caller or f"test-{new()}"
+
+    @override
+    async def submit(self, kind, *customers, **fields):
+        self.count += 1
+        key = command_id(self.caller, str(self.count))
+        command = kind(caller=self.caller, key=key, customers=customers, request_hash=key.bytes, **fields)
+        return (await self.bank.engine.submit(command)).outcome
+
+    async def new_customer(self, name="Somebody", **fields):
+        """Enrol a customer; return the id."""
+        customer = command_id(self.caller, name)
+        await self.enrol(customer, name, **fields)
+        return customer
+
+    async def new_pocket(self, customer, **fields):
+        """Open a pocket; return the place."""
+        return opened(customer, await self.open_pocket(customer, **fields))

@@ -45,7 +45,7 @@ class Entries:
     @property
     def held(self):
         """The pocket as the book has it."""
-        return self.book.pockets[self.pocket[0]]
+        return self.book.pockets[self.pocket.id]
 
     @property
     def entry(self):
@@ -84,7 +84,7 @@ class Entries:
             OriginateAch,
             self.anna,
             ach_id=self.ach_id,
-            pocket_id=self.pocket[0],
+            pocket_id=self.pocket.id,
             counterparty_id=payee_id,
             direction=direction,
             sec_code="PPD",
@@ -99,8 +99,8 @@ class Entries:
         return self.move(
             ReceiveAch,
             file_id=FILE_ID,
-            portal_id=self.pocket[1],
-            pocket_id=self.pocket[0],
+            portal_id=self.pocket.portal,
+            pocket_id=self.pocket.id,
             entry=msgspec.structs.replace(INCOMING, **changes),
         )
 

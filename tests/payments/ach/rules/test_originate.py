@@ -44,7 +44,7 @@ def test_a_payment_is_refused_when_the_pocket_cannot_raise_it(entries):
 
 
 def test_a_frozen_pocket_collects_but_does_not_pay(entries):
-    entries.customers.submit(SetPocketState, entries.anna, pocket_id=entries.pocket[0], status="FROZEN")
+    entries.customers.submit(SetPocketState, entries.anna, pocket_id=entries.pocket.id, status="FROZEN")
     with pytest.raises(Refused, match="pocket-frozen"):
         entries.originate("CREDIT", 1_00)
     assert entries.originate("DEBIT", 1_00)["status"] == "APPROVED"

@@ -41,13 +41,13 @@ def test_an_uncovered_debit_is_returned(entries):
 
 
 def test_an_entry_for_a_closed_portal_is_returned(entries):
-    entries.customers.submit(UpdatePortal, entries.anna, portal_id=entries.pocket[1], close=True)
+    entries.customers.submit(UpdatePortal, entries.anna, portal_id=entries.pocket.portal, close=True)
     assert entries.receive()["code"] == "R02"
     assert entries.answer.code == "21"
 
 
 def test_a_frozen_pocket_takes_credits_and_returns_debits(entries):
-    entries.customers.submit(SetPocketState, entries.anna, pocket_id=entries.pocket[0], status="FROZEN")
+    entries.customers.submit(SetPocketState, entries.anna, pocket_id=entries.pocket.id, status="FROZEN")
     assert entries.receive()["status"] == "COMPLETED"
     assert entries.receive(code="27")["code"] == "R16"
 
