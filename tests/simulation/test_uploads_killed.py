@@ -12,7 +12,6 @@ from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.small_rails import Customer
 from tests.support.whole_bank import close_bank
 
-from billfold.accounts.commands import EnrolCustomer
 from billfold.documents.store import get_document
 from billfold.platform import ids
 from billfold.verify.runner import verify_bank
@@ -26,9 +25,7 @@ async def anna(market_dsn, tmp_path):
     bank = await open_door(market_dsn, tmp_path)
     partner = await new_partner(bank)
     customer = Customer(bank, "Anna")
-    await customer.do(
-        EnrolCustomer, partner_id=partner.partner_id, role="customer", type="BUSINESS", name="Anna", profile={}
-    )
+    await customer.new_customer("Anna", partner_id=partner.partner_id)
     app = lend_partner_app(bank)
     client = PartnerClient(app, partner)
     yield customer, client

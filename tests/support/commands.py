@@ -10,12 +10,12 @@ from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
-from billfold.platform.ids import command_id, new
+from billfold.platform.ids import command_id, derive, new
 
 PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 BETA = {"type": "business", "business_name": "Beta LLC"}
 ADDRESS = {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
-DETAILS = {
+DETAILS: dict[str, dict[str, Any]] = {
     "wire": {"routing_number": "121182904", "identifier": "5647772655", "address": ADDRESS},
     "ach": {"routing_number": "021000021", "account_number": "5647772655", "account_type": "CHECKING"},
 }
@@ -81,13 +81,13 @@ class Commands(ABC):
             partner_id=PARTNER,
         )
 
-    def add_counterparty(self, customer, kind, *, details=None, verification="pre_verified", **fields):
+    def add_counterparty(self, customer, kind, *, name=BETA, details=None, verification="pre_verified", **fields):
         """Link an account at another bank."""
         return self.submit(
             AddCounterparty,
             customer,
             type=kind,
-            counterparty_name=BETA,
+            counterparty_name=name,
             details=details or DETAILS[kind],
             verification=verification,
             **fields,
@@ -100,22 +100,25 @@ def opened(customer, outcome):
 
 
 class EngineCommands(Commands):
-    """Awaits the engine of a bank. Keys come from a counter: the same caller has the same keys in every run."""
+    """Awaits the engine of a bank. A caller that is named has the same keys in every run."""
 
     def __init__(self, bank, caller=None):
         self.bank, self.count = bank, 0
-        self.caller = caller or f"test-{new()}"
+        self.caller, self._names = (caller or "test"), (caller or str(new()))
 
     @override
     async def submit(self, kind, *customers, **fields):
         self.count += 1
-        key = command_id(self.caller, str(self.count))
+        key = command_id(self._names, str(self.count))
         command = kind(caller=self.caller, key=key, customers=customers, request_hash=key.bytes, **fields)
         return (await self.bank.engine.submit(command)).outcome
 
+    def id_of(self, name):
+        return derive(self.bank.seed, command_id(self._names, name), 0)
+
     async def new_customer(self, name="Somebody", **fields):
         """Enrol a customer; return the id."""
-        customer = command_id(self.caller, name)
+        customer = self.id_of(name)
         await self.enrol(customer, name, **fields)
         return customer
 

@@ -56,9 +56,13 @@ class PartnerApi:
 
     # -- calling ---------------------------------------------------------------------
 
-    async def ask(self, method, path, body=b"", *, status, filters=None, key=None):
+    async def send(self, method, path, body=b"", *, filters=None, **options):
+        """Send a signed request; see `PartnerClient.send`."""
+        return await self.client.send(method, path, body, query=query_of(filters), **options)
+
+    async def ask(self, method, path, body=b"", *, status, **options):
         """Return the answer to a request, which must have this status."""
-        answer = await self.client.send(method, path, body, key=key, query=query_of(filters))
+        answer = await self.send(method, path, body, **options)
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer
 

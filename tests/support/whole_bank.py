@@ -5,11 +5,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
+from tests.support.commands import EngineCommands, Place
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.business_days.store import load_calendars
 from billfold.bills.rules.market import Market
@@ -18,7 +17,6 @@ from billfold.documents.inspection.sandboxed_process import SubprocessFileInspec
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
-from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
@@ -35,7 +33,6 @@ from billfold.wiring.scheduled_jobs import job_runners
 
 SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
-PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 
 
 async def open_bank(dsn, **changes):
@@ -129,28 +126,16 @@ async def bank(market_dsn):
     await close_bank(opened)
 
 
-class Holder:
-    """A customer with one Pocket, as tests of the engine need him."""
+class Holder(EngineCommands):
+    """A customer with one Pocket, as tests of the engine need it."""
 
     def __init__(self, bank, customer_id, pocket_id, portal_id):
-        self.bank = bank
-        self.customer_id, self.pocket_id, self.portal_id = customer_id, pocket_id, portal_id
+        super().__init__(bank)
+        self.place = Place(customer_id, pocket_id, portal_id)
+        self.customer_id, self.pocket_id, self.portal_id = self.place
 
     async def deposit(self, cents, *, rail="WIRE"):
-        answer = await self.bank.engine.submit(
-            ReceiveMoney(
-                caller="test",
-                key=ids.new(),
-                customers=(self.customer_id,),
-                rail=rail,
-                portal_id=self.portal_id,
-                pocket_id=self.pocket_id,
-                amount=cents,
-                description="a deposit",
-                details={},
-            )
-        )
-        return answer.outcome
+        return await self.receive_money(self.place, cents, rail=rail)
 
 
 @pytest.fixture
@@ -158,15 +143,9 @@ def new_holder(bank):
     """Make a customer with a Pocket: `await new_holder(weeks=4, reinvest=4)`."""
 
     async def make(*, weeks=4, reinvest=4, name="A holder", at=bank):
-        customer = ids.new()
-        common: dict[str, Any] = {"caller": "test", "customers": (customer,), "partner_id": PARTNER}
-        await at.engine.submit(
-            EnrolCustomer(key=ids.new(), role="customer", type="BUSINESS", name=name, profile={}, **common)
-        )
-        answer = await at.engine.submit(
-            OpenPocket(key=ids.new(), name="Reserve", deposit_weeks=weeks, reinvestment_weeks=reinvest, **common)
-        )
-        outcome = answer.outcome
-        return Holder(at, customer, UUID(outcome["pocket_id"]), portal_id=UUID(outcome["portal_id"]))
+        commands = EngineCommands(at)
+        customer = await commands.new_customer(name)
+        place = await commands.new_pocket(customer, weeks=weeks, reinvest=reinvest, name="Reserve")
+        return Holder(at, *place)
 
     return make

@@ -6,8 +6,9 @@ from uuid import UUID
 
 import pytest
 from tests.fixtures.cli import SEED, fetch
+from tests.support.commands import PARTNER
 from tests.support.fedwire import Fedwire
-from tests.support.whole_bank import PARTNER, Holder
+from tests.support.whole_bank import Holder
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.cli.resources import run_with_bank

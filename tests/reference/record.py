@@ -1,0 +1,104 @@
+"""Records the examples of both APIs. `python -m tests.reference.record` writes them anew."""
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
+
+from tests.reference.customer_calls import MEMBER, OTHER_MEMBER, OTHER_USER, USER, play_customer_api
+from tests.reference.partner_calls import BOX, play_partner_api
+from tests.reference.recorder import Recorder, number, text_of
+from tests.support.apps import lend_customer_app, lend_partner_app, take_back
+from tests.support.customer_client import EVERYTHING, MemberDesk, Team, token_for
+from tests.support.oauth_clients import program
+from tests.support.partner_client import new_partner
+from tests.support.partner_desk import PartnerApi
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.access.oauth import clients
+from billfold.http.customer_api import app as customer_api
+from billfold.http.partner_api import app as partner_api
+from billfold.migrations import runner
+from billfold.platform.clock import wall_now
+from billfold.platform.database.pool import create_pool
+from billfold.platform.postgres import embedded as embedded_postgres
+
+EXAMPLES = {"partner": partner_api, "customer": customer_api}
+EXAMPLES = {name: Path(app.__file__).with_name("examples.json") for name, app in EXAMPLES.items()}
+_ADD_USER = """
+INSERT INTO user_account (user_id, email, email_verified_at, first_name, last_name, phone_number, created_at)
+VALUES ($1, $3, $2, $4, 'Lind', '+12025550123', $2)
+"""
+_ADD_MEMBER = """
+INSERT INTO membership (customer_id, user_id, member_id, role, status, created_at, changed_at)
+VALUES ($1, $2, $3, 'ADMIN', 'ACTIVE', $4, $4)
+"""
+
+
+async def partner_desk_of(bank, app):
+    """Return the desk of a partner whose ids repeat."""
+    known_ids = [number(1000 + n) for n in (1, 0, 2)]
+    return PartnerApi(bank, app, await new_partner(bank, features=("wires",), known_ids=known_ids))
+
+
+async def member_desk_of(bank, app, customer, *, user, member, name):
+    """Return the desk of an administrator whose ids repeat; a bearer's token proves it."""
+    async with bank.pool.acquire() as conn:
+        await conn.execute(_ADD_USER, user, wall_now(), f"{name.lower()}@northwind.example", name)
+        await conn.execute(_ADD_MEMBER, UUID(customer), user, member, await bank.now())
+        if await clients.find_client(conn, "books") is None:
+            await program(conn, keys=(), scopes=EVERYTHING, profile="documented")
+    team = Team(customer, "books", user)
+    return MemberDesk(bank, app, team, token=await token_for(bank, team, key=None))
+
+
+async def record_partner(bank, watch=None):
+    """The examples: operationId -> {"request": ..., "response": ...}."""
+    app = lend_partner_app(bank)
+    recorder = Recorder(await partner_desk_of(bank, app), watch)
+    await play_partner_api(recorder)
+    await recorder.desk.close()
+    await take_back(app)
+    return recorder.examples
+
+
+async def record_customer(bank, watch=None):
+    """The examples of the Customer API."""
+    partner_app, app = lend_partner_app(bank), lend_customer_app(bank)
+    world = Recorder(await partner_desk_of(bank, partner_app))
+    customer = (await world.post("-", f"{BOX}/customers/", {"name": "Northwind"}))["id"]
+    desk = await member_desk_of(bank, app, customer, user=USER, member=MEMBER, name="Anna")
+    other = await member_desk_of(bank, app, customer, user=OTHER_USER, member=OTHER_MEMBER, name="Cleo")
+    recorder = Recorder(desk, watch)
+    await play_customer_api(recorder, world, other)
+    for each in (desk, other, world.desk):
+        await each.close()
+    for lent in (app, partner_app):
+        await take_back(lent)
+    return recorder.examples
+
+
+RECORD = {"partner": record_partner, "customer": record_customer}
+
+
+async def write(name):
+    """Record in a bank of its own and write the package's examples anew."""
+    with TemporaryDirectory() as folder:
+        server = embedded_postgres.start(Path(folder), settings={"fsync": "off"})
+        try:
+            dsn = await server.create_database("reference")
+            pool = await create_pool(dsn, max_size=1)
+            async with pool.acquire() as conn:
+                await runner.up(conn)
+            await pool.close()
+            bank = await open_bank(dsn)
+            notes = await RECORD[name](bank)
+            await close_bank(bank)
+        finally:
+            embedded_postgres.stop(server)
+    EXAMPLES[name].write_text(text_of(notes))
+
+
+if __name__ == "__main__":
+    for each in RECORD:
+        asyncio.run(write(each))
