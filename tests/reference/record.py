@@ -1,6 +1,7 @@
 """Records the examples of both APIs. `python -m tests.reference.record` writes them anew."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
@@ -23,8 +24,10 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.pool import create_pool
 from billfold.platform.postgres import embedded as embedded_postgres
 
-EXAMPLES = {"partner": partner_api, "customer": customer_api}
-EXAMPLES = {name: Path(app.__file__).with_name("examples.json") for name, app in EXAMPLES.items()}
+EXAMPLES = {
+    "partner": Path(partner_api.__file__).with_name("examples.json"),
+    "customer": Path(customer_api.__file__).with_name("examples.json"),
+}
 _ADD_USER = """
 INSERT INTO user_account (user_id, email, email_verified_at, first_name, last_name, phone_number, created_at)
 VALUES ($1, $3, $2, $4, 'Lind', '+12025550123', $2)
@@ -35,13 +38,17 @@ VALUES ($1, $2, $3, 'ADMIN', 'ACTIVE', $4, $4)
 """
 
 
-async def partner_desk_of(bank, app):
+async def _partner_desk(bank, closing):
     """Return the desk of a partner whose ids repeat."""
+    app = lend_partner_app(bank)
+    closing.push_async_callback(take_back, app)
     known_ids = [number(1000 + n) for n in (1, 0, 2)]
-    return PartnerApi(bank, app, await new_partner(bank, features=("wires",), known_ids=known_ids))
+    desk = PartnerApi(bank, app, await new_partner(bank, features=("wires",), known_ids=known_ids))
+    closing.push_async_callback(desk.close)
+    return desk
 
 
-async def member_desk_of(bank, app, customer, *, user, member, name):
+async def _member_desk(bank, app, customer, *, user, member, name):
     """Return the desk of an administrator whose ids repeat; a bearer's token proves it."""
     async with bank.pool.acquire() as conn:
         await conn.execute(_ADD_USER, user, wall_now(), f"{name.lower()}@northwind.example", name)
@@ -54,28 +61,26 @@ async def member_desk_of(bank, app, customer, *, user, member, name):
 
 async def record_partner(bank, watch=None):
     """The examples: operationId -> {"request": ..., "response": ...}."""
-    app = lend_partner_app(bank)
-    recorder = Recorder(await partner_desk_of(bank, app), watch)
-    await play_partner_api(recorder)
-    await recorder.desk.close()
-    await take_back(app)
-    return recorder.examples
+    async with AsyncExitStack() as closing:
+        recorder = Recorder(await _partner_desk(bank, closing), watch)
+        await play_partner_api(recorder)
+        return recorder.examples
 
 
 async def record_customer(bank, watch=None):
     """The examples of the Customer API."""
-    partner_app, app = lend_partner_app(bank), lend_customer_app(bank)
-    world = Recorder(await partner_desk_of(bank, partner_app))
-    customer = (await world.post("-", f"{BOX}/customers/", {"name": "Northwind"}))["id"]
-    desk = await member_desk_of(bank, app, customer, user=USER, member=MEMBER, name="Anna")
-    other = await member_desk_of(bank, app, customer, user=OTHER_USER, member=OTHER_MEMBER, name="Cleo")
-    recorder = Recorder(desk, watch)
-    await play_customer_api(recorder, world, other)
-    for each in (desk, other, world.desk):
-        await each.close()
-    for lent in (app, partner_app):
-        await take_back(lent)
-    return recorder.examples
+    async with AsyncExitStack() as closing:
+        world = Recorder(await _partner_desk(bank, closing))
+        customer = (await world.post("-", f"{BOX}/customers/", {"name": "Northwind"}))["id"]
+        app = lend_customer_app(bank)
+        closing.push_async_callback(take_back, app)
+        desk = await _member_desk(bank, app, customer, user=USER, member=MEMBER, name="Anna")
+        other = await _member_desk(bank, app, customer, user=OTHER_USER, member=OTHER_MEMBER, name="Cleo")
+        for each in (desk, other):
+            closing.push_async_callback(each.close)
+        recorder = Recorder(desk, watch)
+        await play_customer_api(recorder, world, other)
+        return recorder.examples
 
 
 RECORD = {"partner": record_partner, "customer": record_customer}

@@ -56,9 +56,9 @@ class PartnerApi:
 
     # -- calling ---------------------------------------------------------------------
 
-    async def send(self, method, path, body=b"", *, filters=None, **options):
+    async def send(self, method, path, body=b"", *, filters=None, key=None, headers=None):
         """Send a signed request; see `PartnerClient.send`."""
-        return await self.client.send(method, path, body, query=query_of(filters), **options)
+        return await self.client.send(method, path, body, key=key, query=query_of(filters), headers=headers)
 
     async def ask(self, method, path, body=b"", *, status, **options):
         """Return the answer to a request, which must have this status."""
