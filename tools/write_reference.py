@@ -6,14 +6,14 @@ usage: .venv/bin/python tools/write_reference.py
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
-from billfold.events.kinds import KINDS
+from billfold.events.kinds import KINDS, EventKind, payload_schema
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES as NOTIFICATIONS
 from billfold.events.notifications.kinds import NotificationType
-from billfold.events.payload_schemas import payload_schema
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
-from billfold.platform.settings.reference import reference
+from billfold.platform.settings.settings import reference
 
 DOCS = Path(__file__).parents[1] / "docs"
 FOLDER = DOCS / "reference"
@@ -110,11 +110,11 @@ def events_page() -> str:
     for name, kind in KINDS.items():
         readers = [word for word, sees in (("partner", kind.partner), ("customer", kind.customer)) if sees]
         later = " *Later.*" if name in unraised else ""
-        rows += f"| `{name}` | {', '.join(readers)} | {_fields(name)} | {kind.meaning}{later} |\n"
+        rows += f"| `{name}` | {', '.join(readers)} | {_fields(kind)} | {kind.meaning}{later} |\n"
     return EVENTS_HEAD + rows
 
 
-def _fields(kind: str) -> str:
+def _fields(kind: EventKind[Any]) -> str:
     schema = payload_schema(kind)
     return ", ".join(f"`{name}`" + ("" if name in schema["required"] else "?") for name in schema["properties"])
 

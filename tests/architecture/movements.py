@@ -49,30 +49,30 @@ def play_all(functions):
 
 def play_arrivals(new_stage):
     stage = new_stage(ach_credit_hold_days=2)
-    with stage.row("A customer is enrolled"):
+    with stage.row("Customer enrolled"):
         anna = stage.new_customer("Anna")
-    with stage.row("A pocket opens"):
+    with stage.row("Pocket opened"):
         pocket = stage.new_pocket(anna)
-    with stage.row("A wire arrives"):
+    with stage.row("Incoming wire"):
         stage.receive_money(pocket, 5_000_000_00)
-    with stage.row("An ACH credit arrives"):
+    with stage.row("Incoming ACH credit"):
         stage.receive_money(pocket, 50_000_00, rail="ACH")
-    with stage.row("Nothing is due"):
+    with stage.row("No work due"):
         stage.submit(CatchUp, anna)
-    with stage.row("A day of a pocket ends"):
+    with stage.row("Day end of a pocket"):
         stage.catch_up(anna, date(2025, 5, 29), 18)
     stage.until(date(2025, 6, 2), 20)
-    with stage.row("Money arrives after hours"):
+    with stage.row("Deposit after hours"):
         stage.receive_money(pocket, 50_000_00)
-    with stage.row("Waiting cash is invested"):
+    with stage.row("Waiting cash invested"):
         stage.catch_up(anna, date(2025, 6, 3), 9)
     stage.until(date(2025, 6, 30), 18)
-    with stage.row("The fee is charged"):
+    with stage.row("Fee"):
         stage.catch_up(anna, date(2025, 7, 1), 8)
 
 
 def play_maturities(new_stage):
-    for title, weeks in (("A bill matures and is bought again", 4), ("A bill matures and the money stays", None)):
+    for title, weeks in (("Maturity, reinvested", 4), ("Maturity, not reinvested", None)):
         stage = new_stage()
         anna, _ = stage.rich(reinvest=weeks)
         stage.until(date(2025, 6, 23), 18)
@@ -84,21 +84,21 @@ def play_accounts(new_stage):
     stage = new_stage()
     anna = stage.new_customer("Anna")
     pocket, other = stage.new_pocket(anna), stage.new_pocket(anna)
-    with stage.row("A customer changes"):
+    with stage.row("Customer updated"):
         stage.submit(UpdateCustomer, anna, profile={"email": "anna@example.org"})
-    with stage.row("A portal opens"):
+    with stage.row("Portal opened"):
         portal = UUID(stage.submit(OpenPortal, anna, pocket_id=pocket.id, name="Another")["portal_id"])
-    with stage.row("A portal changes or closes"):
+    with stage.row("Portal updated or closed"):
         stage.submit(UpdatePortal, anna, portal_id=portal, close=True)
-    with stage.row("Money for a closed portal goes back"):
+    with stage.row("Deposit to a closed portal rejected"):
         assert stage.receive_money(pocket._replace(portal=portal), 50_000_00)["status"] == "REJECTED"
-    with stage.row("A pocket changes or closes"):
+    with stage.row("Pocket updated or closed"):
         stage.submit(UpdatePocket, anna, pocket_id=other.id, name="Another", close_for="not needed")
-    with stage.row("The operator freezes a pocket"):
+    with stage.row("Pocket frozen"):
         stage.submit(SetPocketState, anna, pocket_id=pocket.id, status="FROZEN")
     bert = stage.new_customer("Bert")
     stage.new_pocket(bert)
-    with stage.row("A customer leaves"):
+    with stage.row("Customer closed"):
         stage.submit(CloseCustomer, bert, reason="moved away")
 
 
@@ -107,18 +107,18 @@ def play_payments(new_stage):
     anna, pocket = stage.rich()
     bert = stage.new_customer("Bert")
     second, theirs = stage.new_pocket(anna), stage.new_pocket(bert)
-    with stage.row("A transfer is rejected", anna):
+    with stage.row("Transfer rejected", anna):
         stage.transfer(pocket, theirs, 999_999_00)
-    with stage.row("A transfer is accepted for later"):
+    with stage.row("Transfer accepted for later"):
         stage.transfer(pocket, theirs, 1_00, later=True)
-    with stage.row("Money moves between own pockets"):
+    with stage.row("Transfer between own pockets"):
         stage.transfer(pocket, second, 10_000_00)
-    with stage.row("Bills move between own pockets"):
+    with stage.row("Transfer in kind between own pockets"):
         stage.transfer(pocket, second, 10_000_00, order=IN_KIND)
-    with stage.row("A customer pays another", anna), stage.row("The other is paid", bert):
+    with stage.row("On-us payment, payer", anna), stage.row("On-us payment, payee", bert):
         stage.transfer(pocket, theirs, 50_000_00)
     stage.until(LATER)
-    with stage.row("Everything leaves", anna):
+    with stage.row("On-us payment of the whole balance", anna):
         stage.transfer(pocket, theirs, None)
 
 
@@ -128,11 +128,11 @@ def play_counterparties(new_stage):
     pocket = stage.new_pocket(anna)
     bert = stage.new_customer("Bert")
     target = {"target_customer_id": bert, "target_pocket_id": stage.new_pocket(bert).id}
-    with stage.row("A counterparty is linked"):
+    with stage.row("Counterparty added"):
         linked = stage.add_counterparty(
             anna, "on_us", details={"account_number": "700000000001"}, verification=None, **target
         )
-    with stage.row("A counterparty changes or is unlinked"):
+    with stage.row("Counterparty updated or unlinked"):
         stage.submit(UpdateCounterparty, anna, counterparty_id=UUID(linked["counterparty_id"]), unlink=True)
 
     def waiting(verification, number, **fields):
@@ -140,20 +140,20 @@ def play_counterparties(new_stage):
         made = stage.add_counterparty(anna, "ach", details=details, verification=verification, **fields)
         return UUID(made["counterparty_id"])
 
-    with stage.row("A counterparty waits for a wire"):
+    with stage.row("Counterparty awaiting a wire"):
         waiting("incoming_wire", "12345678")
-    with stage.row("A wire proves whose account it is"):
+    with stage.row("Incoming wire verifies a counterparty"):
         stage.receive_money(pocket, 50_000_00, sender=Account("021000021", "12345678"))
     document = {"document_ids": (UUID(int=13),)}
     linked = {"linked": {"id": "x", "mask": "5678", "status": "PENDING_MANUAL_VERIFICATION", "access": ""}}
     correction = Correction(account_number="87654321", transaction_code="32")
     for title, verification, more, kind, fields in (
-        ("Micro-deposits are confirmed", "micro_deposits", {}, ConfirmDeposits, {"amounts": (22, 11)}),
-        ("A verification is decided", "supporting_documents", document, DecideVerification, {"approved": True}),
-        ("A verification fails", "micro_deposits", {}, FailVerification, {"reason": "They came back."}),
-        ("A verification expires", "incoming_wire", {}, ExpireVerification, {}),
-        ("An account is corrected by its bank", "micro_deposits", {}, CorrectAccount, {"correction": correction}),
-        ("A linked account is settled", "linking_provider", linked, SettleLink, {"link_status": "MANUALLY_VERIFIED"}),
+        ("Micro-deposits confirmed", "micro_deposits", {}, ConfirmDeposits, {"amounts": (22, 11)}),
+        ("Verification decided", "supporting_documents", document, DecideVerification, {"approved": True}),
+        ("Verification failed", "micro_deposits", {}, FailVerification, {"reason": "They came back."}),
+        ("Verification expired", "incoming_wire", {}, ExpireVerification, {}),
+        ("Account corrected by its bank", "micro_deposits", {}, CorrectAccount, {"correction": correction}),
+        ("Account linking completed", "linking_provider", linked, SettleLink, {"link_status": "MANUALLY_VERIFIED"}),
     ):
         counterparty = waiting(verification, f"5647{stage.count:06}", **more)
         with stage.row(title):
@@ -164,15 +164,15 @@ def play_bills_elsewhere(new_stage):
     stage = new_stage()
     anna = stage.new_customer("Anna")
     common = {"pocket_id": stage.new_pocket(anna).id, "cusip": BILL, "counterparty_name": "Elsewhere"}
-    with stage.row("Bills come from another custodian"):
+    with stage.row("Bills received from another custodian"):
         stage.submit(ReceiveBills, anna, transfer_id=UUID(int=1), units=10, counterparty_account="1", **common)
     stage.until(date(2025, 5, 30))
-    with stage.row("Bills go to another custodian"):
+    with stage.row("Bills delivered to another custodian"):
         stage.submit(DeliverBills, anna, transfer_id=UUID(int=2), units=4, counterparty_account="1", **common)
-    with stage.row("They have arrived"):
+    with stage.row("Delivery completed"):
         stage.about(EndDelivery, anna, {"transfer_id": UUID(int=2)}, reason=None)
     stage.submit(DeliverBills, anna, transfer_id=UUID(int=3), units=4, counterparty_account="1", **common)
-    with stage.row("They come back"):
+    with stage.row("Delivery rejected"):
         stage.about(EndDelivery, anna, {"transfer_id": UUID(int=3)}, reason="ACCOUNT_UNAVAILABLE")
 
 
@@ -187,23 +187,23 @@ def play_corrections(new_stage):
         )
         return {"activity_id": UUID(given["activity_id"])}
 
-    with stage.row("The operator gives a credit"):
+    with stage.row("Goodwill credit"):
         given = give()
-    with stage.row("The operator sets a pocket right"):
+    with stage.row("Adjustment"):
         stage.submit(
             AdjustPocket, anna, pocket_id=pocket.id, direction="DEBIT", amount=100_00, description="an adjustment"
         )
     stage.transfer(pocket, other, 100_00)
-    with stage.row("A pocket cannot pay back all"):
+    with stage.row("Overdraft"):
         stage.about(ReverseTransaction, anna, given, description="a mistake")
-    with stage.row("What is owed is repaid"):
+    with stage.row("Overdraft recovered"):
         stage.receive_money(pocket, 50_00)
     stage = new_stage()
     anna = stage.new_customer("Anna")
     pocket = stage.new_pocket(anna)
     stage.until(date(2025, 5, 29), 20)
     given = give()
-    with stage.row("A credit is taken back"):
+    with stage.row("Credit reversed"):
         stage.about(ReverseTransaction, anna, given, description="a mistake")
 
 
@@ -226,14 +226,14 @@ def play_suspense(new_stage):
         )
         return item
 
-    with stage.row("Money comes for nobody"):
+    with stage.row("Payment held in suspense"):
         item = hold()
-    with stage.row("It goes back"):
+    with stage.row("Suspense item returned"):
         stage.about(ReturnFromSuspense, house, item, reason="NO_ACCOUNT")
     item = hold()
-    with stage.row("A rejected wire is held with its fee"):
+    with stage.row("Rejected wire held with its fee"):
         item_with_fee = hold(fee=15_00)
-    for title, held in (("It finds its owner", item), ("It finds its owner with the fee", item_with_fee)):
+    for title, held in (("Suspense item assigned", item), ("Suspense item assigned with its fee", item_with_fee)):
         with stage.row(title, house):
             stage.submit(
                 AssignFromSuspense,
@@ -253,19 +253,19 @@ def play_settlement(new_stage):
         return SettlementBlock(day, BILL, 99_754_125, side=side, units=2506, customers_cents=2506 * 9975 + 1050)
 
     for title, blocks, clearings in (
-        ("was bought", (block("BUY"),), ()),
-        ("was sold", (block("SELL"),), ()),
-        ("matured", (block("MATURITY"),), ()),
-        ("came in by a rail", (), (RailTotals(day, "WIRE", 100_00, outflow=0),)),
-        ("went out by a rail", (), (RailTotals(day, "WIRE", 0, outflow=100_00),)),
+        ("Settlement of purchases", (block("BUY"),), ()),
+        ("Settlement of sales", (block("SELL"),), ()),
+        ("Settlement of maturities", (block("MATURITY"),), ()),
+        ("Settlement of a rail, inbound", (), (RailTotals(day, "WIRE", 100_00, outflow=0),)),
+        ("Settlement of a rail, outbound", (), (RailTotals(day, "WIRE", 0, outflow=100_00),)),
     ):
         stage = new_stage()
         house = stage.house()
-        with stage.row(f"The bank settles what {title}"):
+        with stage.row(title):
             stage.submit(CloseHouseDay, house, day=day, blocks=blocks, clearings=clearings)
     stage = new_stage()
     house = stage.house()
-    with stage.row("Micro-deposits leave"):
+    with stage.row("Micro-deposits sent"):
         stage.submit(
             SendMicroDeposits,
             house,

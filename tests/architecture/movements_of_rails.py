@@ -51,13 +51,13 @@ def play_wires(new_stage):
         sent = stage.about(SendWire, anna, payee, wire_id=None, pocket_id=pocket.id, amount=40_000_00)
         return {"wire_id": UUID(sent["wire_id"])}
 
-    with stage.row("A wire is accepted"):
+    with stage.row("Outgoing wire accepted"):
         wire = send()
-    with stage.row("A wire leaves"):
+    with stage.row("Outgoing wire submitted"):
         stage.about(SubmitWire, anna, wire, imad=IMAD)
-    with stage.row("A wire settles"):
+    with stage.row("Outgoing wire completed"):
         stage.about(CompleteWire, anna, wire)
-    with stage.row("A wire comes back"):
+    with stage.row("Outgoing wire returned"):
         stage.about(
             ReceiveWireReturn,
             anna,
@@ -71,14 +71,14 @@ def play_wires(new_stage):
             message="{}",
         )
     wire = send()
-    with stage.row("A wire is rejected"):
+    with stage.row("Outgoing wire rejected"):
         stage.about(RejectWire, anna, wire, code="AC04")
     stage = new_stage()
     anna = stage.new_customer("Anna")
     pocket = stage.new_pocket(anna)
-    with stage.row("A wire arrives by a message"):
+    with stage.row("Incoming wire from a Fedwire message"):
         arrived = stage.receive_money(pocket, 50_000_00, wire=ARRIVED)
-    with stage.row("A wire is paid back"):
+    with stage.row("Incoming wire returned"):
         stage.about(ReturnWire, anna, {"original_id": UUID(arrived["wire_id"])}, code="DUPL")
 
 
@@ -86,33 +86,33 @@ def play_ach(new_stage):
     stage = new_stage()
     entries = Entries(stage)
     for title, move in (
-        ("A customer pays by ACH", lambda: entries.originate("CREDIT", 5_000_00)),
-        ("ACH entries leave in a file", lambda: entries.move(MarkAchTransmitted)),
-        ("A bank corrects an entry", lambda: entries.move(RecordNoc, code="C01", corrected="998877")),
-        ("An ACH payment is reversed", lambda: entries.move(ReverseAch)),
-        ("ACH entries count as settled", lambda: entries.move(SettleAch)),
-        ("An ACH payment comes back", lambda: entries.come_back("R03")),
-        ("A customer collects by ACH", lambda: entries.originate("DEBIT", 5_000_00)),
+        ("ACH credit originated", lambda: entries.originate("CREDIT", 5_000_00)),
+        ("ACH entries transmitted", lambda: entries.move(MarkAchTransmitted)),
+        ("Notification of change received", lambda: entries.move(RecordNoc, code="C01", corrected="998877")),
+        ("ACH credit reversed", lambda: entries.move(ReverseAch)),
+        ("ACH entries settled", lambda: entries.move(SettleAch)),
+        ("ACH credit returned", lambda: entries.come_back("R03")),
+        ("ACH debit originated", lambda: entries.originate("DEBIT", 5_000_00)),
     ):
         with stage.row(title):
             move()
     entries.move(MarkAchTransmitted)
-    with stage.row("A collection settles and is held"):
+    with stage.row("ACH debit settled and held"):
         entries.move(CollectAch)
-    with stage.row("A collection comes back"):
+    with stage.row("ACH debit returned"):
         entries.come_back("R01")
-    with stage.row("A collection is sent again"):
+    with stage.row("ACH debit reinitiated"):
         entries.move(ReinitiateAch)
     entries.originate("CREDIT", 5_000_00)
     stage.until(LATER)
-    with stage.row("ACH entries miss their window"):
+    with stage.row("ACH entries rescheduled"):
         entries.move(RescheduleAch)
 
 
 def play_reviews(new_stage):
     stage = new_stage(ach_review_above_cents=1)
     entries = Entries(stage)
-    for title, decision in (("An entry is let through", "APPROVED"), ("An entry is not let through", "REJECTED")):
+    for title, decision in (("ACH review approved", "APPROVED"), ("ACH review rejected", "REJECTED")):
         assert entries.originate("CREDIT", 5_000_00)["status"] == "PENDING"
         with stage.row(title):
             entries.move(ReviewAch, decision=decision)
@@ -121,14 +121,14 @@ def play_reviews(new_stage):
 def play_incoming_ach(new_stage):
     stage = new_stage()
     entries = Entries(stage)
-    with stage.row("An ACH debit takes money"):
+    with stage.row("Incoming ACH debit"):
         assert entries.receive(code="27", amount=40_000_00)["status"] == "COMPLETED"
-    with stage.row("An ACH debit is given back"):
+    with stage.row("Incoming ACH debit returned"):
         entries.move(ReturnAchEntry, code="R10")
-    with stage.row("A file brings an ACH credit"):
+    with stage.row("Incoming ACH credit from a file"):
         assert entries.receive(amount=40_000_00)["status"] == "COMPLETED"
-    with stage.row("An ACH credit is given back"):
+    with stage.row("Incoming ACH credit returned"):
         entries.move(ReturnAchEntry, code="R23")
     stage.submit(UpdatePortal, entries.anna, portal_id=entries.pocket.portal, close=True)
-    with stage.row("An ACH entry goes back"):
+    with stage.row("Incoming ACH entry returned unposted"):
         assert entries.receive()["code"] == "R02"

@@ -1,4 +1,4 @@
-"""The tables under "Follow the money" in ARCHITECTURE.md say what the rules really do.
+"""The tables under "Money movements" in ARCHITECTURE.md say what the rules really do.
 
 Every row is played in a bank in memory: the functions it names are called, and the postings and the
 tables it names are those that are written.
@@ -15,7 +15,7 @@ from tests.architecture.pages import section, table_rows
 import billfold
 from billfold.ledger.commands import commands
 
-ROWS = {row[0]: row[1:] for row in table_rows(section("ARCHITECTURE.md", "Follow the money"))}
+ROWS = {row[0]: row[1:] for row in table_rows(section("ARCHITECTURE.md", "Money movements"))}
 _FUNCTION = re.compile(r"`([\w/]+)\.py` `(\w+)`")
 
 

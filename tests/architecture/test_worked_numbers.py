@@ -20,7 +20,7 @@ def test_a_number_stands_on_the_page(name):
 
 
 def test_the_entries_of_the_example_are_those_of_the_page():
-    rows = table_rows(section("docs/domain/earnings.md", "Worked"))
+    rows = table_rows(section("docs/domain/earnings.md", "Worked example"))
     assert [row[0].strip("`") for row in rows] == list(EARNINGS_FIELDS)
     assert [row[1:] for row in rows] == [list(row) for row in zip(*earned(), strict=True)]
 

@@ -3,23 +3,27 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from billfold.client.webhooks import InvalidWebhook, verify_webhook
-from billfold.events.envelope import encode_envelope
+from billfold.events.envelope import API_VERSION, Envelope
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import sign_webhook
 
 SECRET, OLD = "a secret of sufficient length", "the secret before this one"
 EVENT = UUID(int=7)
-BODY = encode_envelope(
-    event_id=EVENT,
-    kind="trades.maturity",
-    raised_at=datetime(2025, 6, 2, tzinfo=UTC),
-    payload_json="{}",
-    sequence=1,
-    previous_sequence=0,
-    customer_id=None,
+BODY = msgspec.json.encode(
+    Envelope(
+        event_id=EVENT,
+        event_type="trades.maturity",
+        timestamp=datetime(2025, 6, 2, tzinfo=UTC),
+        sequence=1,
+        previous_sequence=0,
+        api_version=API_VERSION,
+        resource_version=None,
+        payload={},
+    )
 )
 
 

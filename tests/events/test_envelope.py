@@ -1,46 +1,49 @@
 """What surrounds every event."""
 
-import json
 from datetime import UTC, datetime
 from uuid import UUID
 
-from billfold.events.envelope import encode_envelope
+import msgspec
+import pytest
 
-AT = datetime(2025, 6, 2, 13, 0, 1, tzinfo=UTC)
+from billfold.events.store import LoggedEvent, envelope_of
+
 EVENT, CUSTOMER = UUID(int=7), UUID(int=8)
+LOGGED = LoggedEvent(
+    event_id=EVENT,
+    customer_id=CUSTOMER,
+    kind="trades.maturity",
+    raised_at=datetime(2025, 6, 2, 13, 0, 1, tzinfo=UTC),
+    sequence=5,
+    previous_sequence=3,
+    event_no=9,
+    payload='{"a":1}',
+)
+SIMULATED = {"sequence": None, "previous_sequence": None, "resource_version": None}
 
 
-def told(**fields):
-    given = {
-        "event_id": EVENT,
-        "kind": "trades.maturity",
-        "raised_at": AT,
-        "payload_json": '{"a":1}',
-        "sequence": 5,
-        "previous_sequence": 3,
-        "customer_id": None,
-        "resource_version": 9,
-    }
-    return json.loads(encode_envelope(**{**given, **fields}))
-
-
-def test_a_partner_gets_events_in_order():
-    assert told() == {
-        "event_id": str(EVENT),
-        "event_type": "trades.maturity",
-        "timestamp": "2025-06-02T13:00:01Z",
-        "sequence": 5,
-        "previous_sequence": 3,
-        "api_version": "v1",
-        "resource_version": 9,
-        "payload": {"a": 1},
-    }
-
-
-def test_a_customer_is_told_who_he_is():
-    assert told(customer_id=CUSTOMER)["customer_id"] == str(CUSTOMER)
-
-
-def test_what_never_happened_has_no_place_in_the_order():
-    simulated = told(sequence=None, previous_sequence=None, resource_version=None)
-    assert [simulated[name] for name in ("sequence", "previous_sequence", "resource_version")] == [None, None, None]
+@pytest.mark.parametrize(
+    ("event", "customer_id", "changed"),
+    [
+        (LOGGED, None, {}),
+        (LOGGED, CUSTOMER, {"customer_id": str(CUSTOMER)}),
+        (msgspec.structs.replace(LOGGED, sequence=None, previous_sequence=None, event_no=None), None, SIMULATED),
+    ],
+    ids=["partner", "customer", "simulated"],
+)
+def test_an_event_has_its_sequence_and_for_a_customer_their_id(event, customer_id, changed):
+    sent = msgspec.json.decode(msgspec.json.encode(envelope_of(event, customer_id)))
+    assert (
+        sent
+        == {
+            "event_id": str(EVENT),
+            "event_type": "trades.maturity",
+            "timestamp": "2025-06-02T13:00:01Z",
+            "sequence": 5,
+            "previous_sequence": 3,
+            "api_version": "v1",
+            "resource_version": 9,
+            "payload": {"a": 1},
+        }
+        | changed
+    )

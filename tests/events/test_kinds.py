@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
+from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_payload, payload_schema
 
 
 def test_partners_see_what_the_contract_gives_them():
@@ -31,3 +31,19 @@ def test_a_kind_has_a_name_a_sentence_and_an_example_of_its_payload(kind):
     assert re.fullmatch(r"[A-Z].+\.", kind.meaning)
     sent = msgspec.json.encode(kind.example)
     assert msgspec.json.decode(sent, type=kind.payload) == kind.example
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_an_example_fits_its_schema(kind):
+    schema, example = payload_schema(kind), example_payload(kind)
+    assert schema["type"] == "object"
+    assert schema["description"]
+    assert set(schema["required"]) <= set(example) <= set(schema["properties"])
+    for name, value in example.items():
+        assert isinstance(value, {"string": str, "integer": int}[schema["properties"][name]["type"]])
+
+
+def test_fields_that_may_be_missing_are_not_required():
+    schema = payload_schema(KINDS["transfers.ach.in.success"])
+    assert schema["required"] == ["service_account_id"]
+    assert schema["properties"]["ach_id"] == {"type": "string", "format": "uuid"}

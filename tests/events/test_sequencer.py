@@ -19,8 +19,8 @@ from tests.support.webhook_receivers import SECRET
 from billfold.events import sequencer
 from billfold.events.sequencer import sequence_events
 from billfold.events.types import Subscriber
+from billfold.events.webhooks.schemas import ChangedSubscription
 from billfold.events.webhooks.subscriptions import create_subscription, update_subscription
-from billfold.events.webhooks.types import SubscriptionChanges
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import create_pool
 
@@ -32,7 +32,7 @@ async def subscribe(conn, owner, events=EVERYTHING):
     made = await create_subscription(
         conn, VAULT, owner, url="https://a.example/", events=events, shared_secret=SECRET, now=NOW
     )
-    return made.subscription_id
+    return made.id
 
 
 async def told(conn, partner_id=PARTNER):
@@ -153,13 +153,13 @@ async def test_what_was_raised_while_it_was_disabled_is_not_for_it_either(conn):
     first = await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)
     await update_subscription(
-        conn, VAULT, owner, subscription_id=wants, changes=SubscriptionChanges(status="disabled"), now=NOW
+        conn, VAULT, owner, subscription_id=wants, changes=ChangedSubscription(status="disabled"), now=NOW
     )
     await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)
     await raise_event(conn, anna)
     await update_subscription(
-        conn, VAULT, owner, subscription_id=wants, changes=SubscriptionChanges(status="enabled"), now=NOW
+        conn, VAULT, owner, subscription_id=wants, changes=ChangedSubscription(status="enabled"), now=NOW
     )
     fourth = await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)

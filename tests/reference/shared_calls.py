@@ -7,8 +7,8 @@ from uuid import UUID
 import msgspec
 from tests.documents.inspection.test_sandboxed_process import a_picture
 
-from billfold.events.schemas import DeliveryAttempt
-from billfold.http.schemas.pages import CursorList
+from billfold.events.webhooks.types import DeliveryAttempt
+from billfold.http.schemas import CursorList
 
 EVENTS, SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
 SUBSCRIPTION = {

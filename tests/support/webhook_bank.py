@@ -32,7 +32,7 @@ class Town:
         row = await subscriptions.create_subscription(
             self.pool, VAULT, OWNER, url=receiver.url, events=[BOTH], **usual | fields
         )
-        return row.subscription_id
+        return row.id
 
     async def happen(self, times=1):
         return [str(await raise_event(self.pool, self.customer_id)) for _ in range(times)]

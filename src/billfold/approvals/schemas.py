@@ -19,7 +19,7 @@ from billfold.approvals.transfer_request_schemas import (
     render_review,
 )
 from billfold.approvals.types import AuthorizationRequestRow, Reviewer, ReviewRow, Rule
-from billfold.http.schemas.texts import NOT_BLANK
+from billfold.http.schemas import NOT_BLANK
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]
 Kind = Literal["ON_US", "WIRE", "USDC"]

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from billfold.accounts.pockets.schemas import Fee
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, TransferRequest
-from billfold.http.schemas.amounts import Amount, usd
+from billfold.http.schemas import Amount, usd
 
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 

@@ -12,20 +12,18 @@ from billfold.access.users import store as user_store
 from billfold.audit import store as audit_store
 from billfold.audit.schemas import COLUMNS, CustomerAuditLogEntry, cells_of, render_entry
 from billfold.audit.types import AuditEntry, EntryFilter
-from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.customer_api.openapi import CSV_ANSWER
-from billfold.http.limits.rate_groups import TEAM
+from billfold.http.caller import CustomerCaller
+from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, csv_stream
 from billfold.http.list_params import ListQuery, Part, Since, Until, page_of
 from billfold.http.operations import get, with_scope
 from billfold.http.responses import StreamedResponse
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound
 from billfold.platform.paging import Page
 
-READS = with_scope("team.read", TEAM)
+READS = with_scope("team.read", "team")
 
 
 class SpanQuery(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import example, print_error
 from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.problems import PROBLEMS
-from billfold.platform.settings.validation import SettingsError
+from billfold.platform.settings.settings import SettingsError
 
 _FIRST_SERVER_ERROR = 500
 """From this status on the caller cannot solve it."""

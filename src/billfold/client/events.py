@@ -11,8 +11,9 @@ import msgspec
 
 from billfold.client.event_stream import EventStream
 from billfold.client.responses import ApiClient
-from billfold.events.schemas import DeliveryAttempt, Event, EventType, Redelivery, Subscription
-from billfold.http.schemas.pages import OffsetList
+from billfold.events.schemas import Event, EventType, Redelivery
+from billfold.events.webhooks.types import DeliveryAttempt, Subscription
+from billfold.http.schemas import OffsetList
 
 _EVENTS, _SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
 

@@ -16,7 +16,7 @@ from billfold.accounts.trades.schemas import Trade
 from billfold.accounts.transactions.schemas import Transaction
 from billfold.client.events import EventCalls
 from billfold.client.request_signature import KEY_HEADER
-from billfold.http.schemas.pages import OffsetList
+from billfold.http.schemas import OffsetList
 from billfold.payments.ach.schemas import AchOrigination
 from billfold.payments.on_us.schemas import OnUsTransfer
 from billfold.payments.wires.schemas import Wire

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 
 Shape = TypeVar("Shape")
 Query = Mapping[str, Any]

@@ -12,16 +12,14 @@ from billfold.documents import rules, store, uploads
 from billfold.documents.ports import FileKind, StoredFile, UploadRejected
 from billfold.documents.schemas import Document, UploadedDocument, render_document
 from billfold.documents.types import DocumentRow
-from billfold.http.caller import Call, Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import DOCUMENTS
+from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.operations import TOKEN_AND_KEY, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 
-READS = with_scope("onboarding.read", DOCUMENTS)
-WRITES = with_scope("onboarding.write", DOCUMENTS)
+READS = with_scope("onboarding.read", "documents")
+WRITES = with_scope("onboarding.write", "documents")
 _NEW: Options = {"name": "upload_document", "tag": "documents", "takes_file": True}
 _EXISTING: Options = {
     "name": "upload_document_file",
@@ -41,7 +39,7 @@ async def upload_customer_document(
     The body is the file of a new document, such as WIRE_COUNTERPARTY_VERIFICATION; `content-disposition` may
     name it. No signature is needed.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     return await _store_new(caller, bank, owner, document_type=document_type, request=request)
 
 
@@ -92,7 +90,7 @@ async def _find_document(caller: Caller, bank: Bank, document_id: UUID) -> Docum
     """Return the document of one of the partner's customers. Raises NotFound."""
     row = await store.get_document(bank.pool, document_id)
     try:
-        await caller.customer_id(bank, row.customer_id)
+        await caller.owner(bank, row.customer_id)
     except NotFound:
         raise NotFound("There is no such document.") from None
     return row

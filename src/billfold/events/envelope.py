@@ -12,7 +12,7 @@ API_VERSION = "v1"
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event, once. `event_id` is the same wherever and however often it receives.
+    """One event, once. `event_id` is the same wherever and however often it is received.
 
     `sequence` counts what this reader's API can see, without a gap; `previous_sequence` is that of
     the event before it. Both are null for an event that never happened (a simulated one).
@@ -28,33 +28,3 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of two events about one resource, the one with the higher number is later."""
     customer_id: UUID | msgspec.UnsetType = msgspec.UNSET
     payload: Any
-
-
-_encode = msgspec.json.Encoder().encode
-
-
-def encode_envelope(
-    *,
-    event_id: UUID,
-    kind: str,
-    raised_at: datetime,
-    payload_json: str | bytes,
-    sequence: int | None,
-    previous_sequence: int | None,
-    customer_id: UUID | None,
-    resource_version: int | None = None,
-) -> bytes:
-    """Return the JSON of an event; `customer_id` only where its customer receives it."""
-    return _encode(
-        Envelope(
-            event_id=event_id,
-            event_type=kind,
-            timestamp=raised_at,
-            sequence=sequence,
-            previous_sequence=previous_sequence,
-            api_version=API_VERSION,
-            resource_version=resource_version,
-            customer_id=msgspec.UNSET if customer_id is None else customer_id,
-            payload=msgspec.Raw(payload_json),
-        )
-    )

@@ -13,29 +13,27 @@ from billfold.access.partners import store as partner_store
 from billfold.access.users.rules import PERMISSIONS
 from billfold.events import store as event_store
 from billfold.events.kinds import KINDS
-from billfold.events.schemas import Event, EventType, render_event, render_type
+from billfold.events.schemas import Event, EventType, render_type
 from billfold.events.sequencer import sequence_events
-from billfold.events.store import LoggedEvent
+from billfold.events.store import LoggedEvent, envelope_of
 from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery, event_stream
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import store as webhook_store
-from billfold.http.caller import Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import EVENTS
+from billfold.http.caller import Caller, CustomerCaller
 from billfold.http.list_params import Limit, Offset, OrderedQuery, Part, Since, page_of
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import StreamedResponse
-from billfold.http.schemas.pages import CursorList, OffsetList
+from billfold.http.schemas import CursorList, OffsetList
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 from billfold.platform.paging import LIMIT_MAX
 
 SCOPE = "subscriptions.read"
-READS = with_scope(SCOPE, EVENTS)
+READS = with_scope(SCOPE, "events")
 
 
 class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,4 +132,7 @@ async def get_event(caller: Caller | CustomerCaller, bank: Bank, event_id: UUID)
 async def _render(bank: Bank, subscriber: Subscriber, found: list[LoggedEvent], of: UUID | None) -> list[Event]:
     ids = [each.event_id for each in found]
     attempts = await webhook_store.list_attempts_of_events(bank.pool, subscriber, ids, subscription_id=of)
-    return [render_event(each, subscriber, attempts[each.event_id]) for each in found]
+    return [
+        Event(event=envelope_of(each, subscriber.customer_id), delivery_attempts=attempts[each.event_id])
+        for each in found
+    ]

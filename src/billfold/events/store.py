@@ -133,7 +133,7 @@ async def list_events(
     sequence = None if place is None else int(place[0])
     parameters = [reader.key, sequence, limit] + ([] if after is None else [after])
     rows = await conn.fetch(sql.format(level=reader.level, **DIRECTIONS[descending]), *parameters)
-    return [_event(row) for row in rows]
+    return [event_of(row) for row in rows]
 
 
 async def list_subscription_events(
@@ -159,7 +159,7 @@ async def list_subscription_events(
         None if event_id is None else UUID(str(event_id)),
         limit,
     )
-    return [_event(row) for row in rows]
+    return [event_of(row) for row in rows]
 
 
 async def get_event(conn: Connection | Pool, reader: Subscriber, event_id: UUID) -> LoggedEvent:
@@ -170,7 +170,7 @@ async def get_event(conn: Connection | Pool, reader: Subscriber, event_id: UUID)
         row = await conn.fetchrow(_ONE_SIMULATED, event_id, *whose)
     if row is None:
         raise NotFound("There is no such event.")
-    return _event(row)
+    return event_of(row)
 
 
 async def newest_sequence(conn: Connection | Pool, reader: Subscriber) -> int:
@@ -188,7 +188,7 @@ async def list_new_events(
         if group:
             sql = _LIST_NEW.format(logged=_LOGGED.format(level=level), level=level)
             rows = await conn.fetch(sql, [each.key for each in group], [last_sequences[each] for each in group], limit)
-            found += [NewEvent(row["reader"], _event(row)) for row in rows]
+            found += [NewEvent(row["reader"], event_of(row)) for row in rows]
     return found
 
 
@@ -200,12 +200,15 @@ async def last_simulated_serial(conn: Connection | Pool) -> int:
 async def list_new_simulated(conn: Connection | Pool, serial: int, *, limit: int) -> tuple[int, list[NewEvent]]:
     """Return the events simulated after a serial, and the serial to go on from."""
     rows = await conn.fetch(_NEW_SIMULATED, serial, limit)
-    news = [NewEvent(row["customer_id"] or row["partner_id"], _event(row)) for row in rows]
+    news = [NewEvent(row["customer_id"] or row["partner_id"], event_of(row)) for row in rows]
     return (rows[-1]["serial"] if rows else serial), news
 
 
-def envelope_of(event: LoggedEvent, reader: Subscriber, previous: int | None = None) -> Envelope:
-    """Return an event as its reader receives it; `previous` is what they received before."""
+def envelope_of(event: LoggedEvent, customer_id: UUID | None, previous: int | None = None) -> Envelope:
+    """Return an event as its reader receives it; `previous` is the sequence received before.
+
+    `customer_id` is set where the reader is that customer, and not its partner.
+    """
     return Envelope(
         event_id=event.event_id,
         event_type=event.kind,
@@ -214,10 +217,11 @@ def envelope_of(event: LoggedEvent, reader: Subscriber, previous: int | None = N
         previous_sequence=event.previous_sequence if previous is None else previous,
         api_version=API_VERSION,
         resource_version=event.event_no,
-        customer_id=reader.customer_id or msgspec.UNSET,
+        customer_id=customer_id or msgspec.UNSET,
         payload=msgspec.Raw(event.payload),
     )
 
 
-def _event(row: Any) -> LoggedEvent:  # noqa: ANN401 - a record of asyncpg
+def event_of(row: Any) -> LoggedEvent:  # noqa: ANN401 - a record of asyncpg
+    """Return the event of a row."""
     return LoggedEvent(**{name: row[name] for name in LoggedEvent.__struct_fields__ if name in row})

@@ -9,9 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.envelope import Envelope, encode_envelope
-from billfold.events.kinds import KINDS, EventKind
-from billfold.events.payload_schemas import payload_schema
+from billfold.events.envelope import API_VERSION, Envelope
+from billfold.events.kinds import KINDS, EventKind, payload_schema
 
 _EVENT = UUID("0d1c2b3a-4f5e-4697-8877-665544332211")
 _CUSTOMER = UUID("7a6b5c4d-3e2f-4a1b-9c0d-8e7f6a5b4c3d")
@@ -67,7 +66,7 @@ def envelope_schema(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
     """Return the JSON Schema of an event of a kind, its payload's included."""
     _, parts = msgspec.json.schema_components((Envelope,))
     whole = parts[Envelope.__name__]
-    payload = {name: each for name, each in payload_schema(kind.name).items() if name != "$schema"}
+    payload = {name: each for name, each in payload_schema(kind).items() if name != "$schema"}
     properties = {**whole["properties"], "event_type": {"type": "string", "const": kind.name}, "payload": payload}
     if not customer:
         del properties["customer_id"]
@@ -76,15 +75,16 @@ def envelope_schema(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
 
 
 def _example(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
-    encoded = encode_envelope(
+    envelope = Envelope(
         event_id=_EVENT,
-        kind=kind.name,
-        raised_at=_AT,
-        payload_json=msgspec.json.encode(kind.example),
+        event_type=kind.name,
+        timestamp=_AT,
         sequence=42,
         previous_sequence=41,
-        customer_id=_CUSTOMER if customer else None,
+        api_version=API_VERSION,
         resource_version=43,
+        customer_id=_CUSTOMER if customer else msgspec.UNSET,
+        payload=kind.example,
     )
-    example: dict[str, Any] = msgspec.json.decode(encoded)
+    example: dict[str, Any] = msgspec.to_builtins(envelope)
     return example

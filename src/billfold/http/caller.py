@@ -1,25 +1,29 @@
-"""Who calls, and what he may touch. Every way of proving it ends in one frozen `Caller`.
+"""Who calls, and which resources are theirs. Every authentication ends in one frozen `Call`.
 
-Route functions take `caller: Caller` and `bank: Bank` by name. Path parameters are declared as
-`{pocket_id:str}` and read by `ids_in.path_uuid`; a body is `data: SomeStruct` (msgspec,
-forbid_unknown_fields). A foreign id and an id of nobody are the same: NotFound.
+A `Caller` is a user of a partner, a `CustomerCaller` an OAuth client of one customer. A foreign id and an
+unknown id are the same: NotFound.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 import msgspec
 from typing_extensions import override
 
+from billfold.access.oauth.types import AccessToken
 from billfold.audit.types import Origin
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow, Entry
+from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.approvals.types import Action
+    from billfold.http.responses import HttpResponse
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +31,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     `name` is who it is in the log of commands, `key` the idempotency key, `fingerprint` the hash
     of method, path, query and body it is bound to, `operation` the operationId. `now` is the
-    business time at which the request was let in, `wall` the wall time of the same moment;
+    business time at which the request was admitted, `wall` the wall time of the same moment;
     neither costs a round trip.
     """
 
@@ -42,13 +46,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The host as sent, with its port: `acme.localhost:8443`. Links are made with it."""
     trace_id: str
     address: str
-    """The address on the net from which it came, behind trusted proxies."""
+    """The IP address from which it came, behind trusted proxies."""
     agent: str | None
-    """What the program calls itself: its User-Agent."""
+    """The User-Agent of the client."""
 
     @property
     def origin(self) -> Origin:
-        """Who asks, for the audit log."""
+        """Who calls, for the audit log."""
         raise NotImplementedError
 
     def command_fields(self, *customers: UUID, step: int = 0) -> dict[str, Any]:
@@ -75,7 +79,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     async def customer(self, bank: Bank, customer_id: UUID | None = None) -> CustomerRow:
-        """Return a customer as it is now, as a rule the token's. Raises NotFound when it is foreign."""
+        """Return a customer as it is now; by default the token's. Raises NotFound when it is foreign."""
         own_id = self.only_customer_id or customer_id
         row = None if own_id is None else await find_customer(bank.pool, own_id)
         if row is None or row.partner_id != self.partner_id:
@@ -87,27 +91,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         if self.only_customer_id is not None:
             return self.only_customer_id
         assert customer_id is not None
-        return (await self._own(bank, "customer", customer_id)).customer_id
+        return (await self.owned(bank, "customer", customer_id))[0]
 
-    async def pocket(self, bank: Bank, pocket_id: UUID, customer_id: UUID | None = None) -> tuple[UUID, UUID]:
-        """Return (customer_id, pocket_id), from memory. Raises NotFound when it is foreign.
-
-        With a `customer_id` it must be a pocket of this customer.
-        """
-        if customer_id is not None:
-            owner = await self.owner(bank, customer_id)
-            return owner, await self.pocket_of(bank, owner, pocket_id)
-        entry = await self._own(bank, "pocket", pocket_id)
-        return entry.customer_id, entry.object_id
-
-    async def pocket_of(self, bank: Bank, customer_id: UUID, pocket_id: UUID) -> UUID:
-        """Return the id when it is a pocket of this customer of the caller, from memory."""
-        entry = await self._own(bank, "pocket", pocket_id)
-        if entry.customer_id != customer_id:
-            raise NotFound("There is no such pocket.")
-        return entry.object_id
-
-    async def _own(self, bank: Bank, kind: str, value: UUID) -> Entry:
+    async def owned(self, bank: Bank, kind: str, value: UUID) -> tuple[UUID, UUID]:
+        """Return (customer_id, id) of a resource in the directory. Raises NotFound when it is foreign."""
         entry = await bank.directory.find(kind, value)
         if (
             entry is None
@@ -115,7 +102,18 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             or self.only_customer_id not in {None, entry.customer_id}
         ):
             raise NotFound(f"There is no such {kind}.")
-        return entry
+        return entry.customer_id, entry.object_id
+
+    async def pocket(self, bank: Bank, pocket_id: UUID, customer_id: UUID | None = None) -> tuple[UUID, UUID]:
+        """Return (customer_id, pocket_id), from memory. Raises NotFound when it is foreign.
+
+        With a `customer_id` it must be a pocket of this customer.
+        """
+        required_owner = None if customer_id is None else await self.owner(bank, customer_id)
+        owner, own_id = await self.owned(bank, "pocket", pocket_id)
+        if required_owner not in {None, owner}:
+            raise NotFound("There is no such pocket.")
+        return owner, own_id
 
 
 class Caller(Call, frozen=True, kw_only=True):
@@ -129,36 +127,57 @@ class Caller(Call, frozen=True, kw_only=True):
     @property
     @override
     def origin(self) -> Origin:
-        """The partner, and the user of his that asks."""
+        """The partner, and its user."""
         return Origin(
             kind="PARTNER", name=self.partner_slug, client_id=self.name, ip_address=self.address, user_agent=self.agent
         )
-
-    async def customer_id(self, bank: Bank, customer_id: UUID) -> UUID:
-        """Return the id when it is a customer of the partner, from memory. Raises NotFound."""
-        return (await self._own(bank, "customer", customer_id)).customer_id
-
-    async def transfer(self, bank: Bank, transfer_id: UUID) -> tuple[UUID, UUID]:
-        """Return (customer_id, transfer_id). Raises NotFound when it is foreign."""
-        entry = await self._own(bank, "transfer", transfer_id)
-        return entry.customer_id, entry.object_id
-
-    async def wire(self, bank: Bank, wire_id: UUID) -> tuple[UUID, UUID]:
-        """Return (customer_id, wire_id). Raises NotFound when it is foreign."""
-        entry = await self._own(bank, "wire", wire_id)
-        return entry.customer_id, entry.object_id
-
-    async def counterparty(self, bank: Bank, counterparty_id: UUID) -> tuple[UUID, UUID]:
-        """Return (customer_id, counterparty_id). Raises NotFound when it is foreign."""
-        entry = await self._own(bank, "counterparty", counterparty_id)
-        return entry.customer_id, entry.object_id
-
-    async def portal(self, bank: Bank, portal_id: UUID) -> tuple[UUID, UUID]:
-        """Return (customer_id, portal_id). Raises NotFound when it is foreign."""
-        entry = await self._own(bank, "portal", portal_id)
-        return entry.customer_id, entry.object_id
 
     def require_feature(self, feature: str) -> None:
         """Raise Refused `feature-not-enabled` unless the partner has the feature."""
         if feature not in self.features:
             raise Refused("feature-not-enabled", f"The feature `{feature}` is not switched on.")
+
+
+class CustomerCaller(Call, frozen=True, kw_only=True):
+    """One request with an access token of the Customer API: for one customer, mostly by a member of its team."""
+
+    access: AccessToken
+
+    @property
+    @override
+    def origin(self) -> Origin:
+        """The member who calls through the client, or the client by itself."""
+        access = self.access
+        return Origin(
+            kind="CLIENT" if access.user_id is None else "MEMBER",
+            member_id=access.member_id,
+            client_id=access.client_id,
+            ip_address=self.address,
+            user_agent=self.agent,
+        )
+
+    @property
+    def customer_id(self) -> UUID:
+        """The one customer the token is for."""
+        return self.access.customer_id
+
+    @property
+    @override
+    def only_customer_id(self) -> UUID:
+        """The same."""
+        return self.access.customer_id
+
+
+class RequestApproval(Protocol):
+    """A service of both APIs: operations take it as the parameter `request_approval`."""
+
+    async def __call__(
+        self,
+        member: CustomerCaller,
+        bank: Bank,
+        action: Action,
+        action_name: str,
+        resource: tuple[str, UUID | None],
+        **change: object,
+    ) -> HttpResponse | None:
+        """Request a change and return the response that says so; None if no rule requires it."""

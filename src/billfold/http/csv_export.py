@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from billfold.http.responses import StreamedResponse
 from billfold.platform.dates import iso_z
@@ -20,6 +20,10 @@ ROWS_PER_PAGE = 500
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 Cell = object
+CSV_ANSWER: dict[str, Any] = {
+    "responses": {"200": {"description": "The file.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
+}
+"""What an operation that answers a CSV file documents."""
 
 
 def cell_of(value: Cell) -> str:

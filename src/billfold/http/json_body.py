@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from billfold.http.schemas.checked import CheckedBody
+from billfold.http.schemas import CheckedBody
 from billfold.http.validation_errors import field_errors, mistakes_in
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
 from typing_extensions import override
 
 from billfold.http.parameters import Query
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.platform.dates import et_instant, is_day, parse_day
 from billfold.platform.errors import InvalidInput
 from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Position, SortKey
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.keyset import KeysetList
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
@@ -58,6 +62,27 @@ class ListQuery(msgspec.Struct, frozen=True):
         if not self.cursor:
             return None
         return pager.open(scope, filters, self.cursor)
+
+    async def read(
+        self, bank: Bank, listed: KeysetList[Row], *values: object, scope: str, filters: object = None
+    ) -> Page[Row]:
+        """Return a page of a list, filtered by these values. Raises InvalidCursor.
+
+        A cursor is bound to `scope`, and to `filters` or else to all values.
+        """
+        return await self.page(
+            bank.pager,
+            scope,
+            {"filters": values if filters is None else filters, "descending": self.descending},
+            read=lambda part: listed.rows(
+                bank.pool,
+                *values,
+                after=None if part.place is None else listed.place_of(part.place),
+                descending=part.descending,
+                limit=part.limit,
+            ),
+            sort_key_of=listed.sort_key_of,
+        )
 
     async def page(
         self,

@@ -1,7 +1,7 @@
 """The table of operations: each row says where an operation is, who may call it, what it takes.
 
 @get("/api/v2/pockets/{pocket_id}/")                      # the Partner API, signed
-@post("/api/v2/pockets/", with_scope("pockets.write", POCKETS), refuses=("customer-not-open",))
+@post("/api/v2/pockets/", with_scope("pockets.write", "pockets"), refuses=("customer-not-open",))
 
 A function with two accesses is offered by both APIs; one whose paths, problems or bodies differ
 is declared twice, one decorator above the other. Its parameters are filled by name and type:
@@ -27,9 +27,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http import path_ids as ids_in
 from billfold.http.json_body import decode, missing_body
-from billfold.http.parameters import Parameter, QueryParams, parameter_of
+from billfold.http.parameters import Parameter, QueryParams, parameter_of, parse_uuid
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, StreamedResponse, respond
 
@@ -50,6 +49,17 @@ _GIVEN: Final[Mapping[str, Value]] = {
 _COMPLETE: Final = (HttpResponse, StreamedResponse)
 
 
+MAY_NEED_APPROVAL: Final[Mapping[str, Any]] = {
+    "responses": {
+        "202": {
+            "description": "An approval rule of the team applies: nothing changes before another member approves.",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/AuthorizationRequest"}}},
+        }
+    }
+}
+"""What an operation that may require an approval documents besides its own responses."""
+
+
 class Proof(StrEnum):
     """What a request must prove about its sender."""
 
@@ -64,11 +74,28 @@ class Proof(StrEnum):
     """An access token of the Customer API with a scope."""
 
 
-class RateGroup(NamedTuple):
-    """Operations that are counted together, and how many of them are allowed per minute."""
-
-    name: str
-    per_minute: int
+RATES_PER_MINUTE: Final[Mapping[str, int]] = {
+    "agreements": 300,
+    "approvals": 300,
+    "counterparties": 300,
+    "customer": 300,
+    "documents": 300,
+    "earnings": 300,
+    "events": 300,
+    "notifications": 300,
+    "pockets": 120,
+    "portals": 300,
+    "subscriptions": 300,
+    "team": 300,
+    "trades": 120,
+    "trading-strategies": 300,
+    "transactions": 120,
+    "transfer-request-creations": 60,
+    "transfer-requests": 120,
+    "user": 300,
+    "wires": 300,
+}
+"""How many requests of a group of operations one client may send per minute for one user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +108,8 @@ class Access:
     proof: Proof
     scope: str = ""
     needs: str = ""
-    group: RateGroup | None = None
+    group: str | None = None
+    """With which group of `RATES_PER_MINUTE` it is counted."""
 
 
 OPEN = Access(Proof.NONE)
@@ -90,7 +118,7 @@ TOKEN_AND_KEY = Access(Proof.TOKEN_AND_KEY)
 SIGNED = Access(Proof.SIGNATURE)
 
 
-def with_scope(scope: str, group: RateGroup, *, needs: str | None = None) -> Access:
+def with_scope(scope: str, group: str, *, needs: str | None = None) -> Access:
     """Return the access of the Customer API: a scope, and the group it is counted with."""
     return Access(Proof.OAUTH, scope, needs or scope, group=group)
 
@@ -196,7 +224,7 @@ class Operation:
             return lambda request, _: source.read(request.query_values)
         if name in self.path_names:
             if hint in _IDS:
-                return lambda request, _: ids_in.path_uuid(name, request.path_params[name])
+                return lambda request, _: parse_uuid("path", name, request.path_params[name])
             return lambda request, _: request.path_params[name]
         missing = {name: None} if hint in _IDS else {}
         return lambda request, services: request if hint is RawRequest else (missing or services)[name]

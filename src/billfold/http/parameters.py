@@ -21,7 +21,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http import path_ids as ids_in
+from billfold.http.raw_request import is_uuid
 from billfold.platform.dates import parse_day
 from billfold.platform.errors import FieldError, InvalidInput
 
@@ -186,6 +186,13 @@ def parse_choice(known: Sequence[str], name: str, text: str) -> str:
     return text
 
 
+def parse_uuid(source: str, name: str, text: str) -> UUID:
+    """Return the id in a path or query. Raises InvalidInput at `source`.`name`."""
+    if not is_uuid(text):
+        raise InvalidInput.at(source, name, msg="must be a UUID of 36 characters", kind="uuid_parsing")
+    return UUID(text)
+
+
 def _parse_int(bounds: msgspec.Meta, name: str, text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= _INTEGER_DIGITS_MAX:
         number = int(text)
@@ -210,5 +217,5 @@ _READINGS: dict[Any, tuple[Parse, Document]] = {
     str: (lambda _, text: text, {"type": "string"}),
     bool: (_parse_bool, {"type": "boolean"}),
     date: (_parse_date, {"type": "string", "format": "date"}),
-    UUID: (ids_in.query_uuid, {"type": "string", "format": "uuid"}),
+    UUID: (partial(parse_uuid, "query"), {"type": "string", "format": "uuid"}),
 }

@@ -18,8 +18,7 @@ from uuid import UUID
 import msgspec
 from msgspec import inspect
 
-from billfold.http.schemas.checked import CheckedBody
-from billfold.http.schemas.texts import NOT_BLANK
+from billfold.http.schemas import NOT_BLANK, CheckedBody
 from billfold.platform.errors import FieldError
 
 Place = tuple[str | int, ...]

@@ -7,18 +7,17 @@ from typing import Annotated
 import msgspec
 
 from billfold.bills.rules.strategies import StrategyUse, list_strategies
-from billfold.http.limits.rate_groups import STRATEGIES
 from billfold.http.list_params import Limit
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
-from billfold.http.schemas.pages import OffsetList
+from billfold.http.schemas import OffsetList
 from billfold.platform.paging import LIMIT_DEFAULT
 from billfold.treasury.schemas import TradingStrategy
 
 Offset = Annotated[int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")]
 
 
-@get("/api/v2/trading-strategies/", SIGNED, with_scope("pockets.read", STRATEGIES), tag="strategies")
+@get("/api/v2/trading-strategies/", SIGNED, with_scope("pockets.read", "trading-strategies"), tag="strategies")
 async def list_trading_strategies(
     enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[TradingStrategy]:

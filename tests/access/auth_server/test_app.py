@@ -61,7 +61,7 @@ async def test_an_address_that_asks_too_often_waits(books_client, bank):
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["retry-after"]) <= 60
     assert answer.headers["x-ratelimit-remaining"] == "0"
-    assert answer.json()["detail"] == "300 requests per minute are let in from one address."
+    assert answer.json()["detail"] == "Rate limit exceeded: 300 requests per minute from one address."
     assert (await books_client.http.get("/.well-known/openid-configuration")).status_code == 200
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_authorization_request") == 0
 

@@ -9,7 +9,7 @@ from tests.support.partner_client import PASSWORD, PartnerClient, close_app, new
 from billfold.access.partners import jwt_login_routes as token
 from billfold.access.partners import login_routes as login
 from billfold.access.partners.password_hashing import PasswordGate
-from billfold.http.limits import ip_rate_limit as addresses
+from billfold.http.limits import rate_limits as addresses
 from billfold.http.partner_api.app import create_partner_app
 from billfold.platform.clock import wall_now
 

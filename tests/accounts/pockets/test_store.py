@@ -8,7 +8,7 @@ from tests.support.commands import PARTNER
 
 from billfold.accounts.commands import OpenPocket, UpdatePocket
 from billfold.accounts.pockets import store as pocket_store
-from billfold.accounts.pockets import store as reads
+from billfold.accounts.pockets.store import POCKETS_OF_CUSTOMERS, POCKETS_OF_PARTNER
 from billfold.platform import ids
 from billfold.platform.errors import NotFound
 
@@ -43,30 +43,27 @@ async def test_a_pocket_is_read_with_all_it_holds(bank, new_holder):
 
 
 async def test_lists_walk_down_and_up_from_any_place(bank, opened):
-    pool = bank.pool
-    common: dict[str, Any] = {"statuses": None, "limit": 10}
-    down = await pocket_store.list_pockets(pool, PARTNER, after=None, backwards=False, **common)
+    down = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, limit=10)
     assert sorted(keys(down)) == sorted(opened)
     places = [(row.opened_at, row.pocket_id) for row in down]
     assert places == sorted(places, reverse=True)
-    below = await pocket_store.list_pockets(pool, PARTNER, after=places[1], backwards=False, **common)
-    above = await pocket_store.list_pockets(pool, PARTNER, after=places[2], backwards=True, **common)
+    below = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, after=places[1], limit=10)
+    above = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, after=places[2], descending=False, limit=10)
     assert keys(below) == keys(down[2:])
     assert keys(above) == keys(down[1::-1])
-    assert await pocket_store.list_pockets(pool, ids.new(), after=None, backwards=False, **common) == []
+    assert await POCKETS_OF_PARTNER.rows(bank.pool, ids.new(), None, limit=10) == []
 
 
 async def test_customers_are_listed_together_in_the_order_of_all(bank, opened):
-    pool = bank.pool
     named = [opened[0][0], opened[2][0]]
-    found = await pocket_store.list_pockets(pool, named, limit=10)
+    found = await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, None, limit=10)
     assert sorted(keys(found)) == sorted([opened[0], opened[2], opened[3]])
     places = [(row.opened_at, row.pocket_id) for row in found]
     assert places == sorted(places, reverse=True)
-    assert keys(await pocket_store.list_pockets(pool, named, limit=1)) == keys(found[:1])
-    only = await pocket_store.list_pockets(pool, named, statuses=["CLOSED"], limit=10)
+    assert keys(await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, None, limit=1)) == keys(found[:1])
+    only = await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, ["CLOSED"], limit=10)
     assert keys(only) == [opened[3]]
-    up = await pocket_store.list_pockets(pool, named, after=places[2], backwards=True, limit=10)
+    up = await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, None, after=places[2], descending=False, limit=10)
     assert keys(up) == keys(found[1::-1])
 
 
@@ -82,9 +79,9 @@ async def test_closed_pockets_are_left_out_of_those_that_earn(bank, opened):
 @pytest.mark.parametrize(
     ("sql", "arguments", "index"),
     [
-        (reads._GET, (PARTNER, PARTNER), "pocket_pkey"),
-        (reads._LIST_OF_PARTNER[False], (PARTNER, None, None, None, 30), "pocket_partner"),
-        (reads._LIST_OF_CUSTOMERS[False], ([PARTNER], None, None, None, 30), "pocket_pkey"),
+        (pocket_store._GET, (PARTNER, PARTNER), "pocket_pkey"),
+        (POCKETS_OF_PARTNER.statements[True], (PARTNER, None, None, None, 30), "pocket_partner"),
+        (POCKETS_OF_CUSTOMERS.statements[True], ([PARTNER], None, None, None, 30), "pocket_pkey"),
     ],
 )
 async def test_a_read_goes_by_index_whatever_the_number_of_pockets(conn, sql, arguments, index):

@@ -2,9 +2,10 @@
 
 from datetime import UTC, date, datetime, timedelta
 
+import msgspec
 import pytest
 
-from billfold.accounts.trades.store import TradeFilters, list_trades
+from billfold.accounts.trades.store import TRADES, TradeFilters
 from billfold.platform import ids
 
 AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
@@ -40,9 +41,8 @@ async def booked(conn):
 
 
 async def listed(conn, pockets, *, after=None, descending=False, limit=9, **filters):
-    rows = await list_trades(
-        conn, CUSTOMER, pockets, filters=TradeFilters(**filters), after=after, descending=descending, limit=limit
-    )
+    values = msgspec.structs.astuple(TradeFilters(**filters))
+    rows = await TRADES.rows(conn, CUSTOMER, pockets, *values, after=after, descending=descending, limit=limit)
     return [row.trade_id for row in rows]
 
 

@@ -10,7 +10,8 @@ from tests.support.raised_events import BOTH, CUSTOMERS, NOW, OTHER_PARTNER, PAR
 from billfold.events import sequencer
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import redelivery, subscriptions
-from billfold.events.webhooks.types import EventSimulation, SubscriptionChanges
+from billfold.events.webhooks.schemas import ChangedSubscription
+from billfold.events.webhooks.types import EventSimulation
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 
@@ -86,7 +87,7 @@ async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(co
 async def test_nothing_is_queued_for_a_subscription_that_is_disabled(conn):
     wants = await subscribe(conn, OWNER)
     await subscriptions.update_subscription(
-        conn, VAULT, OWNER, subscription_id=wants, changes=SubscriptionChanges(status="disabled"), now=NOW
+        conn, VAULT, OWNER, subscription_id=wants, changes=ChangedSubscription(status="disabled"), now=NOW
     )
     for attempt in (
         redelivery.resend(conn, OWNER, wants, event_id=ids.new(), now=NOW),

@@ -18,14 +18,15 @@ from billfold.events.webhooks import claims, redelivery, subscriptions
 from billfold.events.webhooks import http_client as guarded_http
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks.http_client import GuardedWebhookClient
-from billfold.events.webhooks.types import EventSimulation, RetryPolicy, SubscriptionChanges
+from billfold.events.webhooks.schemas import ChangedSubscription
+from billfold.events.webhooks.types import EventSimulation, RetryPolicy
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.pool import create_pool
 
 POLICY = RetryPolicy(
-    retry_on_status_codes=(),
+    retry_on_status_codes=[],
     backoff_coefficient=2,
     maximum_attempts=3,
     initial_interval_seconds=30,
@@ -59,7 +60,7 @@ async def test_a_delivery_is_verified_by_the_libraries_of_others(town):
     async with receiving() as plain, receiving() as prefixed:
         await town.subscribe(plain)
         rotated = await town.subscribe(prefixed, shared_secret="an old secret, soon replaced")
-        changes = SubscriptionChanges(shared_secret=secret)
+        changes = ChangedSubscription(shared_secret=secret)
         await subscriptions.update_subscription(
             town.pool, VAULT, OWNER, subscription_id=rotated, changes=changes, now=town.now
         )
@@ -200,7 +201,7 @@ async def test_a_disabled_or_deleted_subscription_receives_nothing_more(town):
                         VAULT,
                         OWNER,
                         subscription_id=wants,
-                        changes=SubscriptionChanges(status="disabled"),
+                        changes=ChangedSubscription(status="disabled"),
                         now=town.now,
                     )
                 else:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from billfold.platform.settings.settings import Settings
-from billfold.platform.settings.validation import SettingsError
+from billfold.platform.settings import settings
+from billfold.platform.settings.settings import Settings, SettingsError
 
 _KEY = base64.b64decode("Z2wxkqQm0bNn1yR3v8uYxGJH4s9eT6cFzLpWdAoKiVE=")
 _KEY_TEXT = base64.b64encode(_KEY).decode()
@@ -232,3 +232,13 @@ def test_public_addresses_are_below_the_domain_unless_they_are_named():
 @pytest.mark.parametrize("wrong", ["http://a.example", "https://a.example/x", "https://u@a.example"])
 def test_a_public_address_is_https_and_bare(wrong):
     assert list(_mistakes({"BILLFOLD_AUTH_URL": wrong})) == ["BILLFOLD_AUTH_URL"]
+
+
+def test_every_setting_is_in_the_reference():
+    table = settings.reference()
+
+    for name in settings.declared_settings():
+        assert f"| `{settings.variable_name(name)}`" in table
+    assert "`BILLFOLD_SEED` or `BILLFOLD_SEED_FILE`" in table
+    assert "| 8443 |" in table
+    assert "| `BILLFOLD_WIRE_CUTOFF` | 16:00 |" in table

@@ -11,7 +11,7 @@ from billfold.access.auth_server import errors as refused
 from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.oauth.errors import OAuthError
 from billfold.http.api import Api
-from billfold.http.limits.ip_rate_limit import count_address
+from billfold.http.limits.rate_limits import count_address
 from billfold.http.openapi.document import Described, Document, describe
 from billfold.http.operations import Operation, Proof, operations_in
 from billfold.http.raw_request import RawRequest

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from billfold.access.auth_server.form_params import Fields
-from billfold.access.oauth import access_tokens, clients, dpop
 from billfold.access.oauth import client_assertions as assertions
+from billfold.access.oauth import clients, dpop
 from billfold.access.oauth import signing_keys as signing
 from billfold.access.oauth.errors import OAuthError
-from billfold.access.oauth.types import AccessToken, Client
+from billfold.access.oauth.types import Client
 from billfold.access.partners import credentials
+from billfold.http.authentication.access_tokens import AccessTokenAuthenticator
 from billfold.http.raw_request import RawRequest
 from billfold.ledger.bank import Bank
 
@@ -40,6 +41,7 @@ class AuthServer:
         self.bank = bank
         self.issuer = bank.settings.auth_origin
         self.nonces = dpop.Nonces(bank.vault)
+        self.access_tokens = AccessTokenAuthenticator(bank, self.issuer)
         self._key_cache: tuple[datetime, Sequence[SigningKey]] | None = None
 
     async def prove(
@@ -61,10 +63,6 @@ class AuthServer:
         if not await dpop.consume_proof(self.bank.pool, proof.jkt, proof.jti, until=proof.until):
             raise OAuthError("invalid_dpop_proof", "The proof was used before.")
         return AuthenticatedClient(client, proof.jkt)
-
-    async def find_access_token(self, token: str, now: datetime) -> AccessToken | None:
-        """Return what an access token stands for, or None."""
-        return await access_tokens.find_access_token(self.bank.pool, token, now)
 
     def nonce_headers(self, client: Client, now: datetime) -> list[tuple[bytes, bytes]]:
         """Return the header that gives a client its next nonce, if it needs one."""

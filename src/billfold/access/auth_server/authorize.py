@@ -20,7 +20,7 @@ from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import authorization_params as asking
 from billfold.access.oauth.types import Client
 from billfold.http.operations import OPEN, get, post
-from billfold.http.path_ids import path_uuid
+from billfold.http.parameters import parse_uuid
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, redirect
 from billfold.platform.clock import wall_now
@@ -57,7 +57,7 @@ async def authorize_by_form(request: RawRequest, server: AuthServer) -> HttpResp
 async def form_post_response(request_id: str, request: RawRequest, server: AuthServer) -> HttpResponse:
     """Let the browser carry an answer in a form, for clients that want it so."""
     async with server.bank.pool.acquire() as conn:
-        action = await consent.get_form_post_target(conn, path_uuid("request_id", request_id), wall_now())
+        action = await consent.get_form_post_target(conn, parse_uuid("path", "request_id", request_id), wall_now())
     params = fields_of(request.query)
     hidden = "\n".join(
         f'<input type="hidden" name="{name}" value="{escape(params[name])}">'

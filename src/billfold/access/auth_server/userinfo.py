@@ -7,10 +7,9 @@ from typing import Any
 from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.oauth.rules import claims
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES
-from billfold.http.authentication.access_tokens import authenticate_access_token, challenge
+from billfold.http.authentication.access_tokens import challenge, insufficient_scope
 from billfold.http.operations import OPEN, get, post
 from billfold.http.raw_request import RawRequest
-from billfold.http.responses import ProblemWithHeaders
 from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/user"
@@ -29,16 +28,10 @@ async def show_userinfo_by_post(request: RawRequest, server: AuthServer) -> dict
 
 
 async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
-    now, pool = wall_now(), server.bank.pool
-    access = await authenticate_access_token(
-        request, find=server.find_access_token, pool=pool, nonces=server.nonces, base=server.issuer, now=now
-    )
+    access = await server.access_tokens.verify(request, wall_now())
     scheme = "bearer" if access.jkt is None else "dpop"
     if access.user_id is None:
         raise challenge(scheme, "invalid_token", "No person stands behind this token.")
     if not PERSONAL_SCOPES & access.scopes:
-        value = f'{"DPoP" if access.jkt else "Bearer"} error="insufficient_scope", scope="openid"'
-        raise ProblemWithHeaders(
-            "forbidden", "The token lacks the scope openid.", (b"www-authenticate", value.encode())
-        )
-    return await claims.user_claims(pool, access.user_id, access.customer_id, scopes=access.scopes)
+        raise insufficient_scope(access, "openid")
+    return await claims.user_claims(server.bank.pool, access.user_id, access.customer_id, scopes=access.scopes)

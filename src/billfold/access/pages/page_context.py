@@ -18,7 +18,7 @@ from billfold.access.partners.password_hashing import PasswordGate
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.access.users.passkeys import RelyingParty
-from billfold.http.limits.ip_rate_limit import count_address
+from billfold.http.limits.rate_limits import count_address
 from billfold.http.raw_request import raw_request_of, read_body
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank

@@ -18,7 +18,7 @@ import msgspec
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.types import PartnerKey
-from billfold.http.limits.ip_rate_limit import count_address
+from billfold.http.limits.rate_limits import count_address
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest, is_bare, slug_of
 from billfold.http.responses import HttpResponse, json_response

@@ -13,7 +13,7 @@ from billfold.access.partners import rules as partner_rules
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.password_hashing import PasswordGate
 from billfold.access.partners.types import PartnerUser
-from billfold.http.limits.ip_rate_limit import count_address
+from billfold.http.limits.rate_limits import count_address
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest, is_bare, slug_of
 from billfold.http.responses import ProblemWithHeaders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from billfold.access.team import store as team_store
 from billfold.access.team.transaction import Administrator
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller
 from billfold.ledger.bank import Bank
 
 

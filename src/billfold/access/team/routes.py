@@ -16,16 +16,14 @@ from billfold.access.team import types as team_types
 from billfold.access.team.administrator import calling_administrator
 from billfold.access.team.schemas import Role, Team, TeamMember, render_member, render_team
 from billfold.access.team.types import NewInvitation
-from billfold.http.customer_api.approvals import MAY_NEED_APPROVAL, RequestApproval
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller, RequestApproval
 from billfold.http.json_body import in_body
-from billfold.http.limits.rate_groups import TEAM
-from billfold.http.operations import delete, get, post, put, with_scope
+from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, put, with_scope
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput
 
-READS, WRITES = with_scope("team.read", TEAM), with_scope("team.write", TEAM)
+READS, WRITES = with_scope("team.read", "team"), with_scope("team.write", "team")
 
 
 class InviteMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

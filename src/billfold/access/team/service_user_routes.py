@@ -10,13 +10,12 @@ import msgspec
 from billfold.access.team import service_users as programs
 from billfold.access.team.administrator import calling_administrator
 from billfold.access.team.schemas import ProgramKey, ProgramKeys, TeamProgram, render_key, render_service_user
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller
 from billfold.http.json_body import in_body
-from billfold.http.limits.rate_groups import TEAM
 from billfold.http.operations import delete, get, post, with_scope
 from billfold.ledger.bank import Bank
 
-READS, WRITES = with_scope("team.read", TEAM), with_scope("team.write", TEAM)
+READS, WRITES = with_scope("team.read", "team"), with_scope("team.write", "team")
 _ONE = "/api/v1/team/service-users/{member_id}/"
 PublicKey = Annotated[
     str,

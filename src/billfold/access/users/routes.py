@@ -10,8 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.access.oauth.rules import claims
 from billfold.access.users import store as user_store
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import USER
+from billfold.http.caller import CustomerCaller
 from billfold.http.operations import get, with_scope
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
@@ -51,7 +50,7 @@ class Memberships(msgspec.Struct, kw_only=True):
     object_type: Literal["List"] = "List"
 
 
-@get("/api/v1/user/", with_scope("profile", USER), tag="user")
+@get("/api/v1/user/", with_scope("profile", "user"), tag="user")
 async def get_user(member: CustomerCaller, bank: Bank) -> User:
     """Read who the user is."""
     access = member.access
@@ -59,7 +58,7 @@ async def get_user(member: CustomerCaller, bank: Bank) -> User:
     return msgspec.convert(oidc_claims, User)
 
 
-@get("/api/v1/user/memberships/", with_scope("profile", USER), tag="user")
+@get("/api/v1/user/memberships/", with_scope("profile", "user"), tag="user")
 async def list_memberships(member: CustomerCaller, bank: Bank) -> Memberships:
     """List the customers whose team the user belongs to."""
     found = await user_store.list_user_memberships(bank.pool, _user_id(member))

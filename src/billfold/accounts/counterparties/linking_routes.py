@@ -37,7 +37,7 @@ async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data:
 
     The token opens the linking provider's pages once.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     return await linking.request_link_token(caller, bank, owner, data=data)
 
 
@@ -51,7 +51,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
 
     Create counterparties of the accounts chosen on the linking provider's pages.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     return LinkedCounterparties(items=await linking.link_customer_accounts(caller, bank, owner, data=data))
 
 
@@ -66,7 +66,7 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
 
     Fetch the verification status of a linked account from the linking provider.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     await linking.refresh_link_status(caller, bank, owner, counterparty_id=counterparty_id)
 
 
@@ -76,15 +76,9 @@ async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) 
 
     Accounts that ACH entries and domestic wires reach, newest first. Use v2 instead.
     """
-    owner = await caller.customer_id(bank, customer_id)
-    rows = await counterparty_store.list_counterparties(
-        bank.pool,
-        owner,
-        types=list(V1_COUNTERPARTY_TYPES),
-        statuses=None,
-        after=None,
-        backwards=False,
-        limit=_COUNTERPARTIES_MAX,
+    owner = await caller.owner(bank, customer_id)
+    rows = await counterparty_store.COUNTERPARTIES.rows(
+        bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, limit=_COUNTERPARTIES_MAX
     )
     told = [render_v1_counterparty(row) for row in rows if has_v1_form(row)]
     return OlderCounterparties(count=len(told), counterparties=told)
@@ -98,7 +92,7 @@ async def get_v1_counterparty(
 
     Use v2 instead.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     if not has_v1_form(row):
         raise NotFound("There is no such counterparty.")

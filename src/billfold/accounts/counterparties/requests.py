@@ -32,7 +32,7 @@ from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, page_of, texts_among
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
@@ -110,22 +110,8 @@ async def counterparty_page(
     bank: Bank, owner: UUID, wanted: ListQuery, asked: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """One page of a customer's counterparties, newest first; filters in both spellings."""
-    kinds, states = asked.types, asked.statuses
-    scope, filters = f"counterparties:{owner}", {"types": kinds, "statuses": states}
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: counterparty_store.list_counterparties(
-            bank.pool,
-            owner,
-            types=kinds,
-            statuses=states,
-            after=part.dated_place,
-            backwards=part.backwards,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.counterparty_id)),
+    page = await wanted.read(
+        bank, counterparty_store.COUNTERPARTIES, owner, asked.types, asked.statuses, scope="counterparties"
     )
     return page_of(page, await render_counterparties(bank, owner, page.items))
 

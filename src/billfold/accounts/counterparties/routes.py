@@ -29,19 +29,16 @@ from billfold.accounts.counterparties.schemas import (
     WalletForm,
     WireForm,
 )
-from billfold.http.caller import Call
-from billfold.http.customer_api.approvals import MAY_NEED_APPROVAL, RequestApproval
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import COUNTERPARTIES
+from billfold.http.caller import Call, CustomerCaller, RequestApproval
 from billfold.http.list_params import ListQuery
-from billfold.http.operations import MaybeInPath, get, patch, post, with_scope
+from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch, post, with_scope
 from billfold.http.responses import HttpResponse
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, Refused
 
-READS = with_scope("transfers.read", COUNTERPARTIES)
-WRITES = with_scope("transfers.write", COUNTERPARTIES)
+READS = with_scope("transfers.read", "counterparties")
+WRITES = with_scope("transfers.write", "counterparties")
 _DEPOSIT_REFUSES = ("micro-deposits-not-pending", "micro-deposits-mismatch")
 _PATH, _OWN_PATH = "/api/v2/customers/{customer_id}/counterparties/", "/api/v2/counterparties/"
 

@@ -13,8 +13,7 @@ from typing_extensions import override
 from billfold.accounts.counterparties.rules import identifiers
 from billfold.accounts.counterparties.types import CounterpartyRow, format_name
 from billfold.accounts.customers.schemas import Address
-from billfold.http.schemas.checked import CheckedBody
-from billfold.http.schemas.texts import NOT_BLANK
+from billfold.http.schemas import NOT_BLANK, CheckedBody
 from billfold.platform.countries import COUNTRIES, US_STATES
 from billfold.platform.errors import FieldError
 from billfold.platform.settings.settings import Settings

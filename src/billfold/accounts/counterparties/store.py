@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 
@@ -44,14 +44,15 @@ _AWAITING_REVIEW = f"""{_COLUMNS} c
                       AND c.verification::jsonb->'document_ids' ? d.document_id::text
                       AND d.status IN ('PENDING_UPLOAD', 'INVALID'))
  ORDER BY created_at, counterparty_id LIMIT $1"""
-_LIST = """{columns}
+COUNTERPARTIES = KeysetList(
+    f"""{_COLUMNS}
  WHERE customer_id = $1
-   AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3))
-   AND ($4::timestamptz IS NULL OR (created_at, counterparty_id) {than} ($4, $5::uuid))
- ORDER BY created_at {way}, counterparty_id {way} LIMIT $6"""
-_DOWN = _LIST.format(columns=_COLUMNS, than="<", way="DESC")
-_UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
-
+   AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
+    lambda row: CounterpartyRow(*row),
+    created_at="timestamptz",
+    counterparty_id="uuid",
+)
+"""Counterparties of a customer, of some types and statuses or of all, newest first."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -82,23 +83,6 @@ def payee_from_row(row: Record | CounterpartyRow) -> Payee:
         target_customer_id=fields["target_customer_id"],
         target_pocket_id=fields["target_pocket_id"],
     )
-
-
-async def list_counterparties(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    *,
-    types: list[str] | None,
-    statuses: list[str] | None,
-    after: tuple[datetime, UUID] | None,
-    backwards: bool,
-    limit: int,
-) -> list[CounterpartyRow]:
-    """Newest first, on from `after`; backwards oldest first."""
-    created_at, counterparty_id = after or (None, None)
-    sql = _UP if backwards else _DOWN
-    rows = await conn.fetch(sql, customer_id, types, statuses, created_at, counterparty_id, limit)
-    return [CounterpartyRow(*row) for row in rows]
 
 
 async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:

@@ -22,11 +22,10 @@ from billfold.accounts.customers.schemas import (
     to_e164,
 )
 from billfold.http.caller import Call, Caller
-from billfold.http.limits.rate_groups import CUSTOMER
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import MaybeInPath, get, patch, with_scope
 from billfold.http.parameters import Query, parse_choice
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, Refused
 
@@ -62,28 +61,14 @@ async def list_customers(
 
     Customers of the partner, newest first.
     """
-    scope = f"customers:{caller.partner_id}"
-    filters = {"status": account_status, "type": type_}
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: customer_store.list_customers(
-            bank.pool,
-            caller.partner_id,
-            account_status=account_status,
-            type_=type_,
-            after=part.dated_place,
-            backwards=part.backwards,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.customer_id)),
+    page = await wanted.read(
+        bank, customer_store.CUSTOMERS, caller.partner_id, account_status, type_, scope="customers"
     )
     return page_of(page, [render_customer(row) for row in page.items])
 
 
 @get("/api/v1/customers/{customer_id}/")
-@get("/api/v1/customer/", with_scope("customer.read", CUSTOMER), tag="customer")
+@get("/api/v1/customer/", with_scope("customer.read", "customer"), tag="customer")
 async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Customer:
     """Get customer.
 

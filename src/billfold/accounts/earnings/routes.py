@@ -18,9 +18,7 @@ from billfold.accounts.pockets.types import PocketRow
 from billfold.bills.rules import earnings
 from billfold.bills.rules.earnings import PocketState
 from billfold.bills.types import Period
-from billfold.http.caller import Call, Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import EARNINGS
+from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
@@ -108,7 +106,7 @@ def too_many_pockets() -> Refused:
     return Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")
 
 
-READS = with_scope("pockets.read", EARNINGS)
+READS = with_scope("pockets.read", "earnings")
 Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _REFUSES = ("not-found", "too-many-pockets")
 
@@ -133,7 +131,7 @@ async def list_earnings(
 
     Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
-    owner = None if customer_id is None else await caller.customer_id(bank, customer_id)
+    owner = None if customer_id is None else await caller.owner(bank, customer_id)
     return await _list(caller, bank, asked, owner=owner, pocket_ids=pocket_id)
 
 

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from billfold.bills.rules import earnings as earnings_module
 from billfold.bills.rules.earnings import EarningsEntry
 from billfold.bills.types import Period
-from billfold.http.schemas.amounts import Amount, format_appreciation, usd
+from billfold.http.schemas import Amount, format_appreciation, usd
 from billfold.platform.dates import et_date
 
 

@@ -16,7 +16,7 @@ from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.caller import Call
 from billfold.http.list_params import texts_among
 from billfold.http.parameters import Query
-from billfold.http.schemas.texts import NOT_BLANK
+from billfold.http.schemas import NOT_BLANK
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound
 
@@ -66,7 +66,7 @@ async def resolve_pockets(call: Call, bank: Bank, owner: UUID, requested: Sequen
     """Return the requested pockets, each once, or all of the customer. Raises NotFound."""
     if requested is None:
         return await pocket_store.list_ids(bank.pool, owner)
-    return [await call.pocket_of(bank, owner, each) for each in dict.fromkeys(requested)]
+    return [(await call.pocket(bank, each, owner))[1] for each in dict.fromkeys(requested)]
 
 
 def update_pocket_command(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> UpdatePocket:

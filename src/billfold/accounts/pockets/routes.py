@@ -19,17 +19,15 @@ from billfold.accounts.pockets.requests import (
     update_pocket_command,
 )
 from billfold.accounts.pockets.schemas import Pocket, render_pocket
-from billfold.http.caller import Call, Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import POCKETS
+from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
-from billfold.http.schemas.pages import CursorList, OffsetList
+from billfold.http.schemas import CursorList, OffsetList
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import LIMIT_DEFAULT, parse_limit
 
-READS, WRITES = with_scope("pockets.read", POCKETS), with_scope("pockets.write", POCKETS)
+READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 _UPDATE_REFUSES = ("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked")
 
 
@@ -83,7 +81,7 @@ async def list_customer_pockets(
 
     Newest first.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=asked.parse_omit)
 
 
@@ -104,7 +102,7 @@ async def list_pockets(
     del valuation_type
     owners = None
     if customer_id is not None:
-        owners = [await caller.customer_id(bank, each) for each in dict.fromkeys(customer_id)]
+        owners = [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
     return await _list(caller, bank, wanted, owners=owners, statuses=status, omit=asked.parse_omit)
 
 
@@ -164,21 +162,10 @@ async def _list(
     statuses: list[str] | None,
     omit: frozenset[str],
 ) -> CursorList[Pocket]:
-    scope = f"pockets:{caller.partner_id}"
-    filters = {"owners": owners, "status": statuses}
-
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: pocket_store.list_pockets(
-            bank.pool,
-            caller.partner_id if owners is None else owners,
-            statuses=statuses,
-            after=part.dated_place,
-            backwards=part.backwards,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id)),
+    listed, of = (
+        (pocket_store.POCKETS_OF_PARTNER, caller.partner_id)
+        if owners is None
+        else (pocket_store.POCKETS_OF_CUSTOMERS, owners)
     )
+    page = await wanted.read(bank, listed, of, statuses, scope="pockets")
     return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])

@@ -14,7 +14,7 @@ from billfold.bills.cusip import tradable_id
 from billfold.bills.rules import fees as fees_module
 from billfold.bills.rules import valuation as valuation_module
 from billfold.bills.rules.valuation import Valuation
-from billfold.http.schemas.amounts import Amount, format_appreciation, format_price, usd
+from billfold.http.schemas import Amount, format_appreciation, format_price, usd
 from billfold.ledger.bank import Bank
 
 ALL_TIME_EARNINGS_UNTIL = date(2026, 8, 1)

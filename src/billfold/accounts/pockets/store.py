@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.pockets.types import PocketRow
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -45,25 +45,22 @@ _BY_ID = f"""{_ROW}
 # pockets their partner has.
 _OF_PARTNER = """
          SELECT * FROM pocket
-          WHERE partner_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
-            AND ($3::timestamptz IS NULL OR (opened_at, pocket_id) {than} ($3, $4::uuid))
-          ORDER BY opened_at {way}, pocket_id {way} LIMIT $5"""
+          WHERE partner_id = $1 AND ($2::text[] IS NULL OR status = ANY($2)) AND {page}"""
 _OF_CUSTOMERS = """
          SELECT o.* FROM unnest($1::uuid[]) AS c(customer_id) CROSS JOIN LATERAL (
            SELECT * FROM pocket q
-            WHERE q.customer_id = c.customer_id AND ($2::text[] IS NULL OR q.status = ANY($2))
-              AND ($3::timestamptz IS NULL OR (q.opened_at, q.pocket_id) {than} ($3, $4::uuid))
-            ORDER BY q.opened_at {way}, q.pocket_id {way} LIMIT $5) o
-          ORDER BY o.opened_at {way}, o.pocket_id {way} LIMIT $5"""
+            WHERE q.customer_id = c.customer_id AND ($2::text[] IS NULL OR q.status = ANY($2)) AND {page}) o
+         {order}"""
 
 
-def _both_ways(selected: str) -> dict[bool, str]:
-    """Return the list of what is selected: newest first, and by True oldest first."""
-    whole = f"{_ROW} FROM ({selected}) p {_HOLDINGS} ORDER BY p.opened_at {{way}}, p.pocket_id {{way}}"
-    return {
-        backwards: whole.replace("{than}", than).replace("{way}", way)
-        for backwards, than, way in ((False, "<", "DESC"), (True, ">", "ASC"))
-    }
+def _pocket(row: Record) -> PocketRow:
+    return PocketRow(*row.values())
+
+
+def _list_of(selected: str) -> KeysetList[PocketRow]:
+    return KeysetList(
+        f"{_ROW} FROM ({selected}) p {_HOLDINGS} {{order}}", _pocket, opened_at="timestamptz", pocket_id="uuid"
+    )
 
 
 _PAGE_BY_OFFSET = f"""{_ROW}
@@ -73,7 +70,8 @@ _PAGE_BY_OFFSET = f"""{_ROW}
 _COUNT = """
 SELECT count(*) FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
 """
-_LIST_OF_PARTNER, _LIST_OF_CUSTOMERS = _both_ways(_OF_PARTNER), _both_ways(_OF_CUSTOMERS)
+POCKETS_OF_PARTNER, POCKETS_OF_CUSTOMERS = _list_of(_OF_PARTNER), _list_of(_OF_CUSTOMERS)
+"""Pockets of a partner, or of a list of customers that names each once; of some statuses or of all. Newest first."""
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
 
 
@@ -101,26 +99,8 @@ async def list_open(
     conn: Connection | Pool, partner_id: UUID, customer_id: UUID | None, *, limit: int
 ) -> list[PocketRow]:
     """The oldest `limit` pockets that are not closed, of a partner or one of its customers."""
-    owners = partner_id if customer_id is None else [customer_id]
-    return await list_pockets(conn, owners, statuses=_NOT_CLOSED, backwards=True, limit=limit)
-
-
-async def list_pockets(
-    conn: Connection | Pool,
-    owners: UUID | list[UUID],
-    *,
-    statuses: list[str] | None = None,
-    after: tuple[datetime, UUID] | None = None,
-    backwards: bool = False,
-    limit: int,
-) -> list[PocketRow]:
-    """Pockets of a partner, or of a list of customers, each named once.
-
-    Newest first, `limit` rows on from `after`; backwards oldest first.
-    """
-    sql = (_LIST_OF_PARTNER if isinstance(owners, UUID) else _LIST_OF_CUSTOMERS)[backwards]
-    rows = await conn.fetch(sql, owners, statuses, *(after or (None, None)), limit)
-    return [_pocket(row) for row in rows]
+    listed, owners = (POCKETS_OF_PARTNER, partner_id) if customer_id is None else (POCKETS_OF_CUSTOMERS, [customer_id])
+    return await listed.rows(conn, owners, _NOT_CLOSED, descending=False, limit=limit)
 
 
 async def list_page_by_offset(
@@ -130,7 +110,3 @@ async def list_page_by_offset(
     count: int = await conn.fetchval(_COUNT, customer_id, statuses)
     rows = await conn.fetch(_PAGE_BY_OFFSET, customer_id, statuses, offset, limit) if offset < count else []
     return count, [_pocket(row) for row in rows]
-
-
-def _pocket(row: Record) -> PocketRow:
-    return PocketRow(*row.values())

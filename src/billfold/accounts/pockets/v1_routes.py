@@ -32,8 +32,8 @@ async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accoun
 
     Accounts of a customer. Use the Pockets of v2 instead.
     """
-    owner = await caller.customer_id(bank, customer_id)
-    rows = await pocket_store.list_pockets(bank.pool, [owner], limit=ACCOUNTS_MAX)
+    owner = await caller.owner(bank, customer_id)
+    rows = await pocket_store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, limit=ACCOUNTS_MAX)
     items = [render_account(row, bank, caller.now) for row in rows]
     return Accounts(count=len(items), items=items)
 

@@ -23,11 +23,9 @@ from billfold.accounts.portals.schemas import (
 )
 from billfold.accounts.portals.types import PortalRow
 from billfold.http.caller import Call, Caller
-from billfold.http.limits.rate_groups import PORTALS
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
-from billfold.http.schemas.pages import CursorList
-from billfold.http.schemas.texts import NOT_BLANK
+from billfold.http.schemas import NOT_BLANK, CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
@@ -35,6 +33,7 @@ from billfold.platform.errors import InvalidInput, Refused
 
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
 CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
+_V1_PORTALS_MAX = 1000
 Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
 NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
 OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50, pattern=NOT_BLANK)]
@@ -84,20 +83,11 @@ async def portal_page(
     bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None
 ) -> CursorList[Portal]:
     """One page of portals of a pocket, or of all pockets of a customer, newest first."""
-    scope, filters = f"portals:{owner}:{pocket_id}", {"types": types}
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: portal_store.list_portals(
-            bank.pool, owner, pocket_id, types=types, after=part.dated_place, backwards=part.backwards, limit=part.limit
-        ),
-        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.portal_id)),
-    )
+    page = await wanted.read(bank, portal_store.PORTALS, owner, pocket_id, types, scope="portals")
     return page_of(page, [render_portal(row) for row in page.items])
 
 
-READS, WRITES = with_scope("pockets.read", PORTALS), with_scope("pockets.write", PORTALS)
+READS, WRITES = with_scope("pockets.read", "portals"), with_scope("pockets.write", "portals")
 
 
 class NewPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -123,7 +113,7 @@ class ChangePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> AccountPortals:
     """List portals of an account."""
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return _render_v1_list(await portal_store.list_portals(bank.pool, owner, pocket_id))
+    return await _list_v1(bank, owner, pocket_id)
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open",))
@@ -164,8 +154,8 @@ async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id:
 
     Portals of all accounts of a customer.
     """
-    owner = await caller.customer_id(bank, customer_id)
-    return _render_v1_list(await portal_store.list_portals(bank.pool, owner, None))
+    owner = await caller.owner(bank, customer_id)
+    return await _list_v1(bank, owner, None)
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/", SIGNED, READS)
@@ -255,5 +245,6 @@ async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> Po
     return await portal_store.get_portal(bank.pool, found.customer_id, found.portal_id)
 
 
-def _render_v1_list(rows: list[PortalRow]) -> AccountPortals:
+async def _list_v1(bank: Bank, owner: UUID, pocket_id: UUID | None) -> AccountPortals:
+    rows = await portal_store.PORTALS.rows(bank.pool, owner, pocket_id, None, limit=_V1_PORTALS_MAX)
     return AccountPortals(count=len(rows), portals=[render_account_portal(row) for row in rows])

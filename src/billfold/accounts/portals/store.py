@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.portals.types import PortalRow
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -27,13 +27,15 @@ FIRST_NETWORK_ADDRESS = """
   ORDER BY p.created_at, p.portal_id LIMIT 1)
 """
 """The first open address of a Pocket on the network, in a statement that names both."""
-_LIST = """{columns}
- WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)
-   AND ($3::text[] IS NULL OR type = ANY($3))
-   AND ($4::timestamptz IS NULL OR (created_at, portal_id) {than} ($4, $5::uuid))
- ORDER BY created_at {way}, portal_id {way} LIMIT $6"""
-_DOWN = _LIST.format(columns=_COLUMNS, than="<", way="DESC")
-_UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
+PORTALS = KeysetList(
+    f"""{_COLUMNS}
+ WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND ($3::text[] IS NULL OR type = ANY($3))
+   AND {{page}}""",
+    lambda row: PortalRow(*row.values()),
+    created_at="timestamptz",
+    portal_id="uuid",
+)
+"""Portals of a customer, of one pocket or of all, of some types or of all, newest first."""
 
 
 async def get_portal(
@@ -44,23 +46,6 @@ async def get_portal(
     if row is None or (pocket_id is not None and row["pocket_id"] != pocket_id):
         raise NotFound("There is no such portal.")
     return PortalRow(*row.values())
-
-
-async def list_portals(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    pocket_id: UUID | None,
-    *,
-    types: list[str] | None = None,
-    after: tuple[datetime, UUID] | None = None,
-    backwards: bool = False,
-    limit: int = 1000,
-) -> list[PortalRow]:
-    """Newest first, on from `after`; backwards they come oldest first."""
-    created_at, portal_id = after or (None, None)
-    sql = _UP if backwards else _DOWN
-    rows = await conn.fetch(sql, customer_id, pocket_id, types, created_at, portal_id, limit)
-    return [PortalRow(*row.values()) for row in rows]
 
 
 async def load_portals(conn: Connection, books: Mapping[UUID, Book]) -> None:

@@ -13,16 +13,13 @@ from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.trades import store as trade_store
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
 from billfold.accounts.trades.store import TradeFilters, TradeRow
-from billfold.http.caller import Call, Caller
-from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.customer_api.openapi import CSV_ANSWER
-from billfold.http.limits.rate_groups import TRADES
+from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, csv_stream
 from billfold.http.list_params import DayQuery, ListQuery, OrderedQuery, Since, Until, page_of
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import Page
 
@@ -45,24 +42,10 @@ async def trade_page(
 ) -> Page[TradeRow]:
     """One page of trades of (customer_id, pocket ids), newest booking first unless asked."""
     # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
-    filters = {"descending": wanted.descending, **msgspec.to_builtins(asked)}
-    return await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: trade_store.list_trades(
-            bank.pool,
-            *of,
-            asked,
-            after=None if part.place is None else (int(part.place[0]), int(part.place[1])),
-            descending=part.descending,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.entry_no, row.trade_no),
-    )
+    return await wanted.read(bank, trade_store.TRADES, *of, *msgspec.structs.astuple(asked), scope=scope, filters=asked)
 
 
-READS = with_scope("pockets.read", TRADES)
+READS = with_scope("pockets.read", "trades")
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _COLUMNS = (
@@ -191,12 +174,6 @@ def _of_v1(asked: TradeFilters) -> TradeFilters:
 async def _rows(
     member: CustomerCaller, bank: Bank, own: list[UUID], asked: TradeFilters, last: TradeRow | None
 ) -> list[TradeRow]:
-    return await trade_store.list_trades(
-        bank.pool,
-        member.customer_id,
-        own,
-        filters=asked,
-        after=None if last is None else (last.entry_no, last.trade_no),
-        descending=True,
-        limit=ROWS_PER_PAGE,
-    )
+    place = None if last is None else (last.entry_no, last.trade_no)
+    values = (member.customer_id, own, *msgspec.structs.astuple(asked))
+    return await trade_store.TRADES.rows(bank.pool, *values, after=place, limit=ROWS_PER_PAGE)

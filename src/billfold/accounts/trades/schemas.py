@@ -11,7 +11,7 @@ import msgspec
 from billfold.accounts.trades.store import TradeRow
 from billfold.bills import cusip as cusip_module
 from billfold.bills.rules import pricing
-from billfold.http.schemas.amounts import Amount, format_price, usd
+from billfold.http.schemas import Amount, format_price, usd
 from billfold.ledger.bank import Bank
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
-if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+from billfold.platform.database.keyset import KeysetList
 
 _COLUMNS = (
     "t.customer_id, t.pocket_id, t.entry_no, t.trade_no, t.trade_id, t.activity, t.incoming, "
@@ -20,22 +18,6 @@ _COLUMNS = (
     "FROM security_transfer s WHERE s.customer_id = t.customer_id "
     "AND s.transfer_id = t.transfer_id) END AS counterparty_name"
 )
-_LIST = f"""
-SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
-  SELECT * FROM trade t
-   WHERE t.customer_id = $1 AND t.pocket_id = p.pocket_id
-     AND ($3::bigint IS NULL OR (t.entry_no, t.trade_no) {{than}} ($3, $4::smallint))
-     AND ($6::text[] IS NULL OR t.activity = ANY($6))
-     AND ($7::timestamptz IS NULL OR t.traded_at >= $7)
-     AND ($8::timestamptz IS NULL OR t.traded_at < $8)
-     AND ($9::date IS NULL OR t.book_date >= $9) AND ($10::date IS NULL OR t.book_date <= $10)
-     AND ($11::date IS NULL OR t.settles_on >= $11)
-     AND ($12::date IS NULL OR t.settles_on <= $12)
-   ORDER BY t.entry_no {{way}}, t.trade_no {{way}} LIMIT $5) t
- ORDER BY t.entry_no {{way}}, t.trade_no {{way}} LIMIT $5
-"""
-_DOWN = _LIST.format(than="<", way="DESC")
-_UP = _LIST.format(than=">", way="ASC")
 
 
 class TradeRow(msgspec.Struct, frozen=True):
@@ -72,35 +54,20 @@ class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
     settled_to: date | None = None
 
 
-async def list_trades(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    pocket_ids: list[UUID],
-    filters: TradeFilters,
-    *,
-    after: tuple[int, int] | None,
-    descending: bool,
-    limit: int,
-) -> list[TradeRow]:
-    """The trades of these pockets of one customer, merged, on from (entry_no, trade_no).
-
-    A pocket named twice would give its rows twice.
-    """
-    entry_no, trade_no = after or (None, None)
-    sql = _DOWN if descending else _UP
-    rows = await conn.fetch(
-        sql,
-        customer_id,
-        pocket_ids,
-        entry_no,
-        trade_no,
-        limit,
-        filters.activities,
-        filters.traded_from,
-        filters.traded_to,
-        filters.booked_from,
-        filters.booked_to,
-        filters.settled_from,
-        filters.settled_to,
-    )
-    return [TradeRow(*row) for row in rows]
+TRADES = KeysetList(
+    f"""
+SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
+  SELECT * FROM trade t
+   WHERE t.customer_id = $1 AND t.pocket_id = p.pocket_id
+     AND ($3::text[] IS NULL OR t.activity = ANY($3))
+     AND ($4::timestamptz IS NULL OR t.traded_at >= $4) AND ($5::timestamptz IS NULL OR t.traded_at < $5)
+     AND ($6::date IS NULL OR t.book_date >= $6) AND ($7::date IS NULL OR t.book_date <= $7)
+     AND ($8::date IS NULL OR t.settles_on >= $8) AND ($9::date IS NULL OR t.settles_on <= $9)
+     AND {{page}}) t
+ {{order}}
+""",
+    lambda row: TradeRow(*row),
+    entry_no="bigint",
+    trade_no="smallint",
+)
+"""Trades of pockets of a customer, each named once, by the values of TradeFilters; the newest booking first."""

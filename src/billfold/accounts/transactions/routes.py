@@ -29,20 +29,17 @@ from billfold.accounts.transactions.schemas import (
     render_v1_transaction,
 )
 from billfold.accounts.transactions.store import TransactionRow
-from billfold.http.caller import Call, Caller
-from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.customer_api.openapi import CSV_ANSWER
-from billfold.http.limits.rate_groups import TRANSACTIONS
+from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, csv_stream
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import Page
 
-READS = with_scope("pockets.read", TRANSACTIONS)
+READS = with_scope("pockets.read", "transactions")
 _COLUMNS = (
     "id",
     "transaction_id",
@@ -90,7 +87,7 @@ async def list_customer_transactions(
     caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
     """List transactions of a customer."""
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted=wanted, asked=asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
@@ -164,7 +161,7 @@ async def list_v1_customer_transactions(
 
     A customer's transactions as v1 shows them. Use v2 instead.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted=wanted, asked=filters.now(account))
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.transactions.store import TransactionRow
-from billfold.http.schemas.amounts import Amount, usd
+from billfold.http.schemas import Amount, usd
 
 
 class Shared(msgspec.Struct, kw_only=True):

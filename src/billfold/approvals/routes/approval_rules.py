@@ -21,16 +21,15 @@ from billfold.approvals.schemas import (
 )
 from billfold.approvals.store import approval_rules, authorization_requests, transfer_requests
 from billfold.approvals.types import Rule
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller
 from billfold.http.json_body import in_body
-from billfold.http.limits.rate_groups import APPROVALS
 from billfold.http.operations import delete, get, patch, post, with_scope
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput
 
-READS = with_scope("approval_rules.read", APPROVALS)
-WRITES = with_scope("approval_rules.write", APPROVALS)
+READS = with_scope("approval_rules.read", "approvals")
+WRITES = with_scope("approval_rules.write", "approvals")
 _ALL = "/api/v1/approval-rules/"
 _ONE = f"{_ALL}{{rule_id}}/"
 

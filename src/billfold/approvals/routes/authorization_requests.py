@@ -11,16 +11,15 @@ from billfold.approvals.routes.principal import check_recent_authentication, pri
 from billfold.approvals.schemas import AuthorizationRequest, DecideAuthorization, render_change
 from billfold.approvals.store import authorization_requests, transfer_requests
 from billfold.approvals.types import AuthorizationRequestRow
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import APPROVALS
+from billfold.http.caller import CustomerCaller
 from billfold.http.list_params import OrderedQuery, page_of, texts_among
 from billfold.http.operations import get, patch, with_scope
 from billfold.http.parameters import Query
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 
-READS = with_scope("authorization_requests.read", APPROVALS)
-WRITES = with_scope("authorization_requests.write", APPROVALS)
+READS = with_scope("authorization_requests.read", "approvals")
+WRITES = with_scope("authorization_requests.write", "approvals")
 _ALL = "/api/v1/authorization-requests/"
 _ONE = f"{_ALL}{{request_id}}/"
 _STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "EXPIRED"})

@@ -8,7 +8,7 @@ from billfold.approvals.routes.authorization_requests import render_authorizatio
 from billfold.approvals.routes.principal import principal_of
 from billfold.approvals.store import approval_rules, authorization_requests
 from billfold.approvals.types import Action
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller
 from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
 

@@ -6,7 +6,7 @@ from billfold.access.team import store as team_store
 from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.approvals.store import mfa_policy
 from billfold.approvals.types import Actor
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused

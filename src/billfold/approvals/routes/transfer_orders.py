@@ -10,7 +10,7 @@ from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.pockets import store as pocket_store
 from billfold.approvals.store import payees
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, RequestContent
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 
@@ -37,7 +37,7 @@ async def with_payee(member: CustomerCaller, bank: Bank, content: RequestContent
 
 
 async def _check_origin(member: CustomerCaller, bank: Bank, pocket_id: UUID) -> None:
-    own_id = await member.own_pocket(bank, pocket_id)
+    _, own_id = await member.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)
     if row.status == "FROZEN":
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
@@ -46,7 +46,7 @@ async def _check_origin(member: CustomerCaller, bank: Bank, pocket_id: UUID) -> 
 
 
 async def _check_destination(member: CustomerCaller, bank: Bank, pocket_id: UUID, to_pocket: UUID) -> None:
-    own_id = await member.own_pocket(bank, to_pocket)
+    _, own_id = await member.pocket(bank, to_pocket)
     if own_id == pocket_id:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
     row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)

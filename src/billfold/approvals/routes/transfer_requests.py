@@ -7,6 +7,7 @@ from typing import Annotated
 from uuid import UUID
 
 from billfold.access.users import store as user_store
+from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
 from billfold.approvals.routes.principal import check_recent_authentication, principal_of
@@ -26,22 +27,20 @@ from billfold.approvals.transfer_request_schemas import (
     render_request,
 )
 from billfold.approvals.types import TransferRequest
-from billfold.http import path_ids as ids_in
-from billfold.http.customer_api.member import CustomerCaller
+from billfold.http.caller import CustomerCaller
 from billfold.http.json_body import in_body
-from billfold.http.limits.rate_groups import TRANSFER_CREATIONS, TRANSFER_REQUESTS_PER_SECOND, TRANSFERS
-from billfold.http.limits.rate_limit import count_second
+from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, with_scope
-from billfold.http.parameters import PathId, Query
-from billfold.http.schemas.pages import CursorList
+from billfold.http.parameters import PathId, Query, parse_uuid
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.ids import command_id
 
-READS = with_scope("transfers.read", TRANSFERS)
-WRITES = with_scope("transfers.write", TRANSFERS)
-DECIDES = with_scope("transfers.write", TRANSFERS, needs="transfers.approve")
+READS = with_scope("transfers.read", "transfer-requests")
+WRITES = with_scope("transfers.write", "transfer-requests")
+DECIDES = with_scope("transfers.write", "transfer-requests", needs="transfers.approve")
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
 _CONTENT_ERRORS = (
     "not-found",
@@ -54,11 +53,13 @@ _CONTENT_ERRORS = (
     "insufficient-funds",
     "amount-not-allowed",
 )
+CREATIONS_PER_SECOND = 1
+"""How many transfer requests one client may create per second for one user."""
 STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"})
 TYPES = frozenset({"ON_US", "WIRE", "USDC"})
 
 
-@post(_ALL, with_scope("transfers.write", TRANSFER_CREATIONS), refuses=(*_CONTENT_ERRORS, "rate-limited"))
+@post(_ALL, with_scope("transfers.write", "transfer-request-creations"), refuses=(*_CONTENT_ERRORS, "rate-limited"))
 async def create_transfer_request(
     member: CustomerCaller, bank: Bank, data: CreateTransferRequest
 ) -> ShownTransferRequest:
@@ -71,7 +72,7 @@ async def create_transfer_request(
     access = member.access
     caller = command_id(f"client:{access.client_id}", str(access.user_id))
     await count_second(
-        bank.pool, caller, TRANSFER_CREATIONS.name, per_second=TRANSFER_REQUESTS_PER_SECOND, wall=member.wall
+        bank.pool, caller, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=member.wall
     )
     by = await principal_of(member, bank)
     content = _content(data.transfer, data.reviewers)
@@ -106,7 +107,7 @@ async def list_transfer_requests(
     filters = Filters(
         statuses=statuses or None,
         types=types,
-        pockets=None if pocket is None else await member.pockets(bank, pocket),
+        pockets=None if pocket is None else await resolve_pockets(member, bank, member.customer_id, requested=pocket),
         requested_by=await _find_member(member, bank, "requested_by", text=requested_by),
         reviewer=await _find_member(member, bank, "reviewer", text=reviewer),
         since=time_created_from,
@@ -268,7 +269,7 @@ async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str 
     """Return the id of a member in the query. Raises NotFound for another team's member."""
     if text is None:
         return None
-    member_id = ids_in.query_uuid(name, text)
+    member_id = parse_uuid("query", name, text)
     if not await user_store.is_member(bank.pool, member.customer_id, member_id):
         raise NotFound("There is no such member.")
     return member_id
@@ -280,4 +281,4 @@ def _content(order: OrderedTransfer, reviewers: Sequence[UUID]) -> RequestConten
 
 
 def _id(text: str) -> UUID:
-    return ids_in.path_uuid("transfer_id", text)
+    return parse_uuid("path", "transfer_id", text)

@@ -24,17 +24,16 @@ from billfold.events.notifications.schemas import (
     render_notification,
 )
 from billfold.events.notifications.types import NotificationReader
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import NOTIFICATIONS
+from billfold.http.caller import CustomerCaller
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import delete, get, patch, put, with_scope
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvalidInput, Refused
 
-READS = with_scope("notifications.read", NOTIFICATIONS)
-WRITES = with_scope("notifications.write", NOTIFICATIONS)
+READS = with_scope("notifications.read", "notifications")
+WRITES = with_scope("notifications.write", "notifications")
 _NEEDED_PERMISSION = "team.write"
 ReadStatus = Literal["READ", "UNREAD"]
 

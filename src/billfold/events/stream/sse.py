@@ -131,7 +131,7 @@ class _MessageWriter:
     """Writes messages, and the sequences they refer to."""
 
     def __init__(self, subscriber: Subscriber, kinds: list[str] | None, after: int) -> None:
-        self._reader = subscriber
+        self._subscriber = subscriber
         self._kinds = kinds
         self._previous = self._last_sequence = after
 
@@ -141,8 +141,8 @@ class _MessageWriter:
         if self._kinds is not None and event.kind not in self._kinds:
             return b""
         if event.sequence is None:
-            return b"data: " + _json(envelope_of(event, self._reader)) + b"\n\n"
-        body = _json(envelope_of(event, self._reader, self._previous))
+            return b"data: " + _json(envelope_of(event, self._subscriber.customer_id)) + b"\n\n"
+        body = _json(envelope_of(event, self._subscriber.customer_id, self._previous))
         self._previous = event.sequence
         return b"id: %d\ndata: %b\n\n" % (event.sequence, body)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.events.envelope import encode_envelope
+import msgspec
+
+from billfold.events.store import envelope_of, event_of
 from billfold.events.webhooks.store import policy_of
 from billfold.events.webhooks.subscriptions import secret_context
 from billfold.events.webhooks.types import Delivery, SubscriptionQueue
@@ -26,6 +28,7 @@ WORKER_LOCK_CLASS = 0x63757272
 WORKER_TIMEOUT = timedelta(seconds=30)
 """After how long without a heartbeat a worker that still holds its lock is considered dead."""
 _NUMBERS = 2**31
+_encode = msgspec.json.Encoder().encode
 
 _REGISTER = "INSERT INTO webhook_worker (worker_no, last_seen_at) VALUES ($1, $2)"
 _UNREGISTER = """
@@ -144,7 +147,14 @@ async def list_due_deliveries(
 ) -> list[Delivery]:
     """Return the next deliveries that are due on a queue, in the order in which they go out."""
     rows = await conn.fetch(_PAGE, queue.subscription_id, now, limit)
-    return [Delivery(event_id=row["event_id"], body=_body(queue, row), tries=row["attempts"]) for row in rows]
+    return [
+        Delivery(
+            event_id=row["event_id"],
+            body=_encode(envelope_of(event_of(row), queue.customer_id)),
+            tries=row["attempts"],
+        )
+        for row in rows
+    ]
 
 
 async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int) -> None:
@@ -153,16 +163,3 @@ async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int)
         # Two statements: what was queued while we waited for the row is seen by the second.
         if await conn.fetchval(_LOCK, subscription_id, worker_no):
             await conn.execute(_RELEASE, subscription_id)
-
-
-def _body(queue: SubscriptionQueue, row: Any) -> bytes:  # noqa: ANN401 - a record of asyncpg
-    return encode_envelope(
-        event_id=row["event_id"],
-        kind=row["kind"],
-        raised_at=row["raised_at"],
-        payload_json=row["payload"],
-        sequence=row["sequence"],
-        previous_sequence=row["previous_sequence"],
-        customer_id=None if queue.customer_id is None else row["customer_id"],
-        resource_version=row["event_no"],
-    )

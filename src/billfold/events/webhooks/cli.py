@@ -9,8 +9,7 @@ import typer
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.events.cli import check_kinds
-from billfold.events.kinds import KINDS
-from billfold.events.payload_schemas import example_payload
+from billfold.events.kinds import KINDS, example_payload
 from billfold.platform import ids
 from billfold.sandbox.credentials_file import require_sandbox_file
 
@@ -57,7 +56,7 @@ def trigger(context: CliContext, kind: Kind = None, *, fields: Fields = None, ev
 
 def payload_of(kind: str, fields: list[str]) -> dict[str, object]:
     """Return the example of a kind with some fields replaced. Raises CliError."""
-    payload: dict[str, object] = example_payload(kind)
+    payload: dict[str, object] = example_payload(KINDS[kind])
     for field in fields:
         name, equals, value = field.partition("=")
         if name not in KINDS[kind].payload.__struct_fields__ or not equals:

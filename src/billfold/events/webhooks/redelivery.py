@@ -12,7 +12,7 @@ from uuid import UUID
 from billfold.events.types import Subscriber
 from billfold.events.webhooks.store import OWNED_BY
 from billfold.events.webhooks.subscriptions import lock_subscription
-from billfold.events.webhooks.types import EventSimulation, SubscriptionRow
+from billfold.events.webhooks.types import EventSimulation, Subscription
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound, Refused
 
@@ -136,7 +136,7 @@ async def send_example(
             await _queue(tx, [subscription_id], event, serial=serial, now=now)
 
 
-async def _lock_enabled(conn: Connection, owner: Subscriber, subscription_id: UUID) -> SubscriptionRow:
+async def _lock_enabled(conn: Connection, owner: Subscriber, subscription_id: UUID) -> Subscription:
     row = await lock_subscription(conn, owner, subscription_id)
     if row.status == "disabled":
         raise Refused("subscription-disabled", "The subscription is disabled.")

@@ -15,7 +15,7 @@ from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.routes import subscriber_of
-from billfold.events.schemas import DeliveryAttempt, Redelivery, Subscription, render_attempt, render_subscription
+from billfold.events.schemas import Redelivery
 from billfold.events.sequencer import sequence_events
 from billfold.events.types import unknown_event_type_error
 from billfold.events.webhooks import endpoints, redelivery, rules, store, subscriptions
@@ -28,13 +28,11 @@ from billfold.events.webhooks.schemas import (
     Since,
     body_for,
 )
-from billfold.events.webhooks.types import AttemptRow, EventSimulation, SubscriptionRow
-from billfold.http.caller import Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import SUBSCRIPTIONS
-from billfold.http.list_params import ListQuery, Part, page_of
+from billfold.events.webhooks.types import DeliveryAttempt, EventSimulation, Subscription
+from billfold.http.caller import Caller, CustomerCaller
+from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.platform.settings.settings import variable_name
@@ -42,8 +40,8 @@ from billfold.platform.settings.settings import variable_name
 _TAG = "subscriptions"
 _ALL = "/api/v1/subscriptions/"
 _ONE = f"{_ALL}{{subscription_id}}/"
-READS = with_scope("subscriptions.read", SUBSCRIPTIONS)
-WRITES = with_scope("subscriptions.write", SUBSCRIPTIONS)
+READS = with_scope("subscriptions.read", "subscriptions")
+WRITES = with_scope("subscriptions.write", "subscriptions")
 _REFUSES = ("subscription-disabled",)
 LOCAL_URL_HINT = (
     "for a program on this machine run `billfold listen --forward-to PORT`, or start the sandbox "
@@ -63,7 +61,7 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
     subscriber, subscription_id = subscriber_of(caller), caller.new_resource_id(bank.seed)
     with suppress(NotFound):
         # The response to the first request was lost on its way.
-        return render_subscription(await store.get_subscription(bank.pool, subscriber, subscription_id))
+        return await store.get_subscription(bank.pool, subscriber, subscription_id)
     details = {"url": data.url, "events": list(data.events)}
     try:
         async with _audited(caller, bank, "created", subscription_id=subscription_id, details=details) as audited:
@@ -75,14 +73,14 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
                 events=data.events,
                 shared_secret=data.shared_secret,
                 description=data.description,
-                retry_policy=None if data.retry_policy is None else data.retry_policy.policy(),
+                retry_policy=data.retry_policy,
                 subscription_id=subscription_id,
                 now=caller.wall,
             )
     except UniqueViolationError:
         # Under this key a subscription was created and deleted since.
         raise Refused("idempotency-key-reused", "This key has made another one.") from None
-    return render_subscription(created, _warnings(data.shared_secret))
+    return _with_warnings(created, data.shared_secret)
 
 
 @patch(_ONE, tag=_TAG, takes=body_for(ChangedSubscription, "UpdateSubscription", PARTNER_KINDS, UNSET))
@@ -109,10 +107,10 @@ async def update_subscription(
             bank.vault,
             subscriber,
             subscription_id=subscription_id,
-            changes=data.changes(),
+            changes=data,
             now=caller.wall,
         )
-    return render_subscription(changed, _warnings(data.shared_secret))
+    return _with_warnings(changed, data.shared_secret)
 
 
 @get(_ALL, SIGNED, READS, tag=_TAG)
@@ -121,15 +119,16 @@ async def list_subscriptions(
 ) -> CursorList[Subscription]:
     """List subscriptions, newest first."""
     subscriber = subscriber_of(caller)
-
-    async def read(part: Part) -> list[SubscriptionRow]:
-        return await store.list_subscriptions(
+    page = await wanted.page(
+        bank.pager,
+        f"subscriptions:{subscriber.name}",
+        {},
+        read=lambda part: store.list_subscriptions(
             bank.pool, subscriber, place=part.dated_place, descending=part.descending, limit=part.limit
-        )
-
-    scope = f"subscriptions:{subscriber.name}"
-    page = await wanted.page(bank.pager, scope, {}, read=read, sort_key_of=store.sort_key_of)
-    return page_of(page, [render_subscription(row) for row in page.items])
+        ),
+        sort_key_of=store.sort_key_of,
+    )
+    return page_of(page, page.items)
 
 
 @get(_ONE, SIGNED, READS, tag=_TAG)
@@ -138,7 +137,7 @@ async def get_subscription(caller: Caller | CustomerCaller, bank: Bank, subscrip
 
     Its shared secret is never shown.
     """
-    return render_subscription(await store.get_subscription(bank.pool, subscriber_of(caller), subscription_id))
+    return await store.get_subscription(bank.pool, subscriber_of(caller), subscription_id)
 
 
 @delete(_ONE, SIGNED, WRITES, tag=_TAG, status=202)
@@ -167,20 +166,21 @@ async def list_delivery_attempts(
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
-
-    async def read(part: Part) -> list[AttemptRow]:
-        return await store.list_attempts(
+    page = await wanted.page(
+        bank.pager,
+        f"attempts:{subscription_id}",
+        {"of": str(event_id)},
+        read=lambda part: store.list_attempts(
             bank.pool,
             subscription_id,
             event_id=event_id,
             place=part.dated_place,
             descending=part.descending,
             limit=part.limit,
-        )
-
-    scope, filters = f"attempts:{subscription_id}", {"of": str(event_id)}
-    page = await wanted.page(bank.pager, scope, filters, read=read, sort_key_of=store.sort_key_of)
-    return page_of(page, [render_attempt(row) for row in page.items])
+        ),
+        sort_key_of=store.sort_key_of,
+    )
+    return page_of(page, page.items)
 
 
 @post(f"{_ONE}resend/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
@@ -252,16 +252,10 @@ async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> Non
             await endpoints.check_url(data.url, bank.settings)
     except InvalidInput as refused:
         wrong += [_with_local_hint(bank, each) for each in refused.errors]
-    try:
-        if data.shared_secret is not UNSET:
-            rules.check_secret(data.shared_secret)
-    except InvalidInput as refused:
-        wrong += refused.errors
-    try:
-        if isinstance(data.retry_policy, Retries):
-            rules.check_policy(data.retry_policy.policy())
-    except InvalidInput as refused:
-        wrong += refused.errors
+    if data.shared_secret is not UNSET:
+        wrong += rules.secret_errors(data.shared_secret)
+    if isinstance(data.retry_policy, Retries):
+        wrong += rules.policy_errors(data.retry_policy)
     if wrong:
         raise InvalidInput(wrong)
 
@@ -273,9 +267,11 @@ def _with_local_hint(bank: Bank, error: FieldError) -> FieldError:
     return replace(error, msg=f"{error.msg}; {LOCAL_URL_HINT}")
 
 
-def _warnings(secret: str | UnsetType) -> list[str]:
-    """Return warnings about a secret that is accepted although it is weak."""
-    return [WEAK_SECRET_WARNING] if secret is not UNSET and rules.is_weak_secret(secret) else []
+def _with_warnings(subscription: Subscription, secret: str | UnsetType) -> Subscription:
+    """Return the subscription, with a warning if its new secret is accepted although it is weak."""
+    if secret is UNSET or not rules.is_weak_secret(secret):
+        return subscription
+    return msgspec.structs.replace(subscription, warnings=[WEAK_SECRET_WARNING])
 
 
 def _audited(

@@ -11,12 +11,10 @@ from uuid import UUID
 
 from billfold.events.webhooks.types import DeliveryOutcome, RetryPolicy
 from billfold.platform.crypto import webhook_key
-from billfold.platform.errors import FieldError, InvalidInput
+from billfold.platform.errors import FieldError
 
-SECRET_CHARS_MIN, SECRET_CHARS_GOOD = 16, 24
-ATTEMPTS_MAX = 20
-COEFFICIENT_MAX = 1_000
-INTERVAL_SECONDS = (30.0, 86_400.0)
+SECRET_CHARS_GOOD = 24
+KEY_BYTES_MIN = 16
 JITTER = 0.2
 """By how much of itself a delay may be shorter or longer, so that repeats do not come in crowds."""
 RETRY_AFTER_MAX = timedelta(hours=1)
@@ -25,8 +23,7 @@ OVERLAP = timedelta(hours=24)
 """How long a secret that was replaced still signs beside the new one."""
 
 _RETRY_AFTER_CODES = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-_KEY_BYTES_MIN = 16
-_CODES = range(100, 600)
+_LOWEST_STATUS = 100
 _STEPS = 2**32 - 1
 
 
@@ -87,20 +84,16 @@ def parse_retry_after(retry_after: str | None, now: datetime) -> datetime | None
     return min(until, now + RETRY_AFTER_MAX) if until > now else None
 
 
-def check_secret(secret: str) -> None:
-    """Refuse a secret that is too short or is no base64 after `whsec_`. Raises InvalidInput."""
-    message = None
+def secret_errors(secret: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a secret beside its length: no base64 after `whsec_`, or too few bytes."""
+    loc = ("body", "shared_secret")
     try:
         key = webhook_key(secret)
     except ValueError:
-        message = "must be base64 after whsec_"
+        yield FieldError(loc, "must be base64 after whsec_", "value_error")
     else:
-        if len(secret) < SECRET_CHARS_MIN:
-            message = f"must have at least {SECRET_CHARS_MIN} characters"
-        elif len(key) < _KEY_BYTES_MIN:
-            message = f"must stand for at least {_KEY_BYTES_MIN} bytes"
-    if message is not None:
-        raise InvalidInput.at("body", "shared_secret", msg=message)
+        if len(key) < KEY_BYTES_MIN:
+            yield FieldError(loc, f"must stand for at least {KEY_BYTES_MIN} bytes", "value_error")
 
 
 def is_weak_secret(secret: str) -> bool:
@@ -108,23 +101,11 @@ def is_weak_secret(secret: str) -> bool:
     return len(webhook_key(secret)) < SECRET_CHARS_GOOD
 
 
-def check_policy(policy: RetryPolicy) -> None:
-    """Refuse a retry policy that cannot be kept. Raises InvalidInput with every mistake."""
-    mistakes = [FieldError(("body", "retry_policy", name), msg, "value_error") for name, msg in _policy_errors(policy)]
-    if mistakes:
-        raise InvalidInput(mistakes)
-
-
-def _policy_errors(policy: RetryPolicy) -> Iterator[tuple[str, str]]:
-    shortest, longest = INTERVAL_SECONDS
-    initial, maximum = policy.initial_interval_seconds, policy.maximum_interval_seconds
-    if not all(code == 0 or code in _CODES for code in policy.retry_on_status_codes):
-        yield "retry_on_status_codes", "must be status codes, or 0 for no answer"
-    if not 1 <= policy.backoff_coefficient <= COEFFICIENT_MAX:
-        yield "backoff_coefficient", f"must be 1 to {COEFFICIENT_MAX}"
-    if not 1 <= policy.maximum_attempts <= ATTEMPTS_MAX:
-        yield "maximum_attempts", f"must be 1 to {ATTEMPTS_MAX}"
-    if not shortest <= initial <= longest:
-        yield "initial_interval_seconds", f"must be {shortest:.0f} to {longest:.0f}"
-    if not initial <= maximum <= longest:
-        yield "maximum_interval_seconds", f"must be from the initial one to {longest:.0f}"
+def policy_errors(policy: RetryPolicy) -> Iterator[FieldError]:
+    """Yield what is wrong with a retry policy beside the bounds of each field."""
+    if policy.maximum_interval_seconds < policy.initial_interval_seconds:
+        loc = ("body", "retry_policy", "maximum_interval_seconds")
+        yield FieldError(loc, "must not be less than the initial interval", "value_error")
+    if any(0 < code < _LOWEST_STATUS for code in policy.retry_on_status_codes):
+        loc = ("body", "retry_policy", "retry_on_status_codes")
+        yield FieldError(loc, "must be status codes, or 0 for no answer", "value_error")

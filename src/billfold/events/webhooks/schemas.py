@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges
+from billfold.events.webhooks.types import RetryPolicy
 from billfold.http.json_body import instant_in_body
 
 URL_CHARS_MAX, SECRET_CHARS_MAX, DESCRIPTION_CHARS_MAX = 2083, 256, 500
@@ -37,7 +37,7 @@ Code = Annotated[int, msgspec.Meta(ge=0, le=599)]
 Interval = Annotated[float, msgspec.Meta(ge=SECONDS_MIN, le=SECONDS_MAX)]
 
 
-class Retries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class Retries(RetryPolicy, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When a failed delivery is retried. All five fields are required.
 
     An empty `retry_on_status_codes` means every response but a 2xx, and no response; in the list 0 stands for
@@ -49,10 +49,6 @@ class Retries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     maximum_attempts: Annotated[int, msgspec.Meta(ge=1, le=20)]
     initial_interval_seconds: Interval
     maximum_interval_seconds: Interval
-
-    def policy(self) -> RetryPolicy:
-        """Return the policy as it is stored."""
-        return msgspec.convert(msgspec.structs.asdict(self), RetryPolicy)
 
 
 class NewSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -74,18 +70,6 @@ class ChangedSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
     description: Description | UnsetType = UNSET
     retry_policy: Retries | UnsetType | None = UNSET
     status: Literal["enabled", "disabled"] | UnsetType = UNSET
-
-    def changes(self) -> SubscriptionChanges:
-        """Return the changes as they are stored."""
-        policy = self.retry_policy
-        return SubscriptionChanges(
-            url=self.url,
-            description=self.description,
-            events=UNSET if self.events is UNSET else tuple(self.events),
-            shared_secret=self.shared_secret,
-            retry_policy=policy.policy() if isinstance(policy, Retries) else policy,
-            status=self.status,
-        )
 
 
 def body_for(body: type, name: str, kinds: tuple[str, ...], *default: Any) -> Any:  # noqa: ANN401 - a type

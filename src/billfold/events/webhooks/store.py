@@ -11,15 +11,15 @@ import msgspec
 
 from billfold.events.store import DIRECTIONS
 from billfold.events.types import Subscriber
-from billfold.events.webhooks.types import AttemptRow, RetryPolicy, SubscriptionRow
+from billfold.events.webhooks.types import DeliveryAttempt, RetryPolicy, Subscription
 from billfold.platform.errors import NotFound
 from billfold.platform.paging import SortKey
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-COLUMNS = """subscription_id, partner_id, customer_id, url, description, events, status,
-       disabled_because, retry_policy, created_at, updated_at"""
+COLUMNS = """subscription_id AS id, url, description, events, status, disabled_because, retry_policy,
+       created_at AS time_created, updated_at"""
 
 _OWNED = "partner_id = $1 AND customer_id IS NOT DISTINCT FROM $2 AND deleted_at IS NULL"
 _GET = f"SELECT {COLUMNS} FROM subscription WHERE {_OWNED} AND subscription_id = $3"
@@ -33,7 +33,7 @@ SELECT {COLUMNS} FROM subscription
 OWNED_BY = {"partner": "partner_id = $1 AND customer_id IS NULL", "customer": "customer_id = $1"}
 """Which subscriptions are a subscriber's, by its level; $1 is its key."""
 
-_ATTEMPT = """a.attempt_id, a.subscription_id, a.event_id, a.success, a.response_code,
+_ATTEMPT = """a.attempt_id AS delivery_attempt_id, a.subscription_id, a.event_id, a.success, a.response_code,
        a.response_message, a.called_at, a.duration_ms"""
 _OF_EVENTS = f"""
 SELECT {_ATTEMPT} FROM delivery_attempt a JOIN subscription s USING (subscription_id)
@@ -49,7 +49,7 @@ SELECT {_ATTEMPT} FROM delivery_attempt a
 """
 
 
-async def get_subscription(conn: Connection | Pool, owner: Subscriber, subscription_id: UUID) -> SubscriptionRow:
+async def get_subscription(conn: Connection | Pool, owner: Subscriber, subscription_id: UUID) -> Subscription:
     """Return the owner's subscription. Raises NotFound."""
     row = await conn.fetchrow(_GET, owner.partner_id, owner.customer_id, subscription_id)
     if row is None:
@@ -64,7 +64,7 @@ async def list_subscriptions(
     limit: int,
     place: tuple[datetime, UUID] | None = None,
     descending: bool = True,
-) -> list[SubscriptionRow]:
+) -> list[Subscription]:
     """Return up to `limit` of the owner's subscriptions after a place."""
     sql = _LIST.format(owned=OWNED_BY[owner.level], **DIRECTIONS[descending])
     rows = await conn.fetch(sql, owner.key, *(place or (None, None)), limit)
@@ -73,15 +73,15 @@ async def list_subscriptions(
 
 async def list_attempts_of_events(
     conn: Connection | Pool, owner: Subscriber, event_ids: Iterable[UUID], subscription_id: UUID | None = None
-) -> dict[UUID, list[AttemptRow]]:
+) -> dict[UUID, list[DeliveryAttempt]]:
     """Return the attempts for the owner's subscriptions, or for one of them, oldest first.
 
     Attempts for deleted subscriptions are included.
     """
     wanted = list(event_ids)
-    found: dict[UUID, list[AttemptRow]] = {event_id: [] for event_id in wanted}
+    found: dict[UUID, list[DeliveryAttempt]] = {event_id: [] for event_id in wanted}
     for row in await conn.fetch(_OF_EVENTS, wanted, owner.partner_id, owner.customer_id, subscription_id):
-        found[row["event_id"]].append(AttemptRow(**row))
+        found[row["event_id"]].append(DeliveryAttempt(**row))
     return found
 
 
@@ -93,23 +93,23 @@ async def list_attempts(
     event_id: UUID | None = None,
     place: tuple[datetime, UUID] | None = None,
     descending: bool = True,
-) -> list[AttemptRow]:
+) -> list[DeliveryAttempt]:
     """Return up to `limit` attempts for one subscription after a place."""
     sql = _ATTEMPTS.format(**DIRECTIONS[descending])
     rows = await conn.fetch(sql, subscription_id, event_id, *(place or (None, None)), limit)
-    return [AttemptRow(**row) for row in rows]
+    return [DeliveryAttempt(**row) for row in rows]
 
 
-def sort_key_of(row: SubscriptionRow | AttemptRow) -> SortKey:
+def sort_key_of(row: Subscription | DeliveryAttempt) -> SortKey:
     """Return the sort key of a row in its list."""
-    if isinstance(row, AttemptRow):
-        return row.called_at.isoformat(), str(row.attempt_id)
-    return row.created_at.isoformat(), str(row.subscription_id)
+    if isinstance(row, DeliveryAttempt):
+        return row.called_at.isoformat(), str(row.delivery_attempt_id)
+    return row.time_created.isoformat(), str(row.id)
 
 
-def subscription_of(row: Any) -> SubscriptionRow:  # noqa: ANN401 - a record of asyncpg
+def subscription_of(row: Any) -> Subscription:  # noqa: ANN401 - a record of asyncpg
     """Return the subscription of a row of `COLUMNS`."""
-    return SubscriptionRow(**{**row, "events": tuple(row["events"]), "retry_policy": policy_of(row["retry_policy"])})
+    return Subscription(**{**row, "retry_policy": policy_of(row["retry_policy"])})
 
 
 def policy_of(stored: str | None) -> RetryPolicy | None:

@@ -13,8 +13,9 @@ from msgspec import UNSET
 from billfold.events.store import newest_sequence
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import rules
+from billfold.events.webhooks.schemas import ChangedSubscription
 from billfold.events.webhooks.store import COLUMNS, subscription_of
-from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges, SubscriptionRow
+from billfold.events.webhooks.types import RetryPolicy, Subscription
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.pool import in_transaction
@@ -82,14 +83,11 @@ async def create_subscription(
     description: str = "",
     retry_policy: RetryPolicy | None = None,
     subscription_id: UUID | None = None,
-) -> SubscriptionRow:
+) -> Subscription:
     """Subscribe to kinds of events raised from now on.
 
-    The url is checked by `check_url`, before. Raises InvalidInput for the secret and the policy.
+    Url, secret and policy are checked before.
     """
-    rules.check_secret(shared_secret)
-    if retry_policy is not None:
-        rules.check_policy(retry_policy)
     row = (
         subscription_id or ids.new(),
         owner.partner_id,
@@ -102,9 +100,9 @@ async def create_subscription(
     )
     async with in_transaction(conn) as tx:
         subscription = subscription_of(await tx.fetchrow(_CREATE, *row))
-        await _add_secret(tx, vault, subscription.subscription_id, secret=shared_secret, now=now)
+        await _add_secret(tx, vault, subscription.id, secret=shared_secret, now=now)
         last_sequence = await newest_sequence(tx, owner)
-        await tx.execute(_INSERT_QUEUE, subscription.subscription_id, last_sequence, now)
+        await tx.execute(_INSERT_QUEUE, subscription.id, last_sequence, now)
     return subscription
 
 
@@ -113,16 +111,15 @@ async def update_subscription(
     vault: Vault,
     owner: Subscriber,
     subscription_id: UUID,
-    changes: SubscriptionChanges,
+    changes: ChangedSubscription,
     *,
     now: datetime,
-) -> SubscriptionRow:
+) -> Subscription:
     """Change a subscription. A new secret signs at once, the old one beside it for a day.
 
-    A disabled subscription receives nothing, and nothing of that time later. Raises NotFound,
-    InvalidInput for the secret and the policy.
+    A disabled subscription receives nothing, and nothing of that time later. Url, secret and policy are
+    checked before. Raises NotFound.
     """
-    _check(changes)
     async with in_transaction(conn) as tx:
         before = await lock_subscription(tx, owner, subscription_id)
         if changes.shared_secret is not UNSET:
@@ -145,7 +142,7 @@ async def delete_subscription(
         await tx.execute("DELETE FROM subscription_secret WHERE subscription_id = $1", subscription_id)
 
 
-async def lock_subscription(conn: Connection, owner: Subscriber, subscription_id: UUID) -> SubscriptionRow:
+async def lock_subscription(conn: Connection, owner: Subscriber, subscription_id: UUID) -> Subscription:
     """Lock a subscription until the transaction ends and return it. Raises NotFound."""
     row = await conn.fetchrow(_LOCK, subscription_id, owner.partner_id, owner.customer_id)
     if row is None:
@@ -158,13 +155,13 @@ def secret_context(subscription_id: UUID, secret_no: int) -> bytes:
     return associated_data("subscription_secret", "sealed", secret_no, tenant_id=subscription_id)
 
 
-async def _apply_status(conn: Connection, owner: Subscriber, updated: SubscriptionRow) -> None:
+async def _apply_status(conn: Connection, owner: Subscriber, updated: Subscription) -> None:
     if updated.status == "disabled":
-        await conn.execute(_STOP, updated.subscription_id)
+        await conn.execute(_STOP, updated.id)
         return
-    await conn.execute(_ENABLE, updated.subscription_id)
+    await conn.execute(_ENABLE, updated.id)
     last_sequence = await newest_sequence(conn, owner)
-    await conn.execute(_RESUME, updated.subscription_id, last_sequence)
+    await conn.execute(_RESUME, updated.id, last_sequence)
 
 
 async def _add_secret(conn: Connection, vault: Vault, subscription_id: UUID, secret: str, now: datetime) -> None:
@@ -173,27 +170,13 @@ async def _add_secret(conn: Connection, vault: Vault, subscription_id: UUID, sec
     await conn.execute(_INSERT_SECRET, subscription_id, number, sealed, now)
 
 
-def _check(changes: SubscriptionChanges) -> None:
-    if changes.shared_secret is not UNSET:
-        rules.check_secret(changes.shared_secret)
-    if changes.retry_policy is not UNSET and changes.retry_policy is not None:
-        rules.check_policy(changes.retry_policy)
-
-
-def _merged(before: SubscriptionRow, changes: SubscriptionChanges) -> tuple[Any, ...]:
+def _merged(before: Subscription, changes: ChangedSubscription) -> tuple[Any, ...]:
     """The columns of a subscription after its changes, as the statement takes them."""
-    merged = {
-        name: getattr(before if getattr(changes, name) is UNSET else changes, name)
+    url, description, events, policy, status = (
+        getattr(before if getattr(changes, name) is UNSET else changes, name)
         for name in ("url", "description", "events", "retry_policy", "status")
-    }
-    return (
-        before.subscription_id,
-        merged["url"],
-        merged["description"],
-        _in_order(merged["events"]),
-        _as_json(merged["retry_policy"]),
-        merged["status"],
     )
+    return before.id, url, description, _in_order(events), _as_json(policy), status
 
 
 def _in_order(kinds: Iterable[str]) -> list[str]:

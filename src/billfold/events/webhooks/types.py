@@ -1,4 +1,4 @@
-"""Subscriptions, what they are owed, and what resulted from each attempt. Instants are wall time."""
+"""Subscriptions, their deliveries and the attempts, as they are read and answered. Instants are wall time."""
 
 from __future__ import annotations
 
@@ -7,49 +7,50 @@ from typing import Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, UnsetType
-
-Status = Literal["enabled", "disabled"]
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """When an attempt that failed is repeated. `maximum_attempts` counts the first one.
+    """When a failed attempt is repeated. `maximum_attempts` counts the first one.
 
     No status codes mean every answer but a 2xx, and none at all; 0 stands for no answer.
     """
 
-    retry_on_status_codes: tuple[int, ...]
+    retry_on_status_codes: list[int]
     backoff_coefficient: float
     maximum_attempts: int
     initial_interval_seconds: float
     maximum_interval_seconds: float
 
 
-class SubscriptionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription as stored, without its secrets."""
+class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+    """Who receives which kinds of events. The shared secret is never shown."""
 
-    subscription_id: UUID
-    partner_id: UUID
-    customer_id: UUID | None
+    id: UUID
     url: str
     description: str
-    events: tuple[str, ...]
-    status: Status
+    events: list[str]
+    status: Literal["enabled", "disabled"]
     disabled_because: str | None
     retry_policy: RetryPolicy | None
-    created_at: datetime
+    time_created: datetime
     updated_at: datetime
+    warnings: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """About the request that created or changed it."""
+    object_type: Literal["Subscription"] = "Subscription"
 
 
-class SubscriptionChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to become of a subscription; what is left out stays."""
+class DeliveryAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a subscription's url. `response_code` is 0 when there was no answer."""
 
-    url: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    events: tuple[str, ...] | UnsetType = UNSET
-    shared_secret: str | UnsetType = UNSET
-    retry_policy: RetryPolicy | UnsetType | None = UNSET
-    status: Status | UnsetType = UNSET
+    delivery_attempt_id: UUID
+    subscription_id: UUID
+    event_id: UUID
+    success: bool
+    response_code: int
+    response_message: str
+    called_at: datetime
+    duration_ms: int
+    object_type: Literal["DeliveryAttempt"] = "DeliveryAttempt"
 
 
 class EventSimulation(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,19 +60,6 @@ class EventSimulation(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     raised_at: datetime
     payload: str
-
-
-class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt to deliver one event. `response_code` is 0 when there was no answer."""
-
-    attempt_id: UUID
-    subscription_id: UUID
-    event_id: UUID
-    success: bool
-    response_code: int
-    response_message: str
-    called_at: datetime
-    duration_ms: int
 
 
 class SubscriptionQueue(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +74,7 @@ class SubscriptionQueue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """One event that is to be delivered now: its body, and how often it was tried."""
+    """One event that is to be delivered now: its body, and how often that was tried."""
 
     event_id: UUID
     body: bytes
@@ -109,8 +97,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What follows from an answer: the delivery's state, when it and its queue go on.
 
-    `due_at` is the next try of a delivery that is pending. `gone` is set when the receiver said
-    that it will never listen again.
+    `due_at` is the next attempt of a pending delivery. `gone` is set when the receiver answered 410.
     """
 
     state: Literal["pending", "delivered", "failed"]

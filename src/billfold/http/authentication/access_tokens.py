@@ -1,65 +1,169 @@
-"""Who holds the access token of a request to the Customer API, and whether he has proven his key.
+"""Requests of the Customer API prove who sends them: an access token, its key (DPoP), scope and role.
 
-A token bound to a key is worth nothing without a proof by that key, made for this request.
+A token bound to a key is worth nothing without a proof by that key, made for this request. `Idempotency-Key`
+is optional on whatever changes something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Any
 from urllib.parse import unquote_plus
+from uuid import UUID
 
-from billfold.access.oauth import dpop
+from billfold.access.oauth import access_tokens, dpop
 from billfold.access.oauth.clients import list_client_keys
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import http_message_signatures as message_signatures
 from billfold.access.oauth.rules.public_keys import ALGORITHMS
 from billfold.access.oauth.types import AccessToken
-from billfold.http.raw_request import RawRequest
+from billfold.access.users.rules import PERMISSIONS
+from billfold.audit import record as audit_record
+from billfold.audit.types import NewEntry
+from billfold.http.api import Identity, fingerprint_of
+from billfold.http.caller import Call, CustomerCaller
+from billfold.http.limits.idempotency import AdmissionRequest
+from billfold.http.operations import RATES_PER_MINUTE, Access, Operation
+from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.http.responses import ProblemWithHeaders
-from billfold.platform.errors import BillfoldError
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, Refused
+from billfold.platform.ids import command_id
 
-if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
-
-Find = Callable[[str, datetime], Awaitable[AccessToken | None]]
+KEY_HEADER = "idempotency-key"
+_KEY_CHARS_MAX = 255
+_UNLIMITED = 1_000_000
 _SCHEMES = frozenset({"bearer", "dpop"})
 _ALGORITHMS = " ".join(ALGORITHMS)
 
 
-async def authenticate_access_token(
-    request: RawRequest, *, find: Find, pool: Pool, nonces: dpop.Nonces, base: str, now: datetime
-) -> AccessToken:
-    """Return what the token of a request stands for. `base` is our public address.
+class AccessTokenAuthenticator:
+    """Finds the client, user and customer of an access token, and checks the proof of its key.
 
-    Raises `unauthorized` and `invalid-dpop-proof` with the challenge that RFC 6750 and RFC 9449
-    ask for, `bad-request` when the token is in the query, `invalid-signature` when the request is
-    signed (RFC 9421) and the signature does not hold, or is not where its client has to sign.
+    `base` is the public address of the server that requests are sent to.
     """
-    scheme, token, access = await resolve_token(request, find=find, now=now)
-    if access.jkt is None and scheme != "bearer":
-        raise challenge("bearer", "invalid_token", "The access token is a bearer's.")
-    if access.jkt is not None and scheme != "dpop":
-        raise challenge("dpop", "invalid_token", "The access token is bound to a key.")
-    if access.requires_signature or b"signature-input" in request.headers:
-        await _check_signature(request, access, pool=pool, base=base, now=now)
-    if access.jkt is not None:
-        await _prove(request, access, token, pool=pool, nonces=nonces, base=base, now=now)
-    return access
 
+    def __init__(self, bank: Bank, base: str) -> None:
+        self._bank = bank
+        self._base = base
+        self._nonces = dpop.Nonces(bank.vault)
 
-async def resolve_token(request: RawRequest, *, find: Find, now: datetime) -> tuple[str, str, AccessToken]:
-    """Return scheme and token of a request, and what the token stands for if it is proven."""
-    scheme, token = _token_in(request)
-    access = await find(token, now)
-    if access is None:
-        raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
-    return scheme, token, access
+    async def check_token(self, request: RawRequest, wall: datetime) -> None:
+        """Raise `unauthorized` when the token is unknown; its proof is checked later."""
+        await self._look_up(request, wall)
+
+    async def authenticate(self, request: RawRequest, operation: Operation, access: Access, wall: datetime) -> Identity:
+        """Return who sends a request. Raises as `verify`."""
+        token = await self.verify(request, wall)
+        refusal = _refusal(access, token)
+        # Who may not do it does not get the stored response of somebody who may.
+        key = None if refusal or not operation.changes else _key_in(request, token)
+        return Identity(
+            admission=AdmissionRequest(
+                caller=command_id(f"client:{token.client_id}", str(token.user_id)),
+                per_minute=_UNLIMITED if access.group is None else RATES_PER_MINUTE[access.group],
+                money_per_minute=_UNLIMITED,
+                key=key,
+                fingerprint=fingerprint_of(request),
+                claims=operation.changes,
+                moves_money=False,
+                kind=access.group or "all",
+            ),
+            call_of=partial(_caller, token, await self._partner_of(token)),
+            refusal=refusal,
+        )
+
+    async def verify(self, request: RawRequest, now: datetime) -> AccessToken:
+        """Return the access that the token of a request grants.
+
+        Raises `unauthorized` and `invalid-dpop-proof` with the challenge that RFC 6750 and RFC 9449
+        require, `bad-request` when the token is in the query, `invalid-signature` when the request is
+        signed (RFC 9421) and the signature is wrong, or is missing where its client has to sign.
+        """
+        scheme, token, access = await self._look_up(request, now)
+        if access.jkt is None and scheme != "bearer":
+            raise challenge("bearer", "invalid_token", "The access token is a bearer token.")
+        if access.jkt is not None and scheme != "dpop":
+            raise challenge("dpop", "invalid_token", "The access token is bound to a key.")
+        if access.requires_signature or b"signature-input" in request.headers:
+            await self._check_signature(request, access, now)
+        if access.jkt is not None:
+            await self._check_proof(request, access, token, now=now)
+        return access
+
+    async def note_refused(self, call: Call, operation: Operation) -> None:
+        """Record an attempt to change something without the right to."""
+        assert isinstance(call, CustomerCaller)
+        scope = next(each.scope for each in operation.access if each.scope)
+        entry = NewEntry(
+            customer_id=call.customer_id,
+            origin=call.origin,
+            action="request.refused",
+            resource_type="operation",
+            resource_id=operation.name,
+            outcome="FAILURE",
+            details={"refused": "forbidden", "scope": scope},
+        )
+        async with self._bank.pool.acquire() as conn, conn.transaction():
+            await audit_record.record(conn, self._bank.vault, entry, now=call.wall)
+
+    async def _look_up(self, request: RawRequest, now: datetime) -> tuple[str, str, AccessToken]:
+        """Return scheme and token of a request, and what the token grants if it is proven."""
+        scheme, token = _token_in(request)
+        access = await access_tokens.find_access_token(self._bank.pool, token, now)
+        if access is None:
+            raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
+        return scheme, token, access
+
+    async def _partner_of(self, token: AccessToken) -> UUID:
+        """Return the partner of the token's customer, from memory."""
+        entry = await self._bank.directory.find("customer", token.customer_id)
+        if entry is None or entry.partner_id is None:
+            raise InvariantError("the customer of a token belongs to no partner")
+        return entry.partner_id
+
+    async def _check_proof(self, request: RawRequest, access: AccessToken, token: str, now: datetime) -> None:
+        sent = request.header(b"dpop")
+        if sent is None:
+            raise challenge("dpop", "invalid_token", "The request lacks the proof (DPoP header).")
+        try:
+            proof = dpop.verify_proof(
+                sent,
+                method=request.method,
+                url=self._base + request.path,
+                now=now,
+                nonces=self._nonces,
+                requires_nonce=access.requires_nonce,
+                token=token,
+            )
+        except OAuthError as error:
+            fresh = (b"dpop-nonce", self._nonces.current(now).encode())
+            headers = [fresh] if error.error == "use_dpop_nonce" else []
+            raise challenge("dpop", error.error, error.description, *headers) from None
+        if proof.jkt != access.jkt:
+            raise challenge("dpop", "invalid_token", "The proof is by another key than the token's.")
+        if not await dpop.consume_proof(self._bank.pool, proof.jkt, proof.jti, until=proof.until):
+            raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
+
+    async def _check_signature(self, request: RawRequest, access: AccessToken, now: datetime) -> None:
+        query = f"?{request.query.decode('latin-1')}" if request.query else ""
+        message = message_signatures.Message(
+            method=request.method,
+            url=self._base + request.path + query,
+            body=request.body,
+            header=lambda name: request.header(name.encode()),
+        )
+        keys = await list_client_keys(self._bank.pool, access.client_id, now)
+        try:
+            message_signatures.verify_message(message, keys, now)
+        except message_signatures.InvalidSignature as why:
+            raise ProblemWithHeaders("invalid-signature", str(why)) from None
 
 
 def challenge(scheme: str, error: str | None, detail: str, *headers: tuple[bytes, bytes]) -> ProblemWithHeaders:
-    """Return the 401 that says how to do better; `error` None when nothing was sent."""
+    """Return the 401 that says what is needed; `error` None when nothing was sent."""
     name = "DPoP" if scheme == "dpop" else "Bearer"
     parts = ['realm="billfold"']
     if error is not None:
@@ -72,14 +176,21 @@ def challenge(scheme: str, error: str | None, detail: str, *headers: tuple[bytes
     return ProblemWithHeaders(code, detail, (b"www-authenticate", value), *headers)
 
 
+def insufficient_scope(token: AccessToken, scope: str) -> ProblemWithHeaders:
+    """Return the 403 that names the scope which a token lacks."""
+    scheme = "Bearer" if token.jkt is None else "DPoP"
+    value = f'{scheme} error="insufficient_scope", scope="{scope}"'
+    return ProblemWithHeaders("forbidden", f"The token lacks the scope {scope}.", (b"www-authenticate", value.encode()))
+
+
 def _token_in(request: RawRequest) -> tuple[str, str]:
     """Return scheme and token of the one header that may carry them."""
     names = {unquote_plus(each.partition("=")[0]) for each in request.query.decode("latin-1").split("&")}
     if "access_token" in names:
-        raise BillfoldError("bad-request", "An access token in the address counts as seen by others; revoke it.")
+        raise BillfoldError("bad-request", "An access token in the URL counts as disclosed; revoke it.")
     sent = request.header(b"authorization")
     if sent is None:
-        raise challenge("dpop", None, "There is no access token in the request.")
+        raise challenge("dpop", None, "The request has no access token.")
     scheme, _, token = sent.partition(" ")
     token = token.strip()
     if scheme.lower() not in _SCHEMES or not token or "," in token:
@@ -87,39 +198,29 @@ def _token_in(request: RawRequest) -> tuple[str, str]:
     return scheme.lower(), token
 
 
-async def _prove(
-    request: RawRequest, access: AccessToken, token: str, *, pool: Pool, nonces: dpop.Nonces, base: str, now: datetime
-) -> None:
-    sent = request.header(b"dpop")
+def _caller(token: AccessToken, partner_id: UUID, fields: Mapping[str, Any]) -> CustomerCaller:
+    name = f"client:{token.client_id}:{token.user_id or 'itself'}"
+    return CustomerCaller(name=name, access=token, partner_id=partner_id, **fields)
+
+
+def _refusal(access: Access, token: AccessToken) -> BillfoldError | None:
+    """Return `forbidden` unless the token's scopes and its user's role both include the action."""
+    if access.scope not in token.scopes:
+        return insufficient_scope(token, access.scope)
+    if access.needs not in PERMISSIONS[token.role]:
+        return Refused("forbidden", f"The role {token.role} does not include {access.needs}.")
+    return None
+
+
+def _key_in(request: RawRequest, token: AccessToken) -> UUID | None:
+    """Return the key of a request that changes something; any short text is one.
+
+    One user of one client may act for several customers: for each the same text is another key.
+    """
+    sent = request.header(KEY_HEADER.encode())
     if sent is None:
-        raise challenge("dpop", "invalid_token", "The request lacks the proof (DPoP header).")
-    try:
-        proof = dpop.verify_proof(
-            sent,
-            method=request.method,
-            url=base + request.path,
-            now=now,
-            nonces=nonces,
-            requires_nonce=access.requires_nonce,
-            token=token,
-        )
-    except OAuthError as error:
-        fresh = (b"dpop-nonce", nonces.current(now).encode())
-        headers = [fresh] if error.error == "use_dpop_nonce" else []
-        raise challenge("dpop", error.error, error.description, *headers) from None
-    if proof.jkt != access.jkt:
-        raise challenge("dpop", "invalid_token", "The proof is by another key than the token's.")
-    if not await dpop.consume_proof(pool, proof.jkt, proof.jti, until=proof.until):
-        raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
-
-
-async def _check_signature(request: RawRequest, access: AccessToken, *, pool: Pool, base: str, now: datetime) -> None:
-    address = base + request.path + (f"?{request.query.decode('latin-1')}" if request.query else "")
-    message = message_signatures.Message(
-        method=request.method, url=address, body=request.body, header=lambda name: request.header(name.encode())
-    )
-    keys = await list_client_keys(pool, access.client_id, now)
-    try:
-        message_signatures.verify_message(message, keys, now)
-    except message_signatures.InvalidSignature as why:
-        raise ProblemWithHeaders("invalid-signature", str(why)) from None
+        return None
+    text = sent.strip('"')
+    if not (text and text.isascii() and text.isprintable() and len(text) <= _KEY_CHARS_MAX):
+        raise InvalidInput.at("header", KEY_HEADER, msg=f"must be 1 to {_KEY_CHARS_MAX} printable characters")
+    return command_id(str(token.customer_id), text.lower() if is_uuid(text) else text)

@@ -5,19 +5,31 @@ from __future__ import annotations
 from typing_extensions import override
 
 from billfold import __version__
+from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.approvals.routes.pending_authorization import request_approval
 from billfold.events.kinds import CUSTOMER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
-from billfold.http.customer_api.authenticator import AccessTokenAuthenticator
-from billfold.http.customer_api.openapi import DESCRIPTION, TITLE, components
-from billfold.http.openapi.document import Described, Document, describe, examples_of
+from billfold.http.authentication.access_tokens import AccessTokenAuthenticator
+from billfold.http.openapi.document import COMPONENTS, Described, Document, describe, examples_of
 from billfold.http.openapi.pages import PAGES, Reference
 from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.ledger.bank import Bank
 from billfold.platform.settings.settings import Settings
 
+_TITLE = "Customer API"
+_DESCRIPTION = (
+    "Work with your company's Pockets, whose money lives in US Treasury bills. Amounts are "
+    "integers in cents.\n\n"
+    "Every request carries an access token of the authorization server: `Authorization: DPoP "
+    "<token>` and a new `DPoP` proof when the token is bound to a key, `Authorization: Bearer "
+    "<token>` when it is not. A token is for one customer and lasts 900 seconds. What it may do is "
+    "said by its scopes, and by the role of its user in the team: both must allow it.\n\n"
+    "Requests that change something may carry an `Idempotency-Key`: the same request under the "
+    "same key gets the same answer for 24 hours and does not run twice. Errors are problem "
+    "documents whose `type` is a page that explains them."
+)
 PROOFS = frozenset({Proof.NONE, Proof.OAUTH})
 
 
@@ -32,7 +44,7 @@ class CustomerApi(Api):
         self._broadcaster = broadcaster or create_event_broadcaster(bank)
         self.open(
             bank,
-            AccessTokenAuthenticator(bank),
+            AccessTokenAuthenticator(bank, bank.settings.customer_origin),
             broadcaster=self._broadcaster,
             request_approval=request_approval,
             reference=Reference(lambda: customer_document(bank.settings)),
@@ -61,12 +73,39 @@ def customer_document(settings: Settings) -> Document:
     what = Described(
         operations=customer_operations(),
         proofs=PROOFS,
-        title=TITLE,
+        title=_TITLE,
         version=__version__,
-        description=DESCRIPTION,
+        description=_DESCRIPTION,
         servers=[{"url": settings.customer_origin}],
         examples=examples_of(str(__package__)),
-        components=components(settings),
+        components=_components(settings),
         webhooks=webhooks_of(CUSTOMER_KINDS, customer=True),
     )
     return describe(what)
+
+
+def _components(settings: Settings) -> Document:
+    """Return the shared parts of the document."""
+    server = f"{settings.auth_origin}/api/oauth2"
+    flow = {"tokenUrl": f"{server}/token", "scopes": dict(SCOPES)}
+    code = {**flow, "authorizationUrl": f"{server}/authorize", "refreshUrl": f"{server}/token"}
+    return {
+        "securitySchemes": {
+            "CodeBearer": {
+                "type": "oauth2",
+                "description": "Access tokens, bound to a key by DPoP (RFC 9449) or not.",
+                "flows": {"authorizationCode": code, "clientCredentials": flow},
+            }
+        },
+        "parameters": {
+            "IdempotencyKey": {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "description": "1 to 255 characters, new for every action. The same request under "
+                "the same key gets the same answer for 24 hours; nothing runs twice.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+            }
+        },
+        "schemas": COMPONENTS["schemas"],
+    }

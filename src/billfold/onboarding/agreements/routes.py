@@ -8,15 +8,14 @@ from typing import Literal
 import msgspec
 
 from billfold.documents.pdf import text_pdf
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import AGREEMENTS
+from billfold.http.caller import CustomerCaller
 from billfold.http.operations import OPEN, get, with_scope
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
 from billfold.onboarding.agreements.texts import current_agreement
 from billfold.platform.errors import NotFound
 
-READS = with_scope("agreements.read", AGREEMENTS)
+READS = with_scope("agreements.read", "agreements")
 
 
 class AgreementDocument(msgspec.Struct, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 from billfold.http.caller import Caller
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import get, post
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger import types as ledger_types
 from billfold.ledger.bank import Bank
 from billfold.payments.ach.commands import OriginateAch
@@ -114,7 +114,7 @@ async def list_customer_ach_originations(
 
     The originations of all accounts of a customer, newest first.
     """
-    owner = await caller.customer_id(bank, customer_id)
+    owner = await caller.owner(bank, customer_id)
     return await _page(bank, owner, None, page_query=page_query, statuses=statuses, direction=direction)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.schemas.amounts import Amount, usd
+from billfold.http.schemas import Amount, usd
 from billfold.ledger.types import Direction
 from billfold.payments.ach.types import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry
 from billfold.platform.errors import InvalidInput

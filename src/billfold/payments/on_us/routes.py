@@ -75,7 +75,7 @@ async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> O
 
     A transfer with its status.
     """
-    owner, own_id = await caller.transfer(bank, transfer_id)
+    owner, own_id = await caller.owned(bank, "transfer", transfer_id)
     return render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.schemas import Fee
-from billfold.http.schemas.amounts import Amount, usd
+from billfold.http.schemas import Amount, usd
 from billfold.payments.on_us.types import TransferOrder, TransferRow
 
 MOST_CENTS = 999_999_999_999

@@ -6,12 +6,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller
-from billfold.http.customer_api.member import CustomerCaller
-from billfold.http.limits.rate_groups import WIRES
+from billfold.http.caller import Caller, CustomerCaller
 from billfold.http.list_params import OrderedQuery, page_of
 from billfold.http.operations import SIGNED, get, post, with_scope
-from billfold.http.schemas.pages import CursorList
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us.schemas import RequestedAmount
 from billfold.payments.wires.commands import SendWire
@@ -24,7 +22,7 @@ WIRES_FEATURE = "wires"
 UNVERIFIED_WIRES_FEATURE = "unverified_wires"
 """The feature a partner needs to send wires to unverified counterparties."""
 
-READ = with_scope("transfers.read", WIRES)
+READ = with_scope("transfers.read", "wires")
 
 
 @post(
@@ -90,10 +88,9 @@ async def list_wires(
     else:
         owner, owner_id = "partner_id", caller.partner_id
         if filters.customer_id is not None:
-            await caller.customer_id(bank, filters.customer_id)
+            await caller.owner(bank, filters.customer_id)
     if filters.pocket_id is not None:
-        own_pocket = caller.own_pocket if isinstance(caller, CustomerCaller) else caller.pocket
-        await own_pocket(bank, filters.pocket_id)
+        await caller.pocket(bank, filters.pocket_id)
     page = await page_query.page(
         bank.pager,
         f"wires:{owner}:{owner_id}",
@@ -120,7 +117,7 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
 
     A wire and its status.
     """
-    owner = caller.customer_id if isinstance(caller, CustomerCaller) else (await caller.wire(bank, wire_id))[0]
+    owner = caller.customer_id if isinstance(caller, CustomerCaller) else (await caller.owned(bank, "wire", wire_id))[0]
     if customer_id not in {None, owner}:
         raise NotFound("There is no such wire.")
     return render_wire(await store.get_wire(bank.pool, owner, wire_id))

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.parameters import Query
-from billfold.http.schemas.amounts import Amount, usd
+from billfold.http.schemas import Amount, usd
 from billfold.payments.on_us.schemas import Cents, FullWithdrawal, RequestedAmount
 from billfold.payments.wires.types import WireRow
 

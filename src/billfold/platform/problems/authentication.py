@@ -1,8 +1,8 @@
-"""Problems of who is asking: transport, tokens, signatures, permissions."""
+"""Problems of authentication and permission: transport, tokens, signatures, roles."""
 
-from billfold.platform.problems.problem import Problem, by_code
+from billfold.platform.problems.problem import Problem
 
-ACCESS = by_code(
+ACCESS = (
     Problem(
         "https-required",
         403,
@@ -51,7 +51,7 @@ ACCESS = by_code(
     Problem(
         "ambiguous-signature",
         400,
-        "The signed text could be read in two ways",
+        "The signed text is ambiguous",
         meaning="The three signed parts stand next to each other, so each must have an unmistakable shape: "
         "the key a UUID of 36 characters, the path only letters, digits and `/ _ . -`, the "
         "body empty or beginning with `{` or `[`.",
@@ -80,13 +80,13 @@ ACCESS = by_code(
         "forbidden",
         403,
         "Not allowed",
-        meaning="The caller is known, but its scope or role does not include this deed.",
+        meaning="The caller is known, but its scope or role does not include this operation.",
         remedy="Use a token with the scope named in `detail`, or have an administrator extend the role.",
     ),
     Problem(
         "ip-not-allowed",
         403,
-        "This address may not call",
+        "IP address not allowed",
         meaning="The partner accepts requests only from listed addresses, and this one is not listed.",
         remedy="Call from a listed address, or have the address you call from added to the list.",
     ),
@@ -94,7 +94,7 @@ ACCESS = by_code(
         "feature-not-enabled",
         403,
         "The feature is not switched on",
-        meaning="The deed belongs to a feature that is not switched on for this customer or partner.",
+        meaning="The operation belongs to a feature that is not switched on for this customer or partner.",
         remedy="Ask the operator to switch on the feature named in `detail`.",
     ),
     Problem(
@@ -107,8 +107,8 @@ ACCESS = by_code(
     Problem(
         "self-approval",
         403,
-        "Nobody approves his own request",
-        meaning="The reviewer is who made the request, or acts for him.",
+        "Self-approval is not allowed",
+        meaning="The reviewer made the request, or acts for the member who did.",
         remedy="Have another member with the right to approve decide on it.",
     ),
     Problem(

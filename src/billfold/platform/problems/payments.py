@@ -1,12 +1,12 @@
 """Problems of money on its way: funds, counterparties, approvals, rails, cards."""
 
-from billfold.platform.problems.problem import Problem, by_code
+from billfold.platform.problems.problem import Problem
 
-TRANSFERS = by_code(
+TRANSFERS = (
     Problem(
         "rail-not-available",
         422,
-        "This rail is not available",
+        "The rail is not available",
         meaning="The bank does not offer this kind of counterparty or portal.",
         remedy="Use one of the kinds named in `detail`, or ask the operator when the rail opens.",
     ),
@@ -74,7 +74,7 @@ TRANSFERS = by_code(
     Problem(
         "micro-deposits-mismatch",
         422,
-        "These are not the deposits",
+        "The amounts do not match the deposits",
         meaning="The two amounts are not those that were sent. After three wrong tries the counterparty is unlinked.",
         remedy="Look up both deposits on the account's statement, in cents. `tries_left` says how often "
         "they can still be named.",
@@ -103,16 +103,16 @@ TRANSFERS = by_code(
     Problem(
         "authorization-request-not-pending",
         409,
-        "The change is already decided",
+        "The request is already decided",
         meaning="The change has been confirmed, denied, or has expired.",
-        remedy="Read the request; to make the change after all, ask for it anew.",
+        remedy="Read the request; to make the change after all, request it anew.",
     ),
     Problem(
         "approval-out-of-order",
         409,
-        "Somebody else approves first",
-        meaning="The rule asks for approvals in an order, and it is another one's turn.",
-        remedy="Wait until those before have approved; `reviews` of the request shows who has.",
+        "Approval out of order",
+        meaning="The rule requires approvals in an order, and another reviewer is next.",
+        remedy="Wait until the reviewers before have approved; `reviews` of the request shows who has.",
     ),
     Problem(
         "content-changed",
@@ -126,14 +126,14 @@ TRANSFERS = by_code(
         "already-reviewed",
         409,
         "This reviewer has decided already",
-        meaning="Each reviewer has one voice.",
+        meaning="Each reviewer decides once.",
         remedy="Have another reviewer decide, or wait for the others.",
     ),
     Problem(
         "wire-not-pending",
         409,
         "The wire has left",
-        meaning="The message of the wire has been handed over; it cannot be handed over again.",
+        meaning="The message of the wire has been transmitted; it is not transmitted again.",
         remedy="Read the wire. What has left comes back only as a return.",
     ),
     Problem(
@@ -147,7 +147,7 @@ TRANSFERS = by_code(
         "wire-not-completed",
         409,
         "The wire has not settled",
-        meaning="Only a wire that is `COMPLETED` can come back or be asked for.",
+        meaning="Only a wire that is `COMPLETED` can come back or be recalled.",
         remedy="Read the wire and wait until it is `COMPLETED`.",
     ),
     Problem(
@@ -160,8 +160,8 @@ TRANSFERS = by_code(
     Problem(
         "wire-already-recalled",
         409,
-        "The wire has been asked for",
-        meaning="A wire is asked for again only after the bank that has it has refused to return it.",
+        "The wire is recalled already",
+        meaning="A wire is recalled again only after the receiving bank has refused to return it.",
         remedy="Wait for its answer, and for the money when it has agreed.",
     ),
     Problem(
@@ -201,46 +201,11 @@ TRANSFERS = by_code(
         remedy="Use a code whose time still runs, or pay the sender.",
     ),
     Problem(
-        "card-not-activated",
-        409,
-        "The card is not activated",
-        meaning="A physical card works only after its PIN is set and its status is `ONLINE`.",
-        remedy="Set the PIN, then set `card_status` to `ONLINE`.",
-    ),
-    Problem(
         "card-already-activated",
         409,
         "The card is activated already",
         meaning="The PIN is set once, before the card is activated.",
         remedy="Use the card with its PIN. If the PIN is lost, close the card and order another.",
-    ),
-    Problem(
-        "card-frozen",
-        409,
-        "The card is frozen",
-        meaning="The bank has frozen the card, and only the bank unfreezes it.",
-        remedy="Contact the operator; use another card meanwhile.",
-    ),
-    Problem(
-        "card-closed",
-        409,
-        "The card is closed",
-        meaning="A closed card stays closed.",
-        remedy="Create a virtual card, or order a physical one.",
-    ),
-    Problem(
-        "card-not-virtual",
-        422,
-        "Only virtual cards can do this",
-        meaning="The operation is for virtual cards, and this one is physical.",
-        remedy="Name a virtual card, or use the operation for physical ones.",
-    ),
-    Problem(
-        "card-order-not-ordered",
-        409,
-        "The card order has gone further",
-        meaning="The order has its card already, or is not placed yet.",
-        remedy="Read the order: `card_id` names the card once there is one.",
     ),
     Problem(
         "public-key-reused",

@@ -17,11 +17,3 @@ class Problem:
     meaning: str
     remedy: str
     retryable: bool = False
-
-
-def by_code(*problems: Problem) -> dict[str, Problem]:
-    """Return problems under their codes. Raises ValueError when two share one."""
-    problems_by_code = {problem.code: problem for problem in problems}
-    if len(problems_by_code) != len(problems):
-        raise ValueError("two problems share a code")
-    return problems_by_code

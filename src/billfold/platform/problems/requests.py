@@ -1,8 +1,8 @@
-"""Problems of the request itself: its shape, its key, its pace, and of the bank being away."""
+"""Problems of the request itself: its shape, key and rate, and of a bank that does not answer."""
 
-from billfold.platform.problems.problem import Problem, by_code
+from billfold.platform.problems.problem import Problem
 
-REQUESTS = by_code(
+REQUESTS = (
     Problem(
         "invalid-input",
         422,
@@ -29,7 +29,7 @@ REQUESTS = by_code(
     Problem(
         "not-found",
         404,
-        "Nothing is here",
+        "Not found",
         meaning="There is no such object or path, or the object belongs to somebody else.",
         remedy="Check the id and that it belongs to your customer; in production there are no sandbox "
         "operations. An object just requested may need a moment: wait for its event.",
@@ -44,8 +44,8 @@ REQUESTS = by_code(
     Problem(
         "not-acceptable",
         406,
-        "The answer does not exist in that form",
-        meaning="The `Accept` header names only media types in which this answer is not made.",
+        "No acceptable media type",
+        meaning="The `Accept` header names only media types that this response does not have.",
         remedy="Accept `application/json`, or a type that the reference lists for this operation.",
     ),
     Problem(
@@ -75,9 +75,9 @@ REQUESTS = by_code(
         "idempotency-in-progress",
         409,
         "The same request is still running",
-        meaning="The request was sent before under this key, and its answer is not there yet.",
-        remedy="Send the identical request again after the seconds in `Retry-After`: you get the answer "
-        "of the first, and nothing runs twice.",
+        meaning="The request was sent before under this key, and has no response yet.",
+        remedy="Send the identical request again after the seconds in `Retry-After`: you get the "
+        "response to the first, and nothing runs twice.",
         retryable=True,
     ),
     Problem(
@@ -101,7 +101,7 @@ REQUESTS = by_code(
         429,
         "Too many streams",
         meaning="As many streams of events are open as may be open at once.",
-        remedy="Close one that is no longer read. One stream tells everything: share it among your programs.",
+        remedy="Close one that is no longer read. One stream carries every event: share it among your clients.",
         retryable=True,
     ),
     Problem(
@@ -112,16 +112,9 @@ REQUESTS = by_code(
         remedy="Name at most 30 in `pocket_id[]` and send several calls; `aggregate` values add up.",
     ),
     Problem(
-        "period-not-available",
-        422,
-        "The period cannot be answered",
-        meaning="The period begins after it ends, lies in the future, or is longer than allowed.",
-        remedy="Choose a period that ends no later than now; trade reports cover at most 31 days.",
-    ),
-    Problem(
         "clock-would-go-back",
         409,
-        "Time does not go back",
+        "The clock cannot be set back",
         meaning="The sandbox clock was to be set to an instant that has already been in this bank.",
         remedy="Set it to an instant after the one in `now`, or start over with a fresh sandbox.",
     ),

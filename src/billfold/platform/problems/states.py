@@ -1,21 +1,14 @@
 """Problems of the state something is in: customers, pockets, portals, documents, people."""
 
-from billfold.platform.problems.problem import Problem, by_code
+from billfold.platform.problems.problem import Problem
 
-STATES = by_code(
+STATES = (
     Problem(
         "customer-not-open",
         409,
         "The customer is not open",
         meaning="The customer is closed, or still waits for its approval.",
         remedy="Read `account_status`. A pending customer opens with its first pocket; a closed one must apply again.",
-    ),
-    Problem(
-        "customer-frozen",
-        409,
-        "The customer is frozen",
-        meaning="The bank has frozen the customer: money still comes in, none goes out.",
-        remedy="Contact the operator, who alone can lift it.",
     ),
     Problem(
         "customer-has-balance",
@@ -48,7 +41,7 @@ STATES = by_code(
     Problem(
         "suspense-item-settled",
         409,
-        "The item is held no more",
+        "The item is no longer held",
         meaning="What was held for an unknown owner has been returned or booked to its owner already.",
         remedy="Look at what is still held.",
     ),
@@ -63,7 +56,7 @@ STATES = by_code(
         "subscription-disabled",
         409,
         "The subscription is disabled",
-        meaning="A disabled subscription is told nothing, and nothing is sent to it again.",
+        meaning="A disabled subscription receives no events, and nothing is sent to it again.",
         remedy="Set its `status` to `enabled` first.",
     ),
     Problem(
@@ -100,13 +93,6 @@ STATES = by_code(
         "The strategy of this pocket is fixed",
         meaning="The pocket runs on a strategy that the bank has set up for it.",
         remedy="Leave the strategy out of the change, or open another pocket with the one you want.",
-    ),
-    Problem(
-        "portal-not-open",
-        409,
-        "The portal is not open",
-        meaning="The portal is closed, or its address is still being made.",
-        remedy="Use an open portal of the pocket, or wait until `status` says `OPEN`.",
     ),
     Problem(
         "already-closed",
@@ -152,21 +138,6 @@ STATES = by_code(
         "asked for, or contact the operator.",
     ),
     Problem(
-        "application-not-complete",
-        422,
-        "The application is not complete",
-        meaning="Something that is needed for the review is missing; `detail` names it.",
-        remedy="Add what is missing, then apply again.",
-    ),
-    Problem(
-        "report-not-completed",
-        409,
-        "The report is not ready",
-        meaning="The report is still being made, or could not be made.",
-        remedy="Wait for the event `reports.completed`, or read the request: `failure_reason` says what went wrong.",
-        retryable=True,
-    ),
-    Problem(
         "last-administrator",
         409,
         "The last administrator stays",
@@ -177,8 +148,8 @@ STATES = by_code(
         "last-key",
         409,
         "The last key stays",
-        meaning="A program in use keeps at least one key to prove itself with.",
-        remedy="Add the next key first, or take the program out of use.",
+        meaning="An OAuth client in use keeps at least one key to prove itself with.",
+        remedy="Add the next key first, or revoke the client.",
     ),
     Problem(
         "member-not-active",
@@ -204,8 +175,8 @@ STATES = by_code(
     Problem(
         "member-shut-out",
         409,
-        "The operator has shut the person out",
-        meaning="The person may not sign in anywhere: the operator of the bank has decided so.",
+        "The operator has disabled the user",
+        meaning="The operator of the bank has disabled the user, who cannot sign in anywhere.",
         remedy="Contact the operator; a team cannot undo it.",
     ),
 )

@@ -6,7 +6,7 @@ A kind refuses with a ValueError; what it expects instead is written once, in `e
 import base64
 import binascii
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, time
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import pairwise
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from billfold.platform.dates import require_aware
 
 T = TypeVar("T")
+Default = TypeVar("Default")
 Network = IPv4Network | IPv6Network
 
 _SECRET_KEY_BYTES = 32
@@ -42,6 +43,12 @@ class Setting:
     kind: SettingType[Any]
     meaning: str
     secret: bool = False
+
+
+def setting(kind: SettingType[T], meaning: str, default: Default, *, secret: bool = False) -> T | Default:
+    """Declare a setting: the field of a dataclass."""
+    declared: Any = field(default=default, repr=not secret, metadata={"setting": Setting(kind, meaning, secret)})
+    return declared  # type: ignore[no-any-return]
 
 
 def text(expected: str = "some text", *, max_length: int = 200) -> SettingType[str]:

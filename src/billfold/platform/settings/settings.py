@@ -6,17 +6,16 @@ All mistakes are found before the first is reported, a misspelt name included.
 
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, time
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, get_type_hints
+from typing import Any
 
 from billfold.platform.settings import kinds
-from billfold.platform.settings.kinds import Network, Setting
-from billfold.platform.settings.validation import SettingMistake, SettingsError, format_setting
+from billfold.platform.settings.kinds import Network, Setting, setting
 
 PREFIX = "BILLFOLD_"
 FILE_SUFFIX = "_FILE"
@@ -30,153 +29,148 @@ _REQUIRED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_
 _SANDBOX_ONLY = ("clock_start", "execute_transfers", "webhook_allowed_networks", "webhook_trusted_ca")
 
 
+@dataclass(frozen=True, slots=True)
+class SettingMistake:
+    """One setting that is wrong: its variable, what it is now, what is expected."""
+
+    name: str
+    value: str | None
+    expected: str
+    unknown: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, in one line."""
+        if self.unknown:
+            return f"{self.name} is not a setting; expected {self.expected}"
+        now = "is not set" if self.value is None else f"is {self.value!r}"
+        return f"{self.name} {now}; expected {self.expected}"
+
+
+class SettingsError(Exception):
+    """The settings are wrong. Holds every mistake, secrets hidden."""
+
+    def __init__(self, mistakes: list[SettingMistake]) -> None:
+        self.mistakes = mistakes
+        super().__init__("\n".join(mistake.sentence for mistake in mistakes))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of one bank. Defaults run a sandbox on this machine."""
 
-    environment: Annotated[
-        str,
-        Setting(kinds.choice("sandbox", "production"), "A sandbox has a clock that can be set and simulated rails."),
-    ] = "sandbox"
-    database_url: Annotated[
-        str | None, Setting(kinds.DATABASE, "The database; without it one is run inside.", secret=True)
-    ] = field(default=None, repr=False)
-    state_dir: Annotated[Path, Setting(kinds.PATH, "Where the embedded database, keys and files are kept.")] = Path(
-        ".billfold"
+    environment: str = setting(
+        kinds.choice("sandbox", "production"), "A sandbox has a clock that can be set and simulated rails.", "sandbox"
     )
-    host: Annotated[str, Setting(kinds.text("an address"), "The address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, Setting(kinds.integer(1, 65_535), "The port of https.")] = 8443
-    http_port: Annotated[int, Setting(kinds.integer(1, 65_535), "The port that tells plain http to use https.")] = 8080
-    workers: Annotated[int, Setting(kinds.integer(1, 64), "How many processes answer requests.")] = 1
-    seed: Annotated[
-        bytes | None,
-        Setting(kinds.SEED, "What all ids are derived from. Without it a sandbox draws one and keeps it.", secret=True),
-    ] = field(default=None, repr=False)
-    encryption_key: Annotated[
-        bytes | None,
-        Setting(
-            kinds.SECRET_KEY,
-            "What secrets in the database are sealed with. Without it a sandbox makes one.",
-            secret=True,
-        ),
-    ] = field(default=None, repr=False)
-    retired_encryption_keys: Annotated[
-        tuple[bytes, ...],
-        Setting(
-            kinds.list_of(kinds.SECRET_KEY), "Earlier keys, under which there may still be sealed values.", secret=True
-        ),
-    ] = field(default=(), repr=False)
-    domain: Annotated[str, Setting(kinds.DOMAIN, "The name of the host; partners and auth are below it.")] = "localhost"
-    auth_url: Annotated[
-        str | None, Setting(kinds.HTTPS_ORIGIN, "The public address of the authorization server, its issuer.")
-    ] = None
-    customer_url: Annotated[str | None, Setting(kinds.HTTPS_ORIGIN, "The public address of the Customer API.")] = None
-    rate_limit_per_minute: Annotated[
-        int,
-        Setting(
-            kinds.integer(1, 1_000_000),
-            "Requests each token of a new partner may send; `billfold partner set-rate-limit` changes it.",
-        ),
-    ] = 300
-    money_rate_limit_per_minute: Annotated[
-        int, Setting(kinds.integer(1, 1_000_000), "Those of them that may move money; likewise.")
-    ] = 60
-    aum_fee_bps: Annotated[
-        int, Setting(kinds.integer(0, 1000, "basis points"), "The yearly fee on what a pocket is worth.")
-    ] = 25
-    same_day_haircut_bps: Annotated[
-        int, Setting(kinds.integer(0, 1000, "basis points"), "What selling for the same day costs.")
-    ] = 0
-    ach_credit_hold_days: Annotated[
-        int, Setting(kinds.integer(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production.")
-    ] = 0
-    wire_fee_cents: Annotated[int, Setting(kinds.integer(0, 100_00, "cents"), "What sending a wire costs.")] = 0
-    wires_open: Annotated[time, Setting(kinds.TIME_OF_DAY, "From when on wires leave on a day of Fedwire.")] = (
-        _WIRE_HOURS["wires_open"]
+    database_url: str | None = setting(
+        kinds.DATABASE, "The database. If unset, an embedded one is run.", None, secret=True
     )
-    wire_cutoff: Annotated[
-        time, Setting(kinds.TIME_OF_DAY, "Until when they do; later ones go on the next such day.")
-    ] = _WIRE_HOURS["wire_cutoff"]
-    international_wire_cutoff: Annotated[time, Setting(kinds.TIME_OF_DAY, "Until when wires abroad leave.")] = (
-        _WIRE_HOURS["international_wire_cutoff"]
+    state_dir: Path = setting(kinds.PATH, "Where the embedded database, keys and files are kept.", Path(".billfold"))
+    host: str = setting(kinds.text("an address"), "The address to listen on.", "127.0.0.1")
+    port: int = setting(kinds.integer(1, 65_535), "The port of https.", 8443)
+    http_port: int = setting(kinds.integer(1, 65_535), "The port on which plain http is rejected.", 8080)
+    workers: int = setting(kinds.integer(1, 64), "How many processes answer requests.", 1)
+    seed: bytes | None = setting(
+        kinds.SEED, "What all ids are derived from. If unset, a sandbox draws one and keeps it.", None, secret=True
     )
-    ach_review_above_cents: Annotated[
-        int,
-        Setting(
-            kinds.integer(0, 999_999_999_999, "cents"),
-            "What a customer may originate by ACH in a day before a person looks at it.",
-        ),
-    ] = 1_000_000_00
-    correspondent_routing_number: Annotated[
-        str, Setting(kinds.ROUTING_NUMBER, "The bank by way of which wires go abroad.")
-    ] = "026009593"
-    clock_start: Annotated[datetime, Setting(kinds.INSTANT, "What a new sandbox's clock shows.")] = datetime(
-        2025, 6, 2, 13, tzinfo=UTC
+    encryption_key: bytes | None = setting(
+        kinds.SECRET_KEY,
+        "What secrets in the database are sealed with. If unset, a sandbox makes one.",
+        None,
+        secret=True,
     )
-    execute_transfers: Annotated[
-        bool, Setting(kinds.BOOLEAN, "Whether a sandbox carries out approved transfer requests.")
-    ] = True
-    bank_routing_number: Annotated[str, Setting(kinds.ROUTING_NUMBER, "The routing number of the bank.")] = "061199992"
-    bank_name: Annotated[str, Setting(kinds.text("a name", max_length=35), "The name of the bank.")] = (
-        "Billfold Sandbox Bank"
+    retired_encryption_keys: tuple[bytes, ...] = setting(
+        kinds.list_of(kinds.SECRET_KEY), "Earlier keys, under which there may still be sealed values.", (), secret=True
     )
-    bank_bic: Annotated[str, Setting(kinds.text("a BIC of 8 or 11 characters", max_length=11), "The bank's BIC.")] = (
-        "BLFDUS33"
+    domain: str = setting(kinds.DOMAIN, "The name of the host; partners and auth are below it.", "localhost")
+    auth_url: str | None = setting(
+        kinds.HTTPS_ORIGIN, "The public address of the authorization server, its issuer.", None
     )
-    bank_address: Annotated[str, Setting(kinds.text("an address", max_length=140), "Where the bank is.")] = (
-        "1 Ledger Way, Wilmington, DE 19801, US"
+    customer_url: str | None = setting(kinds.HTTPS_ORIGIN, "The public address of the Customer API.", None)
+    rate_limit_per_minute: int = setting(
+        kinds.integer(1, 1_000_000),
+        "Requests each token of a new partner may send; `billfold partner set-rate-limit` changes it.",
+        300,
     )
-    mail_url: Annotated[
-        str | None, Setting(kinds.MAIL_SERVER, "The mail server; without it letters are files.", secret=True)
-    ] = field(default=None, repr=False)
-    mail_from: Annotated[str, Setting(kinds.text("an address of mail"), "From whom letters are.")] = (
-        "Billfold <no-reply@localhost>"
+    money_rate_limit_per_minute: int = setting(
+        kinds.integer(1, 1_000_000), "How many of them may move money; likewise.", 60
     )
-    audit_seals: Annotated[
-        Path | None, Setting(kinds.PATH, "The file that seals of the audit log are added to, out of the bank.")
-    ] = None
-    files_dir: Annotated[
-        Path | None, Setting(kinds.PATH, "The folder of the files that people upload, out of the bank.")
-    ] = None
-    rails_dir: Annotated[
-        Path | None, Setting(kinds.PATH, "The folder of files for and from the rails, out of the bank.")
-    ] = None
-    log_level: Annotated[
-        str,
-        Setting(
-            kinds.choice("DEBUG", "INFO", "WARNING", "ERROR", normalize=str.upper), "From which level on is logged."
-        ),
-    ] = "INFO"
-    engine_concurrency: Annotated[
-        int, Setting(kinds.integer(1, 64), "How many batches of commands may run side by side.")
-    ] = 2
-    batch_limit: Annotated[int, Setting(kinds.integer(1, 5000), "How many commands a batch may hold.")] = 300
-    tls_certificate: Annotated[
-        Path | None, Setting(kinds.PATH, "The certificate of the server (PEM). A sandbox makes its own.")
-    ] = None
-    tls_key: Annotated[Path | None, Setting(kinds.PATH, "The key of that certificate (PEM, PKCS#8).")] = None
-    behind_proxy: Annotated[bool, Setting(kinds.BOOLEAN, "Whether a proxy in front of the bank terminates https.")] = (
-        False
+    aum_fee_bps: int = setting(kinds.integer(0, 1000, "basis points"), "The yearly fee on what a pocket is worth.", 25)
+    same_day_haircut_bps: int = setting(
+        kinds.integer(0, 1000, "basis points"), "What selling for the same day costs.", 0
     )
-    trusted_proxies: Annotated[
-        tuple[Network, ...], Setting(kinds.list_of(kinds.NETWORK), "The proxies whose forwarded headers are believed.")
-    ] = ()
-    webhook_attempts_days: Annotated[
-        int,
-        Setting(
-            kinds.integer(1, 3650, "days"), "How long attempts to deliver a webhook are listed, after the last one."
-        ),
-    ] = 30
-    webhook_allowed_networks: Annotated[
-        tuple[Network, ...],
-        Setting(
-            kinds.list_of(kinds.NETWORK),
-            "Private networks that webhooks of a sandbox may be sent to, by http and on any port.",
-        ),
-    ] = ()
-    webhook_trusted_ca: Annotated[
-        Path | None, Setting(kinds.PATH, "A certificate authority that webhooks of a sandbox trust too (PEM).")
-    ] = None
+    ach_credit_hold_days: int = setting(
+        kinds.integer(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production.", 0
+    )
+    wire_fee_cents: int = setting(kinds.integer(0, 100_00, "cents"), "What sending a wire costs.", 0)
+    wires_open: time = setting(
+        kinds.TIME_OF_DAY, "From when on wires leave on a Fedwire day.", _WIRE_HOURS["wires_open"]
+    )
+    wire_cutoff: time = setting(
+        kinds.TIME_OF_DAY,
+        "The cut-off of domestic wires; later ones leave on the next such day.",
+        _WIRE_HOURS["wire_cutoff"],
+    )
+    international_wire_cutoff: time = setting(
+        kinds.TIME_OF_DAY, "The cut-off of international wires.", _WIRE_HOURS["international_wire_cutoff"]
+    )
+    ach_review_above_cents: int = setting(
+        kinds.integer(0, 999_999_999_999, "cents"),
+        "What a customer may originate by ACH in a day before a person looks at it.",
+        1_000_000_00,
+    )
+    correspondent_routing_number: str = setting(
+        kinds.ROUTING_NUMBER, "The correspondent bank of international wires.", "026009593"
+    )
+    clock_start: datetime = setting(
+        kinds.INSTANT, "What a new sandbox's clock shows.", datetime(2025, 6, 2, 13, tzinfo=UTC)
+    )
+    execute_transfers: bool = setting(
+        kinds.BOOLEAN, "Whether a sandbox carries out approved transfer requests.", default=True
+    )
+    bank_routing_number: str = setting(kinds.ROUTING_NUMBER, "The routing number of the bank.", "061199992")
+    bank_name: str = setting(kinds.text("a name", max_length=35), "The name of the bank.", "Billfold Sandbox Bank")
+    bank_bic: str = setting(kinds.text("a BIC of 8 or 11 characters", max_length=11), "The bank's BIC.", "BLFDUS33")
+    bank_address: str = setting(
+        kinds.text("an address", max_length=140), "Where the bank is.", "1 Ledger Way, Wilmington, DE 19801, US"
+    )
+    mail_url: str | None = setting(
+        kinds.MAIL_SERVER, "The mail server. If unset, e-mails are written to files.", None, secret=True
+    )
+    mail_from: str = setting(
+        kinds.text("an address of mail"), "The sender of e-mails.", "Billfold <no-reply@localhost>"
+    )
+    audit_seals: Path | None = setting(
+        kinds.PATH, "The file that seals of the audit log are added to, out of the bank.", None
+    )
+    files_dir: Path | None = setting(kinds.PATH, "The folder of the files that people upload, out of the bank.", None)
+    rails_dir: Path | None = setting(kinds.PATH, "The folder of files for and from the rails, out of the bank.", None)
+    log_level: str = setting(
+        kinds.choice("DEBUG", "INFO", "WARNING", "ERROR", normalize=str.upper),
+        "The lowest level that is logged.",
+        "INFO",
+    )
+    engine_concurrency: int = setting(kinds.integer(1, 64), "How many batches of commands may run side by side.", 2)
+    batch_limit: int = setting(kinds.integer(1, 5000), "How many commands a batch may hold.", 300)
+    tls_certificate: Path | None = setting(
+        kinds.PATH, "The certificate of the server (PEM). A sandbox makes its own.", None
+    )
+    tls_key: Path | None = setting(kinds.PATH, "The key of that certificate (PEM, PKCS#8).", None)
+    behind_proxy: bool = setting(kinds.BOOLEAN, "Whether a proxy in front of the bank terminates https.", default=False)
+    trusted_proxies: tuple[Network, ...] = setting(
+        kinds.list_of(kinds.NETWORK), "The proxies whose forwarded headers are believed.", ()
+    )
+    webhook_attempts_days: int = setting(
+        kinds.integer(1, 3650, "days"), "How long attempts to deliver a webhook are listed, after the last one.", 30
+    )
+    webhook_allowed_networks: tuple[Network, ...] = setting(
+        kinds.list_of(kinds.NETWORK),
+        "Private networks that webhooks of a sandbox may be sent to, by http and on any port.",
+        (),
+    )
+    webhook_trusted_ca: Path | None = setting(
+        kinds.PATH, "A certificate authority that webhooks of a sandbox trust too (PEM).", None
+    )
 
     @property
     def is_production(self) -> bool:
@@ -201,7 +195,7 @@ class Settings:
     def from_env(cls, environ: Mapping[str, str], *, ignored_variables: Collection[str] = ()) -> "Settings":
         """Return the settings of an environment; an empty variable counts as not set.
 
-        `also_known` names BILLFOLD_ variables that belong to somebody else. Raises SettingsError
+        `ignored_variables` names BILLFOLD_ variables that belong to somebody else. Raises SettingsError
         with every mistake: wrong values, unknown names, what production lacks or forbids.
         """
         known = _variables()
@@ -227,11 +221,35 @@ def variable_name(name: str) -> str:
     return PREFIX + name.upper()
 
 
+def format_setting(value: object) -> str:
+    """Return a value as people write it."""
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, time):
+        return f"{value:%H:%M}"
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def reference() -> str:
+    """Return the table of all settings as Markdown: variable, default, expected, meaning."""
+    rows = ["| Variable | Default | Expected | Meaning |", "|---|---|---|---|"]
+    for each in fields(Settings):
+        declared = declared_settings()[each.name]
+        names = f"`{variable_name(each.name)}`"
+        if declared.secret:
+            names += f" or `{variable_name(each.name)}{FILE_SUFFIX}`"
+        rows.append(f"| {names} | {format_setting(each.default)} | {declared.kind.expected} | {declared.meaning} |")
+    return "\n".join(rows) + "\n"
+
+
 @cache
 def declared_settings() -> Mapping[str, Setting]:
     """Return what is declared of every setting, in order."""
-    hints = get_type_hints(Settings, include_extras=True)
-    return MappingProxyType({setting.name: hints[setting.name].__metadata__[0] for setting in fields(Settings)})
+    return MappingProxyType({each.name: each.metadata["setting"] for each in fields(Settings)})
 
 
 def _variables() -> dict[str, str]:

@@ -66,7 +66,7 @@ class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 )
 async def send_entry(caller: Caller, bank: Bank, simulation: Simulation, data: AchEntryRequest) -> None:
     """Let an ACH file with one entry arrive for a portal, open or closed."""
-    customer_id, portal_id = await caller.portal(bank, data.portal_id)
+    customer_id, portal_id = await caller.owned(bank, "portal", data.portal_id)
     row = await bank.pool.fetchrow(_PORTAL, customer_id, portal_id)
     if row is None or row["account_number"] is None:
         raise Refused("no-open-portal", "The portal has no account number.")

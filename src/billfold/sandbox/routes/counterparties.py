@@ -35,7 +35,7 @@ class VerificationRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
 )
 async def end_verification(caller: Caller, bank: Bank, data: VerificationRequest) -> None:
     """Approve or reject what a counterparty waits with, or let its time run out."""
-    owner, own_id = await caller.counterparty(bank, data.counterparty_id)
+    owner, own_id = await caller.owned(bank, "counterparty", data.counterparty_id)
     row = await counterparty_store.get_counterparty(bank.pool, owner, own_id)
     if data.status == "EXPIRED":
         if row.status != "PENDING":

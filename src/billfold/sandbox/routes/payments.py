@@ -91,7 +91,7 @@ async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireReq
 
 async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> DestinationAccount:
     if data.portal_id is not None and data.account_number is None:
-        customer_id, portal_id = await caller.portal(bank, data.portal_id)
+        customer_id, portal_id = await caller.owned(bank, "portal", data.portal_id)
         return await _address(bank.pool, _PORTAL, customer_id, of=portal_id)
     if data.account_number is None or data.portal_id is not None:
         raise InvalidInput.at("body", "portal_id", msg="exactly one of portal_id and account_number")

@@ -52,7 +52,7 @@ async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> None:
     """
     event = _event(data)
     if data.customer_id is not None:
-        await caller.customer_id(bank, data.customer_id)
+        await caller.owner(bank, data.customer_id)
     for owner in _owners(caller, data):
         await redelivery.simulate_event(bank.pool, owner, event, now=caller.wall)
 

@@ -52,7 +52,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def submit(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing) -> None:
     """Hand the message of a PENDING wire over before its hour: it is PROCESSING then."""
     del data
-    owner, own_id = await caller.wire(bank, wire_id)
+    owner, own_id = await caller.owned(bank, "wire", wire_id)
     await simulation.wires.submit(bank, owner, own_id)
 
 
@@ -67,7 +67,7 @@ async def submit(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UU
 async def acknowledge(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing) -> None:
     """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then."""
     del data
-    owner, own_id = await caller.wire(bank, wire_id)
+    owner, own_id = await caller.owned(bank, "wire", wire_id)
     await simulation.wires.settle(bank, owner, own_id, code=None)
 
 
@@ -81,7 +81,7 @@ async def acknowledge(caller: Caller, bank: Bank, simulation: Simulation, wire_i
 )
 async def reject(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Rejection) -> None:
     """Let a PROCESSING wire be rejected (pacs.002, RJCT): the money is back then."""
-    owner, own_id = await caller.wire(bank, wire_id)
+    owner, own_id = await caller.owned(bank, "wire", wire_id)
     await simulation.wires.settle(bank, owner, own_id, code=data.reason)
 
 
@@ -95,7 +95,7 @@ async def reject(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UU
 )
 async def return_wire(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Returned) -> None:
     """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
-    owner, own_id = await caller.wire(bank, wire_id)
+    owner, own_id = await caller.owned(bank, "wire", wire_id)
     await simulation.wires.give_back(
         bank, owner, own_id, reason=data.reason, information=data.information, charges=data.charges_usdc
     )
@@ -111,5 +111,5 @@ async def return_wire(caller: Caller, bank: Bank, simulation: Simulation, wire_i
 )
 async def request_return(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Request) -> None:
     """Let the sender of a wire that arrived ask for it (camt.056); the operator decides."""
-    owner, own_id = await caller.wire(bank, wire_id)
+    owner, own_id = await caller.owned(bank, "wire", wire_id)
     await simulation.wires.ask_for(bank, owner, own_id, reason=data.reason)

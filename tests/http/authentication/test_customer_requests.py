@@ -13,7 +13,6 @@ from tests.support.oauth_users import member
 
 from billfold.access.oauth import clients, grants, signing_keys
 from billfold.access.users import members as user_members
-from billfold.http.limits import rate_groups as groups
 from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/customer/"
@@ -269,11 +268,6 @@ async def test_another_user_of_the_same_client_has_his_own_pace(customer_desks, 
     for customer_desk in (one, other):
         answer = await customer_desk.ask("GET", POCKETS, status=200)
         assert answer.headers["x-ratelimit-remaining"] == "119"
-
-
-def test_the_groups_are_as_fast_as_the_contract_says():
-    slow = {each.name for each in vars(groups).values() if getattr(each, "per_minute", 0) == 120}
-    assert slow == {"pockets", "trades", "transactions", "transfer-requests"}
 
 
 async def test_bodies_of_another_kind_are_refused(customer_desk):

@@ -1,0 +1,70 @@
+"""Shapes that several parts share: amounts, pages of lists, bodies that check themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from billfold.platform.errors import FieldError
+from billfold.platform.money import format_usd
+
+Item = TypeVar("Item")
+NOT_BLANK = r"\S"
+"""The pattern of a text that is not blank."""
+_MICROS = 1_000_000
+
+
+class Amount(msgspec.Struct, kw_only=True):
+    """Cents of a currency, and the text people read."""
+
+    value: int
+    currency: Literal["USD"] = "USD"
+    formatted: str = ""
+
+
+def usd(cents: int) -> Amount:
+    """An Amount of US dollars."""
+    return Amount(value=cents, formatted=format_usd(cents))
+
+
+def format_price(micros: int) -> str:
+    """A price per $100 with its six decimals: "98.612361"."""
+    return f"{micros // _MICROS}.{micros % _MICROS:06d}"
+
+
+def format_appreciation(cents_per_second: Decimal) -> str:
+    """Cents per second with its twelve decimals, never with an exponent: "0.033999678870"."""
+    return f"{cents_per_second:.12f}"
+
+
+class CursorList(msgspec.Struct, Generic[Item], kw_only=True):
+    """A page of a list and cursors to the pages beside it."""
+
+    prev_page: str | None
+    next_page: str | None
+    items: list[Item]
+    object_type: Literal["CursorList"] = "CursorList"
+
+
+class OffsetList(msgspec.Struct, Generic[Item], kw_only=True):
+    """A list that is short enough to be counted."""
+
+    offset: int
+    count: int
+    items: list[Item]
+    object_type: Literal["List"] = "List"
+
+
+class CheckedBody(msgspec.Struct):
+    """A body with rules for its fields that types cannot express."""
+
+    @classmethod
+    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
+        """Yield what is wrong among `fields`, by name: those that have their types.
+
+        A field with the wrong type is not among them; its mistake is reported already.
+        """
+        raise NotImplementedError

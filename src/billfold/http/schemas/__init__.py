@@ -1,1 +1,0 @@
-"""Shapes that several parts share: amounts, pages of lists, texts."""

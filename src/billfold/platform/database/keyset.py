@@ -1,0 +1,73 @@
+"""Lists that are read page by page along an index: on from the row of a place, in either direction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from uuid import UUID
+
+import msgspec
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.paging import SortKey
+
+RowType = TypeVar("RowType")
+Place = tuple[Any, ...]
+"""Where a row stands in its list: its values in the columns of the order."""
+_READERS: Mapping[str, Callable[[Any], object]] = {
+    "timestamptz": datetime.fromisoformat,
+    "uuid": UUID,
+    "bigint": int,
+    "smallint": int,
+}
+
+
+class KeysetList(Generic[RowType]):
+    """A list: its statement, how a row is read, and the columns of its order with their SQL types.
+
+    $1, $2 and so on in the statement are the values it filters by. `{page}` becomes the condition on the
+    place, the order and the limit; `{order}` the order and the limit alone, for a query around that one.
+    The columns of the order identify a row; the list begins with the greatest.
+    """
+
+    __slots__ = ("_columns", "_read", "statements")
+
+    def __init__(self, statement: str, read: Callable[[Record], RowType], **columns: str) -> None:
+        self._read = read
+        self._columns = columns
+        self.statements = {descending: self._fill(statement, descending=descending) for descending in (True, False)}
+
+    async def rows(
+        self,
+        conn: Connection | Pool,
+        *values: object,
+        after: Place | None = None,
+        descending: bool = True,
+        limit: int,
+    ) -> list[RowType]:
+        """Return up to `limit` rows on from a place; not `descending` the least come first."""
+        place = after or (None,) * len(self._columns)
+        rows = await conn.fetch(self.statements[descending], *values, *place, limit)
+        return [self._read(row) for row in rows]
+
+    def sort_key_of(self, row: RowType) -> SortKey:
+        """Return the place of a row as cursors hold it."""
+        key: SortKey = msgspec.to_builtins(tuple(getattr(row, name) for name in self._columns))
+        return key
+
+    def place_of(self, sort_key: SortKey) -> Place:
+        """Return the place that a cursor holds."""
+        return tuple(_READERS[kind](value) for kind, value in zip(self._columns.values(), sort_key, strict=True))
+
+    def _fill(self, statement: str, *, descending: bool) -> str:
+        first = 1 + max(int(number) for number in re.findall(r"\$(\d+)", statement))
+        than, way = ("<", "DESC") if descending else (">", "ASC")
+        place = [f"${number}::{kind}" for number, kind in enumerate(self._columns.values(), first)]
+        order = f"ORDER BY {', '.join(f'{name} {way}' for name in self._columns)} LIMIT ${first + len(place)}"
+        page = f"({place[0]} IS NULL OR ({', '.join(self._columns)}) {than} ({', '.join(place)})) {order}"
+        return statement.replace("{page}", page).replace("{order}", order)
