@@ -8,6 +8,8 @@ from uuid import UUID
 from tests.support.partner_client import PartnerClient
 
 from billfold.accounts.commands import OpenPocket
+from billfold.payments.clearing.store import balances
+from billfold.payments.settlement.worker import close_bank_days
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 
@@ -66,13 +68,14 @@ class PartnerApi:
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer
 
-    async def get(self, path, filters=None):
+    async def get(self, path, filters=None, *, status=200):
         """Return the JSON of a resource or a page."""
-        return (await self.ask("GET", path, status=200, filters=filters)).json()
+        return (await self.ask("GET", path, status=status, filters=filters)).json()
 
     async def post(self, path, body, status=201, **options):
-        """Return the JSON of what was made."""
-        return (await self.ask("POST", path, body, status=status, **options)).json()
+        """Return the JSON of what was made, None where nothing is answered."""
+        answer = await self.ask("POST", path, body, status=status, **options)
+        return answer.json() if answer.content else None
 
     async def patch(self, path, body, status=200, **options):
         """Return the JSON of what was changed."""
@@ -188,6 +191,13 @@ class PartnerApi:
         made = await self.post("/api/v1/transfers/on-us/", body)
         assert made["status"] == status, made
         return made
+
+    async def expect_settled(self):
+        """Some days later every rail is at zero, and nothing is held."""
+        await self.days(3)
+        await close_bank_days(self.bank, await self.bank.now())
+        left = {name: cents for name, cents in (await balances(self.bank.pool)).items() if cents}
+        assert not left, left
 
     async def value(self, pocket):
         """Return what a Pocket is worth, in cents."""
