@@ -135,46 +135,49 @@ async def _originate(anna, bert):
     return made
 
 
-async def _receive(bank, anna, bert):
-    entries = [
-        Entry(
-            transaction_code=code,
-            routing_number=OURS,
-            dfi_account_number=account,
-            amount=cents,
-            individual_name="SOMEBODY",
-            trace_number=f"{THEIRS}{number:07}",
-            individual_identification_number="7",
-        )
-        for number, (code, account, cents) in enumerate(
-            (
-                ("22", anna.account, 100_00),
-                ("27", anna.account, 50_00),
-                ("27", bert.account, 9_000_000_00),
-                ("22", "100000000001", 60_00),
-                ("22", bert.account, 65_00),
-            ),
-            start=1,
-        )
-    ]
+def ach_file(entries, *, on, first_trace=1):
+    """Return a file of another bank with these (transaction code, account, cents)."""
     batch = Batch(
         batch_number=1,
         company_name="ACME",
         company_identification="9000000001",
         standard_entry_class_code="PPD",
         company_entry_description="PAYMENT",
-        effective_entry_date=date(2025, 6, 2),
+        effective_entry_date=on,
         originating_dfi_identification=THEIRS,
-        entries=tuple(entries),
+        entries=tuple(
+            Entry(
+                transaction_code=code,
+                routing_number=OURS,
+                dfi_account_number=account,
+                amount=cents,
+                individual_name="SOMEBODY",
+                trace_number=f"{THEIRS}{trace:07}",
+                individual_identification_number="7",
+            )
+            for trace, (code, account, cents) in enumerate(entries, start=first_trace)
+        ),
     )
-    file = AchFile(
-        immediate_destination=OURS,
-        immediate_origin="061000146",
-        file_id_modifier="A",
-        batches=(batch,),
-        created_at=datetime(2025, 6, 2, 9),
+    return write_file(
+        AchFile(
+            immediate_destination=OURS,
+            immediate_origin="061000146",
+            file_id_modifier="A",
+            batches=(batch,),
+            created_at=datetime(2025, 6, 2, 9),
+        )
     )
-    await bank.rails.ach.network_side().transmit("ENTRIES.ach", write_file(file))
+
+
+async def _receive(bank, anna, bert):
+    entries = (
+        ("22", anna.account, 100_00),
+        ("27", anna.account, 50_00),
+        ("27", bert.account, 9_000_000_00),
+        ("22", "100000000001", 60_00),
+        ("22", bert.account, 65_00),
+    )
+    await bank.rails.ach.network_side().transmit("ENTRIES.ach", ach_file(entries, on=date(2025, 6, 2)))
     await AchFileProcessor().process_all(bank)
     for customer, cents in ((bert, 65_00), (anna, 50_00)):
         ach_id = await bank.pool.fetchval("SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents)
