@@ -12,6 +12,7 @@ from tests.reference.recorder import Recorder, number, text_of
 from tests.support.apps import lend_customer_app, lend_partner_app, take_back
 from tests.support.customer_client import EVERYTHING, MemberDesk, Team, token_for
 from tests.support.oauth_clients import program
+from tests.support.oauth_users import member
 from tests.support.partner_client import new_partner
 from tests.support.partner_desk import PartnerApi
 from tests.support.whole_bank import close_bank, open_bank
@@ -20,7 +21,6 @@ from billfold.access.oauth import clients
 from billfold.http.customer_api import app as customer_api
 from billfold.http.partner_api import app as partner_api
 from billfold.migrations import runner
-from billfold.platform.clock import wall_now
 from billfold.platform.database.pool import create_pool
 from billfold.platform.postgres import embedded as embedded_postgres
 
@@ -28,14 +28,6 @@ EXAMPLES = {
     "partner": Path(partner_api.__file__).with_name("examples.json"),
     "customer": Path(customer_api.__file__).with_name("examples.json"),
 }
-_ADD_USER = """
-INSERT INTO user_account (user_id, email, email_verified_at, first_name, last_name, phone_number, created_at)
-VALUES ($1, $3, $2, $4, 'Lind', '+12025550123', $2)
-"""
-_ADD_MEMBER = """
-INSERT INTO membership (customer_id, user_id, member_id, role, status, created_at, changed_at)
-VALUES ($1, $2, $3, 'ADMIN', 'ACTIVE', $4, $4)
-"""
 
 
 async def _partner_desk(bank, closing):
@@ -48,14 +40,14 @@ async def _partner_desk(bank, closing):
     return desk
 
 
-async def _member_desk(bank, app, customer, *, user, member, name):
+async def _member_desk(bank, app, customer, *, name, **ids):
     """Return the desk of an administrator whose ids repeat; a bearer's token proves it."""
     async with bank.pool.acquire() as conn:
-        await conn.execute(_ADD_USER, user, wall_now(), f"{name.lower()}@northwind.example", name)
-        await conn.execute(_ADD_MEMBER, UUID(customer), user, member, await bank.now())
+        email, joined_at = f"{name.lower()}@northwind.example", await bank.now()
+        await member(conn, UUID(customer), **ids, email=email, name=name, joined_at=joined_at)
         if await clients.find_client(conn, "books") is None:
             await program(conn, keys=(), scopes=EVERYTHING, profile="documented")
-    team = Team(customer, "books", user)
+    team = Team(customer, "books", ids["user_id"])
     return MemberDesk(bank, app, team, token=await token_for(bank, team, key=None))
 
 
@@ -74,8 +66,8 @@ async def record_customer(bank, watch=None):
         customer = (await world.post("-", f"{BOX}/customers/", {"name": "Northwind"}))["id"]
         app = lend_customer_app(bank)
         closing.push_async_callback(take_back, app)
-        desk = await _member_desk(bank, app, customer, user=USER, member=MEMBER, name="Anna")
-        other = await _member_desk(bank, app, customer, user=OTHER_USER, member=OTHER_MEMBER, name="Cleo")
+        desk = await _member_desk(bank, app, customer, user_id=USER, member_id=MEMBER, name="Anna")
+        other = await _member_desk(bank, app, customer, user_id=OTHER_USER, member_id=OTHER_MEMBER, name="Cleo")
         for each in (desk, other):
             closing.push_async_callback(each.close)
         recorder = Recorder(desk, watch)

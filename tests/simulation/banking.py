@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from tests.simulation.steps import of_a_pocket
+from tests.simulation.operating import CALLER, of_a_pocket
 
 from billfold.payments.ach.commands import (
     CollectAch,
@@ -23,7 +23,6 @@ from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire, SendWire, SubmitWire
 from billfold.platform.ids import command_id, derive
 
-CALLER = "life"
 IMAD = "20250602BLFDUS33000001"
 
 

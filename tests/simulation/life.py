@@ -12,8 +12,7 @@ from uuid import UUID
 import msgspec
 from tests.simulation import banking
 from tests.simulation.banking import BANKING
-from tests.simulation.operating import CALLER, OPERATING, learn
-from tests.simulation.steps import of_a_pocket
+from tests.simulation.operating import CALLER, OPERATING, learn, of_a_pocket
 from tests.support.commands import Commands, opened
 from typing_extensions import override
 

@@ -1,8 +1,8 @@
 """What the house and its operator do in a seeded life: suspense, credits and corrections."""
 
+from functools import wraps
 from uuid import UUID
 
-from tests.simulation.steps import of_a_pocket
 from tests.support.commands import Place
 
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -12,6 +12,17 @@ from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspen
 from billfold.platform.ids import command_id, derive
 
 CALLER = "life"
+
+
+def of_a_pocket(step):
+    """A step about a pocket that is drawn for it; there is none before there is a pocket."""
+
+    @wraps(step)
+    def drawn(life, **fields):
+        place = life._pocket()
+        return None if place is None else step(life, place, **fields)
+
+    return drawn
 
 
 def learn(life, step, outcome):

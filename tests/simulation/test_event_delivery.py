@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from random import Random
 
-from tests.simulation.forked_workers import ForkedWorkers
+from tests.simulation.forked_workers import forked_workers
 from tests.support.commands import PARTNER
 from tests.support.small_bank import SmallBank
 from tests.support.webhook_receivers import LOOPBACK, SECRET, answer, receiving
@@ -35,7 +35,7 @@ async def opened(dsn, state_dir):
     """A bank and the workers of it."""
     settings = replace(Settings(), state_dir=state_dir, database_url=dsn)
     await open_bank.initialize_database(settings, dsn)
-    workers = ForkedWorkers(settings, webhook_allowed_networks=",".join(map(str, LOOPBACK)))
+    workers = forked_workers(settings, webhook_allowed_networks=",".join(map(str, LOOPBACK)))
     try:
         async with open_bank.open_bank(settings, dsn) as bank:
             yield bank, workers

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from tests.simulation.dying_workers import DyingWorkers
+from tests.simulation.dying_workers import dying_workers
 from tests.support.approvals import REQUESTS, decide, wire
 from tests.support.apps import lend_customer_app, take_back
 from tests.support.customer_client import MemberDesk, join, token_for
@@ -153,7 +153,7 @@ async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(market
     street = Street(bank, app, tmp_path)
     for each in (street.anna, street.bert):
         await each.settle_in(3_000_000_00)
-    workers = DyingWorkers(market_dsn, tmp_path)
+    workers = dying_workers(market_dsn, tmp_path)
     try:
         for nth in range(KILLS):
             await street.ask()

@@ -5,12 +5,11 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 from uuid import UUID
 
+from tests.support.commands import EngineCommands
 from tests.support.partner_client import PartnerClient
 
-from billfold.accounts.commands import OpenPocket
 from billfold.payments.clearing.store import balances
 from billfold.payments.settlement.worker import close_bank_days
-from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -133,18 +132,10 @@ class PartnerApi:
     async def facilitation(self, cents=0):
         """Open the partner's own Pocket, from which he funds customers."""
         own = self.partner.own_customer_id
-        command = OpenPocket(
-            caller="test",
-            key=ids.new(),
-            customers=(own,),
-            partner_id=self.partner.partner_id,
-            name="Facilitation",
-            deposit_weeks=4,
-            reinvestment_weeks=4,
-            type="FACILITATION",
+        place = await EngineCommands(self.bank).new_pocket(
+            own, name="Facilitation", partner_id=self.partner.partner_id, type="FACILITATION"
         )
-        outcome = (await self.bank.engine.submit(command)).outcome
-        opened = Opened(str(own), outcome["pocket_id"], outcome["portal_id"])
+        opened = Opened(*map(str, place))
         if cents:
             await self.wire(opened, cents)
         return opened
