@@ -4,11 +4,13 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.payments.ach.rules.entries import Entries
+from tests.payments.ach.rules.entries import Entries, collected, sent
 
 from billfold.accounts.commands import SetPocketState
+from billfold.accounts.pockets.types import Hold
 from billfold.ledger.book.rows import JournalEntry, TransactionEntry
 from billfold.ledger.jobs.types import ScheduledJob
+from billfold.payments.ach.commands import CollectAch
 from billfold.platform.errors import NotFound, Refused
 
 
@@ -54,8 +56,6 @@ def test_a_frozen_pocket_collects_but_does_not_pay(entries):
     ("changes", "code"),
     [
         ({"type": "wire"}, "counterparty-type-mismatch"),
-        ({"status": "PENDING"}, "counterparty-not-verified"),
-        ({"status": "UNLINKED"}, "counterparty-not-verified"),
         ({"verification": {"type": "unverified"}}, "counterparty-not-verified"),
     ],
 )
@@ -77,3 +77,25 @@ def test_an_entry_above_the_daily_limit_waits_for_review():
     assert (entries.made.due_at, entries.made.entry_no is not None) == (None, True)
     assert "6999999 cents" in entries.made.reason
     assert ScheduledJob not in entries.bank.tables
+
+
+def test_a_collection_is_booked_on_settlement_and_held_for_five_banking_days():
+    entries = collected()
+    assert entries.held.liens == [(70_000_00, entries.entry.held_until)]
+    assert entries.last(Hold).hold_id == entries.ach_id
+    # Some 90,000 are its own, what was collected may not leave yet.
+    with pytest.raises(Refused, match="insufficient-funds"):
+        entries.originate("CREDIT", 91_000_00)
+
+
+def test_a_collection_is_booked_once():
+    entries = collected()
+    posted = entries.posted()
+    assert entries.move(CollectAch) == {"status": "IN_TRANSIT"}
+    assert entries.posted() == posted
+
+
+def test_a_collection_returned_before_settlement_is_not_booked():
+    entries = sent("DEBIT", "FAILED")
+    assert entries.move(CollectAch) == {"status": "FAILED"}
+    assert entries.posted() == 0

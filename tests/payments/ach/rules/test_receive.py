@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from tests.payments.ach.rules.entries import Entries
 
-from billfold.accounts.commands import SetPocketState, UpdatePortal
+from billfold.accounts.commands import SetPocketState
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.platform.errors import Refused
@@ -38,12 +38,6 @@ def test_an_uncovered_debit_is_returned(entries):
     assert (back.reason, back.code, back.routing_number) == ("R01", "26", "091000019")
     assert (back.original_trace, back.original_bank) == ("091000010000007", "09100001")
     assert entries.last(EventEntry).kind == "transfers.ach.in.rejected"
-
-
-def test_an_entry_for_a_closed_portal_is_returned(entries):
-    entries.customers.submit(UpdatePortal, entries.anna, portal_id=entries.pocket.portal, close=True)
-    assert entries.receive()["code"] == "R02"
-    assert entries.answer.code == "21"
 
 
 def test_a_frozen_pocket_takes_credits_and_returns_debits(entries):

@@ -46,18 +46,21 @@ def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour
     assert outcome.get("code") == (code if answer == "FAILED" else "R68")
 
 
-@pytest.mark.parametrize("change", [{"cents": 1}, {"direction": "DEBIT"}])
-def test_a_return_of_another_amount_or_direction_is_not_accepted(change):
-    entries = sent("CREDIT")
+@pytest.mark.parametrize(
+    ("status", "seen", "fields"),
+    [
+        ("IN_TRANSIT", {}, {"cents": 1}),
+        ("IN_TRANSIT", {}, {"direction": "DEBIT"}),
+        ("APPROVED", {"file_id": None}, {}),
+    ],
+    ids=["another amount", "the other direction", "not sent"],
+)
+def test_a_return_that_matches_no_sent_entry_is_not_accepted(status, seen, fields):
+    entries = sent("CREDIT", status)
+    entries.see(**seen)
     posted = entries.posted()
-    assert entries.come_back("R03", **change)["code"] == "R69"
+    assert entries.come_back("R03", **fields)["code"] == "R69"
     assert entries.posted() == posted
-
-
-def test_a_return_of_an_unsent_entry_is_not_accepted():
-    entries = sent("CREDIT", "APPROVED")
-    entries.see(file_id=None)
-    assert entries.come_back("R03")["code"] == "R69"
 
 
 def test_an_entry_in_a_file_can_be_returned_before_it_is_confirmed():

@@ -1,9 +1,13 @@
-"""Entries move together: their file has gone, their time is over."""
+"""Entries move together: their file is transmitted, it has settled, or they missed it."""
 
-from tests.payments.ach.rules.entries import sent
+from datetime import date
+
+import pytest
+from tests.payments.ach.rules.entries import FILE_ID, Entries, sent
 
 from billfold.ledger.book.rows import EventEntry, Update
-from billfold.payments.ach.commands import MarkAchTransmitted, SettleAch
+from billfold.ledger.jobs.types import ScheduledJob
+from billfold.payments.ach.commands import MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.types import AchEntry
 
 
@@ -22,3 +26,31 @@ def test_a_returned_entry_does_not_count_as_settled():
     entries = sent("CREDIT")
     assert entries.move(SettleAch) == {"moved": 1}
     assert entries.entry.status == "PROCESSED"
+
+
+def waiting(direction, **changes):
+    """An entry that is accepted on 3 June, seen on 16 June."""
+    entries = Entries()
+    entries.originate(direction)
+    entries.see(**changes)
+    entries.customers.until(date(2025, 6, 16))
+    return entries
+
+
+@pytest.mark.parametrize("direction", ["CREDIT", "DEBIT"])
+def test_an_entry_that_missed_its_window_takes_the_next_with_days_of_its_own(direction):
+    entries = waiting(direction)
+    assert entries.move(RescheduleAch)["postponed"] == 1
+    entry = entries.entry
+    assert entry.status == "APPROVED"
+    assert entries.bank.now < entry.due_at < entry.settles_at < entry.settled_at
+    assert (entry.held_until is not None) == (direction == "DEBIT")
+    assert entries.last(ScheduledJob).at == entry.due_at
+    assert entries.move(RescheduleAch)["postponed"] == 0
+
+
+@pytest.mark.parametrize("changes", [{"status": "IN_TRANSIT"}, {"file_id": FILE_ID}])
+def test_entries_in_a_file_are_not_rescheduled(changes):
+    entries = waiting("CREDIT", **changes)
+    assert entries.move(RescheduleAch) == {"postponed": 0}
+    assert AchEntry not in {row for row, *_ in entries.bank.tables[Update]}
