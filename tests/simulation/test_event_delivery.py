@@ -26,7 +26,7 @@ from billfold.wiring import open_bank
 
 KILLS = 10
 NEW_BETWEEN = 10
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 180
 DAYS = [date(2025, 6, 2) + timedelta(days=n) for n in range(5)]
 
 
