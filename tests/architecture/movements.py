@@ -30,7 +30,7 @@ from billfold.payments.ach.commands import SendMicroDeposits
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.on_us.types import TransferOrder
-from billfold.payments.settlement.commands import CloseHouseDay
+from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 
@@ -262,7 +262,7 @@ def play_settlement(new_stage):
         stage = new_stage()
         house = stage.house()
         with stage.row(title):
-            stage.submit(CloseHouseDay, house, day=day, blocks=blocks, clearings=clearings)
+            stage.submit(CloseBankDay, house, day=day, blocks=blocks, clearings=clearings)
     stage = new_stage()
     house = stage.house()
     with stage.row("Micro-deposits sent"):

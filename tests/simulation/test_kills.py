@@ -25,6 +25,7 @@ import pytest
 from tests.support.commands import EngineCommands
 from tests.support.partner_client import new_partner
 
+from billfold.cli.serve import child_command_line
 from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, read_clock, wall_now, write_clock
@@ -67,7 +68,7 @@ class Programs:
         )
         with (self.state_dir / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*Wiring({}).program(), name],
+                [*child_command_line(name)],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
