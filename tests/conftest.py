@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
@@ -102,32 +103,28 @@ async def _make_template(
 @pytest.fixture
 async def database_dsn(pg_server: embedded_postgres.Server, database_template: str) -> AsyncIterator[str]:
     """The address of a migrated database of this test alone, gone after it."""
-    name = _fresh_name()
-    yield await pg_server.create_database(name, template=database_template)
-    await _drop(pg_server, name)
+    async with _fresh_database(pg_server, database_template) as dsn:
+        yield dsn
 
 
 @pytest.fixture
 async def market_dsn(pg_server: embedded_postgres.Server, market_template: str) -> AsyncIterator[str]:
     """The address of a database of this test alone that holds the packaged market."""
-    name = _fresh_name()
-    yield await pg_server.create_database(name, template=market_template)
-    await _drop(pg_server, name)
+    async with _fresh_database(pg_server, market_template) as dsn:
+        yield dsn
 
 
 @pytest.fixture
 async def empty_database_dsn(pg_server: embedded_postgres.Server) -> AsyncIterator[str]:
     """The address of a database of this test alone that was never migrated."""
-    name = _fresh_name()
-    yield await pg_server.create_database(name)
-    await _drop(pg_server, name)
+    async with _fresh_database(pg_server, "template1") as dsn:
+        yield dsn
 
 
-def _fresh_name() -> str:
-    return f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
-
-
-async def _drop(server: embedded_postgres.Server, name: str) -> None:
+@asynccontextmanager
+async def _fresh_database(server: embedded_postgres.Server, template: str) -> AsyncIterator[str]:
+    name = f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
+    yield await server.create_database(name, template=template)
     conn = await asyncpg.connect(server.dsn)
     try:
         await conn.execute(f'DROP DATABASE "{name}" WITH (FORCE)')

@@ -5,9 +5,8 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests.architecture.earned import FIELDS, earned
 from tests.architecture.pages import section, table_rows, text_of
-from tests.architecture.worked import CALENDARS, worked
+from tests.architecture.worked import CALENDARS, EARNINGS_FIELDS, earned, worked
 
 EASTERN = ZoneInfo("America/New_York")
 NUMBERS = worked()
@@ -21,10 +20,9 @@ def test_a_number_stands_on_the_page(name):
 
 
 def test_the_entries_of_the_example_are_those_of_the_page():
-    entries = earned()
     rows = table_rows(section("docs/domain/earnings.md", "Worked example"))
-    assert [row[0].strip("`") for row in rows] == list(FIELDS)
-    assert [row[1:] for row in rows] == [list(row) for row in zip(*entries.values(), strict=True)]
+    assert [row[0].strip("`") for row in rows] == list(EARNINGS_FIELDS)
+    assert [row[1:] for row in rows] == [list(row) for row in zip(*earned(), strict=True)]
 
 
 @pytest.mark.parametrize("row", INSTANTS, ids=lambda row: row[0])

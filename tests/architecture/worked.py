@@ -1,9 +1,14 @@
-"""The numbers of docs/domain, worked out by the code: the opening deposit, its bills, its fee."""
+"""The numbers of docs/domain, worked out by the code: the opening deposit, its bills, its fee, its earnings."""
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
+
+from tests.fixtures.teller import Customers
+from tests.simulation.invariants import state_of
 
 from billfold.bills.rules import fees, lots, pricing, valuation
+from billfold.bills.rules.earnings import compute_earnings
 from billfold.bills.rules.market import Market
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
@@ -17,8 +22,8 @@ NINE = et_instant(MONDAY, 9)
 
 
 def usd(cents: int) -> str:
-    """1234567 is 12,345.67."""
-    return f"{cents // 100:,}.{cents % 100:02}"
+    """-1234567 is -12,345.67."""
+    return f"{'-' if cents < 0 else ''}{abs(cents) // 100:,}.{abs(cents) % 100:02}"
 
 
 def per_100(micros: int) -> str:
@@ -143,3 +148,36 @@ def _fee() -> dict[str, str]:
         "accrued rest": f"{fees.split_accrued_fee(accrued)[1]:,}",
         "charged on": fees.fee_charge_date(MONDAY, CALENDARS).isoformat(),
     }
+
+
+EARNINGS_FIELDS = (
+    "start_value",
+    "contributions",
+    "withdrawals",
+    "end_value",
+    "earnings_net",
+    "fees",
+    "earnings",
+    "realised",
+    "unrealised_change",
+)
+
+
+def earned() -> list[list[str]]:
+    """The entries of docs/domain/earnings.md, their fields in the order of `EARNINGS_FIELDS`.
+
+    One pocket from its first deposit to its first fee: 2 June, 3 to 30 June, 1 July, and all of it.
+    """
+    customers = Customers(now=NINE)
+    anna, bert = customers.new_customer("Anna"), customers.new_customer("Bert")
+    pocket, theirs = customers.new_pocket(anna), customers.new_pocket(bert)
+    held = customers.bank.books[anna].pockets[pocket.id]
+    ends = [(state_of(held), et_instant(MONDAY, 0))]
+    customers.receive_money(pocket, DEPOSIT)
+    customers.transfer(pocket, theirs, 60_000_00)
+    for day in (MONDAY, date(2025, 6, 30), date(2025, 7, 1)):
+        customers.bank.advance(et_instant(day, 9 if day == MONDAY else 18))
+        ends.append((state_of(held), et_instant(day + timedelta(days=1), 0)))
+    periods = [*pairwise(ends), (ends[0], ends[-1])]
+    found = [compute_earnings(*start, *end, MARKET) for start, end in periods]
+    return [[usd(getattr(each, name)) for name in EARNINGS_FIELDS] for each in found]

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import msgspec
+from tests.support.approvals import member_id_of
 from tests.support.customer_client import join, token_for
-from tests.support.customer_events import member_id_of
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.audit import record as audit_record

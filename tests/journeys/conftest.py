@@ -1,6 +1,9 @@
-"""The stories are set in a bank with two partners."""
+"""The stories are those of one partner's customers."""
 
-from tests.journeys.two_partners import town
-from tests.support.whole_bank import bank
+import pytest
 
-__all__ = ["bank", "town"]
+
+@pytest.fixture
+async def partner(partner_desks):
+    """The desk of a partner that may send wires; after the story the ledger must prove itself."""
+    return await partner_desks("acme", features=("wires",))

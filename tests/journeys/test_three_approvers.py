@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from tests.support.approvals import REQUESTS, counterparty, decide, member_id_of, on_us, path_of, refused, wire
+from tests.support.commands import ADDRESS
 
 from billfold.payments.clearing.store import balances
 from billfold.payments.settlement.worker import close_bank_days
@@ -16,7 +17,7 @@ WIRED = {
     "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
     "routing_number": "121182904",
     "identifier": "5647772655",
-    "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"},
+    "address": ADDRESS,
     "verification": {"type": "incoming_wire"},
 }
 

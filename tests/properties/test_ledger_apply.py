@@ -53,7 +53,7 @@ class Batch:
         head = self.heads[customer]
         head[2] += 1
         number = head[2]
-        self.journals.append((customer, number, "test", UUID(int=5), NOW, DAY, DAY, DAY, None))
+        self.journals.append([customer, number, "test", UUID(int=5), NOW, DAY, DAY, DAY, None])
         for posting_no, (debit, credit, asset, amount) in enumerate(legs, start=1):
             self.legs.append([customer, number, posting_no, debit, credit, asset, amount, 0])
         return self
@@ -124,55 +124,37 @@ async def test_a_batch_is_accepted_when_it_is_right(ledger):
     assert (balances[ANNA, CASH], balances[ANNA, LOT], balances[BERT, CASH]) == (1000, 10, 100000)
 
 
-def alter_leg(index, position, value):
-    def alter(batch):
-        batch.legs[index][position] = value
+def set_part(name, row, column, *, to):
+    """Set one value of a part of the batch."""
+    return lambda batch: getattr(batch, name)[row].__setitem__(column, to)
 
-    return alter
+
+def alter_leg(index, position, value):
+    return set_part("legs", index, position, to=value)
 
 
 def alter_head(position, value):
-    def alter(batch):
-        batch.heads[ANNA][position] = value
-
-    return alter
-
-
-def add_leg(*leg):
-    def alter(batch):
-        batch.legs.append(list(leg))
-
-    return alter
+    return set_part("heads", ANNA, position, to=value)
 
 
 def alter_journal(position, value):
-    def alter(batch):
-        row = list(batch.journals[0])
-        row[position] = value
-        batch.journals[0] = tuple(row)
-
-    return alter
+    return set_part("journals", 0, position, to=value)
 
 
-def drop(name, index):
-    def alter(batch):
-        del getattr(batch, name)[index]
-
-    return alter
+def add_leg(*leg):
+    return lambda batch: batch.legs.append(list(leg))
 
 
-def announce(journals, legs):
-    def alter(batch):
-        batch.announced = (journals, legs)
+def drop_leg(index):
+    return lambda batch: batch.legs.pop(index)
 
-    return alter
+
+def announce(*counts):
+    return lambda batch: setattr(batch, "announced", counts)
 
 
 def rebase(*bases):
-    def alter(batch):
-        batch.bases = list(bases)
-
-    return alter
+    return lambda batch: setattr(batch, "bases", list(bases))
 
 
 WRONG = {
@@ -184,8 +166,8 @@ WRONG = {
     "a leg to an account nobody has": alter_leg(1, 4, 99),
     "a leg from an account nobody has": alter_leg(1, 3, 99),
     "an unknown phase": alter_leg(0, 7, 3),
-    "money left on the bank account": drop("legs", 1),
-    "money from an empty bank account": drop("legs", 0),
+    "money left on the bank account": drop_leg(1),
+    "money from an empty bank account": drop_leg(0),
     "cash that is not there": alter_leg(2, 6, 1_000_01),
     "bills that are not there": alter_leg(3, 3, LOT),
     "a leg twice": add_leg(ANNA, 1, 1, RAIL, CASH, "USD", 1, 0),

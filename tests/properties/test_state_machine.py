@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.simulation.invariants import check_bank, check_book, check_earnings, picture
-from tests.simulation.life import PARTNER, WEEKS, Life
+from tests.simulation.life import WEEKS, Life
 from tests.simulation.memory_bank import MemoryBank
+from tests.support.commands import Commands, opened
+from typing_extensions import override
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePocket
+from billfold.accounts.commands import EnrolCustomer, SetPocketState, UpdatePocket
 from billfold.bills.rules.market import Market
 from billfold.ledger.commands import BankPolicy, Context, Missing
-from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import ET, et_instant
@@ -45,7 +45,7 @@ places = st.integers(0, 1_000)
 PLACES = 8
 
 
-class Books(RuleBasedStateMachine):
+class Books(RuleBasedStateMachine, Commands):
     """Customers with pockets; every command is first planned, taken back, and planned again."""
 
     @initialize(
@@ -55,11 +55,10 @@ class Books(RuleBasedStateMachine):
     def found(self, strategies, dollars):
         self.bank = MemoryBank(MARKET, CALENDARS, TERMS, seed=b"seed of the machine", now=START)
         self.count = 0
-        self.portals = {}
         self.places = []
         self.bank.submit(Life(self.bank, 0).found())
         for number in range(2):
-            self.arrive(number)
+            self.enrol(self.customer(number))
         for number, (weeks, again) in enumerate(strategies):
             self.open(number % 2, weeks, again)
         for place, amount in enumerate(dollars):
@@ -67,25 +66,13 @@ class Books(RuleBasedStateMachine):
 
     # -- people ---------------------------------------------------------------------
 
-    def arrive(self, number):
-        customer = self.customer(number)
-        self.do(
-            EnrolCustomer, customer, partner_id=PARTNER, role="customer", type="BUSINESS", name="Somebody", profile={}
-        )
-
     @staticmethod
     def customer(number):
         return derive(b"machine", command_id("machine", f"customer {number}"), 0)
 
     def open(self, number, weeks, again):
         customer = self.customer(number)
-        opened = self.do(
-            OpenPocket, customer, partner_id=PARTNER, name="A pocket", deposit_weeks=weeks, reinvestment_weeks=again
-        )
-        assert not isinstance(opened, BillfoldError)
-        pocket = next(reversed(self.bank.books[customer].pockets))
-        self.portals[pocket] = next(reversed(self.bank.books[customer].portals))
-        self.places.append((customer, pocket))
+        self.places.append(opened(customer, self.open_pocket(customer, weeks=weeks, reinvest=again)))
 
     @precondition(lambda self: len(self.places) < PLACES)
     @rule(number=st.integers(0, 1), weeks=st.sampled_from(WEEKS), again=st.sampled_from((*WEEKS, None)))
@@ -94,19 +81,19 @@ class Books(RuleBasedStateMachine):
 
     @rule(place=places, status=st.sampled_from(("OPEN", "OPEN", "FROZEN")))
     def freeze(self, place, status):
-        customer, pocket = self.at(place)
-        self.do(SetPocketState, customer, pocket_id=pocket, status=status)
+        customer, pocket, _ = self.at(place)
+        self.submit(SetPocketState, customer, pocket_id=pocket, status=status)
 
     @rule(place=places, weeks=st.sampled_from((*WEEKS, None)))
     def reinvest(self, place, weeks):
-        customer, pocket = self.at(place)
-        self.do(UpdatePocket, customer, pocket_id=pocket, reinvestment_weeks=weeks, keep_reinvestment=False)
+        customer, pocket, _ = self.at(place)
+        self.submit(UpdatePocket, customer, pocket_id=pocket, reinvestment_weeks=weeks, keep_reinvestment=False)
 
     @rule(place=places, there=places)
     def empty_and_close(self, place, there):
-        customer, pocket = self.at(place)
-        self.transfer(place, there, None)
-        self.do(UpdatePocket, customer, pocket_id=pocket, close_for="not needed")
+        customer, pocket, _ = self.at(place)
+        self.transfer(self.at(place), self.at(there), None)
+        self.submit(UpdatePocket, customer, pocket_id=pocket, close_for="not needed")
 
     def at(self, place):
         return self.places[place % len(self.places)]
@@ -115,62 +102,35 @@ class Books(RuleBasedStateMachine):
 
     @rule(place=places, amount=cents, rail=st.sampled_from(("WIRE", "ACH")))
     def deposit(self, place, amount, rail):
-        customer, pocket = self.at(place)
-        self.do(
-            ReceiveMoney,
-            customer,
-            rail=rail,
-            portal_id=self.portals[pocket],
-            pocket_id=pocket,
-            amount=amount,
-            description="a deposit",
-            details={},
-        )
+        self.receive_money(self.at(place), amount, rail=rail)
 
     @rule(origin=places, there=places, amount=st.one_of(cents, st.none()))
     def pay(self, origin, there, amount):
-        self.transfer(origin, there, amount)
+        self.transfer(self.at(origin), self.at(there), amount)
 
     @rule(origin=places, there=places, part=parts)
     def pay_part(self, origin, there, part):
-        self.transfer(origin, there, self.part_of(origin, part))
+        self.transfer(self.at(origin), self.at(there), self.part_of(origin, part))
 
     @rule(origin=places, other=places, part=st.one_of(parts, st.none()))
     def move_bills(self, origin, other, part):
-        own = [n for n, place in enumerate(self.places) if place[0] == self.at(origin)[0]]
-        there = own[other % len(own)]
+        own = [place for place in self.places if place.customer == self.at(origin).customer]
         amount = None if part is None else self.part_of(origin, part)
-        self.transfer(origin, there, amount, order=IN_KIND)
+        self.transfer(self.at(origin), own[other % len(own)], amount, order=IN_KIND)
 
     @rule(origin=places, there=places, part=parts)
     def pay_in_two_steps(self, origin, there, part):
-        amount = self.part_of(origin, part)
-        outcome = self.transfer(origin, there, amount, later=True)
+        places, amount = (self.at(origin), self.at(there)), self.part_of(origin, part)
+        outcome = self.transfer(*places, cents=amount, later=True)
         if not isinstance(outcome, BillfoldError):
             waiting = UUID(outcome["transfer_id"])
-            self.transfer(origin, there, amount, later=True, accepted=True, transfer_id=waiting)
+            self.transfer(*places, cents=amount, later=True, accepted=True, transfer_id=waiting)
 
     def part_of(self, origin, part):
-        customer, pocket_id = self.at(origin)
-        pocket = self.bank.books[customer].pockets[pocket_id]
+        place = self.at(origin)
+        pocket = self.bank.books[place.customer].pockets[place.id]
         worth = pocket.cash.balance + sum(units * 9_990 for _, units in pocket.positions())
         return max(1, worth * part // 100)
-
-    def transfer(self, origin, there, amount, transfer_id=None, **fields):
-        (payer, from_pocket), (payee, to_pocket) = self.at(origin), self.at(there)
-        within = payer == payee
-        return self.do(
-            TransferOnUs,
-            payer,
-            *(() if within else (payee,)),
-            transfer_id=transfer_id,
-            type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
-            from_pocket_id=from_pocket,
-            to_pocket_id=to_pocket,
-            amount=amount,
-            partner_id=PARTNER,
-            **fields,
-        )
 
     # -- time -------------------------------------------------------------------------
 
@@ -190,7 +150,8 @@ class Books(RuleBasedStateMachine):
 
     # -- one command -------------------------------------------------------------------
 
-    def do(self, kind, *customers, **fields):
+    @override
+    def submit(self, kind, *customers, **fields):
         """Plan it, take it back, look whether anything is left, and then do it."""
         self.count += 1
         command = kind(

@@ -1,20 +1,36 @@
-"""The examples of the reference are what the bank really answers, and no operation is without."""
+"""The examples are what the bank really answers; no operation is without."""
 
 import json
 
-from tests.reference.recorder import EXAMPLES, record
+import pytest
+from tests.reference.documents import DOCUMENTS, operations_of, scopes_of
+from tests.reference.intruders import UNTRIED, MemberIntruders, PartnerIntruders
+from tests.reference.record import EXAMPLES, RECORD
 
-from billfold.http.partner_api.app import partner_document, partner_operations
-from billfold.platform.settings.settings import Settings
-from billfold.sandbox.partner_api import sandbox_operations
-
-
-async def test_examples_are_what_is_answered(bank):
-    played = await record(bank)
-    assert json.loads(json.dumps(played)) == json.loads(EXAMPLES.read_text())
+from billfold.http.operations import Proof
 
 
-def test_every_operation_has_an_example():
-    document = partner_document(Settings(), tuple(partner_operations(sandbox_operations())), include_deprecated=True)
-    named = {each["operationId"] for path in document["paths"].values() for each in path.values()}
-    assert named == set(json.loads(EXAMPLES.read_text()))
+@pytest.mark.parametrize("api", RECORD)
+async def test_examples_are_what_is_answered(bank, api):
+    assert await RECORD[api](bank) == json.loads(EXAMPLES[api].read_text())
+
+
+@pytest.mark.parametrize("api", RECORD)
+def test_every_operation_has_an_example(api):
+    assert {name for name, *_ in operations_of(DOCUMENTS[api])} == set(json.loads(EXAMPLES[api].read_text()))
+
+
+@pytest.mark.parametrize("api", RECORD)
+async def test_every_operation_is_closed_to_all_who_may_not_call_it(bank, api, capfd):
+    intruders = PartnerIntruders(bank) if api == "partner" else MemberIntruders(bank, scopes_of(DOCUMENTS[api]))
+    await RECORD[api](bank, intruders)
+    assert intruders.tried == {name for name, *_ in operations_of(DOCUMENTS[api])} - UNTRIED
+    said = "".join(capfd.readouterr())
+    assert not [secret for secret in intruders.secrets if secret in said]
+
+
+def test_every_route_that_needs_proof_is_in_its_document(customer_app, customer_world):
+    for api, app in (("customer", customer_app), ("partner", customer_world.app)):
+        documented = {name for name, *_ in operations_of(DOCUMENTS[api])}
+        protected = {each.name for each in app.operations if Proof.NONE not in {one.proof for one in each.access}}
+        assert protected <= documented

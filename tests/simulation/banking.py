@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from billfold.accounts.counterparties.commands import AddCounterparty
+from tests.simulation.operating import CALLER, of_a_pocket
+
 from billfold.payments.ach.commands import (
     CollectAch,
     MarkAchTransmitted,
@@ -22,22 +23,7 @@ from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire, SendWire, SubmitWire
 from billfold.platform.ids import command_id, derive
 
-CALLER = "life"
 IMAD = "20250602BLFDUS33000001"
-DETAILS = {
-    "wire": {
-        "routing_number": "121182904",
-        "identifier": "5647772655",
-        "address": {
-            "street_address": "1 Main St",
-            "city": "Reno",
-            "postal_code": "89501",
-            "state": "NV",
-            "country": "US",
-        },
-    },
-    "ach": {"routing_number": "021000021", "account_number": "77", "account_type": "CHECKING"},
-}
 
 
 def learn(life, step, outcome):
@@ -49,38 +35,22 @@ def learn(life, step, outcome):
         life.entries.append((customer, step.ach_id))
 
 
-def _payee(life, rail):
-    """A pocket, and its customer's counterparty of this rail; None while it is being linked."""
-    place = life._pocket()
-    if place is None:
-        return None, None
-    book = life.bank.books[place[0]]
-    known = [each for each in book.counterparties.values() if each.type == rail]
-    return place, known[0].counterparty_id if known else None
+def _payee(life, place, rail):
+    """The counterparty of this rail that the pocket's customer has, if any."""
+    known = life.bank.books[place.customer].counterparties.values()
+    return next((each.counterparty_id for each in known if each.type == rail), None)
 
 
-def _link(life, customer, rail):
-    return life._make(
-        AddCounterparty,
-        (customer,),
-        type=rail,
-        details=DETAILS[rail],
-        counterparty_name={"type": "business", "business_name": "Beta LLC"},
-        verification="pre_verified",
-    )
-
-
-def wire(life):
-    place, payee = _payee(life, "wire")
-    if place is None:
-        return None
+@of_a_pocket
+def wire(life, place):
+    payee = _payee(life, place, "wire")
     if payee is None:
-        return _link(life, place[0], "wire")
-    return life._make(
+        return life.add_counterparty(place.customer, "wire")
+    return life.submit(
         SendWire,
-        place[:1],
+        place.customer,
         wire_id=_new(life),
-        pocket_id=place[1],
+        pocket_id=place.id,
         amount=life.random.choice((None, life._payable(place), life._payable(place))),
         counterparty_id=payee,
         references=(payee,),
@@ -108,20 +78,19 @@ def wire_goes_on(life):
             "amount": life.bank.seen.of(customer)[wire_id].row.amount,
         },
     }
-    return life._make(kind, (customer,), references=(wire_id,), **told[kind])
+    return life.submit(kind, customer, references=(wire_id,), **told[kind])
 
 
-def originate(life):
-    place, payee = _payee(life, "ach")
-    if place is None:
-        return None
+@of_a_pocket
+def originate(life, place):
+    payee = _payee(life, place, "ach")
     if payee is None:
-        return _link(life, place[0], "ach")
-    return life._make(
+        return life.add_counterparty(place.customer, "ach")
+    return life.submit(
         OriginateAch,
-        place[:1],
+        place.customer,
         ach_id=_new(life),
-        pocket_id=place[1],
+        pocket_id=place.id,
         counterparty_id=payee,
         direction=life.random.choice(("CREDIT", "CREDIT", "DEBIT")),
         sec_code="PPD",
@@ -148,7 +117,7 @@ def entry_goes_on(life):
         }
     if kind in {CollectAch, SettleAch, MarkAchTransmitted} and entry.way == "RECEIVING":
         return None
-    return life._make(kind, (customer,), references=(ach_id,), **told, **_MOVES[kind])
+    return life.submit(kind, customer, references=(ach_id,), **told, **_MOVES[kind])
 
 
 _MOVES: dict[type, dict[str, Any]] = {
@@ -161,9 +130,9 @@ _MOVES: dict[type, dict[str, Any]] = {
 }
 
 
-def entry_arrives(life):
-    place = life._pocket()
-    if place is None or not life.files:
+@of_a_pocket
+def entry_arrives(life, place):
+    if not life.files:
         return None
     ach_id = _new(life)
     told = IncomingEntry(
@@ -179,13 +148,13 @@ def entry_arrives(life):
         company_id="9000000001",
         purpose="PAYMENT",
     )
-    return life._make(
+    return life.submit(
         ReceiveAch,
-        place[:1],
+        place.customer,
         ach_id=ach_id,
         file_id=ach_id,
-        pocket_id=place[1],
-        portal_id=life.random.choice(life.portals[place[1]]),
+        pocket_id=place.id,
+        portal_id=life.random.choice(life.portals[place.id]),
         entry=told,
         references=(ach_id,),
     )

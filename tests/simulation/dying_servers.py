@@ -1,18 +1,18 @@
-"""Doors that die by themselves in the middle of an upload: after a number of steps, a step being a
+"""Servers that die by themselves in the middle of an upload: after a number of steps, a step being a
 word with the database or the disk, or half of the file.
 
-Run as a program it forks a door for every line it reads, of how many steps and under which key,
-and writes the status with which the door has ended.
+Run as a program it forks a server for every line it reads, of how many steps and under which key,
+and writes the status with which it has ended.
 """
 
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 from tests.simulation.dying_workers import die_after
+from tests.simulation.forks import Spawner
 from tests.support.apps import lend_partner_app
 from tests.support.partner_client import Acme, PartnerClient
 from tests.support.whole_bank import close_bank, open_bank
@@ -23,28 +23,17 @@ FILE = b"%PDF-1.7\n" + b"a page\n" * 20_000 + b"%%EOF\n"
 KINDS = {"content-type": "application/pdf", "content-disposition": 'attachment; filename="a.pdf"'}
 
 
-class DyingDoors:
-    """Opens doors of one bank, each of which takes one upload."""
+class DyingServers(Spawner):
+    """Starts servers of one bank, each of which takes one upload."""
 
     def __init__(self, dsn, folder, partner, path):
-        told = (dsn, str(folder), partner.slug, partner.secret, partner.token, path)
-        self._spawner = subprocess.Popen(
-            [sys.executable, "-m", __name__, *told], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        super().__init__(__name__, dsn, folder, partner.slug, partner.secret, partner.token, path)
 
     def upload(self, steps, key):
-        """Tell whether a door that dies after so many steps has answered before."""
-        assert self._spawner.stdin
-        assert self._spawner.stdout
-        self._spawner.stdin.write(f"{steps} {key}\n")
-        self._spawner.stdin.flush()
-        status = int(self._spawner.stdout.readline())
+        """Tell whether a server that dies after so many steps has answered before."""
+        status = self.ask(steps, key)
         assert status in {0, -signal.SIGKILL}, status
         return status == 0
-
-    def close(self):
-        self._spawner.kill()
-        self._spawner.communicate()
 
 
 class Unlooked:
@@ -54,7 +43,7 @@ class Unlooked:
         """Let it pass."""
 
 
-async def open_door(dsn, folder):
+async def open_server_bank(dsn, folder):
     """Return a bank whose files are in the folder."""
     bank = await open_bank(dsn, files_dir=Path(folder, "files"), rails_dir=Path(folder, "rails"))
     bank.inspection = Unlooked()
@@ -76,7 +65,7 @@ async def send(client, path, key, step):
 async def work(steps, key, told):
     """Take one upload."""
     dsn, folder, slug, secret, token, path = told
-    bank = await open_door(dsn, folder)
+    bank = await open_server_bank(dsn, folder)
     partner = Acme(slug, None, None, user_id=None, username="", secret=secret, token=token)
     client = PartnerClient(lend_partner_app(bank), partner)
     answer = await send(client, path, key, step=die_after(steps))
@@ -84,7 +73,7 @@ async def work(steps, key, told):
 
 
 async def warm_up(dsn):
-    """Open the bank once, so that its market and its doors are known to all that are forked."""
+    """Open the bank once, so that its market and its API are known to all that are forked."""
     bank = await open_bank(dsn)
     lend_partner_app(bank)
     await close_bank(bank)
@@ -95,7 +84,7 @@ if __name__ == "__main__":
     asyncio.run(warm_up(sys.argv[1]))
     for line in sys.stdin:
         steps, key = line.split()
-        door = os.fork()
-        if not door:
+        server = os.fork()
+        if not server:
             asyncio.run(work(int(steps), key, sys.argv[1:]))
-        print(os.waitstatus_to_exitcode(os.waitpid(door, 0)[1]), flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]), flush=True)

@@ -12,7 +12,9 @@ from uuid import UUID
 import msgspec
 from tests.simulation import banking
 from tests.simulation.banking import BANKING
-from tests.simulation.operating import CALLER, OPERATING, learn
+from tests.simulation.operating import CALLER, OPERATING, learn, of_a_pocket
+from tests.support.commands import Commands, opened
+from typing_extensions import override
 
 from billfold.accounts.commands import (
     CloseCustomer,
@@ -26,14 +28,12 @@ from billfold.accounts.commands import (
 )
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
 
-PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000bbbb")
 WEEKS = (4, 13, 26, 52)
 REMEMBERED = 400
 """How many earlier commands may be sent a second time."""
@@ -45,7 +45,7 @@ class WalkTo(msgspec.Struct, frozen=True):
     to: datetime
 
 
-class Life:
+class Life(Commands):
     """Draws one step after the other; `outcomes` counts what became of them."""
 
     def __init__(self, bank, seed, *, customers=60, files=True):
@@ -121,9 +121,9 @@ class Life:
         if isinstance(step, EnrolCustomer):
             self.people.append(step.customers[0])
         elif isinstance(step, OpenPocket):
-            pocket = UUID(outcome["pocket_id"])
-            self.pockets.append((step.customers[0], pocket))
-            self.portals[pocket] = [UUID(outcome["portal_id"])]
+            place = opened(step.customers[0], outcome)
+            self.pockets.append(place)
+            self.portals[place.id] = [place.portal]
         elif isinstance(step, OpenPortal):
             self.portals[step.pocket_id].append(UUID(outcome["portal_id"]))
         elif isinstance(step, AddCounterparty):
@@ -136,7 +136,9 @@ class Life:
 
     # -- commands -------------------------------------------------------------------------
 
-    def _make(self, kind, customers, **fields):
+    @override
+    def submit(self, kind, *customers, **fields):
+        """Return the command, which is not carried out yet."""
         self.count += 1
         key = command_id(CALLER, str(self.count))
         command = kind(caller=CALLER, key=key, customers=customers, request_hash=key.bytes, **fields)
@@ -148,45 +150,22 @@ class Life:
 
     def _enrol(self):
         customer_id = derive(b"life", command_id(CALLER, f"customer:{self.count}"), 0)
-        return self._make(
-            EnrolCustomer,
-            (customer_id,),
-            partner_id=PARTNER,
-            role="customer",
-            type="BUSINESS",
-            name=f"Customer {self.count}",
-            profile={},
-        )
+        return self.enrol(customer_id, f"Customer {self.count}")
 
-    def open_pocket(self):
+    def another_pocket(self):
         if not self.people or len(self.pockets) > 3 * self.wanted:
             return None
-        customer = self.random.choice(self.people)
-        return self._make(
-            OpenPocket,
-            (customer,),
-            partner_id=PARTNER,
-            name="A pocket",
-            deposit_weeks=self.random.choice(WEEKS),
-            reinvestment_weeks=self.random.choice((*WEEKS, None)),
+        return self.open_pocket(
+            self.random.choice(self.people),
+            weeks=self.random.choice(WEEKS),
+            reinvest=self.random.choice((*WEEKS, None)),
             type=self.random.choice(("STANDARD", "STANDARD", "NETWORK")),
         )
 
-    def deposit(self):
-        place = self._pocket()
-        if place is None:
-            return None
-        customer, pocket = place
-        return self._make(
-            ReceiveMoney,
-            (customer,),
-            rail=self.random.choice(("WIRE", "ACH")),
-            portal_id=self.random.choice(self.portals[pocket]),
-            pocket_id=pocket,
-            amount=self._cents(),
-            description="a deposit",
-            details={},
-        )
+    @of_a_pocket
+    def deposit(self, place):
+        rail = self.random.choice(("WIRE", "ACH"))
+        return self.receive_money(self.at_a_portal(place), self._cents(), rail=rail)
 
     def pay(self):
         return self._transfer(self._pocket(), self._pocket())
@@ -217,116 +196,97 @@ class Life:
         for name in ("caller", "key", "customers", "request_hash"):
             del fields[name]
         fields |= {"transfer_id": transfer_id, "later": True, "accepted": True}
-        return self._make(TransferOnUs, step.customers, **fields)
+        return self.submit(TransferOnUs, *step.customers, **fields)
 
-    def _within(self, **fields):
-        origin = self._pocket()
-        if origin is None:
-            return None
-        own = [place for place in self.pockets if place[0] == origin[0]]
+    @of_a_pocket
+    def _within(self, origin, **fields):
+        own = [place for place in self.pockets if place.customer == origin.customer]
         return self._transfer(origin, self.random.choice(own), **fields)
 
     def _transfer(self, origin, destination, *, amount=None, in_kind=False, **fields):
         if origin is None or destination is None:
             return None
-        within = origin[0] == destination[0]
-        return self._make(
-            TransferOnUs,
-            (origin[0],) if within else (origin[0], destination[0]),
-            transfer_id=None,
-            type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
-            from_pocket_id=origin[1],
-            to_pocket_id=destination[1],
-            amount=(amount or self._payable)(origin),
-            partner_id=PARTNER,
-            order=TransferOrder(
-                description=self.random.choice(("", "rent")),
-                transfer_type="SECURITY_TRANSFER" if within and in_kind else None,
-            ),
-            **fields,
+        within = origin.customer == destination.customer
+        cents = (amount or self._payable)(origin)
+        order = TransferOrder(
+            description=self.random.choice(("", "rent")),
+            transfer_type="SECURITY_TRANSFER" if within and in_kind else None,
         )
+        return self.transfer(origin, destination, cents, order=order, **fields)
 
-    def change_pocket(self):
-        place = self._pocket()
-        if place is None:
-            return None
+    @of_a_pocket
+    def change_pocket(self, place):
         fields: dict[str, Any] = {"name": "Renamed"}
         if self.random.random() < 0.5:
             fields |= {"deposit_weeks": self.random.choice(WEEKS)}
         if self.random.random() < 0.5:
             weeks = self.random.choice((*WEEKS, None))
             fields |= {"reinvestment_weeks": weeks, "keep_reinvestment": False}
-        return self._make(UpdatePocket, place[:1], pocket_id=place[1], **fields)
+        return self.submit(UpdatePocket, place.customer, pocket_id=place.id, **fields)
 
-    def close_pocket(self):
-        place = self._pocket()
-        if place is None:
-            return None
-        return self._make(UpdatePocket, place[:1], pocket_id=place[1], close_for="not needed", references=place[1:2])
+    @of_a_pocket
+    def close_pocket(self, place):
+        fields = {"pocket_id": place.id, "close_for": "not needed", "references": (place.id,)}
+        return self.submit(UpdatePocket, place.customer, **fields)
 
     def close_customer(self):
         if not self.people:
             return None
-        whom = (self.random.choice(self.people),)
-        return self._make(CloseCustomer, whom, reason="moved away", references=whom)
+        whom = self.random.choice(self.people)
+        return self.submit(CloseCustomer, whom, reason="moved away", references=(whom,))
 
-    def freeze(self):
-        place = self._pocket()
-        if place is None:
-            return None
+    @of_a_pocket
+    def freeze(self, place):
         # Most thaw again soon, or nothing would ever happen.
         status = "OPEN" if self._status(place) == "FROZEN" else "FROZEN"
-        return self._make(SetPocketState, place[:1], pocket_id=place[1], status=status)
+        return self.submit(SetPocketState, place.customer, pocket_id=place.id, status=status)
 
     def thaw(self):
         frozen = [place for place in self.pockets if self._status(place) == "FROZEN"]
         if not frozen:
             return None
         place = self.random.choice(frozen)
-        return self._make(SetPocketState, place[:1], pocket_id=place[1], status="OPEN")
+        return self.submit(SetPocketState, place.customer, pocket_id=place.id, status="OPEN")
 
-    def open_portal(self):
-        place = self._pocket()
-        if place is None or len(self.portals[place[1]]) > 3:
+    @of_a_pocket
+    def open_portal(self, place):
+        if len(self.portals[place.id]) > 3:
             return None
-        return self._make(OpenPortal, place[:1], pocket_id=place[1], name="Another")
+        return self.submit(OpenPortal, place.customer, pocket_id=place.id, name="Another")
 
-    def close_portal(self):
-        place = self._pocket()
-        if place is None or len(self.portals[place[1]]) < 2:
+    @of_a_pocket
+    def close_portal(self, place):
+        if len(self.portals[place.id]) < 2:
             return None
-        portal = self.random.choice(self.portals[place[1]])
-        return self._make(UpdatePortal, place[:1], portal_id=portal, name="Old", close=True)
+        portal = self.random.choice(self.portals[place.id])
+        return self.submit(UpdatePortal, place.customer, portal_id=portal, name="Old", close=True)
 
     def profile(self):
         if not self.people:
             return None
-        return self._make(UpdateCustomer, (self.random.choice(self.people),), profile={"n": 1})
+        return self.submit(UpdateCustomer, self.random.choice(self.people), profile={"n": 1})
 
     def link(self):
         place, target = self._pocket(), self._pocket()
         if place is None or target is None or len(self.linked) > self.wanted:
             return None
-        book = self.bank.books[target[0]]
-        portal = book.portals[self.portals[target[1]][0]]
-        return self._make(
-            AddCounterparty,
-            place[:1],
-            counterparty_name={"name": "Somebody"},
-            display_name=None,
-            type="on_us",
+        portal = self.bank.books[target.customer].portals[target.portal]
+        return self.add_counterparty(
+            place.customer,
+            "on_us",
             details={"account_number": portal.network_address},
-            target_customer_id=target[0],
-            target_pocket_id=target[1],
+            verification=None,
+            target_customer_id=target.customer,
+            target_pocket_id=target.id,
         )
 
     def unlink(self):
         if not self.linked:
             return None
         customer, counterparty = self.random.choice(self.linked)
-        return self._make(
+        return self.submit(
             UpdateCounterparty,
-            (customer,),
+            customer,
             counterparty_id=counterparty,
             unlink=self.random.random() < 0.5,
             rename=True,
@@ -371,7 +331,11 @@ class Life:
         return place
 
     def _status(self, place):
-        return self.bank.books[place[0]].pockets[place[1]].status
+        return self.bank.books[place.customer].pockets[place.id].status
+
+    def at_a_portal(self, place):
+        """The pocket with one of its portals."""
+        return place._replace(portal=self.random.choice(self.portals[place.id]))
 
     def _cents(self):
         return self.random.choice(
@@ -383,7 +347,7 @@ class Life:
         )
 
     def _worth(self, place):
-        pocket = self.bank.books[place[0]].pockets[place[1]]
+        pocket = self.bank.books[place.customer].pockets[place.id]
         return pocket.cash.balance + sum(units * 9_900 for _, units in pocket.positions())
 
     def _payable(self, place):
@@ -406,7 +370,7 @@ _KINDS = (
     ("withdraw", 2),
     ("pay_later", 2),
     ("carry_out", 2),
-    ("open_pocket", 3),
+    ("another_pocket", 3),
     ("change_pocket", 2),
     ("close_pocket", 1.5),
     ("close_customer", 0.1),

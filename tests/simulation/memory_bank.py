@@ -6,7 +6,7 @@ a run through Postgres with the same commands must agree to the cent and to the 
 
 from bisect import insort
 from collections import Counter, defaultdict
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -71,6 +71,7 @@ class Rails:
 
     def __init__(self):
         self.payments = []
+        self._closing = datetime.max.replace(tzinfo=UTC)
 
     def learn(self, book):
         """Note the payments of a draft; what the house has settled of them is forgotten."""
@@ -121,6 +122,10 @@ class Seen:
 
     def of(self, customer_id):
         return dict(self._all[customer_id])
+
+    def put(self, customer_id, object_id, shown):
+        """Show something else under an id from now on."""
+        self._all[customer_id][object_id] = shown
 
     def learn(self, book):
         """Take over what flows showed to those after them, and the bookings of the house."""

@@ -1,6 +1,9 @@
 """What the house and its operator do in a seeded life: suspense, credits and corrections."""
 
+from functools import wraps
 from uuid import UUID
+
+from tests.support.commands import Place
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
@@ -11,6 +14,17 @@ from billfold.platform.ids import command_id, derive
 CALLER = "life"
 
 
+def of_a_pocket(step):
+    """A step about a pocket that is drawn for it; there is none before there is a pocket."""
+
+    @wraps(step)
+    def drawn(life, **fields):
+        place = life._pocket()
+        return None if place is None else step(life, place, **fields)
+
+    return drawn
+
+
 def learn(life, step, outcome):
     """Remember what later steps may ask for."""
     if isinstance(step, DeliverBills):
@@ -18,16 +32,16 @@ def learn(life, step, outcome):
     elif isinstance(step, HoldInSuspense):
         life.held.append(step.item_id)
     elif isinstance(step, PostGoodwillCredit | AdjustPocket):
-        life.given.append(((step.customers[0], step.pocket_id), UUID(outcome["activity_id"])))
+        life.given.append((Place(step.customers[0], step.pocket_id, step.pocket_id), UUID(outcome["activity_id"])))
 
 
 def hold(life):
     """A payment comes, or a debit, that nobody is known to have asked for."""
     life.count += 1
     item_id = derive(b"life", command_id(CALLER, f"item:{life.count}"), 0)
-    return life._make(
+    return life.submit(
         HoldInSuspense,
-        (bank_customer_id(life.bank.seed),),
+        bank_customer_id(life.bank.seed),
         item_id=item_id,
         rail=life.random.choice(("WIRE", "ACH")),
         amount=life._cents(),
@@ -44,38 +58,37 @@ def give_back(life):
     item_id = life.random.choice(life.held)
     house = bank_customer_id(life.bank.seed)
     if life.random.random() < 0.5:
-        return life._make(ReturnFromSuspense, (house,), item_id=item_id, reason="NO_ACCOUNT", references=(item_id,))
+        return life.submit(ReturnFromSuspense, house, item_id=item_id, reason="NO_ACCOUNT", references=(item_id,))
     place = life._pocket()
     if place is None:
         return None
-    return life._make(
+    return life.submit(
         AssignFromSuspense,
-        (house, place[0]),
+        house,
+        place.customer,
         item_id=item_id,
-        pocket_id=place[1],
-        portal_id=life.random.choice(life.portals[place[1]]),
+        pocket_id=place.id,
+        portal_id=life.random.choice(life.portals[place.id]),
         references=(item_id,),
     )
 
 
-def give(life):
-    place = life._pocket()
-    if place is None:
-        return None
+@of_a_pocket
+def give(life, place):
     kind = life.random.choice(("CASH_BACK", "PROMOTION", "ADJUSTMENT", "DEBIT"))
     if kind == "DEBIT":
-        return life._make(
+        return life.submit(
             AdjustPocket,
-            place[:1],
-            pocket_id=place[1],
+            place.customer,
+            pocket_id=place.id,
             direction="DEBIT",
             amount=life._payable(place),
             description="an adjustment",
         )
-    return life._make(
+    return life.submit(
         PostGoodwillCredit,
-        place[:1],
-        pocket_id=place[1],
+        place.customer,
+        pocket_id=place.id,
         amount=life._cents(),
         credit_type=kind,
         description="a credit",
@@ -91,22 +104,20 @@ def correct(life):
         if life.random.random() < 0.5:
             return life._transfer(life.doomed[-1][0], life._pocket(), amount=lambda _: None)
     place, activity_id = life.doomed.pop()
-    return life._make(
-        ReverseTransaction, place[:1], activity_id=activity_id, description="a mistake", references=(activity_id,)
+    return life.submit(
+        ReverseTransaction, place.customer, activity_id=activity_id, description="a mistake", references=(activity_id,)
     )
 
 
-def bills_come(life):
-    place = life._pocket()
-    if place is None:
-        return None
-    weeks, today = life.random.choice((4, 13, 26)), life.bank.books[place[0]].business_date
+@of_a_pocket
+def bills_come(life, place):
+    weeks, today = life.random.choice((4, 13, 26)), life.bank.books[place.customer].business_date
     bill = life.bank.market.on_the_run(weeks, today)
-    return life._make(
+    return life.submit(
         ReceiveBills,
-        place[:1],
+        place.customer,
         transfer_id=_bills_id(life),
-        pocket_id=place[1],
+        pocket_id=place.id,
         cusip=bill.cusip,
         units=life.random.randint(1, 5_000),
         counterparty_name="Elsewhere",
@@ -116,29 +127,27 @@ def bills_come(life):
     )
 
 
-def bills_go(life):
+@of_a_pocket
+def bills_go(life, place):
     """Some go that have not settled, or are not there; the custodian answers later."""
-    place = life._pocket()
-    if place is None:
-        return None
     if life.leaving and life.random.random() < 0.5:
         customer, transfer_id = life.leaving.pop()
-        return life._make(
+        return life.submit(
             EndDelivery,
-            (customer,),
+            customer,
             transfer_id=transfer_id,
             references=(transfer_id,),
             reason=life.random.choice((None, "UNKNOWN")),
         )
-    held = life.bank.books[place[0]].pockets[place[1]].positions()
+    held = life.bank.books[place.customer].pockets[place.id].positions()
     if not held:
         return None
     cusip, units = life.random.choice(held)
-    return life._make(
+    return life.submit(
         DeliverBills,
-        place[:1],
+        place.customer,
         transfer_id=_bills_id(life),
-        pocket_id=place[1],
+        pocket_id=place.id,
         cusip=cusip,
         units=life.random.randint(1, units + 1),
         counterparty_name="Elsewhere",

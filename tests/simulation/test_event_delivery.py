@@ -10,10 +10,10 @@ from dataclasses import replace
 from datetime import date, timedelta
 from random import Random
 
-from tests.simulation.forked_workers import ForkedWorkers
-from tests.support.small_bank import Town
+from tests.simulation.forked_workers import forked_workers
+from tests.support.commands import PARTNER
+from tests.support.small_bank import SmallBank
 from tests.support.webhook_receivers import LOOPBACK, SECRET, answer, receiving
-from tests.support.whole_bank import PARTNER
 
 from billfold.events import sequencer
 from billfold.events.kinds import PARTNER_KINDS
@@ -26,7 +26,7 @@ from billfold.wiring import open_bank
 
 KILLS = 10
 NEW_BETWEEN = 10
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 180
 DAYS = [date(2025, 6, 2) + timedelta(days=n) for n in range(5)]
 
 
@@ -35,7 +35,7 @@ async def opened(dsn, state_dir):
     """A bank and the workers of it."""
     settings = replace(Settings(), state_dir=state_dir, database_url=dsn)
     await open_bank.initialize_database(settings, dsn)
-    workers = ForkedWorkers(settings, webhook_allowed_networks=",".join(map(str, LOOPBACK)))
+    workers = forked_workers(settings, webhook_allowed_networks=",".join(map(str, LOOPBACK)))
     try:
         async with open_bank.open_bank(settings, dsn) as bank:
             yield bank, workers
@@ -61,18 +61,16 @@ class Assassin:
 
 async def busy_week(bank):
     """Wires, ACH credits and payments between five customers, from Monday to Friday."""
-    town, draw = Town(bank), Random(5)
-    people = []
-    for name in ("Anna", "Bert", "Carl", "Dora", "Emil"):
-        customer_id = await town.customer(name)
-        people.append((customer_id, await town.pocket(customer_id)))
+    small, draw = SmallBank(bank), Random(5)
+    names = ("Anna", "Bert", "Carl", "Dora", "Emil")
+    places = [await small.new_pocket(await small.new_customer(name)) for name in names]
     for day in DAYS:
-        await town.until(day)
-        for customer_id, pocket in people:
-            await town.deposit(customer_id, pocket, 10_000_00, rail=draw.choice(("WIRE", "ACH")))
+        await small.until(day)
+        for place in places:
+            await small.receive_money(place, 10_000_00, rail=draw.choice(("WIRE", "ACH")))
         for _ in range(20):
-            payer, payee = draw.sample(people, 2)
-            await town.transfer(*payer, *payee, draw.randrange(1_00, 900_00))
+            origin, destination = draw.sample(places, 2)
+            await small.transfer(origin, destination, draw.randrange(1_00, 900_00))
 
 
 async def all_told(bank, receiver):

@@ -16,21 +16,17 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
-from uuid import UUID
 
 import asyncpg
 import httpx
 import msgspec
 import psutil
 import pytest
+from tests.support.commands import EngineCommands
 from tests.support.partner_client import new_partner
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.cli.serve import child_command_line
-from billfold.ledger.types import Rail
 from billfold.migrations import runner
-from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, read_clock, wall_now, write_clock
 from billfold.platform.crypto import sign_request
@@ -218,46 +214,12 @@ async def settle(programs):
 
 
 async def new_customer(bank, partner):
-    customer = ids.new()
-    common: dict[str, Any] = {"caller": "test", "customers": (customer,)}
-    await bank.engine.submit(
-        EnrolCustomer(
-            key=ids.new(),
-            partner_id=partner.partner_id,
-            role="customer",
-            type="BUSINESS",
-            name="Somebody",
-            profile={},
-            **common,
-        )
-    )
-    pockets = []
-    for weeks in (4, 26):
-        opened = await bank.engine.submit(
-            OpenPocket(
-                key=ids.new(),
-                partner_id=partner.partner_id,
-                name="A pocket",
-                deposit_weeks=weeks,
-                reinvestment_weeks=weeks,
-                **common,
-            )
-        )
-        pocket, portal = opened.outcome["pocket_id"], opened.outcome["portal_id"]
-        await bank.engine.submit(
-            ReceiveMoney(
-                key=ids.new(),
-                rail=Rail.WIRE,
-                portal_id=UUID(portal),
-                pocket_id=UUID(pocket),
-                amount=500_000_00,
-                description="a wire",
-                details={},
-                **common,
-            )
-        )
-        pockets.append(pocket)
-    return pockets
+    commands, by = EngineCommands(bank), {"partner_id": partner.partner_id}
+    customer = await commands.new_customer(**by)
+    places = [await commands.new_pocket(customer, weeks=weeks, reinvest=weeks, **by) for weeks in (4, 26)]
+    for place in places:
+        await commands.receive_money(place, 500_000_00)
+    return [place.id for place in places]
 
 
 async def let_time_pass(programs):

@@ -7,22 +7,20 @@ many messages and entries that have arrived, returns of the banks, a request tha
 import asyncio
 import os
 from collections import Counter
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from tests.simulation.dying_workers import DyingWorkers
+from tests.simulation.dying_workers import dying_workers
 from tests.support.approvals import REQUESTS, decide, wire
 from tests.support.apps import lend_customer_app, take_back
 from tests.support.customer_client import MemberDesk, join, token_for
 from tests.support.partner_desk import Opened
-from tests.support.small_rails import OURS, THEIRS, Customer
+from tests.support.small_rails import OURS, Customer, ach_file
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.payments.ach.nacha.reader import read_file
-from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
-from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer
@@ -108,38 +106,14 @@ class Street:
         await self.bank.rails.wire.network_side().transmit(f"in-{self.nth}.xml", content)
 
     async def _entries_arrive(self):
-        codes = ("22", "27", "27", "22")
-        accounts = (self.bert.account, self.bert.account, self.anna.account, "100000000001")
-        amounts = (50_00, 9_000_000_00, 20_00, 30_00)
-        entries = tuple(
-            Entry(
-                transaction_code=code,
-                routing_number=OURS,
-                dfi_account_number=account,
-                amount=cents,
-                individual_name="SOMEBODY",
-                trace_number=f"{THEIRS}{self.nth * 10 + n:07}",
-            )
-            for n, (code, account, cents) in enumerate(zip(codes, accounts, amounts, strict=True))
+        entries = (
+            ("22", self.bert.account, 50_00),
+            ("27", self.bert.account, 9_000_000_00),
+            ("27", self.anna.account, 20_00),
+            ("22", "100000000001", 30_00),
         )
-        batch = Batch(
-            batch_number=1,
-            company_name="ACME",
-            company_identification="9000000001",
-            standard_entry_class_code="PPD",
-            company_entry_description="PAYMENT",
-            effective_entry_date=FRIDAY,
-            originating_dfi_identification=THEIRS,
-            entries=entries,
-        )
-        file = AchFile(
-            immediate_destination=OURS,
-            immediate_origin="061000146",
-            file_id_modifier="A",
-            batches=(batch,),
-            created_at=datetime(2025, 6, 2, 9),
-        )
-        await self.bank.rails.ach.network_side().transmit(f"in-{self.nth}.ach", write_file(file))
+        file = ach_file(entries, on=FRIDAY, first_trace=self.nth * 10)
+        await self.bank.rails.ach.network_side().transmit(f"in-{self.nth}.ach", file)
 
     async def pass_time(self, by):
         """Let the clock show more, and do nothing of what is due by then."""
@@ -179,7 +153,7 @@ async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(market
     street = Street(bank, app, tmp_path)
     for each in (street.anna, street.bert):
         await each.settle_in(3_000_000_00)
-    workers = DyingWorkers(market_dsn, tmp_path)
+    workers = dying_workers(market_dsn, tmp_path)
     try:
         for nth in range(KILLS):
             await street.ask()

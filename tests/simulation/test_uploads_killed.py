@@ -6,13 +6,12 @@ import asyncio
 from itertools import count
 
 import pytest
-from tests.simulation.dying_servers import FILE, DyingDoors, open_door, send
+from tests.simulation.dying_servers import FILE, DyingServers, open_server_bank, send
 from tests.support.apps import lend_partner_app, take_back
 from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.small_rails import Customer
 from tests.support.whole_bank import close_bank
 
-from billfold.accounts.commands import EnrolCustomer
 from billfold.documents.store import get_document
 from billfold.platform import ids
 from billfold.verify.runner import verify_bank
@@ -23,12 +22,10 @@ PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
 @pytest.fixture
 async def anna(market_dsn, tmp_path):
     """A customer, and the calls of the partner she belongs to."""
-    bank = await open_door(market_dsn, tmp_path)
+    bank = await open_server_bank(market_dsn, tmp_path)
     partner = await new_partner(bank)
     customer = Customer(bank, "Anna")
-    await customer.do(
-        EnrolCustomer, partner_id=partner.partner_id, role="customer", type="BUSINESS", name="Anna", profile={}
-    )
+    await customer.new_customer("Anna", partner_id=partner.partner_id)
     app = lend_partner_app(bank)
     client = PartnerClient(app, partner)
     yield customer, client
@@ -41,12 +38,12 @@ async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna
     customer, client = anna
     bank = customer.bank
     path = f"/api/v1/customers/{customer.id}/documents/{PROOF}/file/"
-    doors = DyingDoors(market_dsn, tmp_path, client.partner, path=path)
+    servers = DyingServers(market_dsn, tmp_path, client.partner, path=path)
     made: set[str] = set()
     try:
         for steps in count(1, 2):
             key = ids.new()
-            answered = await asyncio.to_thread(doors.upload, steps, key)
+            answered = await asyncio.to_thread(servers.upload, steps, key)
             seen = await whole_documents(bank, customer.id)
             assert len(seen - made) <= 1
             # Ten seconds later, when nobody is waited for any more.
@@ -58,8 +55,8 @@ async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna
             if answered:
                 break
     finally:
-        doors.close()
-    assert steps > 8, "the doors die before they have done anything"
+        servers.close()
+    assert steps > 8, "the servers die before they have done anything"
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market, vault=bank.vault)
     assert report.is_clean, report.findings

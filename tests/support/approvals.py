@@ -2,7 +2,9 @@
 
 from uuid import UUID
 
-from billfold.accounts.counterparties.commands import AddCounterparty
+from tests.support.commands import DETAILS, EngineCommands
+from tests.support.payees import CONTOSO
+
 from billfold.approvals.store.approval_rules import set_step_up
 from billfold.approvals.store.fingerprints import record_checksums
 from billfold.audit import record as audit_record
@@ -97,8 +99,7 @@ async def member_id_of(customer_desk):
 async def counterparty(customer_world, customer, to):
     """Link a Pocket of somebody else as a counterparty; return its id."""
     portal = (await customer_world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
-    name = {"type": "business", "business_name": "Contoso"}
-    body = {"type": "on_us", "counterparty_name": name, "account_number": portal["network_address"]}
+    body = {"type": "on_us", "counterparty_name": CONTOSO, "account_number": portal["network_address"]}
     return (await customer_world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
 
 
@@ -119,26 +120,8 @@ def wire(origin, cents, to, **fields):
 
 async def wire_counterparty(customer_desk, *, kind="wire", verification="pre_verified"):
     """Link an account of another bank, or a wallet; return its id."""
-    details = {
-        "routing_number": "121182904",
-        "identifier": "5647772655",
-        "address": {
-            "street_address": "1 Main St",
-            "city": "Reno",
-            "postal_code": "89501",
-            "state": "NV",
-            "country": "US",
-        },
-    }
-    answer = await customer_desk.bank.engine.submit(
-        AddCounterparty(
-            caller="test",
-            key=ids.new(),
-            customers=(UUID(customer_desk.team.customer),),
-            type=kind,
-            counterparty_name={"type": "business", "business_name": "Contoso"},
-            details=details,
-            verification=verification,
-        )
+    customer, details = UUID(customer_desk.team.customer), DETAILS["wire"]
+    added = await EngineCommands(customer_desk.bank).add_counterparty(
+        customer, kind, details=details, verification=verification, name=CONTOSO
     )
-    return answer.outcome["counterparty_id"]
+    return added["counterparty_id"]

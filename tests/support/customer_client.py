@@ -86,6 +86,7 @@ class MemberDesk(PartnerApi):
         sent = proof(method, self.base + path, key=token.key, token=token.text, **changed)
         return {"authorization": f"DPoP {token.text}", "dpop": sent}
 
+    @override
     async def send(self, method, path, body=b"", *, filters=None, key=None, headers=None, token=0):
         """Send a request with the desk's token or another; None sends none."""
         token = self.token if token == 0 else token
@@ -95,13 +96,6 @@ class MemberDesk(PartnerApi):
         query = query_of(filters)
         url = path + (f"?{query}" if query else "")
         return await self.http.request(method, url, content=json_of(body), headers=sent | (headers or {}))
-
-    @override
-    async def ask(self, method, path, body=b"", *, status, **options):
-        """Return the answer to a request, which must have this status."""
-        answer = await self.send(method, path, body, **options)
-        assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
-        return answer
 
     @override
     async def pocket(self, customer=None, *, weeks=4, name="Reserve", **fields):

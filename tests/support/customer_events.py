@@ -20,11 +20,3 @@ async def tell(customer_desk, kind="FUNDS_RECEIVED", *, title="Money arrived", *
             now=wall_now(),
             **fields,
         )
-
-
-async def member_id_of(customer_desk):
-    """Return the id of the member who sits at a desk."""
-    found = await customer_desk.bank.pool.fetchval(
-        "SELECT member_id FROM membership WHERE user_id = $1", customer_desk.team.user_id
-    )
-    return str(found)

@@ -5,11 +5,10 @@ from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from msgspec.structs import replace
-from tests.support.small_rails import ADDRESS, NAME
-from tests.support.whole_bank import PARTNER, Holder
+from tests.support.commands import EngineCommands
+from tests.support.whole_bank import Holder
 
-from billfold.accounts.commands import OpenPocket, UpdatePocket, UpdatePortal
-from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.accounts.commands import UpdatePocket, UpdatePortal
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
@@ -19,7 +18,6 @@ from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.outbound import fedwire_day, message_sent
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import LISTS, get_wire
-from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.fedwire import SimulatedFedwire
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
@@ -37,31 +35,20 @@ def changed(wire, **fields):
 
 async def link(bank, customer_id):
     """Give a customer a verified counterparty; return its id."""
-    command = AddCounterparty(
-        caller="test",
-        key=ids.new(),
-        customers=(customer_id,),
-        type="wire",
-        counterparty_name=NAME,
-        details={"routing_number": "121182904", "identifier": "5647772655", "address": ADDRESS},
-        verification="pre_verified",
-    )
-    return UUID((await bank.engine.submit(command)).outcome["counterparty_id"])
+    return UUID((await EngineCommands(bank).add_counterparty(customer_id, "wire"))["counterparty_id"])
 
 
 async def send(holder, cents, wire_id=None):
     """Send a wire to the holder's counterparty; return the outcome."""
-    command = SendWire(
-        caller="test",
-        key=ids.new(),
-        customers=(holder.customer_id,),
+    return await holder.submit(
+        SendWire,
+        holder.customer_id,
         references=(holder.counterparty_id,),
         wire_id=wire_id,
         pocket_id=holder.pocket_id,
         amount=cents,
         counterparty_id=holder.counterparty_id,
     )
-    return (await holder.bank.engine.submit(command)).outcome
 
 
 class Fedwire:
@@ -153,47 +140,35 @@ class Fedwire:
 
     async def second_pocket(self, holder):
         """Another Pocket of the same customer; return it as a holder of its own."""
-        opened = await self.do(
-            holder, OpenPocket, partner_id=PARTNER, name="Second", deposit_weeks=4, reinvestment_weeks=4
-        )
-        return Holder(self.bank, holder.customer_id, UUID(opened["pocket_id"]), portal_id=UUID(opened["portal_id"]))
+        return Holder(self.bank, *await holder.new_pocket(holder.customer_id, name="Second"))
 
     async def close(self, holder):
-        await self.do(holder, UpdatePocket, pocket_id=holder.pocket_id, close_for="NO_LONGER_USED")
+        await holder.submit(UpdatePocket, holder.customer_id, pocket_id=holder.pocket_id, close_for="NO_LONGER_USED")
 
     async def close_portal(self, holder):
-        await self.do(holder, UpdatePortal, portal_id=holder.portal_id, close=True)
+        await holder.submit(UpdatePortal, holder.customer_id, portal_id=holder.portal_id, close=True)
 
     async def assign(self, item_id, holder):
-        await self.bank.engine.submit(
-            AssignFromSuspense(
-                caller="test",
-                key=ids.new(),
-                item_id=item_id,
-                portal_id=holder.portal_id,
-                customers=(bank_customer_id(self.bank.seed), holder.customer_id),
-                pocket_id=holder.pocket_id,
-                references=(item_id,),
-            )
+        await holder.submit(
+            AssignFromSuspense,
+            bank_customer_id(self.bank.seed),
+            holder.customer_id,
+            item_id=item_id,
+            portal_id=holder.portal_id,
+            pocket_id=holder.pocket_id,
+            references=(item_id,),
         )
 
     async def return_payment(self, item_id):
         """Return what is held, as the operator does, and let our files go."""
-        await self.bank.engine.submit(
-            ReturnFromSuspense(
-                caller="test",
-                key=ids.new(),
-                customers=(bank_customer_id(self.bank.seed),),
-                item_id=item_id,
-                reason="AC04",
-                references=(item_id,),
-            )
+        await EngineCommands(self.bank).submit(
+            ReturnFromSuspense,
+            bank_customer_id(self.bank.seed),
+            item_id=item_id,
+            reason="AC04",
+            references=(item_id,),
         )
         await self.clock.advance(timedelta(0))
-
-    async def do(self, holder, kind, **fields):
-        command = kind(caller="test", key=ids.new(), customers=(holder.customer_id,), **fields)
-        return (await self.bank.engine.submit(command)).outcome
 
     async def wires(self, holder):
         return await LISTS["customer_id"].rows(self.bank.pool, holder.customer_id, None, None, None, limit=100)

@@ -16,31 +16,34 @@ class Member:
     customer_id: UUID
 
 
-async def company(conn, name="Northwind"):
+async def company(conn, name="Northwind", *, partner_id=None, opened_at=None):
     """Return the id of a customer of the bank."""
     customer_id = ids.new()
     await conn.execute(
         "INSERT INTO customer (customer_id, partner_id, role, type, name, account_status, profile, "
         "opened_at) VALUES ($1, $2, 'customer', 'BUSINESS', $3, 'OPEN', '{}', $4)",
         customer_id,
-        ids.new(),
+        partner_id or ids.new(),
         name,
-        wall_now(),
+        opened_at or wall_now(),
     )
     return customer_id
 
 
-async def member(conn, customer_id, *, role="ADMIN", user_id=None):
-    """Return a member of a customer's team, a new person unless one is given."""
-    now, member_id = wall_now(), ids.new()
-    if user_id is None:
-        user_id = ids.new()
+async def member(
+    conn, customer_id, *, role="ADMIN", user_id=None, member_id=None, email=None, name="Anna", joined_at=None
+):
+    """Return a member of a customer's team, a new person unless one is given without an address."""
+    now, member_id = wall_now(), member_id or ids.new()
+    if user_id is None or email is not None:
+        user_id = user_id or ids.new()
         await conn.execute(
             "INSERT INTO user_account (user_id, email, email_verified_at, first_name, last_name, "
-            "phone_number, created_at) VALUES ($1, $2, $3, 'Anna', 'Lind', '+12025550123', $3)",
+            "phone_number, created_at) VALUES ($1, $2, $3, $4, 'Lind', '+12025550123', $3)",
             user_id,
-            f"{user_id}@example.com",
+            email or f"{user_id}@example.com",
             now,
+            name,
         )
     await conn.execute(
         "INSERT INTO membership (customer_id, user_id, member_id, role, status, created_at, "
@@ -49,6 +52,6 @@ async def member(conn, customer_id, *, role="ADMIN", user_id=None):
         user_id,
         member_id,
         role,
-        now,
+        joined_at or now,
     )
     return Member(user_id, member_id, customer_id)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import httpx
 import msgspec
+from tests.support.commands import EngineCommands
 
 from billfold.access.partners import credentials
-from billfold.accounts.commands import EnrolCustomer
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password, sign_request
@@ -32,21 +32,10 @@ class Acme:
     token: str
 
 
-async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=()):
-    """Make a partner with everything that is needed to call."""
-    own, partner_id = ids.new(), ids.new()
-    await bank.engine.submit(
-        EnrolCustomer(
-            caller="test",
-            key=ids.new(),
-            customers=(own,),
-            partner_id=partner_id,
-            role="partner",
-            type="BUSINESS",
-            name=slug,
-            profile={},
-        )
-    )
+async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=(), known_ids=None):
+    """Make a partner with everything that is needed to call; `known_ids` are its own, its customer's and its user's."""
+    partner_id, own, user_id = known_ids or (ids.new() for _ in range(3))
+    await EngineCommands(bank).enrol(own, slug, partner_id=partner_id, role="partner")
     now = wall_now()
     async with bank.pool.acquire() as conn:
         made = await credentials.create_partner(
@@ -61,7 +50,6 @@ async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=
             features=features,
             partner_id=partner_id,
         )
-        user_id = ids.new()
         await conn.execute(_ADD_USER, user_id, partner_id, f"{slug}-app", _HASH, now)
         token, _ = await credentials.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
     return Acme(slug, partner_id, own, user_id=user_id, username=f"{slug}-app", secret=made.shared_secret, token=token)

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 from uuid import UUID
 
+from tests.support.commands import EngineCommands
 from tests.support.partner_client import PartnerClient
 
-from billfold.accounts.commands import OpenPocket
-from billfold.platform import ids
+from billfold.payments.clearing.store import balances
+from billfold.payments.settlement.worker import close_bank_days
 from billfold.sandbox.clock.stepper import ClockStepper
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -56,19 +57,24 @@ class PartnerApi:
 
     # -- calling ---------------------------------------------------------------------
 
-    async def ask(self, method, path, body=b"", *, status, filters=None, key=None):
+    async def send(self, method, path, body=b"", *, filters=None, key=None, headers=None):
+        """Send a signed request; see `PartnerClient.send`."""
+        return await self.client.send(method, path, body, key=key, query=query_of(filters), headers=headers)
+
+    async def ask(self, method, path, body=b"", *, status, **options):
         """Return the answer to a request, which must have this status."""
-        answer = await self.client.send(method, path, body, key=key, query=query_of(filters))
+        answer = await self.send(method, path, body, **options)
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer
 
-    async def get(self, path, filters=None):
+    async def get(self, path, filters=None, *, status=200):
         """Return the JSON of a resource or a page."""
-        return (await self.ask("GET", path, status=200, filters=filters)).json()
+        return (await self.ask("GET", path, status=status, filters=filters)).json()
 
     async def post(self, path, body, status=201, **options):
-        """Return the JSON of what was made."""
-        return (await self.ask("POST", path, body, status=status, **options)).json()
+        """Return the JSON of what was made, None where nothing is answered."""
+        answer = await self.ask("POST", path, body, status=status, **options)
+        return answer.json() if answer.content else None
 
     async def patch(self, path, body, status=200, **options):
         """Return the JSON of what was changed."""
@@ -126,18 +132,10 @@ class PartnerApi:
     async def facilitation(self, cents=0):
         """Open the partner's own Pocket, from which he funds customers."""
         own = self.partner.own_customer_id
-        command = OpenPocket(
-            caller="test",
-            key=ids.new(),
-            customers=(own,),
-            partner_id=self.partner.partner_id,
-            name="Facilitation",
-            deposit_weeks=4,
-            reinvestment_weeks=4,
-            type="FACILITATION",
+        place = await EngineCommands(self.bank).new_pocket(
+            own, name="Facilitation", partner_id=self.partner.partner_id, type="FACILITATION"
         )
-        outcome = (await self.bank.engine.submit(command)).outcome
-        opened = Opened(str(own), outcome["pocket_id"], outcome["portal_id"])
+        opened = Opened(*map(str, place))
         if cents:
             await self.wire(opened, cents)
         return opened
@@ -184,6 +182,13 @@ class PartnerApi:
         made = await self.post("/api/v1/transfers/on-us/", body)
         assert made["status"] == status, made
         return made
+
+    async def expect_settled(self):
+        """Some days later every rail is at zero, and nothing is held."""
+        await self.days(3)
+        await close_bank_days(self.bank, await self.bank.now())
+        left = {name: cents for name, cents in (await balances(self.bank.pool)).items() if cents}
+        assert not left, left
 
     async def value(self, pocket):
         """Return what a Pocket is worth, in cents."""

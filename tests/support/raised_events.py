@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from tests.support.oauth_users import company
+
 from billfold.platform import ids
 
 PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
@@ -14,15 +16,7 @@ BOTH, PARTNERS, CUSTOMERS = ("transfers.wire.in.success", "transfers.ach.in.succ
 
 
 async def add_customer(conn, partner_id=PARTNER):
-    customer_id = ids.new()
-    await conn.execute(
-        "INSERT INTO customer (customer_id, partner_id, role, type, name, account_status, profile,"
-        " opened_at) VALUES ($1, $2, 'customer', 'BUSINESS', 'Anna', 'OPEN', '{}', $3)",
-        customer_id,
-        partner_id,
-        RAISED,
-    )
-    return customer_id
+    return await company(conn, "Anna", partner_id=partner_id, opened_at=RAISED)
 
 
 async def raise_event(conn, customer_id, kind=BOTH, *, seconds=0):

@@ -3,15 +3,13 @@
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
-from tests.support.whole_bank import PARTNER, close_bank, open_bank
+from tests.support.commands import DETAILS, EngineCommands
+from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
-from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.payments.ach.commands import OriginateAch, ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.ids import command_id
@@ -22,54 +20,35 @@ from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, Simulated
 CALLER = "small rails"
 OURS, THEIRS = "061199992", "09100001"
 NO_SUCH_BANK = "091000019"
-NAME = {"type": "business", "business_name": "Beta LLC"}
-ADDRESS = {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
 
 
-class Customer:
-    """One customer with a pocket, and what he asks for; keys come from a counter."""
+class Customer(EngineCommands):
+    """One customer with a pocket, and what it asks for."""
 
     def __init__(self, bank, name):
-        self.bank, self.name, self.count = bank, name, 0
-        self.id = command_id(CALLER, name)
+        super().__init__(bank, f"{CALLER}:{name}")
+        self.name = name
+        self.id = self.id_of(name)
 
     async def do(self, kind, *references, **fields):
-        self.count += 1
-        key = command_id(CALLER, f"{self.name}:{self.count}")
-        fields |= {"customers": (self.id,), "references": references}
-        command = kind(caller=CALLER, key=key, **fields)
-        return (await self.bank.engine.submit(command)).outcome
+        return await self.submit(kind, self.id, references=references, **fields)
 
     async def settle_in(self, cents):
-        await self.do(EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name=self.name, profile={})
-        opened = await self.do(OpenPocket, partner_id=PARTNER, name="Reserve", deposit_weeks=4, reinvestment_weeks=4)
-        self.pocket, self.portal = UUID(opened["pocket_id"]), UUID(opened["portal_id"])
+        await self.new_customer(self.name)
+        self.place = await self.new_pocket(self.id)
+        self.pocket, self.portal = self.place.id, self.place.portal
         self.account = await self.bank.pool.fetchval(
             "SELECT account_number FROM portal WHERE portal_id = $1", self.portal
         )
-        await self.do(
-            ReceiveMoney,
-            rail="WIRE",
-            portal_id=self.portal,
-            pocket_id=self.pocket,
-            amount=cents,
-            description="a deposit",
-            details={},
-        )
-        wire = {"routing_number": "121182904", "identifier": "5647772655", "address": ADDRESS}
-        self.wired = await self.link("wire", wire, "pre_verified")
+        await self.receive_money(self.place, cents)
+        self.wired = UUID((await self.add_counterparty(self.id, "wire"))["counterparty_id"])
         self.good = await self.payee("021000021")
         self.gone = await self.payee(NO_SUCH_BANK)
 
-    async def link(self, type_, details, verification):
-        made = await self.do(
-            AddCounterparty, type=type_, counterparty_name=NAME, details=details, verification=verification
-        )
-        return UUID(made["counterparty_id"])
-
     async def payee(self, routing, verification="pre_verified"):
-        details = {"routing_number": routing, "account_number": "5647772655", "account_type": "CHECKING"}
-        return await self.link("ach", details, verification)
+        details = DETAILS["ach"] | {"routing_number": routing}
+        made = await self.add_counterparty(self.id, "ach", details=details, verification=verification)
+        return UUID(made["counterparty_id"])
 
     async def wire(self, cents):
         sent = await self.do(
@@ -82,7 +61,7 @@ class Customer:
         sent = await self.do(
             OriginateAch,
             payee,
-            ach_id=command_id(CALLER, f"{self.name}:ach:{self.count}"),
+            ach_id=command_id(self.caller, f"ach:{self.count}"),
             pocket_id=self.pocket,
             counterparty_id=payee,
             direction=direction,
@@ -153,46 +132,49 @@ async def _originate(anna, bert):
     return made
 
 
-async def _receive(bank, anna, bert):
-    entries = [
-        Entry(
-            transaction_code=code,
-            routing_number=OURS,
-            dfi_account_number=account,
-            amount=cents,
-            individual_name="SOMEBODY",
-            trace_number=f"{THEIRS}{number:07}",
-            individual_identification_number="7",
-        )
-        for number, (code, account, cents) in enumerate(
-            (
-                ("22", anna.account, 100_00),
-                ("27", anna.account, 50_00),
-                ("27", bert.account, 9_000_000_00),
-                ("22", "100000000001", 60_00),
-                ("22", bert.account, 65_00),
-            ),
-            start=1,
-        )
-    ]
+def ach_file(entries, *, on, first_trace=1):
+    """Return a file of another bank with these (transaction code, account, cents)."""
     batch = Batch(
         batch_number=1,
         company_name="ACME",
         company_identification="9000000001",
         standard_entry_class_code="PPD",
         company_entry_description="PAYMENT",
-        effective_entry_date=date(2025, 6, 2),
+        effective_entry_date=on,
         originating_dfi_identification=THEIRS,
-        entries=tuple(entries),
+        entries=tuple(
+            Entry(
+                transaction_code=code,
+                routing_number=OURS,
+                dfi_account_number=account,
+                amount=cents,
+                individual_name="SOMEBODY",
+                trace_number=f"{THEIRS}{trace:07}",
+                individual_identification_number="7",
+            )
+            for trace, (code, account, cents) in enumerate(entries, start=first_trace)
+        ),
     )
-    file = AchFile(
-        immediate_destination=OURS,
-        immediate_origin="061000146",
-        file_id_modifier="A",
-        batches=(batch,),
-        created_at=datetime(2025, 6, 2, 9),
+    return write_file(
+        AchFile(
+            immediate_destination=OURS,
+            immediate_origin="061000146",
+            file_id_modifier="A",
+            batches=(batch,),
+            created_at=datetime(2025, 6, 2, 9),
+        )
     )
-    await bank.rails.ach.network_side().transmit("ENTRIES.ach", write_file(file))
+
+
+async def _receive(bank, anna, bert):
+    entries = (
+        ("22", anna.account, 100_00),
+        ("27", anna.account, 50_00),
+        ("27", bert.account, 9_000_000_00),
+        ("22", "100000000001", 60_00),
+        ("22", bert.account, 65_00),
+    )
+    await bank.rails.ach.network_side().transmit("ENTRIES.ach", ach_file(entries, on=date(2025, 6, 2)))
     await AchFileProcessor().process_all(bank)
     for customer, cents in ((bert, 65_00), (anna, 50_00)):
         ach_id = await bank.pool.fetchval("SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents)

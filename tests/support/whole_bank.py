@@ -5,11 +5,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
+from tests.support.commands import EngineCommands, Place
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_calendars, load_market
@@ -35,7 +34,6 @@ from billfold.wiring.scheduled_jobs import job_runners
 
 SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
-PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 
 
 async def open_bank(dsn, **changes):
@@ -137,12 +135,13 @@ async def bank(market_dsn):
     await close_bank(opened)
 
 
-class Holder:
-    """A customer with one Pocket, as tests of the engine need him."""
+class Holder(EngineCommands):
+    """A customer with one Pocket, as tests of the engine need it."""
 
     def __init__(self, bank, customer_id, pocket_id, portal_id):
-        self.bank = bank
-        self.customer_id, self.pocket_id, self.portal_id = customer_id, pocket_id, portal_id
+        super().__init__(bank)
+        self.place = Place(customer_id, pocket_id, portal_id)
+        self.customer_id, self.pocket_id, self.portal_id = self.place
 
     def receipt(self, cents, *, rail="WIRE"):
         """The command by which money arrives."""
@@ -159,7 +158,7 @@ class Holder:
         )
 
     async def deposit(self, cents, *, rail="WIRE"):
-        return (await self.bank.engine.submit(self.receipt(cents, rail=rail))).outcome
+        return await self.receive_money(self.place, cents, rail=rail)
 
 
 @pytest.fixture
@@ -167,15 +166,9 @@ def new_holder(bank):
     """Make a customer with a Pocket: `await new_holder(weeks=4, reinvest=4)`."""
 
     async def make(*, weeks=4, reinvest=4, name="A holder", at=bank):
-        customer = ids.new()
-        common: dict[str, Any] = {"caller": "test", "customers": (customer,), "partner_id": PARTNER}
-        await at.engine.submit(
-            EnrolCustomer(key=ids.new(), role="customer", type="BUSINESS", name=name, profile={}, **common)
-        )
-        answer = await at.engine.submit(
-            OpenPocket(key=ids.new(), name="Reserve", deposit_weeks=weeks, reinvestment_weeks=reinvest, **common)
-        )
-        outcome = answer.outcome
-        return Holder(at, customer, UUID(outcome["pocket_id"]), portal_id=UUID(outcome["portal_id"]))
+        commands = EngineCommands(at)
+        customer = await commands.new_customer(name)
+        place = await commands.new_pocket(customer, weeks=weeks, reinvest=reinvest, name="Reserve")
+        return Holder(at, *place)
 
     return make

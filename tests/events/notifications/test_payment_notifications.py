@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.support.commands import PARTNER
 from tests.support.oauth_users import member
-from tests.support.whole_bank import PARTNER
 
 from billfold.events.notifications import payment_notifications
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES

@@ -4,8 +4,8 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.support.commands import PARTNER
 from tests.support.oauth_users import member
-from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket, UpdatePortal
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty

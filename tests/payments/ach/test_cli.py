@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.architecture.movements_of_ach import INCOMING
+from tests.payments.ach.rules.entries import INCOMING
 from tests.payments.cli_bank import prepare
 from tests.support.small_rails import Customer
 

@@ -9,7 +9,6 @@ from tests.fixtures.teller import Teller
 from billfold.accounts.commands import SetPocketState, UpdatePocket
 from billfold.ledger.book.rows import JournalEntry
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 
 TRANSFER = UUID("7b111000-0000-4000-8000-000000000001")
@@ -28,9 +27,6 @@ class Holder(Teller):
 
     def end(self, reason=None):
         return self.do(EndDelivery, transfer_id=TRANSFER, reason=reason, references=(TRANSFER,))
-
-    def until(self, day, hour=10):
-        self.bank.advance(et_instant(day, hour))
 
 
 @pytest.fixture

@@ -2,33 +2,29 @@
 
 from datetime import date
 
-import msgspec
 import pytest
-from tests.architecture.movements_of_ach import ACH_ID, collected, come_back, sent
+from tests.payments.ach.rules.entries import collected, sent
 
 from billfold.accounts.pockets.types import Hold
-from billfold.ledger.book.rows import EventEntry, JournalEntry, Posting, Update
+from billfold.ledger.book.rows import EventEntry, JournalEntry, Update
 from billfold.payments.ach.commands import MarkAchTransmitted, RecordNoc
-from billfold.payments.ach.types import AchWay
 
 
 def test_a_returned_payment_becomes_a_deposit():
-    world, anna, _ = sent("CREDIT")
-    assert come_back(world, anna, "R03")["status"] == "FAILED"
-    book = world.books[anna]
-    entry = book.referenced[ACH_ID]
-    assert (entry.status, entry.return_code) == ("FAILED", "R03")
-    assert book.house["rail:ach", "USD"].balance == 0
-    assert book.draft.rows_of(JournalEntry)[-1].reverses == entry.entry_no
-    assert book.draft.rows_of(EventEntry)[-1].kind == "transfers.ach.out.rejected"
+    entries = sent("CREDIT")
+    assert entries.come_back("R03")["status"] == "FAILED"
+    assert (entries.entry.status, entries.entry.return_code) == ("FAILED", "R03")
+    assert entries.owed_by_rail == 0
+    assert entries.last(JournalEntry).reverses == entries.entry.entry_no
+    assert entries.last(EventEntry).kind == "transfers.ach.out.rejected"
 
 
 def test_a_second_return_is_not_accepted():
-    world, anna, _ = sent("CREDIT")
-    come_back(world, anna, "R03")
-    legs = len(world.books[anna].draft.rows_of(Posting))
-    assert come_back(world, anna, "R01") == {"status": "NOT_ACCEPTED", "code": "R67"}
-    assert len(world.books[anna].draft.rows_of(Posting)) == legs
+    entries = sent("CREDIT")
+    entries.come_back("R03")
+    posted = entries.posted()
+    assert entries.come_back("R01") == {"status": "NOT_ACCEPTED", "code": "R67"}
+    assert entries.posted() == posted
 
 
 @pytest.mark.parametrize(
@@ -43,65 +39,57 @@ def test_a_second_return_is_not_accepted():
     ],
 )
 def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour, answer):
-    world, anna, _ = sent("CREDIT", "PROCESSED")
-    world.at(day, hour)
-    told = come_back(world, anna, code)
-    assert told["status"] == answer
-    assert told.get("code") == (code if answer == "FAILED" else "R68")
+    entries = sent("CREDIT", "PROCESSED")
+    entries.customers.until(day, hour)
+    outcome = entries.come_back(code)
+    assert outcome["status"] == answer
+    assert outcome.get("code") == (code if answer == "FAILED" else "R68")
 
 
 @pytest.mark.parametrize(
-    ("status", "file_id", "fields"),
+    ("status", "seen", "fields"),
     [
-        ("IN_TRANSIT", ACH_ID, {"cents": 1}),
-        ("IN_TRANSIT", ACH_ID, {"direction": "DEBIT"}),
-        ("APPROVED", None, {}),
+        ("IN_TRANSIT", {}, {"cents": 1}),
+        ("IN_TRANSIT", {}, {"direction": "DEBIT"}),
+        ("APPROVED", {"file_id": None}, {}),
     ],
     ids=["another amount", "the other direction", "not sent"],
 )
-def test_a_return_that_matches_no_sent_entry_is_not_accepted(status, file_id, fields):
-    world, anna, _ = sent("CREDIT", status)
-    seen, draft = world.books[anna].referenced, world.books[anna].draft
-    seen[ACH_ID] = msgspec.structs.replace(seen[ACH_ID], file_id=file_id)
-    assert come_back(world, anna, "R03", **fields)["code"] == "R69"
-    assert not draft.rows_of(Posting)
+def test_a_return_that_matches_no_sent_entry_is_not_accepted(status, seen, fields):
+    entries = sent("CREDIT", status)
+    entries.see(**seen)
+    posted = entries.posted()
+    assert entries.come_back("R03", **fields)["code"] == "R69"
+    assert entries.posted() == posted
 
 
 def test_an_entry_in_a_file_can_be_returned_before_it_is_confirmed():
-    world, anna, _ = sent("CREDIT", "APPROVED")
-    assert come_back(world, anna, "R03")["status"] == "FAILED"
-    assert world.do(MarkAchTransmitted, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
+    entries = sent("CREDIT", "APPROVED")
+    assert entries.come_back("R03")["status"] == "FAILED"
+    assert entries.move(MarkAchTransmitted) == {"moved": 0}
 
 
 def test_a_returned_collection_is_debited_from_its_hold():
-    world, anna, pocket, entry = collected()
-    world.forget()
-    world.books[anna].referenced = {ACH_ID: entry}
-    come_back(world, anna, "R01")
-    book = world.books[anna]
-    assert book.pockets[pocket[0]].liens == []
-    lien = next(change for row, _, change in book.draft.rows_of(Update) if row is Hold)
-    assert lien["until"] == book.booked_at
-    assert book.house["rail:ach", "USD"].balance == 0
+    entries = collected()
+    entries.come_back("R01")
+    assert entries.held.liens == []
+    lien = next(change for row, _, change in entries.bank.tables[Update] if row is Hold)
+    assert lien["until"] == entries.book.booked_at
+    assert entries.owed_by_rail == 0
 
 
 def test_a_returned_collection_that_was_spent_becomes_an_overdraft():
-    world, anna, pocket, entry = collected()
-    world.forget()
-    book = world.books[anna]
-    small = msgspec.structs.replace(entry, amount=500_000_00, held_until=None)
-    book.referenced = {ACH_ID: small}
-    come_back(world, anna, "R10", cents=500_000_00)
-    owed = book.pockets[pocket[0]].owed
+    entries = collected()
+    entries.see(amount=500_000_00, held_until=None)
+    entries.come_back("R10")
+    owed = entries.held.owed
     assert owed is not None
     assert owed.balance < 0
-    assert entry.way == AchWay.ORIGINATION
 
 
 def test_a_notification_of_change_is_recorded_with_its_entry():
-    world, anna, _ = sent("CREDIT")
-    told = world.do(RecordNoc, anna, ach_id=ACH_ID, code="C01", corrected="998877")
-    entry = world.books[anna].referenced[ACH_ID]
-    assert (entry.change_code, entry.corrected) == ("C01", "998877")
-    assert told["counterparty_id"] == str(entry.counterparty_id)
-    assert told["ach_id"] == str(ACH_ID)
+    entries = sent("CREDIT")
+    outcome = entries.move(RecordNoc, code="C01", corrected="998877")
+    assert (entries.entry.change_code, entries.entry.corrected) == ("C01", "998877")
+    assert outcome["counterparty_id"] == str(entries.payee_id)
+    assert outcome["ach_id"] == str(entries.ach_id)

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.fixtures.teller import Teller
-from tests.support.small_rails import ADDRESS, NAME
+from tests.support.commands import ADDRESS, BETA
 
 from billfold.accounts.commands import SetPocketState
 from billfold.accounts.counterparties.types import Payee
@@ -28,7 +28,7 @@ def payee(**changes):
         "counterparty_id": PAYEE,
         "type": "wire",
         "status": "VERIFIED",
-        "counterparty_name": NAME,
+        "counterparty_name": BETA,
         "verification": {"type": "supporting_documents", "status": "APPROVED"},
         "details": {"routing_number": "121182904", "identifier": "5647772655", "address": ADDRESS},
     }

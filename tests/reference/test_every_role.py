@@ -1,7 +1,10 @@
 """Every route of the Customer API for every role: what the role does not include is refused."""
 
+import re
+
 import pytest
-from tests.journeys import cases
+from tests.reference.documents import DOCUMENTS, operations_of, scopes_of
+from tests.reference.intruders import UNTRIED
 from tests.support.customer_client import EVERYTHING, MemberDesk, Team, token_for
 from tests.support.oauth_clients import new_key
 from tests.support.partner_desk import UNKNOWN
@@ -24,20 +27,20 @@ WRITTEN = {
 """What each role may do besides reading, as the contract says it."""
 
 
-NEEDED_BESIDES = {("DELETE", "/api/v1/notification-audiences/FUNDS_RECEIVED"): "team.write"}
+NEEDED_BESIDES = {"clear_notification_audience": "team.write"}
 """What an operation asks of the role beside its scope (its PUT asks once its body is read)."""
 
 
-NEEDED_INSTEAD = {("PATCH", "/api/v1/transfer-requests/{transfer_id}/status"): "transfers.approve"}
+NEEDED_INSTEAD = {"decide_transfer_request": "transfers.approve"}
 """What an operation asks of the role in the place of its scope."""
 
 
-def is_open(route, role):
-    """Tell whether a role includes all that a route asks for."""
-    if route in NEEDED_INSTEAD:
-        return NEEDED_INSTEAD[route] in PERMISSIONS[role]
-    needed = {cases.CUSTOMER[route][0], NEEDED_BESIDES.get(route, cases.CUSTOMER[route][0])}
-    return needed <= PERMISSIONS[role]
+NEEDED = {
+    name: {NEEDED_INSTEAD.get(name, scope), NEEDED_BESIDES.get(name, NEEDED_INSTEAD.get(name, scope))}
+    for name, scope in scopes_of(DOCUMENTS["customer"]).items()
+    if name not in UNTRIED
+}
+"""What a role must include for each operation."""
 
 
 def test_roles_include_what_the_contract_says():
@@ -48,16 +51,16 @@ def test_roles_include_what_the_contract_says():
     assert "transfers.approve" not in PERMISSIONS["SERVICE"]
 
 
-async def refused_with(api, table):
-    """Return the routes that answer `forbidden`; ids are nobody's and bodies unreadable."""
+async def refused_to(api):
+    """Return the operations that answer `forbidden`; ids are nobody's and bodies unreadable."""
     found = set()
-    for method, path in table:
-        filled = "/".join(UNKNOWN if each.startswith("{") else each for each in path.split("/"))
-        body = b"" if method == "GET" else b"{"
-        answer = await api.send(method, cases.as_published(filled), body)
-        if answer.status_code == 403:
-            assert answer.json()["code"] == "forbidden"
-            found.add((method, path))
+    for name, method, path, _ in operations_of(DOCUMENTS["customer"]):
+        if name in NEEDED:
+            filled = re.sub(r"\{\w+\}", UNKNOWN, path.replace("{notification_type}", "FUNDS_RECEIVED"))
+            answer = await api.send(method, filled, b"" if method == "GET" else b"{")
+            if answer.status_code == 403:
+                assert answer.json()["code"] == "forbidden"
+                found.add(name)
     return found
 
 
@@ -65,8 +68,8 @@ async def test_every_route_is_closed_to_exactly_the_roles_that_do_not_include_it
     api = await customer_desks()
     for role in ROLES:
         member = await customer_desks(api.team.customer, role=role, scopes=EVERYTHING)
-        expected = {route for route in cases.CUSTOMER if not is_open(route, role)}
-        assert await refused_with(member, cases.CUSTOMER) == expected, role
+        expected = {name for name, needed in NEEDED.items() if not needed <= PERMISSIONS[role]}
+        assert await refused_to(member) == expected, role
 
 
 @pytest.mark.parametrize("scopes", [("pockets.read", "team.read"), ("pockets.write",)])
@@ -76,6 +79,6 @@ async def test_every_route_is_closed_to_a_program_without_its_scope(customer_des
     made = await api.post("/api/v1/team/service-users/", new)
     its = Team(api.team.customer, made["client_id"], None, scopes=scopes)
     program = MemberDesk(api.bank, api.app, its, token=await token_for(api.bank, its))
-    expected = {route for route, (scope, _) in cases.CUSTOMER.items() if scope not in scopes}
-    assert await refused_with(program, cases.CUSTOMER) == expected
+    expected = {name for name in NEEDED if scopes_of(DOCUMENTS["customer"])[name] not in scopes}
+    assert await refused_to(program) == expected
     await program.close()

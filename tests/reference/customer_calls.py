@@ -1,0 +1,188 @@
+"""One request per operation of the Customer API."""
+
+from uuid import UUID
+
+from tests.reference.recorder import number
+from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_documents, play_events
+
+BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
+USER, MEMBER, OTHER_USER, OTHER_MEMBER = (number(2000 + n) for n in range(4))
+PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
+KEYS = [
+    f"-----BEGIN PUBLIC KEY-----\n{each}\n-----END PUBLIC KEY-----"
+    for each in (
+        "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
+        "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+        "MCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=",
+    )
+]
+"""Public keys as PEM (Ed25519) that no test signs with."""
+
+
+async def play_customer_api(r, world, other):
+    """Play everything a member can ask for; `other` is the desk of another, `world` plays for the partner."""
+    pocket = await _play_pockets(r, world)
+    await _play_counterparties(r)
+    await _play_reads(r, pocket)
+    await play_events(r)
+    await _play_notifications(r)
+    await _play_team(r)
+    await _play_programs(r)
+    await _play_approvals(r, other, pocket)
+
+
+async def _play_pockets(r, world):
+    """Open, change and fund a Pocket; return its id."""
+    pockets = f"{V2}/pockets/"
+    new = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
+    pocket = (await r.post("create_pocket", pockets, new))["id"]
+    await world.post("-", f"{BOX}/pockets/{pocket}/", {"real_time_yield": True})
+    await r.patch("update_pocket", f"{pockets}{pocket}/", {"pocket_name": "Payroll reserve"})
+    portals = f"{pockets}{pocket}/portals/"
+    portal = (await r.post("create_portal", portals, {"name": "Payroll"}))["id"]
+    await r.patch("update_portal", f"{portals}{portal}/", {"name": "Wages"})
+    wire = {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Contoso"}
+    await world.post("-", f"{BOX}/wire/", wire)
+    await r.get("get_funding_instructions", f"{portals}{portal}/funding-instructions/")
+    return pocket
+
+
+async def _play_counterparties(r):
+    path = f"{V2}/counterparties/"
+    one = f"{path}{(await r.post('create_counterparty', path, ACCOUNT))['id']}/"
+    await r.post("verify_micro_deposits", f"{one}verify-micro-deposits/", DEPOSITS)
+    await r.patch("update_counterparty", one, {"display_name": "Supplier"})
+    await r.get("get_counterparty", one)
+    await r.get("list_counterparties", path)
+    await play_documents(r, f"{V1}/documents/{PROOF}/", f"{V2}/documents/", read=f"{V2}/documents/")
+
+
+async def _play_reads(r, pocket):
+    for name, path in (
+        ("get_agreements", f"{V1}/agreements/"),
+        ("get_customer", f"{V1}/customer/"),
+        ("get_user", f"{V1}/user/"),
+        ("list_memberships", f"{V1}/user/memberships/"),
+        ("list_v1_trades", f"{V1}/trades/"),
+        ("list_trades", f"{V2}/trades/"),
+        ("list_pockets", f"{V2}/pockets/"),
+        ("get_pocket", f"{V2}/pockets/{pocket}/"),
+        ("get_pocket_earnings", f"{V2}/pockets/{pocket}/earnings/"),
+        ("list_earnings", f"{V2}/earnings/"),
+        ("list_portals", f"{V2}/pockets/{pocket}/portals/"),
+        ("list_customer_portals", f"{V2}/portals/"),
+        ("list_trading_strategies", f"{V2}/trading-strategies/"),
+        ("get_transactions_csv", f"{V2}/transactions.csv"),
+        ("get_trades_csv", f"{V1}/trades.csv"),
+    ):
+        await r.get(name, path)
+    one = (await r.get("list_wires", f"{V1}/wires/"))["items"][0]["id"]
+    await r.get("get_wire", f"{V1}/wires/{one}/")
+    one = (await r.get("list_transactions", f"{V2}/transactions/"))["items"][0]["id"]
+    await r.get("get_transaction", f"{V2}/transactions/{one}/")
+
+
+async def _play_notifications(r):
+    """Read what the team was told, and who did what."""
+    told, audience = f"{V1}/notifications/", f"{V1}/notification-audiences/"
+    one = (await r.get("list_notifications", told))["items"][0]["id"]
+    await r.get("get_notification", f"{told}{one}/")
+    await r.patch("update_notification", f"{told}{one}/", {"status": "READ"})
+    await r.get("list_notification_audiences", audience)
+    chosen = f"{audience}FUNDS_RECEIVED/"
+    await r.get("get_notification_audience", chosen)
+    await r.play("set_notification_audience", "PUT", chosen, {"roles": ["ADMIN"], "user_ids": [str(USER)]})
+    await r.delete("clear_notification_audience", chosen)
+    await r.get("list_audit_logs", f"{V1}/team/audit-logs/")
+    await r.get("list_member_audit_logs", f"{V1}/team/members/{MEMBER}/audit-logs/")
+    await r.get("get_audit_logs_csv", f"{V1}/team/audit-logs.csv")
+
+
+async def _play_team(r):
+    """Invite two, let one of them be forgotten, and look at the team."""
+    path = f"{V1}/team/"
+    person = {
+        "first_name": "Ben",
+        "last_name": "Ode",
+        "email": "ben@northwind.example",
+        "phone_number": "+12025550144",
+        "role": "MANAGER",
+    }
+    ben = (await r.post("invite_team_member", f"{path}invite/", person))["member_id"]
+    r.name(ben)
+    await r.post("resend_invite", f"{path}{ben}/invite/")
+    await r.play("update_team_member", "PUT", f"{path}{ben}/", {"role": "APPROVER"})
+    await r.get("get_team_member", f"{path}{MEMBER}/")
+    await r.get("get_team", path)
+    await r.delete("cancel_invite", f"{path}{ben}/invite/")
+
+
+async def _play_programs(r):
+    """Make a program, give it other keys, and deactivate it."""
+    path = f"{V1}/team/service-users/"
+    new = {
+        "name": "Ledger",
+        "description": "Books what was paid.",
+        "scopes": ["pockets.read", "customer.read"],
+        "public_key": KEYS[0],
+    }
+    made = await r.post("create_service_user", path, new)
+    r.name(made["member_id"], str(UUID(made["client_id"])))
+    path = f"{path}{made['member_id']}/"
+    await r.get("get_service_user", path)
+    await r.post("add_service_user_key", f"{path}keys/", {"public_key": KEYS[1]})
+    await r.post("rotate_service_user_keys", f"{path}keys/rotate/", {"public_key": KEYS[2]})
+    await r.get("list_service_user_keys", f"{path}keys/")
+    await r.delete("revoke_service_user_key", f"{path}keys/{made['key_id']}/")
+    await r.delete("deactivate_team_member", f"{V1}/team/{made['member_id']}/")
+
+
+async def _play_approvals(r, other, pocket):
+    """Ask for a transfer, change it, have `other` approve it, and take another one back."""
+    path = f"{V1}/transfer-requests/"
+    to = (await r.post("-", f"{V2}/pockets/", {"pocket_name": "Payroll", "deposit_strategy_id": "UST-4W"}))["id"]
+    order = {
+        "id": str(number(2201)),
+        "type": "ON_US",
+        "origin_pocket_id": pocket,
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_000_00},
+        "details": {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": to},
+        "description": "Wages of June",
+    }
+    await r.get("list_transfer_reviewers", f"{path}reviewers/")
+    one = f"{path}{(await r.post('create_transfer_request', path, {'transfer': order, 'reviewers': []}))['id']}/"
+    dearer = order | {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_200_00}}
+    await r.patch("update_transfer_request", one, {"transfer": dearer})
+    with r.at(other):
+        await r.patch("decide_transfer_request", f"{one}status/", {"status": "APPROVED", "comment": "As planned"})
+        second = order | {"id": str(number(2202))}
+        two = (await r.post("-", path, {"transfer": second, "reviewers": []}))["id"]
+    await _play_rules(r, other)
+    await r.get("get_transfer_request", one)
+    await r.delete("cancel_transfer_request", f"{path}{two}/")
+    await r.get("list_transfer_requests", path)
+
+
+async def _play_rules(r, other):
+    """Ask for a rule, have `other` confirm it, change it and ask for its end."""
+    rules, changes = f"{V1}/approval-rules/", f"{V1}/authorization-requests/"
+    new = {
+        "name": "Large wires",
+        "transfer_types": ["WIRE"],
+        "min_amount_usdc": 100_000_00,
+        "required_approvals": 2,
+        "approver_roles": ["MANAGER", "ADMIN"],
+        "ordered": True,
+    }
+    asked = await r.post("create_approval_rule", rules, new)
+    r.name(asked["id"], asked["resource_id"])
+    change, rule = f"{changes}{asked['id']}/", f"{rules}{asked['resource_id']}/"
+    with r.at(other):
+        said = {"status": "APPROVED", "comment": "As agreed with the board"}
+        await r.patch("decide_authorization_request", f"{change}status/", said)
+    await r.get("get_authorization_request", change)
+    await r.get("list_authorization_requests", changes)
+    await r.get("get_approval_rule", rule)
+    await r.get("list_approval_rules", rules)
+    r.name((await r.patch("update_approval_rule", rule, {"required_approvals": 2, "enabled": False}))["id"])
+    r.name((await r.delete("delete_approval_rule", rule))["id"])

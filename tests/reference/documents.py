@@ -1,0 +1,25 @@
+"""What the OpenAPI documents of both APIs say of their operations."""
+
+from billfold.http.customer_api.app import customer_document
+from billfold.http.partner_api.app import partner_document, partner_operations
+from billfold.platform.settings.settings import Settings
+from billfold.sandbox.partner_api import sandbox_operations
+
+DOCUMENTS = {
+    "partner": partner_document(Settings(), tuple(partner_operations(sandbox_operations())), include_deprecated=True),
+    "customer": customer_document(Settings()),
+}
+
+
+def operations_of(document):
+    """Return (operationId, method, path, operation) of every operation."""
+    return [
+        (operation["operationId"], method.upper(), path, operation)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    ]
+
+
+def scopes_of(document):
+    """Return the one scope that opens each operation."""
+    return {name: operation["security"][0]["CodeBearer"][0] for name, _, _, operation in operations_of(document)}

@@ -1,0 +1,171 @@
+"""Everybody who may not call an operation tries to, just before the recorder calls it.
+
+An operation needs no row anywhere to be tried: that it has an example is enough.
+"""
+
+import json
+import re
+from abc import ABC, abstractmethod
+from datetime import timedelta
+from typing import Any
+
+from tests.support.commands import EngineCommands
+from tests.support.customer_client import EVERYTHING, MemberDesk, join, token_for
+from tests.support.partner_client import new_partner
+from tests.support.partner_desk import PartnerApi
+from typing_extensions import override
+
+from billfold.access.partners import credentials
+from billfold.platform.clock import wall_now
+
+OPEN = {"log_in", "exchange_assertion"}
+"""What needs no token."""
+UNTRIED = OPEN | {"stream_events", "upload_document", "upload_document_file"}
+"""What is open, does not end by itself, or takes a file; each is tested beside its module."""
+OF_NOBODY = {"sandbox_webhook", "set_notification_audience", "list_event_types"}
+"""What names things of nobody: examples, or people who may not exist."""
+CANARY = "canary-5f0c9d71"
+MORE = dict.fromkeys(("object_type", "partner_id", "time_created", "password"), CANARY)
+_TABLES = (
+    "journal_entry transaction pocket portal counterparty transfer customer membership invitation oauth_client"
+    " client_key subscription delivery simulated_event transfer_request review approval_rule"
+    " authorization_request wire wire_message"
+)
+_COUNTS = f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in _TABLES.split())}"
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+async def state_of(bank):
+    """Return all that must not change: how many rows there are, and each customer's version."""
+    counts = await bank.pool.fetchrow(_COUNTS)
+    return counts, await bank.pool.fetch("SELECT customer_id, version FROM ledger_head ORDER BY customer_id")
+
+
+def expect_careful(answer):
+    """Every answer says what a browser must not do with it, and nothing to other origins."""
+    said = answer.headers
+    assert said["x-content-type-options"] == "nosniff"
+    assert said["referrer-policy"] == "no-referrer"
+    assert said["cache-control"] == "no-store"
+    assert "max-age" in said["strict-transport-security"]
+    assert not [name for name in said if name.startswith("access-control")]
+    assert "Traceback" not in answer.text
+
+
+class Intruders(ABC):
+    """Watches a recorder: `tried` are the operations that were refused to all who may not call them."""
+
+    def __init__(self, bank):
+        self.bank = bank
+        self.tried = set()
+        self.secrets = {CANARY}
+
+    async def __call__(self, r, name, method, path, body):
+        await self.prepare(r, None)
+        if name in UNTRIED | self.tried | {"-"}:
+            return
+        stranger = await self.stranger(r)
+        before = await state_of(self.bank)
+        call = method, path, b"" if body is None else body
+        await self.without_proof(r, name, call)
+        await self.from_outside(r, stranger, name=name, call=call)
+        await self.with_more_fields(r, call)
+        assert await state_of(self.bank) == before, name
+        await self.prepare(r, name)
+        self.tried.add(name)
+
+    async def from_outside(self, r, stranger, name, call):
+        """Call with a token of somebody else, to whom nothing of this exists."""
+        method, path, body = call
+        if name in OF_NOBODY:
+            return
+        if _UUID.search(f"{path} {body}"):
+            await stranger.refused(*call, status=404, code="not-found")
+        elif method == "GET":
+            answer = await stranger.ask(method, path, status=200)
+            assert not set(_UUID.findall(answer.text)) & set(_UUID.findall(json.dumps(r.notes))), name
+
+    async def with_more_fields(self, r, call):
+        """Call with what only the bank says: each field is refused by its name."""
+        method, path, body = call
+        if isinstance(body, dict) and body:
+            answer = await r.desk.ask(method, path, body | MORE, status=422)
+            refused = {tuple(each["loc"]) for each in answer.json()["detail"]}
+            assert {("body", name) for name in MORE} <= refused, (path, answer.text)
+
+    async def prepare(self, r, name):
+        """Let the desk call with no more than this operation needs, or with everything."""
+        del r, name
+
+    @abstractmethod
+    async def stranger(self, r):
+        """Return the desk of somebody else."""
+
+    @abstractmethod
+    async def without_proof(self, r, name, call):
+        """Call with nothing, or too little, to prove who calls."""
+
+
+class PartnerIntruders(Intruders):
+    _stranger: Any = None
+
+    @override
+    async def stranger(self, r):
+        self._stranger = self._stranger or PartnerApi(self.bank, r.desk.app, await new_partner(self.bank, "globex"))
+        return self._stranger
+
+    @override
+    async def without_proof(self, r, name, call):
+        partner = r.desk.partner
+        self.secrets |= {partner.token, partner.secret}
+        async with self.bank.pool.acquire() as conn:
+            expired, _ = await credentials.issue_token(
+                conn, partner_id=partner.partner_id, user_id=partner.user_id, now=wall_now() - timedelta(seconds=3601)
+            )
+        tried = [{"authorization": None}, {"authorization": f"Bearer {expired}"}]
+        if not name.startswith("sandbox_"):
+            tried.append({"x-service-signature": "A" * 43 + "="})
+        for headers in tried:
+            expect_careful(await r.desk.ask(*call, headers=headers, status=401))
+
+    @override
+    async def from_outside(self, r, stranger, name, call):
+        if not name.startswith("sandbox_clock_"):  # One clock for all partners of a sandbox.
+            await super().from_outside(r, stranger, name=name, call=call)
+
+
+class MemberIntruders(Intruders):
+    """`scopes` are those that the document says of each operation."""
+
+    _stranger: Any = None
+
+    def __init__(self, bank, scopes):
+        super().__init__(bank)
+        self.scopes = scopes
+
+    @override
+    async def stranger(self, r):
+        if self._stranger is None:
+            team = await join(self.bank, str(await EngineCommands(self.bank).new_customer("Stranger")))
+            token = await token_for(self.bank, team)
+            self._stranger = MemberDesk(self.bank, r.desk.app, team, token=token)
+        return self._stranger
+
+    @override
+    async def prepare(self, r, name):
+        scopes = EVERYTHING if name is None else (self.scopes[name],)
+        r.desk.token = await token_for(self.bank, r.desk.team, scopes=scopes, key=None)
+        self.secrets.add(r.desk.token.text)
+
+    @override
+    async def without_proof(self, r, name, call):
+        expired = await token_for(self.bank, r.desk.team, age=timedelta(seconds=901))
+        for token in (None, expired):
+            answer = await r.desk.ask(*call, status=401, token=token)
+            assert "www-authenticate" in answer.headers
+            expect_careful(answer)
+        others = [each for each in EVERYTHING if each != self.scopes[name]]
+        token = await token_for(self.bank, r.desk.team, scopes=others)
+        answer = await r.desk.ask(*call, status=403, token=token)
+        said = answer.headers["www-authenticate"]
+        assert f'error="insufficient_scope", scope="{self.scopes[name]}"' in said

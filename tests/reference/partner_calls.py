@@ -1,0 +1,248 @@
+"""One request per operation of the Partner API and of the sandbox."""
+
+from uuid import UUID
+
+from tests.reference.recorder import HIDDEN
+from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_documents, play_events
+from tests.support.commands import ADDRESS, EngineCommands
+
+PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
+BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
+
+
+async def play_partner_api(r):
+    """Play everything a partner can ask for."""
+    await r.post("log_in", f"{V1}/login/", {"username": "acme-app", "password": "correct horse battery"})
+    r.notes["exchange_assertion"] = {
+        "response": {"access_token": HIDDEN["token"], "token_type": "Bearer", "expires_in": 3600}
+    }
+    customer = (await r.post("sandbox_customer", f"{BOX}/customers/", {"name": "Northwind"}))["id"]
+    payee = (await r.post("-", f"{BOX}/customers/", {"name": "Contoso"}))["id"]
+    made, theirs = f"{V2}/customers/{customer}/pockets/", f"{V2}/customers/{payee}/pockets/"
+    new = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
+    pocket = (await r.post("create_pocket", made, new))["id"]
+    other = (await r.post("-", made, {"pocket_name": "Long", "deposit_strategy_id": "UST-26W"}))["id"]
+    inbox = (await r.post("-", theirs, {"pocket_name": "Inbox", "deposit_strategy_id": "UST-13W"}))["id"]
+    await r.post("sandbox_pocket", f"{BOX}/pockets/{pocket}/", {"real_time_yield": True})
+    portal = (await r.get("list_portals", f"{V2}/pockets/{pocket}/portals/"))["items"][0]["id"]
+    await _let_arrive(r, portal, other, inbox)
+    await _play_reads(r, customer, pocket)
+    await _play_portals(r, customer, pocket)
+    address = (await r.get("-", f"{V2}/pockets/{inbox}/portals/"))["items"][0]["network_address"]
+    await _play_payments(r, customer, pocket, address=address)
+    await _play_wires(r, customer, pocket)
+    await _play_ach(r, customer, pocket)
+    await r.patch("update_customer", f"{V1}/customers/{customer}/", {"email": "treasury@northwind.example"})
+    await r.patch("update_pocket", f"{made}{other}/", {"pocket_name": "Longer"})
+    await _play_clock(r)
+    await _simulate_event(r)
+    await play_events(r)
+
+
+async def _let_arrive(r, portal, other, inbox):
+    """Money and bills from outside."""
+    wire = {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"}
+    await r.post("sandbox_wire", f"{BOX}/wire/", wire)
+    await r.post("sandbox_fund", f"{BOX}/fund/", {"account_id": other, "amount_usdc": 1_500_000, "count": 1})
+    bills = {
+        "account_id": inbox,
+        "direction": "IN",
+        "cusip": "912797PT8",
+        "quantity": 100,
+        "counterparty_name": "Harbor Custody",
+        "acquired_on": "2025-05-29",
+        "cost_usdc": 995_000,
+    }
+    await r.post("sandbox_security_transfer", f"{BOX}/security-transfer/", bills)
+
+
+async def _play_reads(r, customer, pocket):
+    of_customer, of_pocket = f"{V2}/customers/{customer}", f"{V2}/pockets/{pocket}"
+    account = f"{V1}/service-accounts/{pocket}"
+    for name, path in (
+        ("list_customers", f"{V1}/customers/"),
+        ("get_customer", f"{V1}/customers/{customer}/"),
+        ("list_accounts", f"{V1}/customers/{customer}/service-accounts/"),
+        ("get_account", f"{account}/"),
+        ("list_customer_pockets", f"{of_customer}/pockets/"),
+        ("list_pockets", f"{V2}/pockets/"),
+        ("get_customer_pocket", f"{of_customer}/pockets/{pocket}/"),
+        ("get_pocket", f"{of_pocket}/"),
+        ("get_pocket_earnings", f"{of_pocket}/earnings/"),
+        ("list_earnings", f"{V2}/earnings/"),
+        ("list_trading_strategies", f"{V2}/trading-strategies/"),
+        ("list_pocket_configurations", f"{V2}/pocket-configurations/"),
+        ("list_transactions", f"{V2}/transactions/"),
+        ("list_customer_transactions", f"{of_customer}/transactions/"),
+        ("list_v1_customer_transactions", f"{V1}/customers/{customer}/transactions/"),
+        ("list_v1_transactions", f"{account}/transactions/"),
+        ("list_v1_customer_trades", f"{V1}/customers/{customer}/trades/"),
+        ("list_v1_trades", f"{account}/trades/"),
+        ("list_customer_trades", f"{of_customer}/trades/"),
+        ("list_pocket_trades", f"{of_pocket}/trades/"),
+    ):
+        await r.get(name, path)
+    one = (await r.get("list_pocket_transactions", f"{of_pocket}/transactions/"))["items"][0]["id"]
+    await r.get("get_transaction", f"{of_pocket}/transactions/{one}/")
+    await r.get("get_v1_transaction", f"{account}/transactions/{one}/")
+
+
+async def _play_portals(r, customer, pocket):
+    v2, v1 = f"{V2}/pockets/{pocket}/portals/", f"{V1}/service-accounts/{pocket}/portals/"
+    made = f"{v2}{(await r.post('create_portal', v2, {'name': 'Payroll'}))['id']}/"
+    await r.get("get_portal", made)
+    await r.patch("rename_portal", made, {"name": "Wages"})
+    await r.get("get_funding_instructions", f"{made}funding-instructions/")
+    await r.get("list_customer_portals", f"{V2}/customers/{customer}/portals/")
+    old = f"{v1}{(await r.post('create_account_portal', v1, {'name': 'Suppliers'}))['id']}/"
+    await r.get("list_account_portals", v1)
+    await r.get("get_account_portal", old)
+    await r.patch("rename_account_portal", old, {"name": "Vendors"})
+    await r.post("close_account_portal", f"{old}close/")
+    await r.get("list_customer_account_portals", f"{V1}/customers/{customer}/portals/")
+
+
+async def _play_payments(r, customer, pocket, address):
+    path = f"{V2}/customers/{customer}/counterparties/"
+    contoso = {"type": "business", "business_name": "Contoso"}
+    body = {"type": "on_us", "account_number": address, "counterparty_name": contoso}
+    linked = (await r.post("create_counterparty", path, body))["id"]
+    await r.get("list_counterparties", path)
+    await r.get("get_counterparty", f"{path}{linked}/")
+    await r.patch("update_counterparty", f"{path}{linked}/", {"display_name": "Supplier"})
+    await _play_verifications(r, customer)
+    asked = {
+        "type": "PEER_TO_PEER",
+        "from_account": {"id": pocket, "type": "SERVICE_ACCOUNT"},
+        "counterparty_id": linked,
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_234_550},
+        "description": "Invoice 7",
+    }
+    done = await r.post("create_on_us_transfer", f"{V1}/transfers/on-us/", asked)
+    await r.get("get_on_us_transfer", f"{V1}/transfers/on-us/{done['id']}/")
+
+
+async def _play_verifications(r, customer):
+    """Confirm deposits, link accounts, and read both as v1 tells of them."""
+    v1, v2 = f"{V1}/customers/{customer}/", f"{V2}/customers/{customer}/counterparties/"
+    details = {name: ACCOUNT[name] for name in ("routing_number", "account_number")}
+    waiting = await EngineCommands(r.desk.bank, "examples").add_counterparty(
+        UUID(customer), "ach", details=details, verification="micro_deposits", name=ACCOUNT["counterparty_name"]
+    )
+    await r.post("verify_micro_deposits", f"{v2}{waiting['counterparty_id']}/verify-micro-deposits/", DEPOSITS)
+    path = f"{v1}counterparties/"
+    begun = {"client_name": "Acme", "redirect_uri": "https://acme.example/linked"}
+    await r.post("create_link_token", f"{path}linking-provider/link-token/", begun)
+    r.notes["create_link_token"]["response"] = {
+        "link_token": "link-sandbox-7d0f1c...",
+        "expiration": "2025-06-02T17:00:00Z",
+    }
+    chosen = {"public_token": "public-sandbox-1", "accounts": [{"id": "manual-checking"}]}
+    linked = await r.post("link_accounts", f"{path}linking-provider/", chosen)
+    account = linked["items"][0]["id"]
+    await r.post("verify_linked_account", f"{path}{account}/linking-provider/verify/", {})
+    await r.get("list_v1_counterparties", path)
+    await r.get("get_v1_counterparty", f"{path}{account}/")
+    await play_documents(r, f"{v1}documents/{PROOF}/file/", f"{V1}/documents/", read=f"{V1}/documents/")
+    wire = {
+        "counterparty_name": ACCOUNT["counterparty_name"],
+        "routing_number": ACCOUNT["routing_number"],
+        "type": "wire",
+        "identifier": "9876543210",
+        "verification": {"type": "incoming_wire"},
+        "address": ADDRESS,
+    }
+    waiting = await r.post("-", v2, wire)
+    decided = {"counterparty_id": waiting["id"], "status": "APPROVED"}
+    await r.post("sandbox_counterparty_verification", f"{BOX}/counterparty-verification/", decided)
+
+
+async def _play_wires(r, customer, pocket):
+    portal = (await r.get("-", f"{V2}/pockets/{pocket}/portals/"))["items"][0]["id"]
+    path = f"{V1}/service-accounts/{pocket}/wires/"
+    payee = {
+        "type": "wire",
+        "routing_number": "121182904",
+        "identifier": "5647772655",
+        "counterparty_name": {"type": "business", "business_name": "Beta LLC"},
+        "address": ADDRESS,
+        "verification": {"type": "incoming_wire"},
+    }
+    linked = await r.post("-", f"{V2}/customers/{customer}/counterparties/", payee)
+    theirs = {"sender_account_number": "5647772655", "sender_routing_number": "121182904"}
+    proof = {"portal_id": portal, "amount_usdc": 1_00, "sender_name": "Beta LLC", **theirs}
+    await r.post("-", f"{BOX}/wire/", proof)
+    asked = {"counterparty_id": linked["id"], "amount_usdc": 4_000_000, "description": "Lease 9"}
+    first = (await r.post("create_wire", path, asked))["id"]
+    second = (await r.post("-", path, {**asked, "amount_usdc": 1_00}))["id"]
+    await r.post("sandbox_submit_wire", f"{BOX}/wires/{first}/submit/", {})
+    await r.post("sandbox_acknowledge_wire", f"{BOX}/wires/{first}/acknowledge/", {})
+    back = {"reason": "AC04", "information": "Account closed"}
+    await r.post("sandbox_return_wire", f"{BOX}/wires/{first}/return/", back)
+    await r.post("sandbox_reject_wire", f"{BOX}/wires/{second}/reject/", {"reason": "AC01"})
+    arrived = await r.get("-", f"{V1}/wires/", direction="INCOMING")
+    paid = next(each["id"] for each in arrived["items"] if each["wire_type"] == "PAYMENT")
+    await r.post("sandbox_request_wire_return", f"{BOX}/wires/{paid}/request-return/", {"reason": "DUPL"})
+    await r.get("list_wires", f"{V1}/wires/")
+    await r.get("get_wire", f"{V1}/wires/{first}/")
+
+
+async def _play_ach(r, customer, pocket):
+    """Pay and collect, and let banks answer; the account is verified by a wire from it."""
+    path = f"{V1}/service-accounts/{pocket}/ach-originating/"
+    ada = {
+        "type": "ach",
+        "counterparty_name": {"type": "individual", "first_name": "Ada", "last_name": "Stone"},
+        "routing_number": "021000021",
+        "account_number": "000123456789",
+        "account_type": "CHECKING",
+        "verification": {"type": "incoming_wire"},
+    }
+    payee = (await r.post("-", f"{V2}/customers/{customer}/counterparties/", ada))["id"]
+    portals = (await r.get("-", f"{V2}/pockets/{pocket}/portals/"))["items"]
+    portal = next(each["id"] for each in portals if each["status"] == "OPEN")
+    theirs = {"sender_account_number": "000123456789", "sender_routing_number": "021000021"}
+    proof = {"portal_id": portal, "amount_usdc": 100, "sender_name": "Ada Stone", **theirs}
+    await r.post("-", f"{BOX}/wire/", proof)
+    wage = {
+        "counterparty_id": payee,
+        "direction": "CREDIT",
+        "amount_usdc": 151_000,
+        "sec_code": "PPD",
+        "company_entry_description": "PAYROLL",
+        "payment_related_information": ["May 2025"],
+    }
+    made = await r.post("create_ach_origination", path, wage)
+    await r.get("get_ach_origination", f"{path}{made['id']}/")
+    await r.get("list_account_ach_originations", path)
+    await r.get("list_customer_ach_originations", f"{V1}/customers/{customer}/ach-originating/")
+    await r.post("sandbox_ach_submit", f"{BOX}/ach/submit/", {})
+    await r.post("sandbox_ach_move", f"{BOX}/ach/{made['id']}/", {"move": "return", "code": "R03"})
+    debit = {"portal_id": portal, "direction": "DEBIT", "amount_usdc": 2_500}
+    await r.post("sandbox_ach_entry", f"{BOX}/ach/entries/", debit)
+
+
+async def _play_clock(r):
+    clock = f"{BOX}/clock/"
+    await r.get("sandbox_clock", clock)
+    await r.post("sandbox_clock_advance", f"{clock}advance/", {"business_days": 1})
+    await r.post("sandbox_clock_run_to_next_event", f"{clock}run-to-next-event/")
+    await r.post("sandbox_clock_set", f"{clock}set/", {"now": "2025-06-05T09:00:00-04:00"})
+    await r.post("sandbox_clock_freeze", f"{clock}freeze/")
+    frozen = r.notes["sandbox_clock_freeze"]["response"]
+    resumed = await r.post("sandbox_clock_resume", f"{clock}resume/")
+    assert set(resumed) == set(frozen)
+    r.notes["sandbox_clock_resume"] = {"response": {**frozen, "frozen": False}}
+
+
+async def _simulate_event(r):
+    event = {
+        "event_id": "0d1c2b3a-4f5e-4697-8877-665544332211",
+        "event_type": "transfers.wire.in.rejected",
+        "timestamp": "2025-06-02T09:00:00-04:00",
+        "payload": {
+            "wire_id": "5d4c3b2a-1f0e-4d9c-8b7a-697867564534",
+            "service_account_id": "8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a60",
+        },
+    }
+    await r.post("sandbox_webhook", f"{BOX}/webhook/", event)

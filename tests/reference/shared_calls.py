@@ -1,0 +1,85 @@
+"""What both APIs offer: events and subscriptions, documents."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from tests.documents.inspection.test_sandboxed_process import a_picture
+
+from billfold.events.webhooks.types import DeliveryAttempt
+from billfold.http.schemas import CursorList
+
+EVENTS, SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
+SUBSCRIPTION = {
+    "url": "https://hooks.northwind.example/billfold",
+    "events": ["transfers.on-us.success", "transfers.wire.in.success"],
+    "shared_secret": "whsec_bm90IGEgc2VjcmV0IGJ1dCBhbiBleGFtcGxlIG9mIG9uZQ==",
+    "retry_policy": {
+        "retry_on_status_codes": [],
+        "backoff_coefficient": 2,
+        "maximum_attempts": 10,
+        "initial_interval_seconds": 30,
+        "maximum_interval_seconds": 3600,
+    },
+}
+SINCE = {"since": "2025-06-02T00:00:00-04:00"}
+DEPOSITS = {"amounts": [11, 22]}
+ACCOUNT: dict[str, Any] = {
+    "type": "ach",
+    "counterparty_name": {"type": "business", "business_name": "Contoso"},
+    "routing_number": "021000021",
+    "account_number": "1234567890",
+    "account_type": "CHECKING",
+    "verification": {"type": "micro_deposits"},
+}
+
+
+async def play_events(r):
+    """Read events, subscribe to them, and ask for them again."""
+    await r.get("list_event_types", f"{EVENTS}types/")
+    made = (await r.post("create_subscription", SUBSCRIPTIONS, SUBSCRIPTION))["id"]
+    one = f"{SUBSCRIPTIONS}{made}/"
+    await r.get("list_subscriptions", SUBSCRIPTIONS)
+    await r.get("get_subscription", one)
+    await r.get("list_events", EVENTS, limit=2)
+    await r.post("replay_missing_events", f"{one}replay-missing/", SINCE)
+    waiting = await r.get("-", EVENTS, subscription_id=made)
+    event_id = waiting["items"][0]["event"]["event_id"]
+    await r.get("get_event", f"{EVENTS}{event_id}/")
+    await r.post("resend_event", f"{one}resend/", {"event_id": event_id})
+    await r.post("recover_events", f"{one}recover/", SINCE)
+    await r.post("send_example_event", f"{one}send-example/", {"event_type": "transfers.wire.in.success"})
+    await r.get("list_delivery_attempts", f"{one}attempts/")
+    r.notes["list_delivery_attempts"] = {"response": attempts(made, event_id)}
+    r.notes["stream_events"] = {}
+    await r.patch("update_subscription", one, {"description": "Books"})
+    await r.delete("delete_subscription", one)
+
+
+def attempts(subscription_id, event_id):
+    """Return a list of attempts: nobody delivers while examples are recorded."""
+    attempt = DeliveryAttempt(
+        delivery_attempt_id=UUID("6f0c7c0e-1b7e-4d2c-9a51-0c3f7d1e2b4a"),
+        subscription_id=UUID(subscription_id),
+        event_id=UUID(event_id),
+        success=False,
+        response_code=503,
+        response_message="Service Unavailable",
+        called_at=datetime(2025, 6, 2, 13, 0, 2, tzinfo=UTC),
+        duration_ms=41,
+    )
+    page = CursorList(prev_page=None, next_page=None, items=[attempt])
+    return msgspec.json.decode(msgspec.json.encode(page))
+
+
+async def play_documents(r, by_type, by_id, read):
+    """Send a file that is found invalid, another in its place, and read what became of it."""
+
+    async def send(name, path, file_name):
+        headers = {"content-type": "image/png", "content-disposition": f'attachment; filename="{file_name}"'}
+        return await r.play(name, "POST", path, a_picture("PNG"), headers=headers)
+
+    document = (await send("upload_document", by_type, "invalid scan.png"))["document_id"]
+    await send("upload_document_file", f"{by_id}{document}/", "statement.png")
+    await r.get("get_document", f"{read}{document}/")
