@@ -5,18 +5,16 @@ from tests.bills.test_market_refresh import NEW, import_both, know_less
 from billfold.bills.market_refresh import MarketRefresher
 
 
-async def test_an_import_is_seen_by_a_running_bank(town):
-    await know_less(town.bank)
-    pocket_id = await town.pocket(await town.customer())
-    await town.wire(pocket_id, 1_000_000_00)
-    before = await town.value(pocket_id)
+async def test_an_import_is_seen_by_a_running_bank(bank, partner_desk):
+    await know_less(bank)
+    pocket = await partner_desk.funded(1_000_000_00)
+    before = await partner_desk.value(pocket)
 
-    await import_both(town.bank)
-    assert await town.value(pocket_id) == before
-    await MarketRefresher(town.bank.pool, town.bank.market, activation_delay=0).look()
+    await import_both(bank)
+    assert await partner_desk.value(pocket) == before
+    await MarketRefresher(bank.pool, bank.market, activation_delay=0).look()
 
-    assert await town.value(pocket_id) > before, "rates have fallen"
-    await town.wire(pocket_id, 1_000_000_00)
-    pocket = await town.get(f"/api/v2/pockets/{pocket_id}/")
-    assert NEW.cusip in {each["cusip"] for each in pocket["portfolio"]["securities"]}
-    await town.prove()
+    assert await partner_desk.value(pocket) > before, "rates have fallen"
+    await partner_desk.wire(pocket, 1_000_000_00)
+    shown = await partner_desk.get(pocket.path)
+    assert NEW.cusip in {each["cusip"] for each in shown["portfolio"]["securities"]}
