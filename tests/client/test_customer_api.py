@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.access.partners.test_jwt_login_routes import private_pem
+from tests.client.bridge import in_thread
 from tests.support.oauth_clients import REDIRECT, new_key, program
 from tests.support.oauth_users import member
 
@@ -18,16 +19,8 @@ from billfold.client.responses import ApiError
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
-SCOPES = (
-    "openid",
-    "profile",
-    "email",
-    "customer.read",
-    "pockets.read",
-    "pockets.write",
-    "agreements.read",
-    "subscriptions.read",
-)
+PERSON = ("openid", "profile", "email")
+SCOPES = (*PERSON, "customer.read", "pockets.read", "pockets.write", "agreements.read", "subscriptions.read")
 
 
 async def registered(bank, client_id="books", **fields):
@@ -123,21 +116,18 @@ async def test_a_user_consents_and_every_call_has_a_proof(api, customer_world, p
     await asyncio.to_thread(look)
 
 
-async def test_a_refusal_is_one_exception_with_its_code(api):
+@in_thread
+def test_a_refusal_is_one_exception_with_its_code(api):
     calls, _ = api
-
-    def work():
-        with pytest.raises(ApiError) as refused:
-            calls.pocket(ids.new())
-        assert (refused.value.status, refused.value.code) == (404, "not-found")
-        assert refused.value.trace_id
-        with pytest.raises(ApiError) as refused:
-            calls.open_pocket("x", "UST-5W")
-        assert (refused.value.status, refused.value.code) == (422, "invalid")
-        with pytest.raises(ApiError, match="422 invalid"):
-            list(calls.transactions(**{"type[]": "X"}))
-
-    await asyncio.to_thread(work)
+    with pytest.raises(ApiError) as refused:
+        calls.pocket(ids.new())
+    assert (refused.value.status, refused.value.code) == (404, "not-found")
+    assert refused.value.trace_id
+    with pytest.raises(ApiError) as refused:
+        calls.open_pocket("x", "UST-5W")
+    assert (refused.value.status, refused.value.code) == (422, "invalid")
+    with pytest.raises(ApiError, match="422 invalid"):
+        list(calls.transactions(**{"type[]": "X"}))
 
 
 async def test_tokens_are_renewed_before_they_end_and_when_they_are_gone(bank, api):

@@ -138,17 +138,15 @@ def test_what_looks_like_a_credential_is_hidden_in_any_text(text):
     assert _CANARY not in str(logs.redact(None, "info", {"event": text}))
 
 
-@pytest.mark.parametrize("card", [_CARD, "4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005"])
-def test_card_numbers_are_hidden_in_any_text(card):
-    assert logs.redact_text(f"card {card} swiped") == "card [hidden] swiped"
+@pytest.mark.parametrize(
+    "number", [_CARD, "4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005", "123-45-6789"]
+)
+def test_numbers_of_cards_and_people_are_hidden_in_any_text(number):
+    assert logs.redact_text(f"number {number}.") == "number [hidden]."
 
 
 def test_a_card_number_is_hidden_when_it_comes_as_a_number():
     assert logs.redact(None, "info", {"n": int(_CARD)}) == {"n": "[hidden]"}
-
-
-def test_social_security_numbers_are_hidden_in_any_text():
-    assert logs.redact_text("ssn 123-45-6789.") == "ssn [hidden]."
 
 
 @pytest.mark.parametrize(

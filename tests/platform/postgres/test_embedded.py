@@ -75,14 +75,6 @@ async def test_start_answers_on_a_socket_only_when_the_directory_is_new(state_di
     embedded_postgres.stop(server)
 
 
-async def test_commits_are_durable_when_no_settings_are_given(state_dir):
-    server = start_durable(state_dir)
-
-    assert await fetch_value(server.dsn, "SHOW fsync") == "on"
-    assert await fetch_value(server.dsn, "SHOW synchronous_commit") == "on"
-    embedded_postgres.stop(server)
-
-
 def test_second_start_attaches_when_the_server_runs(state_dir):
     first = start(state_dir)
     second = start(state_dir)
@@ -122,8 +114,10 @@ def test_server_stays_when_another_process_holds_it(state_dir):
     assert has_ended(again.pid)
 
 
-async def test_data_is_kept_when_the_server_was_killed(state_dir):
+async def test_commits_are_durable_and_kept_when_the_server_was_killed(state_dir):
     server = start_durable(state_dir)
+    for setting in ("fsync", "synchronous_commit"):
+        assert await fetch_value(server.dsn, f"SHOW {setting}") == "on"
     connection = await asyncpg.connect(await server.create_database("kept"))
     await connection.execute("CREATE TABLE word AS SELECT 'still here' AS said")
 
