@@ -41,8 +41,10 @@ async def log_of(pool, customer_id, **wanted):
 
 
 def audited(pool, customer, **fields):
-    common = {"origin": PARTNER, "action": "member.updated", "resource": ("member", None), "now": NOW}
-    return audit_record.audited(pool, VAULT, customer, **common | fields)
+    resource = ("member", None)
+    return audit_record.audited(
+        pool, VAULT, customer, origin=PARTNER, action="member.updated", resource=resource, now=NOW, **fields
+    )
 
 
 def checksum_matches(rows):

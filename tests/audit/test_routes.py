@@ -3,6 +3,7 @@
 import csv
 import io
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -29,8 +30,9 @@ def table(answer):
 
 async def record(customer_desk, at, *, origin=None, details=None):
     """Record an entry for each of these details."""
-    common = {"customer_id": UUID(customer_desk.team.customer), "origin": origin or Origin.operator()}
-    entries = [NewEntry(**common, action="a.b", resource_type="a", details=each) for each in details or [{}]]
+    common: dict[str, Any] = {"origin": origin or Origin.operator(), "action": "a.b", "resource_type": "a"}
+    customer = UUID(customer_desk.team.customer)
+    entries = [NewEntry(customer_id=customer, details=each, **common) for each in details or [{}]]
     async with customer_desk.bank.pool.acquire() as conn, conn.transaction():
         await audit_record.record_all(conn, customer_desk.bank.vault, entries, now=at)
 
