@@ -27,7 +27,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import OriginateAch
 from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.ach.nacha.types import CHECKING_CREDIT, AchFile, Batch, Entry
+from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import NachaWriter
 from billfold.payments.ach.outbound.windows import AchWindows
 from billfold.payments.ach.store import files
@@ -162,7 +162,7 @@ async def _file(bank: Bank, accounts: list[str], entries: int) -> bytes:
     for nth in range(entries):
         writer.add(
             Entry(
-                transaction_code=CHECKING_CREDIT,
+                transaction_code="22",
                 routing_number=ours,
                 dfi_account_number=accounts[nth % len(accounts)],
                 amount=1_00 + nth,

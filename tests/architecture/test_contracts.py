@@ -17,7 +17,6 @@ LONG_FUNCTIONS = {
     "src/billfold/approvals/store/reviews.py record_review",
     "src/billfold/approvals/transfer_requests.py change",
     "src/billfold/approvals/transfer_requests.py create",
-    "src/billfold/payments/on_us/rules.py _move_money",
     "src/billfold/verify/replay.py _check_transaction",
 }
 LARGE_FOLDERS = {"src/billfold/verify"}

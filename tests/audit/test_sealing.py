@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 from billfold.audit import record as audit_record
 from billfold.audit import seals
 from billfold.audit.file_archive import FileArchive
-from billfold.audit.sealing import archive_seals, seal_audit_log
 from billfold.audit.types import NewEntry, Origin
+from billfold.audit.worker import archive_seals, seal_audit_log
 from billfold.platform import ids
 
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)

@@ -40,14 +40,11 @@ def test_a_parameter_is_documented_as_its_type_says(kind, default, schema):
     assert parameter_of("x", kind, default).schema == schema
 
 
-def test_what_is_not_sent_has_its_default():
-    assert QueryParams(Filters).read({}) == Filters()
-
-
-def test_values_have_their_types():
+def test_values_have_their_types_and_what_is_not_sent_its_default():
     sent = {"pocket_id": [OWN_ID], "kind[]": ["a", "b"], "day": ["2025-06-02"]}
     read = QueryParams(Filters).read(sent)
     assert read == Filters(pocket_id=UUID(OWN_ID), kinds=["a", "b"], day=date(2025, 6, 2))
+    assert QueryParams(Filters).read({}) == Filters()
 
 
 def test_every_mistake_is_named_at_its_place():
@@ -59,10 +56,7 @@ def test_every_mistake_is_named_at_its_place():
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (Limit, "0"),
-        (Limit, "101"),
-        (Limit, "1.5"),
-        (Limit, "-1"),
+        *((Limit, text) for text in ("0", "101", "1.5", "-1", "", "ten", " 5", "٣", "1000")),
         (bool, "yes"),
         (Literal["a", "b"], "c"),
         (UUID, OWN_ID.replace("-", "")),

@@ -73,27 +73,22 @@ async def test_every_mistake_of_a_body_is_named_when_its_shape_is_wrong(sample_c
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        b"{",
-        b'{"name":}',
-        b'{"name":"a","name":"b","amount_usdc":1}',
-        b'{"name":"\xff"}',
-        b'{"amount_usdc":NaN}',
-        b"[" * 33 + b"]" * 33,
-        b'{"a":' * 5000 + b"1" + b"}" * 5000,
-    ],
+    "body", [b"{", b'{"name":"a","name":"b"}', b"[" * 33 + b"]" * 33, b'{"a":' * 5000 + b"1" + b"}" * 5000]
 )
 async def test_what_is_not_json_is_malformed(sample_client, body):
     answer = await sample_client.post(THING, body)
     assert (answer.status_code, answer.json()["code"]) == (400, "malformed-json")
 
 
-async def test_a_list_too_long_is_refused(sample_client):
-    body = b'{"name":[' + b"1," * 1000 + b"1]}"
+@pytest.mark.parametrize(
+    ("body", "kind", "loc"),
+    [(b'{"name":[' + b"1," * 1000 + b"1]}", "too_long", ["body", "name"]), (b"", "missing", ["body"])],
+)
+async def test_a_list_too_long_is_refused(sample_client, body, kind, loc):
     answer = await sample_client.post(THING, body)
     assert answer.status_code == 422
-    assert answer.json()["detail"][0]["type"] == "too_long"
+    (mistake,) = answer.json()["detail"]
+    assert (mistake["type"], mistake["loc"]) == (kind, loc)
 
 
 async def test_a_body_of_another_type_is_unsupported(sample_client):
@@ -101,11 +96,6 @@ async def test_a_body_of_another_type_is_unsupported(sample_client):
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
     kind = {"content-type": "application/json; charset=utf-8"}
     assert (await sample_client.post(THING, BODY, headers=kind)).status_code == 201
-
-
-async def test_a_missing_body_is_told(sample_client):
-    answer = await sample_client.post(THING, b"")
-    assert answer.json()["detail"][0]["loc"] == ["body"]
 
 
 async def test_a_body_of_more_than_a_mebibyte_is_too_large(sample_client):
@@ -128,25 +118,24 @@ async def test_a_body_without_a_length_is_cut_off_when_it_grows_too_large(sample
     assert sent < 20 * 1024 * 1024
 
 
-async def test_query_names_that_are_not_declared_are_refused(sample_client):
-    answer = await sample_client.get(ONE, query="limit=2&limt=3&x%5B%5D=1")
+@pytest.mark.parametrize(
+    ("query", "places"),
+    [
+        ("limit=2&limt=3&x%5B%5D=1", ["limt", "x[]"]),
+        ("limit=2&omit[]=A&%6Cimit=3&omit[]=B", ["limit"]),
+        ("limit=many", ["limit"]),
+    ],
+    ids=["unknown", "repeated", "of another type"],
+)
+async def test_a_wrong_query_is_refused_at_its_names(sample_client, query, places):
+    answer = await sample_client.get(ONE, query=query)
     assert answer.status_code == 422
-    assert [each["loc"] for each in answer.json()["detail"]] == [["query", "limt"], ["query", "x[]"]]
+    assert [each["loc"] for each in answer.json()["detail"]] == [["query", each] for each in places]
+
+
+async def test_a_query_value_may_be_a_list(sample_client):
     answer = await sample_client.get(ONE, query="limit=2&omit%5B%5D=A&omit[]=B")
     assert (answer.json()["limit"], answer.json()["omit"]) == (2, ["A", "B"])
-
-
-async def test_a_query_name_that_takes_one_value_is_there_once(sample_client):
-    answer = await sample_client.get(ONE, query="limit=2&omit[]=A&%6Cimit=3&omit[]=B")
-    assert answer.status_code == 422
-    (mistake,) = answer.json()["detail"]
-    assert (mistake["loc"], mistake["msg"]) == (["query", "limit"], "may be there only once")
-
-
-async def test_a_query_value_of_another_type_is_named(sample_client):
-    answer = await sample_client.get(ONE, query="limit=many")
-    assert answer.status_code == 422
-    assert answer.json()["detail"][0]["loc"] == ["query", "limit"]
 
 
 async def test_plain_http_is_refused_before_anything_else(sample_app, sample_partner):

@@ -8,7 +8,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.platform import logs
+from billfold.platform import logs, redaction
 
 _CANARY = "canary-5f0c9d"
 _CARD = "4111111111111111"
@@ -40,8 +40,9 @@ def test_an_event_is_one_line_of_json(written):
     }
 
 
-def test_libraries_come_out_the_same_way(written):
+def test_libraries_come_out_the_same_way_from_the_level_on(written):
     logging.getLogger("some.library").warning("sent %s to %s", "Bearer abcdefghij", "x")
+    logging.getLogger("some.library").debug("quiet")
 
     (line,) = written()
     assert line["event"] == "sent Bearer [hidden] to x"
@@ -55,12 +56,6 @@ def test_what_is_bound_to_the_request_is_on_every_line(written):
     logs.logger("b").info("two")
 
     assert [line["trace_id"] for line in written()] == ["t-1", "t-1"]
-
-
-def test_nothing_is_written_below_the_level(written):
-    logs.logger("a").debug("quiet")
-
-    assert written() == []
 
 
 @pytest.mark.usefixtures("written")
@@ -134,15 +129,15 @@ def test_harmless_names_stay(name):
     ],
 )
 def test_what_looks_like_a_credential_is_hidden_in_any_text(text):
-    assert _CANARY not in logs.redact_text(text)
+    assert _CANARY not in redaction.redact_text(text)
     assert _CANARY not in str(logs.redact(None, "info", {"event": text}))
 
 
 @pytest.mark.parametrize(
     "number", [_CARD, "4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005", "123-45-6789"]
 )
-def test_numbers_of_cards_and_people_are_hidden_in_any_text(number):
-    assert logs.redact_text(f"number {number}.") == "number [hidden]."
+def test_card_and_social_security_numbers_are_hidden_in_any_text(number):
+    assert redaction.redact_text(f"number {number} sent.") == "number [hidden] sent."
 
 
 def test_a_card_number_is_hidden_when_it_comes_as_a_number():
@@ -161,12 +156,12 @@ def test_a_card_number_is_hidden_when_it_comes_as_a_number():
     ],
 )
 def test_ordinary_text_stays(text):
-    assert logs.redact_text(text) == text
+    assert redaction.redact_text(text) == text
 
 
 @given(st.uuids())
 def test_ids_stay_readable(key):
-    assert logs.redact_text(f"customer {key} opened") == f"customer {key} opened"
+    assert redaction.redact_text(f"customer {key} opened") == f"customer {key} opened"
 
 
 def test_other_values_are_shown_so_that_json_can_hold_them():

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from billfold.platform.errors import InvalidInput
-from billfold.platform.paging import InvalidCursor, Page, Pager, Position, parse_limit
+from billfold.platform.paging import InvalidCursor, Page, Pager, Position
 
 _PAGER = Pager(b"a key for the tests of cursors!!")
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -118,21 +117,3 @@ def test_a_page_is_empty_when_its_rows_are_gone():
     token = _PAGER.seal("rows", {}, "next", place=(5,))
 
     assert _page([1, 2], 3, token) == Page([])
-
-
-@pytest.mark.parametrize(("value", "expected"), [(None, 30), ("1", 1), ("100", 100), (7, 7), ("007", 7)])
-def test_a_limit_is_read_when_it_is_in_range(value, expected):
-    assert parse_limit(value) == expected
-
-
-@pytest.mark.parametrize("value", ["0", "101", "-1", "", "ten", "1.0", " 5", "٣", "1000", -5])
-def test_a_limit_is_refused_when_it_is_out_of_range(value):
-    with pytest.raises(InvalidInput) as refused:
-        parse_limit(value)
-
-    assert refused.value.errors[0].loc == ("query", "limit")
-
-
-def test_a_list_may_have_its_own_limit():
-    assert parse_limit(None, default=100, maximum=150) == 100
-    assert parse_limit("150", maximum=150) == 150

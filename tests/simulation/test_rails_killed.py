@@ -26,7 +26,7 @@ from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer
-from billfold.payments.wires.outbound_messages import fedwire_day
+from billfold.payments.wires.outbound import fedwire_day
 from billfold.platform.clock import read_clock, wall_now, write_clock
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed

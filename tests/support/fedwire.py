@@ -5,18 +5,20 @@ from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from msgspec.structs import replace
-from tests.payments.wires.test_checks import link, send
+from tests.support.small_rails import ADDRESS, NAME
 from tests.support.whole_bank import PARTNER, Holder
 
 from billfold.accounts.commands import OpenPocket, UpdatePocket, UpdatePortal
+from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import SuspenseStatus
+from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages
-from billfold.payments.wires.outbound_messages import fedwire_day, message_sent
+from billfold.payments.wires.outbound import fedwire_day, message_sent
 from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.store.wires import get_wire, list_wires
+from billfold.payments.wires.store.wires import LISTS, get_wire
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
@@ -31,6 +33,35 @@ _ACCOUNT = "SELECT account_number FROM portal WHERE portal_id = $1"
 def changed(wire, **fields):
     """The same message, saying something else."""
     return replace(wire, message=replace(wire.message, **fields)) if fields else wire
+
+
+async def link(bank, customer_id):
+    """Give a customer a verified counterparty; return its id."""
+    command = AddCounterparty(
+        caller="test",
+        key=ids.new(),
+        customers=(customer_id,),
+        type="wire",
+        counterparty_name=NAME,
+        details={"routing_number": "121182904", "identifier": "5647772655", "address": ADDRESS},
+        verification="pre_verified",
+    )
+    return UUID((await bank.engine.submit(command)).outcome["counterparty_id"])
+
+
+async def send(holder, cents, wire_id=None):
+    """Send a wire to the holder's counterparty; return the outcome."""
+    command = SendWire(
+        caller="test",
+        key=ids.new(),
+        customers=(holder.customer_id,),
+        references=(holder.counterparty_id,),
+        wire_id=wire_id,
+        pocket_id=holder.pocket_id,
+        amount=cents,
+        counterparty_id=holder.counterparty_id,
+    )
+    return (await holder.bank.engine.submit(command)).outcome
 
 
 class Fedwire:
@@ -165,17 +196,7 @@ class Fedwire:
         return (await self.bank.engine.submit(command)).outcome
 
     async def wires(self, holder):
-        return await list_wires(
-            self.bank.pool,
-            "customer_id",
-            holder.customer_id,
-            pocket_id=None,
-            customer_id=None,
-            direction=None,
-            after=None,
-            descending=True,
-            limit=100,
-        )
+        return await LISTS["customer_id"].rows(self.bank.pool, holder.customer_id, None, None, None, limit=100)
 
     async def held(self):
         return await suspense_store.list_items(self.bank.pool, status=SuspenseStatus.HELD)

@@ -69,7 +69,7 @@ class Town:
             await self.quiet()
 
     async def attempts(self, subscription_id):
-        rows = await webhook_store.list_attempts(self.pool, subscription_id, limit=100)
+        rows = await webhook_store.ATTEMPTS.rows(self.pool, subscription_id, None, limit=100)
         return [(row.response_code, row.response_message) for row in reversed(rows)]
 
     async def states(self, subscription_id):

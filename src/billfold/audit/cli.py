@@ -11,8 +11,8 @@ import msgspec
 import typer
 
 from billfold.audit import store as audit_store
-from billfold.audit.sealing import archive_seals, seal_audit_log
 from billfold.audit.types import AuditEntry, EntryFilter
+from billfold.audit.worker import archive_seals, seal_audit_log
 from billfold.cli.command import EXAMPLE_ID, CommandGroup
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import iso_z, require_aware

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class FileArchive:
-    """Keeps lines in a file that several processes may add to."""
+    """Append-only lines, stored where owners of database rows have no access; several processes may add to them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -20,7 +20,7 @@ class FileArchive:
         return await asyncio.to_thread(self._read)
 
     async def add(self, lines: Sequence[str], *, after: int) -> int:
-        """Add lines behind the first `after`, those that are missing; return how many there are."""
+        """Add lines after the first `after`, unless they are there already; return how many lines there are now."""
         return await asyncio.to_thread(self._add, lines, after)
 
     def _read(self) -> list[str]:

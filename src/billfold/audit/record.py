@@ -33,26 +33,11 @@ SELECT m.member_id, p.first_name || ' ' || p.last_name AS name
 UNION ALL
 SELECT member_id, name FROM oauth_client WHERE member_id = ANY($1)
 """
-_COLUMNS = {
-    "customer_id": "uuid",
-    "entry_no": "bigint",
-    "entry_id": "uuid",
-    "recorded_at": "timestamptz",
-    "actor": "text",
-    "member_id": "uuid",
-    "actor_name": "text",
-    "client_id": "text",
-    "action": "text",
-    "resource_type": "text",
-    "resource_id": "text",
-    "outcome": "text",
-    "ip_address": "text",
-    "user_agent": "text",
-    "details": "text",
-    "hash": "bytea",
-}
+_SQL_TYPES = {"customer_id": "uuid", "entry_no": "bigint", "entry_id": "uuid", "recorded_at": "timestamptz"}
+_SQL_TYPES |= {"member_id": "uuid", "hash": "bytea"}
+_COLUMNS = AuditEntry.__struct_fields__
 _COLUMN_NAMES = ", ".join(_COLUMNS)
-_PARAMETERS = ", ".join(f"${n}::{kind}[]" for n, kind in enumerate(_COLUMNS.values(), 1))
+_PARAMETERS = ", ".join(f"${n}::{_SQL_TYPES.get(name, 'text')}[]" for n, name in enumerate(_COLUMNS, 1))
 _SELECTED = ", ".join(f"{name}::json" if name == "details" else name for name in _COLUMNS)
 _WRITE = f"""
 WITH entry AS (

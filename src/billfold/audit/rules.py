@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import msgspec
 
@@ -13,6 +14,7 @@ from billfold.audit.types import AuditEntry
 from billfold.platform import ids
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
+from billfold.platform.redaction import redact_numbers
 
 if TYPE_CHECKING:
     from billfold.audit.types import NewEntry
@@ -27,13 +29,13 @@ _SECRET_NAMES = re.compile(
     r"secret|password|passphrase|token|assertion|authorization header|cookie|private|cvv|cvc|otp"
     r"|social security|tax id|identification number|card number|code verifier|\b(pin|pan|ssn)\b"
 )
-_SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
-_CARD_NUMBER = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _TEXT_CHARS_MAX = 500
 _DETAILS_BYTES_MAX = 8_192
 _IP_CHARS_MAX, _AGENT_CHARS_MAX, _NAME_CHARS_MAX = 64, 400, 200
 _encode = msgspec.json.Encoder().encode
 _pack = msgspec.msgpack.Encoder().encode
+_SIGNED = AuditEntry.__struct_fields__[:-1]
+"""All columns but the hash."""
 
 
 def build_entry(
@@ -65,26 +67,13 @@ def build_entry(
 
 def signed_message(previous: bytes, row: AuditEntry) -> bytes:
     """Return what the hash of a row vouches for: the hash before it and all its columns."""
-    return _pack(
-        (
-            previous,
-            row.customer_id.bytes,
-            row.entry_no,
-            row.entry_id.bytes,
-            iso_z(row.recorded_at),
-            row.actor,
-            None if row.member_id is None else row.member_id.bytes,
-            row.actor_name,
-            row.client_id,
-            row.action,
-            row.resource_type,
-            row.resource_id,
-            row.outcome,
-            row.ip_address,
-            row.user_agent,
-            row.details,
-        )
-    )
+    return _pack((previous, *(_packable(getattr(row, name)) for name in _SIGNED)))
+
+
+def _packable(value: object) -> object:
+    if isinstance(value, UUID):
+        return value.bytes
+    return iso_z(value) if isinstance(value, datetime) else value
 
 
 def is_chained_to(previous: bytes, row: AuditEntry, vault: Vault) -> bool:
@@ -105,14 +94,9 @@ def redact(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
         case list() | tuple() | set() | frozenset():
             return [redact(each) for each in value]
         case str():
-            return _truncate(_without_numbers(value), _TEXT_CHARS_MAX)
+            return _truncate(redact_numbers(value, REDACTED), _TEXT_CHARS_MAX)
         case _:
             return value
-
-
-def _without_numbers(text: str) -> str:
-    text = _SSN.sub(REDACTED, text)
-    return _CARD_NUMBER.sub(lambda found: REDACTED if _is_card(found[0]) else found[0], text)
 
 
 def _details(details: Mapping[str, Any]) -> str:
@@ -120,13 +104,6 @@ def _details(details: Mapping[str, Any]) -> str:
     if len(text) > _DETAILS_BYTES_MAX:
         text = _encode({"left_out": f"details of {len(text)} bytes"})
     return text.decode()
-
-
-def _is_card(text: str) -> bool:
-    """Return whether digits pass the check of Luhn, as the numbers of cards do."""
-    digits = [int(each) for each in reversed(text) if each.isdigit()]
-    doubled = (sum(divmod(2 * each, 10)) for each in digits[1::2])
-    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
 def _truncate(text: str | None, chars_max: int) -> str | None:

@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from billfold.audit.types import AuditEntry, EntryFilter
+from billfold.platform.database.keyset import KeysetList, Place
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.database.pool import Connection, Pool
 
-COLUMNS = (
-    "customer_id, entry_no, entry_id, recorded_at, actor, member_id, actor_name, client_id, action,"
-    " resource_type, resource_id, outcome, ip_address, user_agent, details, hash"
-)
+COLUMNS = ", ".join(AuditEntry.__struct_fields__)
 _PREFETCH = 1_000
-Place = tuple[datetime, int]
-"""Where an entry stands: when it was recorded, and its number."""
+_FILTERED = f"""
+SELECT {COLUMNS} FROM audit_entry
+ WHERE customer_id = $1 AND recorded_at >= coalesce($2::timestamptz, '-infinity')
+   AND recorded_at < coalesce($3::timestamptz, 'infinity')
+"""
+
+
+def _entry(row: Record) -> AuditEntry:
+    return msgspec.convert(dict(row), AuditEntry)
+
+
+_ORDER = {"recorded_at": "timestamptz", "entry_no": "bigint"}
+# Two statements: which index serves depends on whether there is a member.
+_OF_ALL = KeysetList(_FILTERED + " AND {page}", _entry, **_ORDER)
+_OF_MEMBER = KeysetList(_FILTERED + " AND member_id = $4 AND {page}", _entry, **_ORDER)
+
+
+def filtered_list(entry_filter: EntryFilter) -> tuple[KeysetList[AuditEntry], tuple[Any, ...]]:
+    """Return the list of the entries of a filter, newest first, and the values it takes."""
+    values = entry_filter.customer_id, entry_filter.since, entry_filter.until
+    if entry_filter.member_id is None:
+        return _OF_ALL, values
+    return _OF_MEMBER, (*values, entry_filter.member_id)
 
 
 async def list_entries(
@@ -33,30 +51,8 @@ async def list_entries(
     limit: int,
 ) -> list[AuditEntry]:
     """Return up to `limit` entries on from a place, newest first unless not `descending`."""
-    values: list[Any] = [entry_filter.customer_id]
-    where = ["customer_id = $1"]
-
-    def add_condition(condition: str, *arguments: object) -> None:
-        numbers = [f"${len(values) + n}" for n in range(1, len(arguments) + 1)]
-        where.append(condition.format(*numbers))
-        values.extend(arguments)
-
-    if entry_filter.member_id is not None:
-        add_condition("member_id = {}", entry_filter.member_id)
-    if entry_filter.since is not None:
-        add_condition("recorded_at >= {}", entry_filter.since)
-    if entry_filter.until is not None:
-        add_condition("recorded_at < {}", entry_filter.until)
-    if place is not None:
-        add_condition(f"(recorded_at, entry_no) {'<' if descending else '>'} ({{}}, {{}})", *place)
-    direction = "DESC" if descending else "ASC"
-    values.append(limit)
-    rows = await conn.fetch(
-        f"SELECT {COLUMNS} FROM audit_entry WHERE {' AND '.join(where)}"
-        f" ORDER BY recorded_at {direction}, entry_no {direction} LIMIT ${len(values)}",
-        *values,
-    )
-    return [_entry(row) for row in rows]
+    listed, values = filtered_list(entry_filter)
+    return await listed.rows(conn, *values, after=place, descending=descending, limit=limit)
 
 
 async def iterate_all_entries(conn: Connection, *, timeout_seconds: float) -> AsyncIterator[AuditEntry]:
@@ -64,7 +60,3 @@ async def iterate_all_entries(conn: Connection, *, timeout_seconds: float) -> As
     statement = f"SELECT {COLUMNS} FROM audit_entry ORDER BY customer_id, entry_no"
     async for row in conn.cursor(statement, prefetch=_PREFETCH, timeout=timeout_seconds):
         yield _entry(row)
-
-
-def _entry(row: Record) -> AuditEntry:
-    return msgspec.convert(dict(row), AuditEntry)

@@ -1,4 +1,4 @@
-"""The notary: seals the ends of the audit log every hour and carries the seals out of the bank."""
+"""Seals the ends of the audit log every hour and archives the seals outside the database."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from billfold.audit import seals
-from billfold.audit.ports import Archive
-from billfold.audit.sealing import archive_seals, seal_audit_log
+from billfold.audit.file_archive import FileArchive
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 
@@ -20,11 +19,11 @@ _CHECK_INTERVAL = timedelta(minutes=1)
 
 
 class AuditSealer:
-    """An errand of the worker. What was sealed and not carried out is carried out later."""
+    """A periodic task of the worker. Seals that could not be archived are archived later."""
 
     __slots__ = ("_archive", "_clock", "_next_check_at")
 
-    def __init__(self, archive: Archive, clock: Callable[[], datetime] = wall_now) -> None:
+    def __init__(self, archive: FileArchive, clock: Callable[[], datetime] = wall_now) -> None:
         self._archive = archive
         self._clock = clock
         self._next_check_at = datetime.min.replace(tzinfo=clock().tzinfo)
@@ -41,3 +40,24 @@ class AuditSealer:
         await archive_seals(bank, self._archive)
         self._next_check_at = now + _CHECK_INTERVAL
         return sealed
+
+
+async def seal_audit_log(bank: Bank, now: datetime) -> int:
+    """Seal every end that moved and return how many seals it took."""
+    count = 0
+    while True:
+        async with bank.pool.acquire() as conn, conn.transaction():
+            seal = await seals.seal_heads(conn, bank.vault, now=now)
+        if seal is None:
+            return count
+        count += 1
+        if len(seal.heads) < seals.HEADS_MAX:
+            return count
+
+
+async def archive_seals(bank: Bank, archive: FileArchive) -> int:
+    """Add to the archive what it lacks; return how many seals it holds then."""
+    archived = await archive.add([], after=0)
+    while lines := await seals.list_seal_lines(bank.pool, archived):
+        archived = await archive.add(lines, after=archived)
+    return archived

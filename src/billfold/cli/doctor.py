@@ -17,7 +17,7 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, format_eastern, print_error
 from billfold.ledger.jobs.due_work import next_due
-from billfold.payments.files import exceptions
+from billfold.payments.files import retries
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
@@ -116,10 +116,10 @@ async def _audit_log(bank: Bank) -> HealthCheck:
 
 async def _rail_files(bank: Bank) -> HealthCheck:
     """Files that have arrived and fail: the oldest is named, with its error."""
-    waiting = await exceptions.list_failing(bank.pool)
+    waiting = await retries.list_failing(bank.pool)
     if not waiting:
         return HealthCheck("rail files", "none fails")
-    first, trouble = waiting[0], exceptions.retry_state_of(waiting[0])
+    first, trouble = waiting[0], retries.retry_state_of(waiting[0])
     reason = trouble.words() if trouble else ""
     more = f"; {len(waiting) - 1} more fail" if waiting[1:] else ""
     return HealthCheck("rail files", f"{first.name}, {reason}{more}", f"Run `billfold files retry {first.file_id}`.")

@@ -18,7 +18,7 @@ from billfold.client.approvals import ApprovalApi
 from billfold.client.events import EventCalls
 from billfold.client.responses import ApiError
 from billfold.client.team import TeamApi
-from billfold.events.notifications.schemas import CustomerNotification, NotificationAudience, NotificationAudiences
+from billfold.events.notifications.types import CustomerNotification, NotificationAudience, NotificationAudiences
 from billfold.http.schemas import OffsetList
 from billfold.payments.wires.schemas import Wire
 from billfold.treasury.schemas import TradingStrategy

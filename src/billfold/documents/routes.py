@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
-from typing import Any
 from uuid import UUID
 
-from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.documents import rules, store, uploads
 from billfold.documents.ports import FileKind, StoredFile, UploadRejected
@@ -103,7 +100,9 @@ async def _store_new(call: Call, bank: Bank, owner: UUID, document_type: str, re
     kind, name = await _inspect(bank, document_type, request)
     document_id = call.new_resource_id(bank.seed)
     file = await bank.files.keep(request.body)
-    async with _audited(call, bank, owner, document_id=document_id, document_type=document_type) as audited:
+    async with call.audited(
+        bank, owner, "document.uploaded", resource_id=document_id, details={"type": document_type}
+    ) as audited:
         await uploads.request_document(audited.conn, owner, document_id, type_=document_type, at=call.now)
         row = await store.get_document(audited.conn, document_id, owner)
         if row.file is None:
@@ -119,8 +118,12 @@ async def _store_existing(call: Call, bank: Bank, document: DocumentRow, request
         raise BillfoldError("already-approved", "The document is approved.")
     kind, name = await _inspect(bank, document.type, request)
     file = await bank.files.keep(request.body)
-    async with _audited(
-        call, bank, document.customer_id, document_id=document.document_id, document_type=document.type
+    async with call.audited(
+        bank,
+        document.customer_id,
+        "document.uploaded",
+        resource_id=document.document_id,
+        details={"type": document.type},
     ) as audited:
         return render_document(await _store_file(audited, bank, document, file=file, kind=kind, name=name, call=call))
 
@@ -152,18 +155,3 @@ async def _store_file(
 ) -> DocumentRow:
     invalid = bank.terms.screening.invalid_file(name)
     return await uploads.put_file(audited.conn, document, file, kind=kind, name=name, invalid=invalid, at=call.now)
-
-
-def _audited(
-    call: Call, bank: Bank, owner: UUID, document_id: UUID, document_type: str
-) -> AbstractAsyncContextManager[Any]:
-    return audit_record.audited(
-        bank.pool,
-        bank.vault,
-        owner,
-        origin=call.origin,
-        action="document.uploaded",
-        resource=("document", document_id),
-        details={"type": document_type},
-        now=call.wall,
-    )

@@ -1,1 +1,1 @@
-"""What every HTTP door shares: errors, headers, authentication and rendering."""
+"""What all HTTP APIs share: errors, headers, authentication and rendering."""

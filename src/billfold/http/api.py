@@ -70,13 +70,13 @@ class Authenticator(Protocol):
     """How requests of one API prove who sends them."""
 
     async def check_token(self, request: RawRequest, wall: datetime) -> None:
-        """Raise `unauthorized` for a token of nobody: asked before a file is read."""
+        """Raise `unauthorized` for an unknown token: called before a file is read."""
 
     async def authenticate(self, request: RawRequest, operation: Operation, access: Access, wall: datetime) -> Identity:
         """Return who sends a request whose body is read. Raises what is wrong with its proof."""
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
-        """Record that somebody tried to change what they may not."""
+        """Record an attempt to change something without the right to."""
 
 
 class Api:
@@ -260,7 +260,7 @@ def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpR
     if admission.verdict == "limited":
         seconds = max(1, admission.resets_at - int(wall.timestamp()))
         after = (b"retry-after", str(seconds).encode())
-        detail = f"{admission.limit} requests are let in per minute."
+        detail = f"Rate limit exceeded: {admission.limit} requests per minute. Retry after {seconds} seconds."
         refusal = ProblemWithHeaders("rate-limited", detail, after)
     elif admission.verdict == "reused":
         refusal = ProblemWithHeaders("idempotency-key-reused", "This key already belongs to another request.")

@@ -6,6 +6,8 @@ unknown id are the same: NotFound.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
@@ -14,6 +16,8 @@ import msgspec
 from typing_extensions import override
 
 from billfold.access.oauth.types import AccessToken
+from billfold.audit import record as audit_record
+from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
@@ -72,6 +76,27 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def new_resource_id(self, seed: bytes) -> UUID:
         """Return the id of what the request makes: the same when it is repeated under its key."""
         return derive(seed, command_id(self.name, self.key), 0)
+
+    def audited(
+        self,
+        bank: Bank,
+        customer_id: UUID,
+        action: str,
+        *,
+        resource_id: UUID | str | None,
+        details: Mapping[str, Any] | None = None,
+    ) -> AbstractAsyncContextManager[AuditedAction]:
+        """Open the transaction of a change, and its entry `<resource>.<verb>` in the audit log of a customer."""
+        return audit_record.audited(
+            bank.pool,
+            bank.vault,
+            customer_id,
+            origin=self.origin,
+            action=action,
+            resource=(action.partition(".")[0], resource_id),
+            details=details,
+            now=self.wall,
+        )
 
     @property
     def only_customer_id(self) -> UUID | None:

@@ -1,6 +1,6 @@
 """JSON bodies, strictly: UTF-8, no name twice, no control character, not too deep, exact types.
 
-A body of the wrong shape is told in full: every field that is missing, unknown or of another type.
+A body of the wrong shape is answered with every mistake: each field that is missing, unknown or of another type.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check_json(body: bytes) -> None:
 
 @contextmanager
 def in_body() -> Iterator[None]:
-    """Place mistakes that a noun found in its own fields into the body they came with."""
+    """Prefix the place of mistakes with `body`."""
     try:
         yield
     except InvalidInput as wrong:

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.http.parameters import Query
+from billfold.http.parameters import Query, parse_choice
 from billfold.http.schemas import CursorList
 from billfold.platform.dates import et_instant, is_day, parse_day
 from billfold.platform.errors import InvalidInput
@@ -148,18 +148,11 @@ def _parse_cents(name: str, text: str) -> int:
     return int(text)
 
 
-def parse_among(known: frozenset[str], name: str, text: str) -> str:
-    """Return a text that must be a known one. Raises InvalidInput at query.`name`."""
-    if text not in known:
-        raise InvalidInput.at("query", name, msg=f"must be among {', '.join(sorted(known))}")
-    return text
-
-
 def texts_among(name: str, known: frozenset[str], *, place: str | None = None, description: str | None = None) -> Query:
-    """Return what is declared of texts that must be known ones; mistakes are told at `place`."""
+    """Declare texts that must be known ones; mistakes are reported at `place`."""
 
     def parse(_: str, text: str) -> str:
-        return parse_among(known, place or name, text)
+        return parse_choice(sorted(known), place or name, text)
 
     return Query(name=name, parse=parse, schema={"type": "string"}, description=description)
 

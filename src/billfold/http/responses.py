@@ -1,7 +1,7 @@
-"""Everything that can go wrong, into the answer that says so.
+"""Responses, and the response to each error.
 
-A broken rule is a problem document, a request of the wrong shape the 422 body with `detail`, a
-bug a 500 that tells nothing but its trace id. The log gets the rest.
+A refusal is a problem document, a request of the wrong shape the 422 body with `detail`, a bug a 500 with
+its trace id only. The log gets the rest.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def json_response(value: object, status: int = 200, *headers: Header) -> HttpRes
 
 
 def redirect(location: str) -> HttpResponse:
-    """Send a browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
+    """Redirect a browser by 303: what was posted here is not posted there (RFC 9700)."""
     return HttpResponse(303, TEXT, b"", headers=[(b"location", location.encode())])
 
 
@@ -125,7 +125,7 @@ def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:
 
 
 class ProblemWithHeaders(BillfoldError):
-    """A refusal at the door that carries headers of its own, such as Retry-After."""
+    """A refusal with headers of its own, such as Retry-After."""
 
     def __init__(self, code: str, detail: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(code, detail)
@@ -139,14 +139,14 @@ def unauthorized(detail: str, error: str | None = "invalid_token") -> ProblemWit
 
 
 def response_to(error: Exception, request: RawRequest) -> HttpResponse:
-    """Return the answer to an error. What nobody foresaw is logged with its trace."""
+    """Return the response to an error. An unexpected one is logged with its trace."""
     if isinstance(error, InvalidInput):
         return invalid(error)
     if isinstance(error, BillfoldError):
         return _refusal(error, request)
     if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
         return _framework_refusal(error, request)
-    log.error("request_broke", trace_id=request.trace_id, method=request.method, path=request.path, exc_info=error)
+    log.error("request_failed", trace_id=request.trace_id, method=request.method, path=request.path, exc_info=error)
     return problem("internal-error", "Something went wrong on our side.", request)
 
 
@@ -194,8 +194,8 @@ def _framework_refusal(error: HTTPException, request: RawRequest) -> HttpRespons
     if error.status_code == 405:  # noqa: PLR2004 - the framework has no name for it
         allow = str((error.headers or {}).get("allow", ""))
         methods = sorted({each.strip() for each in allow.split(",")} - {"OPTIONS", ""})
-        detail = f"{request.method} is not offered here; {' and '.join(methods)} may be."
+        detail = f"{request.method} is not allowed here; use {' or '.join(methods)}."
         return problem(code, detail, request, (b"allow", ", ".join(methods).encode()))
     if error.status_code == 404:  # noqa: PLR2004 - as above
-        return problem(code, "There is nothing at this path. /docs/ lists what there is.", request)
+        return problem(code, "There is nothing at this path. /docs/ lists all paths.", request)
     return problem(code, error.detail or "The request cannot be read.", request)

@@ -70,8 +70,7 @@ def mistakes_in(body: bytes, declared: Any) -> list[FieldError]:  # noqa: ANN401
 
 def field_errors(decoded: CheckedBody) -> Iterator[FieldError]:
     """Yield what the fields of a body do not say right, though each has its declared type."""
-    told = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
-    yield from type(decoded).field_errors(told)
+    yield from type(decoded).field_errors({name: getattr(decoded, name) for name in decoded.__struct_fields__})
 
 
 def _mistakes(info: inspect.Type, value: object, place: Place) -> list[FieldError]:
@@ -90,8 +89,8 @@ def _mistakes(info: inspect.Type, value: object, place: Place) -> list[FieldErro
 def _alternatives(info: inspect.Type, description: str | None = None) -> Iterator[tuple[inspect.Type, str | None]]:
     """Yield what a value may be, each alternative with what is said of its form."""
     if isinstance(info, inspect.Metadata):
-        told = (info.extra_json_schema or {}).get("description", description)
-        yield from _alternatives(info.type, told)
+        described = (info.extra_json_schema or {}).get("description", description)
+        yield from _alternatives(info.type, described)
     elif isinstance(info, inspect.UnionType):
         for each in info.types:
             yield from _alternatives(each, description)
@@ -143,8 +142,7 @@ def _struct_mistakes(struct: inspect.StructType, value: dict[str, Any], place: P
             found += _mistakes(fields[name].type, each, (*place, name))
         elif struct.forbid_unknown_fields and name != struct.tag_field:
             what = "body" if len(place) == 1 else "object"
-            told = f"is not a field of this {what}"
-            found.append(FieldError((*place, name), told, "extra_forbidden"))
+            found.append(FieldError((*place, name), f"is not a field of this {what}", "extra_forbidden"))
     if len(place) == 1 and issubclass(struct.cls, CheckedBody):
         known = {each.loc for each in found}
         good = _good_fields(struct, value, {each.loc[1] for each in found})
@@ -170,8 +168,8 @@ def _value_mistakes(kind: inspect.Type, described: str | None, value: Json, plac
     if isinstance(kind, inspect.DictType):
         return _inner_mistakes(kind, kind.value_type, (("...", value[key]) for key in value), place=place)
     if type(kind) in _FORMATS:
-        python, told, code = _FORMATS[type(kind)]
-        return [] if _converts(value, python) else [FieldError(place, told, code)]
+        python, msg, code = _FORMATS[type(kind)]
+        return [] if _converts(value, python) else [FieldError(place, msg, code)]
     broken = _limit_broken(kind, described, value)
     return [] if broken is None else [FieldError(place, broken, "value_error")]
 
@@ -183,8 +181,8 @@ def _inner_mistakes(
     place: Place,
 ) -> list[FieldError]:
     values = list(values)
-    if (told := _length_broken(kind, len(values), "item")) is not None:
-        return [FieldError(place, told, "value_error")]
+    if (msg := _length_broken(kind, len(values), "item")) is not None:
+        return [FieldError(place, msg, "value_error")]
     for step, each in values:
         if found := _mistakes(inner, each, (*place, step)):
             # One item is enough, and of it what the decoder meets first.

@@ -108,12 +108,13 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def commands() -> Iterator[type[Command]]:
-    """Every command whose module is loaded."""
+    """Every command whose module is loaded; a base of several commands has no rule."""
     waiting = Command.__subclasses__()
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        yield kind
+        if hasattr(kind, "rule"):
+            yield kind
 
 
 class Missing(Exception):

@@ -6,7 +6,7 @@ A part of the bank declares its checks as `CHECKS` in its `checks.py`; the runne
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from itertools import compress
 from string import Formatter
@@ -107,6 +107,17 @@ class Check(NamedTuple):
     message: str
     sql: str
     certainty: Certainty = Certainty.DERIVED
+
+
+Declared = Mapping[tuple[str, Certainty], Mapping[str, str]]
+"""Queries of bad rows by their message, by table and certainty."""
+
+
+def declared(*parts: Declared) -> Iterator[Check]:
+    """Yield the declared checks."""
+    for part in parts:
+        for (table, certainty), queries in part.items():
+            yield from (Check(table, message, sql, certainty) for message, sql in queries.items())
 
 
 async def run_checks(conn: Connection, findings: Findings, checks: Iterable[Check]) -> None:

@@ -15,8 +15,8 @@ import structlog
 
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import iso_z
+from billfold.platform.redaction import REDACTED, is_card, redact_text
 
-REDACTED = "[hidden]"
 _DEPTH_MAX = 8
 # They tell of every call: its whole address at INFO, its headers at DEBUG.
 _NOISY_LOGGERS = ("httpx", "httpcore")
@@ -25,12 +25,6 @@ _SECRET_NAMES = re.compile(
     r"|api_?key|private_?key|encryption_?key|(^|_)(pan|cvv|cvc|pin|ssn|otp|kek|seed)(_|$)"
     r"|card_?number|identification_number|tax_?id|date_of_birth"
 )
-_CREDENTIAL = re.compile(r"\b(Bearer|DPoP|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
-_JWT = re.compile(r"\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*")
-_URL_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END|\Z)", re.DOTALL)
-_SSN = re.compile(r"(?<!\d)\d{3}-\d{2}-\d{4}(?!\d)")
-_CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 
 
 def configure_logging(level: str = "INFO", *, stream: TextIO | None = None) -> None:
@@ -82,16 +76,6 @@ def redact(_logger: object, _method: str, event: MutableMapping[str, object]) ->
     return {key: _redacted(key, value, _DEPTH_MAX) for key, value in event.items()}
 
 
-def redact_text(text: str) -> str:
-    """Return a text with what looks like a credential, a private key, a card or an SSN hidden."""
-    text = _CREDENTIAL.sub(rf"\1 {REDACTED}", text)
-    text = _JWT.sub(REDACTED, text)
-    text = _PRIVATE_KEY.sub(REDACTED, text)
-    text = _URL_PASSWORD.sub(rf"\1{REDACTED}@", text)
-    text = _SSN.sub(REDACTED, text)
-    return _CARD.sub(lambda match: REDACTED if _is_card(match[0]) else match[0], text)
-
-
 def _redacted(key: str, value: object, depth: int) -> object:
     if value is None or isinstance(value, bool | float):
         return value
@@ -105,7 +89,7 @@ def _redacted_value(key: str, value: object, depth: int) -> object:
     if isinstance(value, Mapping | list | tuple | set | frozenset):
         return _redacted_items(key, value, depth - 1) if depth else "[...]"
     if isinstance(value, int):
-        return REDACTED if _is_card(str(value)) else value
+        return REDACTED if is_card(str(value)) else value
     if isinstance(value, bytes | bytearray | memoryview):
         return f"[{len(value)} bytes]"
     return redact_text(str(value))
@@ -115,15 +99,6 @@ def _redacted_items(key: str, value: Mapping[object, object] | Iterable[object],
     if isinstance(value, Mapping):
         return {redact_text(str(k)): _redacted(str(k), each, depth) for k, each in value.items()}
     return [_redacted(key, each, depth) for each in value]
-
-
-def _is_card(text: str) -> bool:
-    """Tell whether a text has the length and the check digit (Luhn) of a card number."""
-    digits = [int(char) for char in text if char.isdigit()]
-    if not 13 <= len(digits) <= 19:  # noqa: PLR2004 - the lengths ISO/IEC 7812 allows
-        return False
-    odd, even = digits[-1::-2], digits[-2::-2]
-    return (sum(odd) + sum(sum(divmod(2 * digit, 10)) for digit in even)) % 10 == 0
 
 
 def _add_timestamp(_logger: object, _method: str, event: MutableMapping[str, object]) -> MutableMapping[str, object]:

@@ -122,18 +122,6 @@ class Pager:
         )
 
 
-def parse_limit(value: str | int | None, *, default: int = LIMIT_DEFAULT, maximum: int = LIMIT_MAX) -> int:
-    """Return the size of a page, 1 to `maximum`. Raises InvalidInput at query.limit."""
-    if value is None:
-        return default
-    text = str(value)
-    if text.isascii() and text.isdigit() and len(text) <= len(str(maximum)):
-        limit = int(text)
-        if 1 <= limit <= maximum:
-            return limit
-    raise InvalidInput.at("query", "limit", msg=f"must be a whole number from 1 to {maximum}", kind="out_of_range")
-
-
 def _encode_token(sealed: bytes) -> str:
     return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 

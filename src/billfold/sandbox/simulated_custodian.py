@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from billfold.payments.custody.ports import DeliveryOrder, DeliveryResult
+from billfold.payments.custody.types import SecurityTransfer
 
 log = structlog.get_logger(__name__)
 
@@ -15,9 +15,9 @@ REFUSE_MARK = "REFUSE"
 class SimulatedCustodian:
     """Answers by the name of whoever is to get the bills, so the same order has one answer."""
 
-    async def deliver(self, order: DeliveryOrder) -> DeliveryResult:
-        """Deliver, or say that the other side does not know the account."""
-        if REFUSE_MARK in order.counterparty_name.upper():
-            return DeliveryResult(refused="ACCOUNT_UNAVAILABLE")
-        log.info("bills_delivered", cusip=order.cusip, units=order.units)
-        return DeliveryResult()
+    async def deliver(self, transfer: SecurityTransfer) -> str | None:
+        """Deliver, or return that the other side does not know the account."""
+        if REFUSE_MARK in transfer.counterparty_name.upper():
+            return "ACCOUNT_UNAVAILABLE"
+        log.info("bills_delivered", cusip=transfer.cusip, units=transfer.units)
+        return None

@@ -42,7 +42,7 @@ from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
 
 if TYPE_CHECKING:
-    from billfold.audit.ports import Archive
+    from billfold.audit.file_archive import FileArchive
     from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
@@ -213,7 +213,7 @@ class Wiring:
         """Return what seals and vouches."""
         return vault_of(settings)
 
-    def archive(self, settings: Settings) -> Archive:
+    def archive(self, settings: Settings) -> FileArchive:
         """Return where the seals of the audit log are carried to."""
         return archive_of(settings)
 

@@ -1,7 +1,7 @@
 """Fedwire: sender, file processor, and in a sandbox the simulated other side."""
 
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
-from billfold.payments.wires.sender import FedwireSender
+from billfold.payments.wires.outbound import FedwireSender
 from billfold.sandbox.wires.fedwire import SimulatedFedwire, schedule_answer
 
 

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from billfold.http.edge.lazy_app import Living
+from billfold.http.edge.lazy_app import AppWithLifespan
 from billfold.http.raw_request import name_of
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ class HostRouter:
         self,
         settings: Settings,
         *,
-        partner: Living,
-        auth: Living,
-        pages: Living | None = None,
-        customer: Living | None = None,
+        partner: AppWithLifespan,
+        auth: AppWithLifespan,
+        pages: AppWithLifespan | None = None,
+        customer: AppWithLifespan | None = None,
     ) -> None:
         self._auth_host = urlsplit(settings.auth_origin).hostname
         self._customer_host = urlsplit(settings.customer_origin).hostname
@@ -51,7 +51,7 @@ class HostRouter:
                 await stack.enter_async_context(app.lifespan())
             yield
 
-    def _app_for(self, scope: Any) -> Living:  # noqa: ANN401 - any scope of a server
+    def _app_for(self, scope: Any) -> AppWithLifespan:  # noqa: ANN401 - any scope of a server
         host_header = next((value for name, value in scope["headers"] if name == b"host"), b"")
         host = name_of(host_header.decode("latin-1").lower()).removesuffix(".")
         if host == self._auth_host:

@@ -4,13 +4,10 @@ from pathlib import Path
 
 from billfold.accounts.counterparties.ports import LinkingProvider
 from billfold.audit.file_archive import FileArchive
-from billfold.audit.ports import Archive
 from billfold.documents.local_store import LocalFileStore
-from billfold.events.email.file_sender import FileEmailTransport
 from billfold.events.email.ports import EmailTransport
-from billfold.events.email.smtp import SmtpEmailTransport
+from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
-from billfold.events.webhooks.ports import WebhookClient
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
 from billfold.platform.settings.settings import Settings
@@ -19,7 +16,7 @@ from billfold.sandbox.simulated_linking import SimulatedLinking
 SEALS = "audit-seals.txt"
 
 
-def archive_of(settings: Settings) -> Archive:
+def archive_of(settings: Settings) -> FileArchive:
     """Return the file for copies of audit seals: the configured one, or one in the state directory."""
     return FileArchive(settings.audit_seals or settings.state_dir / SEALS)
 
@@ -31,7 +28,7 @@ def email_transport_of(settings: Settings) -> EmailTransport:
     return FileEmailTransport(settings.state_dir / "mail", settings.mail_from)
 
 
-def webhook_client_of(settings: Settings) -> WebhookClient:
+def webhook_client_of(settings: Settings) -> GuardedWebhookClient:
     """Return the HTTP client of webhooks, with the private networks that the settings allow."""
     return GuardedWebhookClient(allowed=settings.webhook_allowed_networks, trusted_ca=settings.webhook_trusted_ca)
 

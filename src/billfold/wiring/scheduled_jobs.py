@@ -14,12 +14,12 @@ from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_sus
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
-from billfold.payments.ach.rules.originate import ACH_WINDOW
+from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVER
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.inbound.suspense import queue_held_return
-from billfold.payments.wires.rules.send import WIRE_SEND
+from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork, on_handed
 from billfold.sandbox.simulated_custodian import SimulatedCustodian
 from billfold.sandbox.wires.fedwire import WIRE_ANSWER

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.email.file_sender import FileEmailTransport
 from billfold.events.email.ports import OutboundEmail
+from billfold.events.email.transports import FileEmailTransport
 
 LETTER = OutboundEmail(
     email_id=UUID("8f3b6f60-0000-4000-8000-00000000aaaa"),

@@ -8,7 +8,7 @@ import pytest
 from tests.events.email.test_file_sender import LETTER
 
 from billfold.events.email.ports import EmailRejected
-from billfold.events.email.smtp import SmtpEmailTransport
+from billfold.events.email.transports import SmtpEmailTransport
 from billfold.platform.network.tls import ensure_certificates
 
 

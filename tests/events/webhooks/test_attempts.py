@@ -41,7 +41,7 @@ async def attempt(conn, wants, event_id, outcome, at):
 
 
 async def listed(conn, wants):
-    return len(await webhook_store.list_attempts(conn, wants, limit=100))
+    return len(await webhook_store.ATTEMPTS.rows(conn, wants, None, limit=100))
 
 
 async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
@@ -79,5 +79,5 @@ async def test_a_few_at_a_time_are_forgotten_oldest_first_when_there_are_many(co
         await sequencer.sequence_events(conn, now=NOW)
         await attempt(conn, wants, event_id, outcome=FAILED, at=NOW + nth * DAY)
     assert await attempts.purge_attempts(conn, NOW + 9 * DAY, limit=2) == 2
-    (left,) = await webhook_store.list_attempts(conn, wants, limit=100)
+    (left,) = await webhook_store.ATTEMPTS.rows(conn, wants, None, limit=100)
     assert left.called_at == NOW + 2 * DAY

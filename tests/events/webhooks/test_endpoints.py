@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from billfold.events.webhooks.endpoints import check_url
+from billfold.events.webhooks.http_client import check_url
 from billfold.platform.errors import InvalidInput
 from billfold.platform.settings.settings import Settings
 

@@ -28,7 +28,7 @@ def hurried(monkeypatch):
 
 
 async def post(http, url, body=b"{}"):
-    line = http.line(url)
+    line = http.connection(url)
     try:
         return await line.post(HEADERS, body)
     finally:
@@ -53,7 +53,7 @@ async def test_a_body_arrives_as_it_is_with_the_name_of_its_host(http):
 
 async def test_a_connection_is_kept_for_the_next_call(http):
     async with receiving(always(answer(body=b"thank you"))) as receiver:
-        line = http.line(receiver.url)
+        line = http.connection(receiver.url)
         codes = [(await line.post(HEADERS, b"{}")).code for _ in range(3)]
         await line.disconnect()
     assert (codes, receiver.connections) == ([200] * 3, 1)
@@ -68,7 +68,7 @@ async def test_a_host_is_looked_up_again_when_its_connection_is_old(monkeypatch)
 
     monkeypatch.setattr(guarded_http, "CONNECTION_SECONDS", 0.0)
     async with receiving() as receiver:
-        line = GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve).line(receiver.url)
+        line = GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve).connection(receiver.url)
         for _ in range(2):
             assert (await line.post(HEADERS, b"{}")).code == 200
         await line.disconnect()
@@ -77,7 +77,7 @@ async def test_a_host_is_looked_up_again_when_its_connection_is_old(monkeypatch)
 
 async def test_a_call_is_made_again_when_a_kept_connection_was_closed_meanwhile(http):
     async with receiving(always(LastWords(answer()))) as receiver:
-        line = http.line(receiver.url)
+        line = http.connection(receiver.url)
         codes = [(await line.post(HEADERS, b"{}")).code for _ in range(2)]
         await line.disconnect()
     assert (codes, receiver.connections, len(receiver.requests)) == ([200, 200], 2, 2)
@@ -151,7 +151,7 @@ async def test_an_endless_answer_counts_and_is_not_read(http, hurried):
             return b"HTTP/1.1 200 OK\r\ncontent-length: 99999999\r\n\r\n" + b"a" * 100_000
 
         receiver.script = endless
-        line = http.line(receiver.url)
+        line = http.connection(receiver.url)
         codes = [(await line.post(HEADERS, b"{}")).code for _ in range(2)]
         assert codes == [200, 200]
         assert receiver.connections == 2, "the connection is of no more use"

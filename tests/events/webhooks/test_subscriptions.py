@@ -17,6 +17,7 @@ from billfold.platform import ids
 from billfold.platform.errors import NotFound
 
 OWNER = Subscriber(PARTNER)
+LISTED = webhook_store.SUBSCRIPTIONS[OWNER.level]
 POLICY = RetryPolicy(
     retry_on_status_codes=[502],
     backoff_coefficient=1.5,
@@ -101,13 +102,12 @@ async def test_subscriptions_are_listed_newest_first_and_back(conn):
         )
         made.append(row)
     await subscribe(conn, Subscriber(PARTNER, await add_customer(conn)))
-    newest = sorted(made, key=webhook_store.sort_key_of, reverse=True)
-    assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == newest
-    assert await webhook_store.list_subscriptions(conn, OWNER, limit=3) == newest[:3]
+    newest = sorted(made, key=LISTED.sort_key_of, reverse=True)
+    assert await LISTED.rows(conn, OWNER.key, limit=30) == newest
+    assert await LISTED.rows(conn, OWNER.key, limit=3) == newest[:3]
     place = newest[2].time_created, newest[2].id
     for descending, expected in ((True, newest[3:]), (False, newest[1::-1])):
-        found = await webhook_store.list_subscriptions(conn, OWNER, limit=3, place=place, descending=descending)
-        assert found == expected
+        assert await LISTED.rows(conn, OWNER.key, after=place, descending=descending, limit=3) == expected
 
 
 async def test_only_what_was_named_changes(conn):
@@ -138,7 +138,7 @@ async def test_a_subscription_that_was_deleted_is_gone_and_owes_nothing(conn):
     await subscriptions.delete_subscription(conn, OWNER, wants, now=NOW)
     with pytest.raises(NotFound):
         await webhook_store.get_subscription(conn, OWNER, wants)
-    assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == []
+    assert await LISTED.rows(conn, OWNER.key, limit=30) == []
     courier = await claims.register_worker(conn, NOW)
     assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9) == []
     assert await conn.fetchval("SELECT count(*) FROM subscription_secret") == 0

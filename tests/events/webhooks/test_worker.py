@@ -316,10 +316,10 @@ class Stumbling(GuardedWebhookClient):
         self.at = at
 
     @override
-    def line(self, url):
+    def connection(self, url):
         if url == self.at:
             raise LookupError(url)
-        return super().line(url)
+        return super().connection(url)
 
 
 async def test_a_failed_lane_stops_no_other_lane(town):

@@ -1,4 +1,4 @@
-"""The door of the Partner API: what is let in, what is turned away, what runs only once."""
+"""Requests of the Partner API: which are admitted, which are refused, which run only once."""
 
 import asyncio
 import base64
@@ -92,18 +92,6 @@ async def test_nothing_is_recorded_when_the_signature_is_wrong_in_any_part(sampl
     assert (await sample_client.post(THING, BODY, key=key)).status_code == 201
 
 
-async def test_url_safe_base64_is_refused(sample_client):
-    for _ in range(40):
-        key = ids.new()
-        headers = sample_client.headers(ONE, b"", key=key)
-        other = headers["x-service-signature"].replace("+", "-").replace("/", "_")
-        if other != headers["x-service-signature"]:
-            answer = await sample_client.get(ONE, key=key, headers={"x-service-signature": other})
-            assert answer.status_code == 401
-            return
-    pytest.fail("no signature with + or / in forty")
-
-
 async def test_characters_moved_between_path_and_body_are_refused(sample_client):
     raw = msgspec.json.encode(BODY)
     key = str(ids.new())
@@ -154,6 +142,8 @@ async def test_an_upper_case_key_is_the_same_key(sample_client):
     again = await sample_client.get(ONE, key=key.lower())
     assert first.status_code == again.status_code == 200
     assert again.headers["idempotent-replayed"] == "true"
+    assert again.content == first.content
+    assert RUNS["get"] == 1
 
 
 @pytest.mark.parametrize("sent", [None, "Bearer", "Bearer nonsense", "Basic abc", "nonsense"])
@@ -215,14 +205,6 @@ async def test_the_same_request_gets_the_stored_answer(sample_client, bank):
     assert RUNS["make"] == 1
     assert "idempotent-replayed" not in first.headers
     assert await keys_kept(bank) == 1
-
-
-async def test_a_read_is_replayed_too(sample_client):
-    key = ids.new()
-    first = await sample_client.get(ONE, key=key)
-    await asyncio.sleep(0.05)
-    assert (await sample_client.get(ONE, key=key)).content == first.content
-    assert RUNS["get"] == 1
 
 
 async def test_a_key_is_refused_for_another_method_path_query_or_body(sample_client):
@@ -305,8 +287,3 @@ async def test_a_deprecated_operation_says_so_and_its_calls_are_counted(sample_c
     row = await bank.pool.fetchrow("SELECT * FROM deprecated_call")
     assert (row["operation"], row["calls"]) == ("list_old_things", 2)
     assert row["caller"] == sample_client.partner.user_id
-
-
-async def test_the_business_clock_is_read_on_the_way_in(sample_client, bank):
-    shown = (await sample_client.get(ONE)).json()["now"]
-    assert shown.startswith("2025-06-02T13:")

@@ -1,7 +1,5 @@
 """What holds for the Customer API as a whole."""
 
-from tests.support.partner_desk import UNKNOWN
-
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.http.customer_api.app import customer_document
 from billfold.platform.settings.settings import Settings
@@ -34,14 +32,6 @@ def test_files_are_told_with_their_own_spelling_and_type():
 async def test_pages_for_people_need_no_token(customer_desk):
     for path in ("/health", "/docs/", "/docs/errors/", "/docs/errors/forbidden", "/openapi.json"):
         assert (await customer_desk.http.get(path)).status_code == 200, path
-
-
-async def test_every_answer_carries_its_trace_and_what_a_careful_server_says(customer_desk):
-    for path, status in (("/api/v1/customer/", 200), (f"/api/v2/pockets/{UNKNOWN}/", 404)):
-        answer = await customer_desk.ask("GET", path, status=status)
-        assert len(answer.headers["x-service-trace-id"]) == 32
-        assert answer.headers["cache-control"] == "no-store"
-        assert "x-service-clock" in answer.headers
 
 
 async def test_cookies_open_nothing(customer_desk):

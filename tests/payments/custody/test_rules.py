@@ -19,28 +19,12 @@ MAY = date(2025, 5, 29)
 class Holder(Teller):
     """A customer of ours who has bills elsewhere too."""
 
-    def receive(self, pocket, cusip, units, transfer_id=TRANSFER, **fields):
-        return self.do(
-            ReceiveBills,
-            transfer_id=transfer_id,
-            pocket_id=pocket.pocket_id,
-            cusip=cusip,
-            units=units,
-            counterparty_name="Elsewhere",
-            counterparty_account="1",
-            **fields,
-        )
+    def receive(self, pocket, cusip, units, transfer_id=TRANSFER, kind=ReceiveBills, **fields):
+        fields |= {"transfer_id": transfer_id, "counterparty_name": "Elsewhere", "counterparty_account": "1"}
+        return self.do(kind, pocket_id=pocket.pocket_id, cusip=cusip, units=units, **fields)
 
-    def deliver(self, pocket, cusip, units, transfer_id=TRANSFER):
-        return self.do(
-            DeliverBills,
-            transfer_id=transfer_id,
-            pocket_id=pocket.pocket_id,
-            cusip=cusip,
-            units=units,
-            counterparty_name="Elsewhere",
-            counterparty_account="1",
-        )
+    def deliver(self, pocket, cusip, units):
+        return self.receive(pocket, cusip, units, kind=DeliverBills)
 
     def end(self, reason=None):
         return self.do(EndDelivery, transfer_id=TRANSFER, reason=reason, references=(TRANSFER,))

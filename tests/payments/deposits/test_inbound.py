@@ -4,6 +4,7 @@ import json
 
 import msgspec
 import pytest
+from tests.payments.wires.iso20022.wires import a_credit_transfer
 from tests.support.whole_bank import SEED
 
 from billfold.accounts.commands import UpdatePortal
@@ -19,7 +20,9 @@ def correspondent():
 
 
 def a_wire(**fields):
-    return IncomingWire(wire_id=ids.new(), reference_number="W1", **fields)
+    message = a_credit_transfer(amount=fields["amount"])
+    name, number = message.debtor.name, message.instruction_id
+    return IncomingWire(wire_id=ids.new(), reference_number=number or "", sender_name=name, message=message, **fields)
 
 
 async def address(bank, holder):
@@ -36,18 +39,19 @@ async def activity(bank, holder):
 
 async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank, new_holder):
     holder = await new_holder()
-    wire = a_wire(**await address(bank, holder), amount=250_000_00, sender_name="Northwind LLC")
+    wire = a_wire(**await address(bank, holder), amount=250_000_00)
     received = await receive(bank, wire)
-    assert (received.status, received.pocket_id) == ("COMPLETED", holder.pocket_id)
+    assert received["status"] == "COMPLETED"
     row, details = await activity(bank, holder)
     assert (row["type"], row["direction"], row["amount"]) == ("WIRE", "CREDIT", 250_000_00)
-    assert row["transaction_id"] == received.transaction_id
+    assert str(row["transaction_id"]) == received["transaction_id"]
+    assert row["pocket_id"] == holder.pocket_id
     assert details == {
         "wire_type": "PAYMENT",
         "wire_id": str(wire.wire_id),
         "original_wire_id": None,
         "reference_number": wire.reference_number,
-        "counterparty_name": "Northwind LLC",
+        "counterparty_name": wire.sender_name,
         "counterparty_id": None,
         "portal_id": str(holder.portal_id),
     }
@@ -58,7 +62,7 @@ async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_know
     ach = correspondent.ach_credit(
         ids.new(), **await address(bank, holder), amount=15_000_00, company_name="FakeCompany"
     )
-    assert (await receive(bank, ach)).status == "COMPLETED"
+    assert (await receive(bank, ach))["status"] == "COMPLETED"
     row, details = await activity(bank, holder)
     assert (row["type"], row["amount"]) == ("ACH", 15_000_00)
     assert details["ach_direction"] == "RECEIVING"
@@ -71,16 +75,16 @@ async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_know
 
 async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_holder):
     holder = await new_holder()
-    wire = a_wire(**await address(bank, holder), amount=100_00, sender_name="A")
+    wire = a_wire(**await address(bank, holder), amount=100_00)
     first = await receive(bank, wire)
     assert await receive(bank, wire) == first
     assert await bank.pool.fetchval("SELECT count(*) FROM transaction") == 1
 
 
 async def test_a_payment_is_returned_when_its_account_is_unknown(bank):
-    wire = a_wire(routing_number="061199992", account_number="812345678901", amount=1, sender_name="A")
+    wire = a_wire(routing_number="061199992", account_number="812345678901", amount=1)
     received = await receive(bank, wire)
-    assert (received.status, received.reason) == ("RETURNED", NO_ACCOUNT)
+    assert received == {"status": "REJECTED", "reason": NO_ACCOUNT}
     assert await bank.pool.fetchval("SELECT count(*) FROM journal_entry") == 0
 
 
@@ -91,9 +95,9 @@ async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(ban
             caller="test", key=ids.new(), customers=(holder.customer_id,), portal_id=holder.portal_id, close=True
         )
     )
-    wire = a_wire(**await address(bank, holder), amount=5_00, sender_name="A")
+    wire = a_wire(**await address(bank, holder), amount=5_00)
     received = await receive(bank, wire)
-    assert (received.status, received.reason) == ("RETURNED", "ACCOUNT_UNAVAILABLE")
+    assert (received["status"], received["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
     kinds = await bank.pool.fetch("SELECT kind FROM event")
     assert [row["kind"] for row in kinds] == ["transfers.wire.in.rejected"]
 

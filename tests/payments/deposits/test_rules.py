@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.fixtures.teller import Teller
 
-from billfold.accounts.commands import OpenPortal, UpdatePortal
+from billfold.accounts.commands import OpenPortal
 
 
 @pytest.fixture
@@ -24,13 +24,3 @@ def test_a_payment_is_sent_back_by_a_portal_of_another_rail(teller):
     assert wired == {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"}
     assert entered["status"] == "COMPLETED"
     assert pocket.inflow == 1_000_00
-
-
-def test_a_payment_is_sent_back_by_a_portal_that_is_closed(teller):
-    pocket = teller.pocket()
-    teller.do(UpdatePortal, portal_id=teller.portals[pocket.pocket_id], close=True)
-
-    outcome = teller.deposit(pocket, 1_000_00)
-
-    assert outcome["status"] == "REJECTED"
-    assert pocket.inflow == 0

@@ -77,10 +77,3 @@ def test_bad_usage_is_answered_with_what_to_do_next(billfold, founded):
     status, said = billfold("files", "show", str(ids.new()))
     assert (status, "billfold files list" in said) == (1, True), said
     assert billfold("files", "retry", str(ids.new())) == (status, said)
-    status, said = billfold("files", "show", "euros.xml")
-    assert (status, "valid UUID" in said) == (2, True), said
-    status, said = billfold("files", "list", "--rail", "CHEQUE")
-    assert (status, "wire" in said.lower()) == (2, True), said
-    status, said = billfold("files", "list", "--state", "LOST")
-    assert (status, "refused" in said.lower()) == (2, True), said
-    assert "files [OPTIONS] COMMAND" in billfold("files")[1]

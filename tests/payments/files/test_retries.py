@@ -10,9 +10,10 @@ from tests.payments.ach.inbound.test_files import Room, account_of, entry, file_
 from billfold.payments.ach.commands import ReceiveAch
 from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.files import exceptions
+from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.retries import error_summary
+from billfold.payments.files.types import RetryState, StuckLine
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvariantError, NotFound
 
@@ -35,13 +36,13 @@ async def owner(market_dsn):
 
 
 async def waiting(bank):
-    (file,) = await exceptions.list_failing(bank.pool)
-    return file, exceptions.retry_state_of(file)
+    (file,) = await retries.list_failing(bank.pool)
+    return file, retries.retry_state_of(file)
 
 
 async def try_now(room):
     file, _ = await waiting(room.bank)
-    await exceptions.retry_now(room.bank.pool, file, wall_now())
+    await retries.retry_now(room.bank.pool, file, wall_now())
     return await room.gate.process_all(room.bank)
 
 
@@ -70,7 +71,7 @@ async def test_a_stuck_line_is_retried_and_blocks_no_other(bank, new_holder, roo
     await room.other.transmit("daily.ach", write_file(file_of(entry(6, account))))
     await owner.execute(_MEND)
     assert await try_now(room) == 2
-    assert await exceptions.list_failing(bank.pool) == []
+    assert await retries.list_failing(bank.pool) == []
     done = await files_store.list_files(bank.pool, rail="ACH", state="PROCESSED")
     told = [json.loads(each.report or "") for each in done if each.file_id == file.file_id]
     assert [(each["entries"], each["taken"], each["held"], each["stuck"]) for each in told] == [(4, 3, 1, [])]
@@ -125,9 +126,19 @@ async def test_a_failing_wire_file_is_postponed_and_the_next_is_processed(bank, 
     assert (file.name, trouble.tries, trouble.words()[:19]) == ("odd.xml", 1, "CheckViolationError")
     assert await fedwire.room.gate.process_all(bank) == 0
     await owner.execute("ALTER TABLE wire DROP CONSTRAINT odd")
-    await exceptions.retry_now(bank.pool, file, wall_now())
+    await retries.retry_now(bank.pool, file, wall_now())
     assert await fedwire.room.gate.process_all(bank) == 1
     assert fedwire.taken("odd.xml") == ["COMPLETED"]
+
+
+def test_delays_double_up_to_an_hour():
+    seconds = [retries.retry_delay(tries).total_seconds() for tries in (1, 2, 3, 7, 8, 500)]
+    assert seconds == [30, 60, 120, 1_920, 3_600, 3_600]
+
+
+def test_a_retry_state_names_its_first_stuck_line_and_counts_the_others():
+    stuck = [StuckLine(line=3, trace="1", error="odd"), StuckLine(line=9, trace="2", error="even")]
+    assert RetryState(tries=1, again_at=wall_now(), stuck=stuck).words() == "line 3: odd (and 1 more)"
 
 
 def test_an_error_is_summarized_in_one_line_without_row_data():

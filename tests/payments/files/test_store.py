@@ -5,36 +5,9 @@ from datetime import timedelta
 import pytest
 
 from billfold.payments.files import store as files_store
-from billfold.payments.files.store import DuplicateFile
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
-
-
-async def test_a_duplicate_file_is_recognized_by_its_content(conn):
-    now, first = wall_now(), ids.new()
-    kept = await files_store.save_inbound(conn, first, "ACH", name="one.ach", content=b"101", now=now)
-    assert (kept.state, kept.size_bytes, kept.done_at) == ("ARRIVED", 3, None)
-    with pytest.raises(DuplicateFile, match="arrived as one") as told:
-        async with conn.transaction():
-            await files_store.save_inbound(conn, ids.new(), "ACH", name="two.ach", content=b"101", now=now)
-    assert told.value.at == now
-    await files_store.save_inbound(conn, ids.new(), "WIRE", name="two.xml", content=b"101", now=now)
-
-
-async def test_a_refused_file_can_be_sent_again(conn):
-    now, first, again = wall_now(), ids.new(), ids.new()
-    await files_store.save_inbound(conn, first, "ACH", name="one.ach", content=b"101", now=now)
-    assert [each.file_id for each in await files_store.list_unfinished(conn, "ACH", "IN")] == [first]
-    await files_store.complete_file(conn, first, "REFUSED", now=now, report={"line": 1})
-    await files_store.complete_file(conn, first, "PROCESSED", now=now)
-    refused = await files_store.find_file(conn, first)
-    assert (refused.state, refused.report) == ("REFUSED", '{"line":1}')
-    assert await files_store.list_unfinished(conn, "ACH", "IN") == []
-    await files_store.save_inbound(conn, again, "ACH", name="one.ach", content=b"101", now=now)
-    assert await files_store.read_content(conn, again) == b"101"
-    listed = await files_store.list_files(conn, rail="ACH", state="ARRIVED")
-    assert [each.file_id for each in listed] == [again]
 
 
 async def test_an_outbound_file_is_created_once_and_transmitted(conn):

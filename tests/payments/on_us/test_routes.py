@@ -24,9 +24,9 @@ def reallocation(origin, target, cents=100_00, **fields):
     return {"type": "INTERNAL_REALLOCATION", "amount": requested(cents), **sides, **fields}
 
 
-async def payee(partner_desk, pocket, target):
-    """Link the target Pocket as the pocket's customer's counterparty; return its id."""
-    portal = await partner_desk.get(f"{target.path}portals/{target.portal}/")
+async def payee(partner_desk, pocket, target, of=None):
+    """Link the target Pocket, of another partner if given, as a counterparty; return its id."""
+    portal = await (of or partner_desk).get(f"{target.path}portals/{target.portal}/")
     made = await partner_desk.post(
         f"/api/v2/customers/{pocket.customer}/counterparties/",
         {
@@ -77,12 +77,7 @@ async def test_a_partner_funds_and_defunds_a_customer(partner_desk):
 async def test_the_older_amount_field_and_the_default_type_are_accepted(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
-    body = {
-        "type": "INTERNAL_REALLOCATION",
-        "from_account": account(pocket),
-        "to_account": account(other),
-        "amount_usdc": 4_000_00,
-    }
+    body = reallocation(pocket, other, amount=None, amount_usdc=4_000_00)
     told = (await partner_desk.post(PATH, body))["transfer"]
     assert (told["amount"]["value"], told["transfer_type"]) == (4_000_00, "BANK_TRANSFER")
     assert "amount_usdc" not in told
@@ -110,19 +105,12 @@ async def test_a_security_transfer_moves_bills(partner_desk):
 async def test_a_customer_pays_another_through_a_counterparty(partner_desk, other_partner):
     pocket, target = await partner_desk.funded(10_000_00), await other_partner.pocket()
     counterparty = await payee(other_partner, target, target)
-    linked = await partner_desk.post(
-        f"/api/v2/customers/{pocket.customer}/counterparties/",
-        {
-            "type": "on_us",
-            "counterparty_name": {"type": "individual", "first_name": "Ada", "last_name": "Stone"},
-            "account_number": (await other_partner.get(f"{target.path}portals/{target.portal}/"))["network_address"],
-        },
-    )
+    linked = await payee(partner_desk, pocket, target, of=other_partner)
     body = {
         "type": "PEER_TO_PEER",
         "from_account": account(pocket),
         "amount": requested(1_234_56),
-        "counterparty_id": linked["id"],
+        "counterparty_id": linked,
         "description": "thanks",
     }
     made = await partner_desk.post(PATH, body)
@@ -134,36 +122,25 @@ async def test_a_customer_pays_another_through_a_counterparty(partner_desk, othe
     # The other partner's customer received it; the transfer itself stays the payer's.
     await other_partner.refused("GET", f"{PATH}{made['id']}/", status=404, code="not-found")
     await partner_desk.refused("POST", PATH, body | {"counterparty_id": counterparty}, status=404, code="not-found")
-    path = f"/api/v2/customers/{pocket.customer}/counterparties/{linked['id']}/"
+    path = f"/api/v2/customers/{pocket.customer}/counterparties/{linked}/"
     await partner_desk.patch(path, {"status": "UNLINKED"})
     await partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
 
 
-async def test_a_transfer_without_sufficient_funds_is_rejected_and_books_nothing(partner_desk):
+@pytest.mark.parametrize("kind", ["BANK_TRANSFER", "SECURITY_TRANSFER"])
+async def test_a_transfer_without_sufficient_funds_is_rejected_and_books_nothing(partner_desk, kind):
     pocket = await partner_desk.funded(1_000_00)
     other = await partner_desk.pocket(pocket.customer)
     before, value = await partner_desk.counts(), await partner_desk.value(pocket)
-    made = await partner_desk.transfer(pocket, other, 1_000_01 + 99, status="REJECTED")
+    made = await partner_desk.transfer(pocket, other, 1_000_01 + 99, status="REJECTED", transfer_type=kind)
     assert made["reason"] == "INSUFFICIENT_FUNDS"
     after = await partner_desk.counts()
     assert after == before | {"transfer": before["transfer"] + 1}
     assert await partner_desk.value(pocket) == value
     assert await partner_desk.get(f"{PATH}{made['id']}/") == made
-    empty = await partner_desk.transfer(other, pocket, None, status="REJECTED")
+    empty = await partner_desk.transfer(other, pocket, None, status="REJECTED", transfer_type=kind)
     assert empty["reason"] == "INSUFFICIENT_FUNDS"
     assert empty["transfer"]["amount"] is None
-
-
-async def test_a_security_transfer_without_sufficient_bills_books_nothing(partner_desk):
-    pocket = await partner_desk.funded(1_000_00)
-    other = await partner_desk.pocket(pocket.customer)
-    before = await partner_desk.counts()
-    for cents in (5_000_00, None):
-        origin = pocket if cents else other
-        target = other if cents else pocket
-        made = await partner_desk.transfer(origin, target, cents, status="REJECTED", transfer_type="SECURITY_TRANSFER")
-        assert made["reason"] == "INSUFFICIENT_FUNDS"
-    assert await partner_desk.counts() == before | {"transfer": before["transfer"] + 2}
 
 
 @pytest.mark.parametrize(("cents", "reason"), [(100_01, "ACCOUNT_UNAVAILABLE"), (100_02, "SANCTION_SCREEN_FAILED")])
@@ -183,25 +160,18 @@ REMOVED = object()
     ("change", "loc"),
     [
         ({"amount": requested(0)}, "body.amount.amount_usdc"),
-        ({"amount": requested(-1)}, "body.amount.amount_usdc"),
         ({"amount": requested(10**12)}, "body.amount.amount_usdc"),
-        ({"amount": requested(1.5)}, "body.amount.amount_usdc"),
-        ({"amount": requested("100")}, "body.amount.amount_usdc"),
         ({"amount": requested(True)}, "body.amount.amount_usdc"),
-        ({"amount": {"type": "ALL"}}, "body.amount.type"),
         ({"amount": {"type": "FULL_WITHDRAWAL", "amount_usdc": 1}}, "body.amount.amount_usdc"),
         ({"amount": REMOVED}, "body.amount"),
         ({"amount_usdc": 100}, "body.amount"),
         ({"amount": REMOVED, "amount_usdc": 0}, "body.amount_usdc"),
-        ({"amount": REMOVED, "amount_usdc": 10**30}, "body.amount_usdc"),
         ({"description": "x" * 101}, "body.description"),
         ({"end_to_end_identification": "x" * 36}, "body.end_to_end_identification"),
         ({"to_account": REMOVED}, "body.to_account"),
         ({"from_account": REMOVED}, "body.from_account"),
         ({"from_account": {"id": "me", "type": "SERVICE_ACCOUNT"}}, "body.from_account.id"),
-        ({"from_account": {"id": UNKNOWN, "type": "CARD"}}, "body.from_account.type"),
         ({"transfer_id": "mine"}, "body.transfer_id"),
-        ({"transfer_type": "BARTER"}, "body.transfer_type"),
         ({"counterparty_id": UNKNOWN}, "body.counterparty_id"),
         ({"source": "us"}, "body.source"),
         ({"target": "them"}, "body.target"),
@@ -212,18 +182,18 @@ REMOVED = object()
         (FUNDING | {"amount": {"type": "FULL_WITHDRAWAL"}}, "body.amount"),
         ({"type": "PARTNER_CUSTOMER_DEFUNDING"}, "body.target"),
         (PEER | {"counterparty_id": REMOVED, "to_account": REMOVED}, "body.counterparty_id"),
-        ({"type": "GIFT"}, "body.type"),
-        ({"async_mode": "yes"}, "body.async_mode"),
         ({"colour": "red"}, "body.colour"),
     ],
 )
 async def test_a_malformed_transfer_is_refused_before_it_is_booked(partner_desk, change, loc):
+    unknown = {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"}
     body = {
         "type": "INTERNAL_REALLOCATION",
-        "from_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"},
-        "to_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"},
         "amount": requested(100_00),
-    } | change
+        "from_account": unknown,
+        "to_account": unknown,
+    }
+    body |= change
     body = {name: value for name, value in body.items() if value is not REMOVED}
     await partner_desk.invalid("POST", PATH, body, loc=loc)
     assert (await partner_desk.counts())["transfer"] == 0
@@ -278,24 +248,6 @@ async def test_frozen_and_closed_pockets_cannot_pay(partner_desk):
     assert await partner_desk.counts() == before
 
 
-async def test_a_transfer_id_of_the_caller_is_unique(partner_desk, other_partner):
-    pocket = await partner_desk.funded(10_000_00)
-    other = await partner_desk.pocket(pocket.customer)
-    mine = str(ids.new())
-    made = await partner_desk.transfer(pocket, other, 100_00, transfer_id=mine)
-    assert made["id"] == mine
-    before = await partner_desk.counts()
-    again = await partner_desk.transfer(pocket, other, 100_00, transfer_id=mine)
-    assert again == made
-    body = reallocation(pocket, other, 200_00, transfer_id=mine)
-    await partner_desk.refused("POST", PATH, body, status=409, code="duplicate-id")
-    theirs = await other_partner.funded(10_000_00)
-    theirs_too = await other_partner.pocket(theirs.customer)
-    foreign = body | {"from_account": account(theirs), "to_account": account(theirs_too)}
-    await other_partner.refused("POST", PATH, foreign, status=409, code="duplicate-id")
-    assert (await partner_desk.counts())["transfer"] == before["transfer"]
-
-
 async def test_one_of_concurrent_transfers_with_the_same_id_wins(partner_desk, other_partner):
     bodies = []
     for side in (partner_desk, other_partner):
@@ -314,6 +266,8 @@ async def test_one_of_concurrent_transfers_with_the_same_id_wins(partner_desk, o
     refused = [each.json()["code"] for each in answers if each.status_code == 409]
     assert set(refused) == {"duplicate-id"}
     assert (await partner_desk.counts())["transfer"] == 1
+    (made,) = [each.json() for each in answers if each.status_code == 201]
+    assert made["id"] == mine
 
 
 async def done(partner_desk, transfer_id):
@@ -343,22 +297,6 @@ async def test_an_async_transfer_is_accepted_first_and_executed_later(partner_de
     assert shown["status"] == "COMPLETED"
     assert shown["transfer"]["amount"]["value"] > 8_900_00
     assert await partner_desk.value(pocket) == 0
-
-
-async def test_money_moves_once_if_a_request_is_repeated_with_its_key(partner_desk):
-    pocket = await partner_desk.funded(10_000_00)
-    other = await partner_desk.pocket(pocket.customer)
-    body = reallocation(pocket, other)
-    key = ids.new()
-    answers = await asyncio.gather(*(partner_desk.client.post(PATH, body, key=key) for _ in range(5)))
-    made = {each.json()["id"] for each in answers if each.status_code == 201}
-    assert len(made) == 1
-    others = [each.json()["code"] for each in answers if each.status_code != 201]
-    assert set(others) <= {"idempotency-in-progress"}
-    assert (await partner_desk.counts())["transfer"] == 1
-    await partner_desk.refused(
-        "POST", PATH, body | {"description": "other"}, key=key, status=422, code="idempotency-key-reused"
-    )
 
 
 async def test_an_unknown_transfer_is_not_found(partner_desk):

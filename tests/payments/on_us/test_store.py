@@ -1,10 +1,9 @@
 """Transfers as they are stored, by this release and by those that stored the request itself."""
 
 import msgspec
-from tests.payments.on_us.test_routes import PATH, account, payee, requested
+from tests.payments.on_us.test_routes import PATH, reallocation, requested
 
 from billfold.payments.on_us.schemas import CreateTransfer
-from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform import ids
 
 _STORE = "UPDATE transfer SET request = $2::text::json WHERE transfer_id = $1::text::uuid"
@@ -19,40 +18,11 @@ async def store_request(partner_desk, made, body):
 async def test_a_row_of_an_earlier_release_is_shown_and_repeated_as_before(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)
-    body = {
-        "type": "INTERNAL_REALLOCATION",
-        "from_account": account(pocket),
-        "to_account": account(other),
-        "amount": requested(100_00),
-        "transfer_id": str(ids.new()),
-        "description": "Reserve",
-        "end_to_end_identification": "E2E-2",
-        "transfer_type": "SECURITY_TRANSFER",
-    }
+    texts = {"description": "Reserve", "end_to_end_identification": "E2E-2", "transfer_type": "SECURITY_TRANSFER"}
+    body = reallocation(pocket, other, transfer_id=str(ids.new()), **texts)
     made = await partner_desk.post(PATH, body)
     await store_request(partner_desk, made, body)
     assert await partner_desk.get(f"{PATH}{made['id']}/") == made
     assert await partner_desk.post(PATH, body) == made
     another = body | {"amount": requested(200_00)}
     await partner_desk.refused("POST", PATH, another, status=409, code="duplicate-id")
-
-
-async def test_a_pending_transfer_of_an_earlier_release_is_executed(partner_desk):
-    pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
-    body = {
-        "type": "PEER_TO_PEER",
-        "from_account": account(pocket),
-        "amount": requested(700_00),
-        "counterparty_id": await payee(partner_desk, pocket, target),
-        "async_mode": True,
-        "description": "late",
-    }
-    made = await partner_desk.post(PATH, body)
-    await store_request(partner_desk, made, body)
-    await execute_all_pending(partner_desk.bank)
-    await partner_desk.bank.background.close()
-    shown = await partner_desk.get(f"{PATH}{made['id']}/")
-    assert (shown["status"], shown["transfer"]["description"]) == ("COMPLETED", "late")
-    assert shown["transfer"]["counterparty_id"] == body["counterparty_id"]
-    (received,) = (await partner_desk.get(f"{target.path}transactions/"))["items"]
-    assert (received["amount"]["value"], received["description"]) == (700_00, "late")

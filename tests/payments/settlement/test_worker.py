@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from billfold.ledger.jobs.due_work import bank_customer_id, catch_up_due
-from billfold.payments.clearing.store import DATE_MAX, SettlementPeriod, list_open
+from billfold.payments.clearing.store import EVER, list_open
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.settlement.worker import close_bank_days, find_unsettled
 from billfold.platform import ids
@@ -64,14 +64,11 @@ async def traded(bank, new_holder):
     return first, second
 
 
-async def test_nothing_is_closed_before_the_day_is_over(bank, traded):
+async def test_a_day_is_closed_when_it_is_over_and_no_customer_is_due(bank, traded):
     assert await close_bank_days(bank, et_instant(MONDAY, 16, 59)) == 0
-    assert await open_day(bank) == MONDAY
-
-
-async def test_customers_due_by_then_come_first_when_the_day_is_over(bank, traded):
     await set_clock(bank, et_instant(MONDAY, 17))
     assert await close_bank_days(bank, et_instant(MONDAY, 17)) == 0
+    assert await open_day(bank) == MONDAY
 
 
 async def test_the_street_is_explained_to_zero_when_everything_has_settled(bank, traded):
@@ -155,7 +152,9 @@ async def test_a_rail_account_holds_payments_in_transit_only(bank, traded):
     assert await street(bank, "rail:wire") == {}
     assert await street(bank, "rail:ach") == {"USD": -5_000_00}
     async with bank.pool.acquire() as conn:
-        (waiting,) = await list_open(conn, bank_customer_id(bank.seed), ever_after(MONDAY))
+        (waiting,) = await list_open(
+            conn, bank_customer_id(bank.seed), EVER._replace(first=TUESDAY, begins=et_instant(MONDAY, 17, 1))
+        )
         assert (waiting.rail, waiting.amount) == ("ACH", 5_000_00)
         assert waiting.settles_at == et_instant(TUESDAY + timedelta(days=1), 8, 30)
     await ClockStepper(bank).set_to(et_instant(TUESDAY + timedelta(days=1), 17))
@@ -180,8 +179,3 @@ async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market)
     assert {each.message for each in report.findings} == {"partner differs from its payer's"}  # made up here
-
-
-def ever_after(day):
-    """Everything that settles after the close of this day."""
-    return SettlementPeriod(day + timedelta(days=1), et_instant(day, 17, 1), DATE_MAX, ends=et_instant(DATE_MAX, 0))

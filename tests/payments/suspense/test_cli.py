@@ -1,80 +1,35 @@
-"""What the operator does with the house's own: suspense, clearing, credits."""
+"""What the operator does with the bank's own money: suspense, custody, credits."""
 
-import os
 from uuid import UUID
 
 import pytest
-from tests.support.whole_bank import Holder
+from tests.payments.cli_bank import prepare
+from tests.support.small_rails import OURS, Customer
 
-from billfold.accounts.commands import OpenPocket
-from billfold.cli.app import run
-from billfold.cli.resources import run_with_bank
-from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.suspense.commands import HoldInSuspense
+from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
-from billfold.wiring.cli_context import Wiring
-from billfold.wiring.initialize import create_partner_customers
 
+__all__ = ["prepare"]
 ITEMS = [UUID(f"7c0de000-0000-4000-8000-00000000000{n}") for n in range(2)]
-ROUTING = "SELECT routing_number, account_number FROM portal WHERE portal_id = $1"
 
 
 @pytest.fixture
-def house(market_dsn, tmp_path, capsys):
-    """Two payments nobody has asked for, and a Pocket: (run a command, the Pocket, its numbers)."""
-    wiring = Wiring(
-        {
-            "BILLFOLD_DATABASE_URL": market_dsn,
-            "BILLFOLD_STATE_DIR": str(tmp_path),
-            "BILLFOLD_SEED": "a seed of the house",
-            "BILLFOLD_LOG_LEVEL": "ERROR",
-            "PATH": os.environ["PATH"],
-        }
-    )
+def house(billfold, prepare):
+    """Two held payments, and a Pocket: (run a command, the Pocket, its numbers)."""
 
-    def call(*words):
-        status = run(wiring, arguments=[str(word) for word in words])
-        captured = capsys.readouterr()
-        return status, " ".join((captured.out + captured.err).split())
+    async def live(bank):
+        anna = Customer(bank, "Anna")
+        await anna.settle_in(1_000_00)
+        held = [
+            UnclaimedPayment(item_id, Direction.CREDIT, 100_00 + nth, reason="NO_ACCOUNT", details={"description": "x"})
+            for nth, item_id in enumerate(ITEMS)
+        ]
+        await hold_unclaimed_payments(bank, held, rail=Rail.WIRE)
+        return anna.pocket, (OURS, anna.account)
 
-    assert call("migrate", "up")[0] == 0
-    pocket_id, numbers = run_with_bank(wiring, lived)
-    return call, pocket_id, numbers
-
-
-async def lived(bank):
-    places = await create_partner_customers(bank, "acme", "Acme")
-    opened = (
-        await bank.engine.submit(
-            OpenPocket(
-                caller="test",
-                key=ids.new(),
-                customers=(places.sandbox_customer_id,),
-                partner_id=places.partner_id,
-                name="Reserve",
-                deposit_weeks=4,
-                reinvestment_weeks=4,
-            )
-        )
-    ).outcome
-    pocket_id, portal_id = UUID(opened["pocket_id"]), UUID(opened["portal_id"])
-    await Holder(bank, places.sandbox_customer_id, pocket_id, portal_id=portal_id).deposit(1_000_00)
-    for nth, item_id in enumerate(ITEMS):
-        await bank.engine.submit(
-            HoldInSuspense(
-                caller="test",
-                key=item_id,
-                customers=(bank_customer_id(bank.seed),),
-                item_id=item_id,
-                rail=Rail.WIRE,
-                direction=Direction.CREDIT,
-                amount=100_00 + nth,
-                reason="NO_ACCOUNT",
-                details={"description": "an invoice"},
-            )
-        )
-    return pocket_id, tuple(await bank.pool.fetchrow(ROUTING, portal_id))
+    pocket_id, numbers = prepare(live)
+    return (lambda *words: billfold(*(str(word) for word in words))), pocket_id, numbers
 
 
 def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
@@ -100,20 +55,8 @@ def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
 def test_bills_come_from_another_custodian_and_go_to_one(house):
     billfold, pocket, _ = house
     where = ("912797PT8", 10)
-    status, said = billfold(
-        "custody",
-        "receive",
-        pocket,
-        *where,
-        "--from",
-        "Harbor",
-        "--account",
-        1,
-        "--acquired-on",
-        "2025-05-29",
-        "--cost",
-        99_000,
-    )
+    since = ("--acquired-on", "2025-05-29", "--cost", 99_000)
+    status, said = billfold("custody", "receive", pocket, *where, "--from", "Harbor", "--account", 1, *since)
     assert (status, "10 bills worth" in said) == (0, True), said
     status, said = billfold("custody", "deliver", pocket, *where, "--to", "Harbor", "--account", 1)
     assert status == 1

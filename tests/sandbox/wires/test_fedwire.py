@@ -5,12 +5,12 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.payments.wires.test_checks import link, send
+from tests.support.fedwire import link, send
 
 from billfold.payments.files import store as files_store
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.store import cases
-from billfold.payments.wires.store.wires import get_wire, list_wires
+from billfold.payments.wires.store.wires import LISTS, get_wire
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.clock.stepper import ClockStepper
@@ -42,17 +42,7 @@ async def wire(holder, wire_id):
 
 
 async def all_wires(holder):
-    return await list_wires(
-        holder.bank.pool,
-        "customer_id",
-        holder.customer_id,
-        pocket_id=None,
-        customer_id=None,
-        direction=None,
-        after=None,
-        descending=True,
-        limit=100,
-    )
+    return await LISTS["customer_id"].rows(holder.bank.pool, holder.customer_id, None, None, None, limit=100)
 
 
 async def expect_proved(holder):

@@ -25,7 +25,7 @@ from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with
 from billfold.http.parameters import Query
 from billfold.http.schemas import CursorList, OffsetList
 from billfold.ledger.bank import Bank
-from billfold.platform.paging import LIMIT_DEFAULT, parse_limit
+from billfold.platform.paging import LIMIT_DEFAULT
 
 READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 _UPDATE_REFUSES = ("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked")
@@ -120,9 +120,9 @@ async def list_own_pockets(
 
     Newest first; `count` is of all of them.
     """
-    omitted_parts, rows_max = asked.parse_omit, parse_limit(limit)
+    omitted_parts = asked.parse_omit
     count, rows = await pocket_store.list_page_by_offset(
-        bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
+        bank.pool, member.customer_id, statuses=status, offset=offset, limit=limit
     )
     items = [render_pocket(row, bank, member.now, omit=omitted_parts) for row in rows]
     return OffsetList(offset=offset, count=count, items=items)

@@ -12,7 +12,7 @@ import msgspec
 
 from billfold.accounts.transactions import store as transaction_store
 from billfold.accounts.transactions.store import TransactionFilters, TransactionRow, swept
-from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, parse_among, texts_among
+from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts_among
 from billfold.http.parameters import Query, parse_choice
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import Page, SortKey
@@ -93,7 +93,7 @@ class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.sweeps:
             for each in self.types or ():
-                parse_among(TYPES, "type[]", each)
+                parse_choice(sorted(TYPES), "type[]", each)
 
 
 async def transaction_page(

@@ -1,4 +1,4 @@
-"""Letters on their way: written with their cause, sent afterwards. `now` is wall time."""
+"""E-mails on their way: queued in the transaction of their cause, sent afterwards. `now` is wall time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RETURNING l.email_id, l.recipient, l.subject, l.sealed
 async def queue_email(
     conn: Connection | Pool, vault: Vault, email: str, notice: EmailContent, *, now: datetime
 ) -> None:
-    """Put an e-mail to an address into the outgoing mail."""
+    """Queue an e-mail to an address."""
     email_id = ids.new()
     sealed = vault.seal(notice.text.encode(), _associated_data(email_id))
     await conn.execute(_WRITE, email_id, email, notice.subject, sealed, now)

@@ -1,4 +1,4 @@
-"""Mail: e-mails to users, in plain text."""
+"""E-mails to users, in plain text, and how they are sent."""
 
 from typing import Protocol
 from uuid import UUID
@@ -20,7 +20,7 @@ class EmailRejected(Exception):
 
 
 class EmailTransport(Protocol):
-    """Whoever carries e-mails."""
+    """A way of sending e-mails."""
 
     async def send(self, outbound_email: OutboundEmail) -> None:
-        """Hand an e-mail over. Raises MailRefused."""
+        """Hand an e-mail over. Raises EmailRejected."""

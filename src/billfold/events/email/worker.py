@@ -1,4 +1,4 @@
-"""The post: sends the e-mails that wait, and clears away what users have outlived."""
+"""Sends queued e-mails, and purges expired rows of users."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from billfold.events.email import outbox as letters
+from billfold.events.email import outbox
 from billfold.events.email.ports import EmailRejected, EmailTransport
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
@@ -18,7 +18,7 @@ PURGE_INTERVAL = timedelta(minutes=1)
 
 
 class EmailSender:
-    """An errand of the worker. What cannot be sent is tried again later, longer each time."""
+    """A periodic task of the worker. What cannot be sent is tried again later, with growing delays."""
 
     __slots__ = ("_clock", "_next_purge_at", "_transport")
 
@@ -31,15 +31,15 @@ class EmailSender:
         """Send some e-mails and return how many are out."""
         now = self._clock()
         if now >= self._next_purge_at:
-            await letters.purge_users(bank.pool, now)
+            await outbox.purge_users(bank.pool, now)
             self._next_purge_at = now + PURGE_INTERVAL
         sent = 0
-        for outbound_email in await letters.claim_emails(bank.pool, bank.vault, now):
+        for outbound_email in await outbox.claim_emails(bank.pool, bank.vault, now):
             try:
                 await self._transport.send(outbound_email)
             except EmailRejected as error:
                 log.warning("email_send_failed", email_id=str(outbound_email.email_id), why=str(error))
                 continue
-            await letters.mark_email_sent(bank.pool, outbound_email.email_id, now)
+            await outbox.mark_email_sent(bank.pool, outbound_email.email_id, now)
             sent += 1
         return sent

@@ -1,4 +1,4 @@
-"""Who hears of what: what a team has chosen, or the platform's default."""
+"""Audiences of notifications: chosen by the team, or the platform's default."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, NotificationType
-from billfold.events.notifications.types import Audience
+from billfold.events.notifications.types import NotificationAudience
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
+    from asyncpg import Record
+
     from billfold.platform.database.pool import Connection, Pool
 
 RECIPIENTS_MAX = 1_000
@@ -48,34 +50,35 @@ SELECT p.user_id, p.first_name, p.email
 """
 
 
-async def list_audiences(conn: Connection | Pool, customer_id: UUID) -> list[Audience]:
+async def list_audiences(conn: Connection | Pool, customer_id: UUID) -> list[NotificationAudience]:
     """Return the audience of every type a team may choose one for, chosen or not."""
     chosen = {row["type"]: row for row in await conn.fetch(_CUSTOM, customer_id)}
     return [
-        _default(kind)
-        if (row := chosen.get(kind.name)) is None
-        else Audience(type=kind.name, roles=row["roles"], user_ids=row["user_ids"], is_default=False)
+        _default(kind) if (row := chosen.get(kind.name)) is None else _chosen(row)
         for kind in NOTIFICATION_TYPES.values()
         if kind.configurable
     ]
 
 
-async def get_audience(conn: Connection | Pool, customer_id: UUID, kind: str) -> Audience:
+async def get_audience(conn: Connection | Pool, customer_id: UUID, kind: str) -> NotificationAudience:
     """Return the audience of a type. Raises NotFound for an unknown one."""
     known = get_notification_type(kind)
     row = await conn.fetchrow(f"{_CUSTOM} AND type = $2", customer_id, kind)
     if row is None:
         return _default(known)
-    return Audience(type=kind, roles=row["roles"], user_ids=row["user_ids"], is_default=False)
+    return _chosen(row)
 
 
 async def set_audience(
     conn: Connection, customer_id: UUID, kind: str, *, roles: Sequence[str], user_ids: Sequence[UUID], now: datetime
-) -> Audience:
-    """Choose who hears of a type, each once. Raises as `must_be_choosable`, and InvalidInput."""
+) -> NotificationAudience:
+    """Choose the audience of a type, each member once. Raises as `check_configurable`, and InvalidInput."""
     check_configurable(kind)
-    chosen = Audience(
-        type=kind, roles=tuple(dict.fromkeys(roles)), user_ids=tuple(dict.fromkeys(user_ids)), is_default=False
+    chosen = NotificationAudience(
+        notification_type=kind,
+        roles=list(dict.fromkeys(roles)),
+        user_ids=list(dict.fromkeys(user_ids)),
+        is_default=False,
     )
     wrong = [
         FieldError(("body", "roles", index), f"must be one of {', '.join(ROLES)}", "enum")
@@ -98,7 +101,7 @@ async def set_audience(
 async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool:
     """Go back to the platform's default; return whether anything else had been chosen.
 
-    Raises as `must_be_choosable`.
+    Raises as `check_configurable`.
     """
     check_configurable(kind)
     found = await conn.fetchval(
@@ -107,7 +110,9 @@ async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool
     return found is True
 
 
-async def list_recipients(conn: Connection | Pool, customer_id: UUID, audience: Audience) -> list[Recipient]:
+async def list_recipients(
+    conn: Connection | Pool, customer_id: UUID, audience: NotificationAudience
+) -> list[Recipient]:
     """Return who is in an audience now: active members only."""
     rows = await conn.fetch(_RECIPIENTS, customer_id, audience.roles, audience.user_ids)
     return [msgspec.convert(dict(row), Recipient) for row in rows]
@@ -124,8 +129,16 @@ def get_notification_type(name: str) -> NotificationType:
 def check_configurable(name: str) -> None:
     """Raise NotFound or Refused `notification-type-not-configurable`."""
     if not get_notification_type(name).configurable:
-        raise Refused("notification-type-not-configurable", f"Who hears of {name} is fixed: the team's administrators.")
+        raise Refused(
+            "notification-type-not-configurable", f"The audience of {name} is fixed: the team's administrators."
+        )
 
 
-def _default(kind: NotificationType) -> Audience:
-    return Audience(type=kind.name, roles=kind.roles, user_ids=(), is_default=True)
+def _default(kind: NotificationType) -> NotificationAudience:
+    return NotificationAudience(notification_type=kind.name, roles=list(kind.roles), user_ids=[], is_default=True)
+
+
+def _chosen(row: Record) -> NotificationAudience:
+    return NotificationAudience(
+        notification_type=row["type"], roles=row["roles"], user_ids=row["user_ids"], is_default=False
+    )

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.email import outbox as letters
+from billfold.events.email import outbox
 from billfold.events.email.templates import EmailContent
 from billfold.events.notifications.audiences import Recipient, get_audience, list_recipients
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES
@@ -72,7 +72,7 @@ async def notify(
         if each.user_id == except_user_id:
             continue
         notice = _compose_email(each, title, description)
-        await letters.queue_email(conn, vault, each.email, notice=notice, now=now)
+        await outbox.queue_email(conn, vault, each.email, notice=notice, now=now)
     return len(recipients)
 
 

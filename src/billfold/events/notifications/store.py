@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
-from billfold.events.notifications.types import Notification, NotificationReader, Status
+from billfold.events.notifications.types import CustomerNotification, Status
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -16,59 +16,50 @@ if TYPE_CHECKING:
 
     from billfold.platform.database.pool import Connection, Pool
 
-Place = tuple[datetime, UUID]
-_COLUMNS = "n.notification_id, n.type, n.title, n.description, n.metadata, n.created_at"
-_OWN = f"""
+_COLUMNS = "notification_id AS id, title, description, type, created_at, metadata AS notification_metadata"
+_OF_USER = f"""
 SELECT {_COLUMNS}, CASE WHEN r.read_at IS NULL THEN 'UNREAD' ELSE 'READ' END AS status
-  FROM notification_recipient r JOIN notification n USING (customer_id, notification_id, created_at)
- WHERE r.customer_id = $1 AND r.user_id = $2
+  FROM notification_recipient r JOIN notification USING (customer_id, notification_id, created_at)
+ WHERE customer_id = $1 AND r.user_id = $2
 """
-_ALL = f"""
-SELECT {_COLUMNS}, NULL AS status FROM notification n
- WHERE n.customer_id = $1 AND $2::uuid IS NULL
+# A service user has no read status, so a filter by status finds nothing.
+_OF_CUSTOMER = f"""
+SELECT {_COLUMNS}, NULL AS status FROM notification WHERE customer_id = $1 AND $2::uuid IS NULL
 """
-_STATUS = {"READ": " AND r.read_at IS NOT NULL", "UNREAD": " AND r.read_at IS NULL"}
+_CONDITIONS: dict[Status | None, tuple[str, str]] = {
+    None: ("", ""),
+    "READ": (" AND r.read_at IS NOT NULL", " AND false"),
+    "UNREAD": (" AND r.read_at IS NULL", " AND false"),
+}
 
 
-async def list_notifications(
-    conn: Connection | Pool,
-    reader: NotificationReader,
-    place: Place | None = None,
-    *,
-    status: Status | None = None,
-    descending: bool = True,
-    limit: int,
-) -> list[Notification]:
-    """Return up to `limit` notifications on from a place, newest first unless not `descending`.
-
-    A service user has no read status, so a filter by status finds nothing.
-    """
-    if reader.user_id is None and status is not None:
-        return []
-    table = "n" if reader.user_id is None else "r"
-    values: list[Any] = [reader.customer_id, reader.user_id, limit]
-    where = "" if status is None else _STATUS[status]
-    if place is not None:
-        sign = "<" if descending else ">"
-        where += f" AND ({table}.created_at, {table}.notification_id) {sign} ($4, $5)"
-        values += place
-    direction = "DESC" if descending else "ASC"
-    order = f" ORDER BY {table}.created_at {direction}, {table}.notification_id {direction} LIMIT $3"
-    rows = await conn.fetch((_ALL if table == "n" else _OWN) + where + order, *values)
-    return [_notification(row) for row in rows]
+def _notification(row: Record) -> CustomerNotification:
+    fields = dict(row)
+    if fields["notification_metadata"] is not None:
+        fields["notification_metadata"] = msgspec.json.decode(fields["notification_metadata"])
+    return msgspec.convert(fields, CustomerNotification)
 
 
-async def get_notification(conn: Connection | Pool, reader: NotificationReader, notification_id: UUID) -> Notification:
+def _list(statement: str) -> KeysetList[CustomerNotification]:
+    return KeysetList(
+        f"SELECT * FROM ({statement}) n WHERE {{page}}", _notification, created_at="timestamptz", id="uuid"
+    )
+
+
+NOTIFICATIONS = {
+    (is_service, status): _list(_OF_CUSTOMER + of_customer if is_service else _OF_USER + of_user)
+    for status, (of_user, of_customer) in _CONDITIONS.items()
+    for is_service in (True, False)
+}
+"""The notifications of a customer ($1) and a user ($2), by whether it is a service user (NULL), and by status."""
+
+
+async def get_notification(
+    conn: Connection | Pool, customer_id: UUID, user_id: UUID | None, notification_id: UUID
+) -> CustomerNotification:
     """Return one notification. Raises NotFound, also when it is another owner's."""
-    statement = (_ALL if reader.user_id is None else _OWN) + " AND n.notification_id = $3"
-    row = await conn.fetchrow(statement, reader.customer_id, reader.user_id, notification_id)
+    statement = (_OF_CUSTOMER if user_id is None else _OF_USER) + " AND notification_id = $3"
+    row = await conn.fetchrow(statement, customer_id, user_id, notification_id)
     if row is None:
         raise NotFound("There is no such notification.")
     return _notification(row)
-
-
-def _notification(row: Record) -> Notification:
-    fields = dict(row)
-    if fields["metadata"] is not None:
-        fields["metadata"] = msgspec.json.decode(fields["metadata"])
-    return msgspec.convert(fields, Notification)

@@ -1,4 +1,4 @@
-"""What is read and written of notifications. Instants are wall time."""
+"""Notifications and audiences, as they are read and answered. Instants are wall time."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ import msgspec
 Status = Literal["READ", "UNREAD"]
 
 
-class Audience(msgspec.Struct, frozen=True, kw_only=True):
-    """Who hears of a type: everybody who has one of the roles or is one of the users.
+class CustomerNotification(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification of a member. A service user has no `status`: it sees all of its customer's."""
 
-    Both empty means no recipients. `is_default`: the team has not chosen.
-    """
-
-    type: str
-    roles: tuple[str, ...]
-    user_ids: tuple[UUID, ...]
-    is_default: bool
-
-
-class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification; `status` is None for a service user, which reads none."""
-
-    notification_id: UUID
-    type: str
+    id: UUID
     title: str
     description: str
-    metadata: dict[str, Any] | None
-    created_at: datetime
+    type: str
     status: Status | None
+    created_at: datetime
+    notification_metadata: dict[str, Any] | None
+    object_type: Literal["CustomerNotification"] = "CustomerNotification"
 
 
-class NotificationReader(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose notifications are read: a member of the customer's team, or a service user (None)."""
+class NotificationAudience(msgspec.Struct, frozen=True, kw_only=True):
+    """All members with one of the roles, and the listed users. Both empty: no recipients."""
 
-    customer_id: UUID
-    user_id: UUID | None
+    notification_type: str
+    roles: list[str]
+    user_ids: list[UUID]
+    is_default: bool
+    object_type: Literal["NotificationAudience"] = "NotificationAudience"
+
+
+class NotificationAudiences(msgspec.Struct, frozen=True, kw_only=True):
+    """The audience of every type for which a team may choose one."""
+
+    items: list[NotificationAudience]
+    object_type: Literal["List"] = "List"

@@ -15,7 +15,7 @@ from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
-    from billfold.events.webhooks.attempt_recorder import OnFailing
+    from billfold.events.webhooks.attempts import OnFailing
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 

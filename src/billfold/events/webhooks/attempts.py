@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -89,6 +89,10 @@ class FailingSubscription(msgspec.Struct, frozen=True):
     subscription_id: UUID
     customer_id: UUID | None
     ended: bool
+
+
+OnFailing = Callable[["Connection", FailingSubscription], Awaitable[None]]
+"""Called, in the transaction of the attempts, for a subscription that has begun to fail."""
 
 
 async def record_attempts(conn: Connection, attempts: Sequence[Attempt], *, now: datetime) -> list[FailingSubscription]:

@@ -16,14 +16,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import h11
+import msgspec
 
-from billfold.events.webhooks.ports import WebhookResponse
 from billfold.platform.clock import monotonic
-from billfold.platform.network.ssrf import ForbiddenAddress, NoSuchHost, Resolver, Target, parse_target, resolve_allowed
+from billfold.platform.errors import InvalidInput
+from billfold.platform.network.ssrf import (
+    ForbiddenAddress,
+    NoSuchHost,
+    Resolver,
+    Target,
+    check_public_form,
+    parse_target,
+    resolve_allowed,
+)
 from billfold.platform.settings.kinds import Network
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
+
+    from billfold.platform.settings.settings import Settings
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
@@ -37,8 +48,34 @@ _HEAD_BYTES = 16 * 1024
 _CHUNK = 16 * 1024
 
 
+class WebhookResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """How a call went. `code` is 0 when there was no answer; `message` says which kind it was.
+
+    Nothing the receiver wrote is in it but its status and when it wants to be called again.
+    """
+
+    code: int
+    message: str
+    retry_after: str | None = None
+
+
+async def check_url(url: str, settings: Settings, *, resolve: Resolver | None = None) -> None:
+    """Refuse the address of a new subscription: InvalidInput at body.url. It is checked again at each call.
+
+    A name that has no address now may get one before anything is delivered, so it is accepted.
+    """
+    try:
+        target = parse_target(url)
+        try:
+            await resolve_allowed(target, allowed=settings.webhook_allowed_networks, resolve=resolve)
+        except NoSuchHost:
+            check_public_form(target)
+    except ForbiddenAddress as refused:
+        raise InvalidInput.at("body", "url", msg=str(refused)) from None
+
+
 class GuardedWebhookClient:
-    """Makes lines to addresses outside, and to inner networks that are allowed."""
+    """Makes connections to public addresses, and to inner networks that are allowed."""
 
     def __init__(
         self, *, allowed: Sequence[Network] = (), trusted_ca: Path | None = None, resolve: Resolver | None = None
@@ -49,8 +86,8 @@ class GuardedWebhookClient:
         if trusted_ca is not None:
             self.tls.load_verify_locations(trusted_ca)
 
-    def line(self, url: str) -> GuardedConnection:
-        """Return a line to a url; nothing is connected before the first call."""
+    def connection(self, url: str) -> GuardedConnection:
+        """Return a connection to a url; nothing is connected before the first call."""
         return GuardedConnection(self, url)
 
 

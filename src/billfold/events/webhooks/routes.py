@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 import msgspec
 from asyncpg import UniqueViolationError
 from msgspec import UNSET, UnsetType
 
-from billfold.audit import record as audit_record
-from billfold.audit.record import AuditedAction
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.routes import subscriber_of
 from billfold.events.schemas import Redelivery
 from billfold.events.sequencer import sequence_events
 from billfold.events.types import unknown_event_type_error
-from billfold.events.webhooks import endpoints, redelivery, rules, store, subscriptions
+from billfold.events.webhooks import http_client, redelivery, rules, store, subscriptions
 from billfold.events.webhooks.schemas import (
     ChangedSubscription,
     Example,
@@ -64,7 +61,9 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
         return await store.get_subscription(bank.pool, subscriber, subscription_id)
     details = {"url": data.url, "events": list(data.events)}
     try:
-        async with _audited(caller, bank, "created", subscription_id=subscription_id, details=details) as audited:
+        async with caller.audited(
+            bank, _owner(caller), "subscription.created", resource_id=subscription_id, details=details
+        ) as audited:
             created = await subscriptions.create_subscription(
                 audited.conn,
                 bank.vault,
@@ -101,7 +100,9 @@ async def update_subscription(
     details = {
         name: value if name != "shared_secret" else "changed" for name, value in msgspec.to_builtins(data).items()
     }
-    async with _audited(caller, bank, "updated", subscription_id=subscription_id, details=details) as audited:
+    async with caller.audited(
+        bank, _owner(caller), "subscription.updated", resource_id=subscription_id, details=details
+    ) as audited:
         changed = await subscriptions.update_subscription(
             audited.conn,
             bank.vault,
@@ -119,15 +120,7 @@ async def list_subscriptions(
 ) -> CursorList[Subscription]:
     """List subscriptions, newest first."""
     subscriber = subscriber_of(caller)
-    page = await wanted.page(
-        bank.pager,
-        f"subscriptions:{subscriber.name}",
-        {},
-        read=lambda part: store.list_subscriptions(
-            bank.pool, subscriber, place=part.dated_place, descending=part.descending, limit=part.limit
-        ),
-        sort_key_of=store.sort_key_of,
-    )
+    page = await wanted.read(bank, store.SUBSCRIPTIONS[subscriber.level], subscriber.key, scope="subscriptions")
     return page_of(page, page.items)
 
 
@@ -148,7 +141,7 @@ async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subsc
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
-    async with _audited(caller, bank, "deleted", subscription_id=subscription_id, details={}) as audited:
+    async with caller.audited(bank, _owner(caller), "subscription.deleted", resource_id=subscription_id) as audited:
         await subscriptions.delete_subscription(audited.conn, subscriber, subscription_id, now=caller.wall)
 
 
@@ -166,20 +159,7 @@ async def list_delivery_attempts(
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
-    page = await wanted.page(
-        bank.pager,
-        f"attempts:{subscription_id}",
-        {"of": str(event_id)},
-        read=lambda part: store.list_attempts(
-            bank.pool,
-            subscription_id,
-            event_id=event_id,
-            place=part.dated_place,
-            descending=part.descending,
-            limit=part.limit,
-        ),
-        sort_key_of=store.sort_key_of,
-    )
+    page = await wanted.read(bank, store.ATTEMPTS, subscription_id, event_id, scope="attempts")
     return page_of(page, page.items)
 
 
@@ -249,7 +229,7 @@ async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> Non
     wrong: list[FieldError] = []
     try:
         if data.url is not UNSET:
-            await endpoints.check_url(data.url, bank.settings)
+            await http_client.check_url(data.url, bank.settings)
     except InvalidInput as refused:
         wrong += [_with_local_hint(bank, each) for each in refused.errors]
     if data.shared_secret is not UNSET:
@@ -274,17 +254,6 @@ def _with_warnings(subscription: Subscription, secret: str | UnsetType) -> Subsc
     return msgspec.structs.replace(subscription, warnings=[WEAK_SECRET_WARNING])
 
 
-def _audited(
-    caller: Caller | CustomerCaller, bank: Bank, verb: str, subscription_id: UUID, details: dict[str, Any]
-) -> AbstractAsyncContextManager[AuditedAction]:
-    """Open the transaction of a change and its entry in the audit log: the customer's, or the partner's own."""
-    return audit_record.audited(
-        bank.pool,
-        bank.vault,
-        caller.own_customer_id if isinstance(caller, Caller) else caller.customer_id,
-        origin=caller.origin,
-        action=f"subscription.{verb}",
-        resource=("subscription", subscription_id),
-        details=details,
-        now=caller.wall,
-    )
+def _owner(caller: Caller | CustomerCaller) -> UUID:
+    """Return whose audit log records a change: the customer's, or the partner's own."""
+    return caller.own_customer_id if isinstance(caller, Caller) else caller.customer_id

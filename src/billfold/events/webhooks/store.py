@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
-from billfold.events.store import DIRECTIONS
 from billfold.events.types import Subscriber
 from billfold.events.webhooks.types import DeliveryAttempt, RetryPolicy, Subscription
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
-from billfold.platform.paging import SortKey
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -23,13 +21,6 @@ COLUMNS = """subscription_id AS id, url, description, events, status, disabled_b
 
 _OWNED = "partner_id = $1 AND customer_id IS NOT DISTINCT FROM $2 AND deleted_at IS NULL"
 _GET = f"SELECT {COLUMNS} FROM subscription WHERE {_OWNED} AND subscription_id = $3"
-# Formatted for each level of owner, so that an index serves it.
-_LIST = f"""
-SELECT {COLUMNS} FROM subscription
- WHERE {{owned}} AND deleted_at IS NULL
-   AND ($2::timestamptz IS NULL OR (created_at, subscription_id) {{than}} ($2, $3::uuid))
- ORDER BY created_at {{way}}, subscription_id {{way}} LIMIT $4
-"""
 OWNED_BY = {"partner": "partner_id = $1 AND customer_id IS NULL", "customer": "customer_id = $1"}
 """Which subscriptions are a subscriber's, by its level; $1 is its key."""
 
@@ -42,11 +33,37 @@ SELECT {_ATTEMPT} FROM delivery_attempt a JOIN subscription s USING (subscriptio
  ORDER BY a.called_at, a.attempt_id
 """
 _ATTEMPTS = f"""
-SELECT {_ATTEMPT} FROM delivery_attempt a
- WHERE subscription_id = $1 AND ($2::uuid IS NULL OR event_id = $2)
-   AND ($3::timestamptz IS NULL OR (called_at, attempt_id) {{than}} ($3, $4::uuid))
- ORDER BY called_at {{way}}, attempt_id {{way}} LIMIT $5
+SELECT * FROM (SELECT {_ATTEMPT} FROM delivery_attempt a WHERE subscription_id = $1) a
+ WHERE ($2::uuid IS NULL OR event_id = $2) AND {{page}}
 """
+
+
+def policy_of(stored: str | None) -> RetryPolicy | None:
+    """Return the retry policy of stored JSON."""
+    return None if stored is None else msgspec.json.decode(stored, type=RetryPolicy)
+
+
+def subscription_of(row: Any) -> Subscription:  # noqa: ANN401 - a record of asyncpg
+    """Return the subscription of a row of `COLUMNS`."""
+    return Subscription(**{**row, "retry_policy": policy_of(row["retry_policy"])})
+
+
+def _attempt(row: Any) -> DeliveryAttempt:  # noqa: ANN401 - a record of asyncpg
+    return DeliveryAttempt(**row)
+
+
+SUBSCRIPTIONS = {
+    level: KeysetList(
+        f"SELECT * FROM (SELECT {COLUMNS} FROM subscription WHERE {owned} AND deleted_at IS NULL) s WHERE {{page}}",
+        subscription_of,
+        time_created="timestamptz",
+        id="uuid",
+    )
+    for level, owned in OWNED_BY.items()
+}
+"""The subscriptions of a subscriber ($1 is its key), by its level, so that an index serves each."""
+ATTEMPTS = KeysetList(_ATTEMPTS, _attempt, called_at="timestamptz", delivery_attempt_id="uuid")
+"""The attempts of a subscription ($1), or those for one event ($2)."""
 
 
 async def get_subscription(conn: Connection | Pool, owner: Subscriber, subscription_id: UUID) -> Subscription:
@@ -55,20 +72,6 @@ async def get_subscription(conn: Connection | Pool, owner: Subscriber, subscript
     if row is None:
         raise NotFound("There is no such subscription.")
     return subscription_of(row)
-
-
-async def list_subscriptions(
-    conn: Connection | Pool,
-    owner: Subscriber,
-    *,
-    limit: int,
-    place: tuple[datetime, UUID] | None = None,
-    descending: bool = True,
-) -> list[Subscription]:
-    """Return up to `limit` of the owner's subscriptions after a place."""
-    sql = _LIST.format(owned=OWNED_BY[owner.level], **DIRECTIONS[descending])
-    rows = await conn.fetch(sql, owner.key, *(place or (None, None)), limit)
-    return [subscription_of(row) for row in rows]
 
 
 async def list_attempts_of_events(
@@ -83,35 +86,3 @@ async def list_attempts_of_events(
     for row in await conn.fetch(_OF_EVENTS, wanted, owner.partner_id, owner.customer_id, subscription_id):
         found[row["event_id"]].append(DeliveryAttempt(**row))
     return found
-
-
-async def list_attempts(
-    conn: Connection | Pool,
-    subscription_id: UUID,
-    *,
-    limit: int,
-    event_id: UUID | None = None,
-    place: tuple[datetime, UUID] | None = None,
-    descending: bool = True,
-) -> list[DeliveryAttempt]:
-    """Return up to `limit` attempts for one subscription after a place."""
-    sql = _ATTEMPTS.format(**DIRECTIONS[descending])
-    rows = await conn.fetch(sql, subscription_id, event_id, *(place or (None, None)), limit)
-    return [DeliveryAttempt(**row) for row in rows]
-
-
-def sort_key_of(row: Subscription | DeliveryAttempt) -> SortKey:
-    """Return the sort key of a row in its list."""
-    if isinstance(row, DeliveryAttempt):
-        return row.called_at.isoformat(), str(row.delivery_attempt_id)
-    return row.time_created.isoformat(), str(row.id)
-
-
-def subscription_of(row: Any) -> Subscription:  # noqa: ANN401 - a record of asyncpg
-    """Return the subscription of a row of `COLUMNS`."""
-    return Subscription(**{**row, "retry_policy": policy_of(row["retry_policy"])})
-
-
-def policy_of(stored: str | None) -> RetryPolicy | None:
-    """Return the retry policy of stored JSON."""
-    return None if stored is None else msgspec.json.decode(stored, type=RetryPolicy)

@@ -8,7 +8,7 @@ yet written down when a worker dies is sent again under the same id.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -18,14 +18,15 @@ import asyncpg
 import structlog
 
 from billfold.events import sequencer
-from billfold.events.webhooks import claims
+from billfold.events.webhooks import attempts, claims
 from billfold.events.webhooks import rules as webhook_rules
-from billfold.events.webhooks.attempt_recorder import AttemptRecorder, OnFailing
-from billfold.events.webhooks.ports import PinnedConnection, WebhookClient
+from billfold.events.webhooks.attempts import OnFailing
+from billfold.events.webhooks.http_client import GuardedConnection, GuardedWebhookClient
 from billfold.events.webhooks.types import Attempt, Delivery, SubscriptionQueue
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import Vault, sign_webhook
+from billfold.platform.database.batcher import Batcher
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -44,6 +45,7 @@ HEARTBEAT_SECONDS = 2.0
 HEARTBEAT_TIMEOUT_SECONDS = 20.0
 """How long after its last sign of life a worker stops by itself: before others give it up."""
 STOP_SECONDS = 3.0
+RECORD_ATTEMPTS = 3
 USER_AGENT = "billfold-webhooks/1"
 
 _CONNECTION_LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
@@ -56,18 +58,18 @@ class WebhookDispatcher:
         self,
         pool: Pool,
         vault: Vault,
-        messenger: WebhookClient,
+        client: GuardedWebhookClient,
         *,
         clock: Callable[[], datetime] = wall_now,
         on_failing: OnFailing | None = None,
         lanes_max: int = LANES_MAX,
         pause_seconds: float = POLL_SECONDS,
     ) -> None:
-        self._pool = pool
-        self._vault = vault
-        self._messenger = messenger
-        self._clock = clock
-        self._on_failing = on_failing
+        self.pool = pool
+        self.vault = vault
+        self.client = client
+        self.clock = clock
+        self.on_failing = on_failing
         self._lanes_max = lanes_max
         self._pause_seconds = pause_seconds
 
@@ -82,17 +84,9 @@ class WebhookDispatcher:
 
     async def _register(self, stop: asyncio.Event) -> None:
         """Work under one number, until told to stop or given up."""
-        async with self._pool.acquire() as conn:
-            number = await claims.register_worker(conn, self._clock())
-            session = _Session(
-                self._pool,
-                self._vault,
-                self._messenger,
-                recorder=AttemptRecorder(self._pool, self._clock, self._on_failing),
-                clock=self._clock,
-                number=number,
-                stop=stop,
-            )
+        async with self.pool.acquire() as conn:
+            number = await claims.register_worker(conn, self.clock())
+            session = _Session(self, number, stop)
             try:
                 await self._work(conn, session, stop)
             finally:
@@ -103,7 +97,7 @@ class WebhookDispatcher:
     async def _work(self, conn: Connection, session: _Session, stop: asyncio.Event) -> None:
         heartbeat_at = session.seen_alive_at
         while not stop.is_set():
-            now = self._clock()
+            now = self.clock()
             if monotonic() - heartbeat_at >= HEARTBEAT_SECONDS or not heartbeat_at:
                 heartbeat_at = monotonic()
                 if not await claims.record_heartbeat(conn, session.number, now):
@@ -125,25 +119,16 @@ class WebhookDispatcher:
 class _Session:
     """The queues a worker walks under one number."""
 
-    def __init__(
-        self,
-        pool: Pool,
-        vault: Vault,
-        messenger: WebhookClient,
-        recorder: AttemptRecorder,
-        clock: Callable[[], datetime],
-        *,
-        number: int,
-        stop: asyncio.Event,
-    ) -> None:
+    def __init__(self, dispatcher: WebhookDispatcher, number: int, stop: asyncio.Event) -> None:
         self.number = number
         self.seen_alive_at = 0.0
-        self._pool = pool
-        self._vault = vault
-        self._messenger = messenger
-        self._recorder = recorder
-        self._clock = clock
+        self._pool = dispatcher.pool
+        self._vault = dispatcher.vault
+        self._client = dispatcher.client
+        self._clock = dispatcher.clock
+        self._on_failing = dispatcher.on_failing
         self._stop = stop
+        self._recorder: Batcher[Attempt, None] = Batcher(self._record)
         self._lane_tasks: dict[asyncio.Task[None], bool] = {}
 
     def active(self, *, failing: bool) -> int:
@@ -170,16 +155,16 @@ class _Session:
                 log.error("webhook_delivery_failed", exc_info=error)
 
     async def end(self) -> None:
-        """Let calls that are out come back, for a moment."""
-        if not self._lane_tasks:
-            return
-        _, unfinished = await asyncio.wait(self._lane_tasks, timeout=STOP_SECONDS)
-        for task in unfinished:
-            task.cancel()
-        await asyncio.gather(*self._lane_tasks, return_exceptions=True)
+        """Wait for calls under way, for a moment, and until their attempts are written."""
+        if self._lane_tasks:
+            _, unfinished = await asyncio.wait(self._lane_tasks, timeout=STOP_SECONDS)
+            for task in unfinished:
+                task.cancel()
+            await asyncio.gather(*self._lane_tasks, return_exceptions=True)
+        await self._recorder.settle()
 
     async def _run_lane(self, subscription_id: UUID) -> None:
-        pool, line, url = self._pool, None, None
+        pool, connection, url = self._pool, None, None
         try:
             while self._should_continue():
                 queue = await claims.read_queue(
@@ -187,38 +172,38 @@ class _Session:
                 )
                 if queue is None:
                     break
-                if line is None or url != queue.url:
-                    if line is not None:
-                        await line.disconnect()
-                    url, line = queue.url, self._messenger.line(queue.url)
-                if not await self._deliver(queue, line):
+                if connection is None or url != queue.url:
+                    if connection is not None:
+                        await connection.disconnect()
+                    url, connection = queue.url, self._client.connection(queue.url)
+                if not await self._deliver(queue, connection):
                     break
         finally:
-            if line is not None:
-                await line.disconnect()
+            if connection is not None:
+                await connection.disconnect()
         async with pool.acquire() as conn:
             await claims.release_queue(conn, subscription_id, self.number)
 
-    async def _deliver(self, queue: SubscriptionQueue, line: PinnedConnection) -> bool:
+    async def _deliver(self, queue: SubscriptionQueue, connection: GuardedConnection) -> bool:
         """Deliver some of what is due; return whether to go on at once."""
         deliveries = await claims.list_due_deliveries(self._pool, queue, self._clock(), limit=DELIVERY_PAGE_SIZE)
         page_deadline = monotonic() + PAGE_SECONDS
-        recorded, succeeded = None, bool(deliveries)
+        recorded: list[asyncio.Future[None]] = []
+        succeeded = bool(deliveries)
         for delivery in deliveries:
-            attempt = await self._attempt(queue, line, delivery)
-            recorded = self._recorder.add(attempt)
+            attempt = await self._attempt(queue, connection, delivery)
+            recorded.append(self._recorder.ask(attempt))
             succeeded = attempt.outcome.state == "delivered"
             if not succeeded or monotonic() >= page_deadline or not self._should_continue():
                 break
-        if recorded is not None:
-            await asyncio.shield(recorded)
+        await asyncio.shield(asyncio.gather(*recorded))
         return succeeded
 
-    async def _attempt(self, queue: SubscriptionQueue, line: PinnedConnection, delivery: Delivery) -> Attempt:
+    async def _attempt(self, queue: SubscriptionQueue, connection: GuardedConnection, delivery: Delivery) -> Attempt:
         called_at, started = self._clock(), monotonic()
         attempt_id = ids.new()
         headers = headers_of(queue, delivery, attempt_id, called_at=called_at)
-        response = await line.post(headers, delivery.body)
+        response = await connection.post(headers, delivery.body)
         tries = delivery.tries + 1
         return Attempt(
             attempt_id=attempt_id,
@@ -237,6 +222,21 @@ class _Session:
                 jitter=webhook_rules.delivery_jitter(queue.subscription_id, delivery.event_id, tries),
             ),
         )
+
+    async def _record(self, batch: Sequence[Attempt]) -> list[None]:
+        """Write down what resulted from attempts, many in one transaction."""
+        for retries_left in reversed(range(RECORD_ATTEMPTS)):
+            try:
+                async with self._pool.acquire() as conn, conn.transaction():
+                    for failing in await attempts.record_attempts(conn, batch, now=self._clock()):
+                        if self._on_failing is not None:
+                            await self._on_failing(conn, failing)
+                break
+            except asyncpg.DeadlockDetectedError:
+                # The sequencer moves queues too. One of the two goes first.
+                if not retries_left:
+                    raise
+        return [None] * len(batch)
 
     def _should_continue(self) -> bool:
         return not self._stop.is_set() and monotonic() - self.seen_alive_at < HEARTBEAT_TIMEOUT_SECONDS

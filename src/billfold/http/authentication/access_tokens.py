@@ -67,7 +67,7 @@ class AccessTokenAuthenticator:
                 money_per_minute=_UNLIMITED,
                 key=key,
                 fingerprint=fingerprint_of(request),
-                claims=operation.changes,
+                claims=key is not None,
                 moves_money=False,
                 kind=access.group or "all",
             ),

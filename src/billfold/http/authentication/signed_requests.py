@@ -1,4 +1,4 @@
-"""Requests of the Partner API prove who sends them: by a token, and a signature over their bytes.
+"""Requests of the Partner API prove who sends them: a token, and a signature over their bytes.
 
 What tokens stand for is kept in memory for a second: most requests need no look-up. A token
 revoked, a secret changed or a limit moved is in force everywhere within that second.
@@ -49,7 +49,7 @@ class SignedRequestAuthenticator:
         self._credentials = CredentialCache(bank.pool, bank.vault)
 
     async def check_token(self, request: RawRequest, wall: datetime) -> None:
-        """Raise `unauthorized` for a token of nobody."""
+        """Raise `unauthorized` for an unknown token."""
         await self._credential_of(request, wall)
 
     async def authenticate(self, request: RawRequest, operation: Operation, access: Access, wall: datetime) -> Identity:
@@ -71,7 +71,7 @@ class SignedRequestAuthenticator:
                 money_per_minute=credential.partner.money_per_minute,
                 key=None if key is None else UUID(key),
                 fingerprint=fingerprint_of(request),
-                claims=operation.changes,
+                claims=operation.changes and key is not None,
                 moves_money=operation.moves_money,
             ),
             call_of=partial(_caller, credential),

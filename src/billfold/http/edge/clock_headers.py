@@ -1,7 +1,7 @@
-"""What time it is in the bank, told with every answer of a sandbox.
+"""The bank's time, in a header of every response of a sandbox.
 
-Who is let in has the clock read on the way, together with all else the door asks. For everybody
-else it is read here: once for all who wait, so that strangers take one connection at most.
+For a request that is admitted the clock is read together with its rate limit. For all others it is read
+here: once for all that wait, so that unauthenticated requests take one connection at most.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Header = tuple[bytes, bytes]
 
 
 class ClockHeaders:
-    """The clock as one process shows it to whoever has not been let in."""
+    """The clock header of requests that were not admitted."""
 
     __slots__ = ("_batcher", "_pool")
 
@@ -42,7 +42,7 @@ class ClockHeaders:
         self._batcher: Batcher[None, ClockState | None] = Batcher(self._read)
 
     async def with_clock(self, headers: Sequence[Header]) -> list[Header]:
-        """Return the headers of an answer with the clock's, unless nobody knows the time."""
+        """Return the headers of an answer with the clock's, unless the database does not answer."""
         if any(name == CLOCK_HEADER for name, _ in headers):
             return [*headers]
         clock = await self._batcher.ask(None)

@@ -1,4 +1,4 @@
-"""The port of plain http: every connection is told to use https, whatever it wants.
+"""The port of plain http: every request is answered with `https-required`.
 
 Nothing that was sent is read, so nothing can be done with it; there is no redirect, since a
 client that follows one would send its secrets in the clear again the next time.

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from litestar.types import Receive, Send
 
 
-class Living(Protocol):
-    """An application with a life: one of Litestar's, or several behind one door."""
+class AppWithLifespan(Protocol):
+    """An ASGI application with a lifespan."""
 
     async def __call__(self, scope: Any, receive: Receive, send: Send, /) -> None:  # noqa: ANN401 - any scope of ASGI
         """Serve one request."""
@@ -24,7 +24,7 @@ class Living(Protocol):
         """Open it, and close it at the end."""
 
 
-OpenApp = Callable[[], AbstractAsyncContextManager[Living]]
+OpenApp = Callable[[], AbstractAsyncContextManager[AppWithLifespan]]
 
 
 class LazyApp:
@@ -32,10 +32,10 @@ class LazyApp:
 
     def __init__(self, open_app: OpenApp) -> None:
         self._open_app = open_app
-        self._app: Living | None = None
+        self._app: AppWithLifespan | None = None
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401 - any scope of ASGI
-        """Serve one request, or the life of the worker."""
+        """Serve one request, or the lifespan of the worker."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif self._app is None:

@@ -1,4 +1,4 @@
-"""What surrounds every answer: https only, a trace id, the headers of a careful server."""
+"""What surrounds every response: https only, a trace id, security headers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings
 
 TRACE_HEADER = b"x-service-trace-id"
-CAREFUL = (
+SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"strict-transport-security", b"max-age=31536000"),
@@ -24,19 +24,19 @@ CAREFUL = (
 )
 DROPPED_BYTES_MAX = 16 * 1024 * 1024
 DROPPED_SECONDS = 5.0
-HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as seen by others."
+HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as disclosed."
 
 
 class EdgeMiddleware:
     """The outermost middleware: no exception leaves it.
 
-    With a `clock_face` every answer says the bank's time. Only a sandbox has one: its clock need
+    With a `clock` every answer says the bank's time. Only a sandbox has one: its clock need
     not show what the caller's does.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, clock_face: ClockHeaders | None = None) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, clock: ClockHeaders | None = None) -> None:
         self._app = app
-        self._clock_face = clock_face
+        self._clock = clock
         self._proxies = settings.trusted_proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,7 +45,7 @@ class EdgeMiddleware:
         peer = (scope.get("client") or ("", 0))[0]
         request = self._request(http, peer)
         started = False
-        clock_face = self._clock_face
+        clock = self._clock
         body = _Incoming(receive, request)
 
         async def framed(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
@@ -54,13 +54,13 @@ class EdgeMiddleware:
                 started = True
                 await body.finish()
                 trace = (TRACE_HEADER, request.trace_id.encode())
-                headers = [*message["headers"], *CAREFUL, trace]
-                message["headers"] = headers if clock_face is None else await clock_face.with_clock(headers)
+                headers = [*message["headers"], *SECURITY_HEADERS, trace]
+                message["headers"] = headers if clock is None else await clock.with_clock(headers)
             await send(message)
 
         try:
             if self._is_plain(http, request, peer):
-                clock_face = None
+                clock = None
                 refusal = problem("https-required", HTTPS_REQUIRED, request, (b"connection", b"close"))
                 await refusal.send(framed)
             else:
@@ -87,10 +87,10 @@ class EdgeMiddleware:
 
 
 class _Incoming:
-    """The body on its way in. What nobody wants is thrown away before the answer is sent.
+    """The body on its way in. What is not read is dropped before the response is sent.
 
-    A server that answers while the caller still sends must cut the line, and with it often the
-    answer: the caller would see a broken connection instead of what was wrong.
+    A server that responds while the client still sends must close the connection, and often the client
+    would see a broken connection instead of the error.
     """
 
     __slots__ = ("_ended", "_receive")

@@ -1,8 +1,8 @@
-"""Letting requests in: who is within his limit, and whose key is new. One round trip for all.
+"""Admission of requests: who is within the rate limit, and whose idempotency key is new. One round trip for all.
 
 Counts requests in fixed minutes of the wall clock, claims the idempotency keys of requests that
-change something, finds stored answers, and reads the business clock on the way. Answers are put
-on the shelf behind the caller's back, in batches; until they are there, memory knows them.
+change something, finds stored responses, and reads the business clock on the way. Responses are stored
+in batches after they were sent; until then they are in memory.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
@@ -114,7 +114,7 @@ DELETE FROM idempotency_key k USING unnest($1::uuid[], $2::uuid[]) AS r(caller, 
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """An answer as it was given, for whoever asks the same again."""
+    """A response as it was sent, for whoever repeats the request."""
 
     status: int
     content_type: str
@@ -123,7 +123,7 @@ class StoredResponse:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """What is asked of the admission. `claims` when running it twice would matter.
+    """A request to be admitted. `claims` when its key is to be claimed: running it twice would matter.
 
     Keys and counts belong to the `caller`, whose requests of its kind per minute are limited.
     """
@@ -141,7 +141,7 @@ class AdmissionRequest:
 
 @dataclass(slots=True)
 class Admission:
-    """What became of a request at the door, and how much room its caller has left."""
+    """Whether a request runs, and how many more its caller may send."""
 
     verdict: Verdict
     limit: int
@@ -153,10 +153,10 @@ class Admission:
 
 @dataclass(slots=True)
 class _Open:
-    """A key this process is working on, or whose answer is on its way to the shelf."""
+    """A key this process is working on, or whose response is about to be stored."""
 
     fingerprint: bytes
-    answer: StoredResponse | None = None
+    response: StoredResponse | None = None
 
 
 Slot = tuple[UUID, UUID]
@@ -212,37 +212,38 @@ class IdempotencyStore:
     def __init__(self, pool: Pool, *, lease: timedelta = LEASE) -> None:
         self._lease = lease
         self._connections = (PinnedConnection(pool), PinnedConnection(pool))
-        self._asked: Batcher[tuple[AdmissionRequest, bool], Admission] = Batcher(self._admit_all)
+        self._admitted: Batcher[AdmissionRequest, Admission] = Batcher(self._admit_all)
         self._stored: Batcher[_Stored, None] = Batcher(self._store_all)
         self._released: Batcher[Slot, None] = Batcher(self._release_all)
         self._open: dict[Slot, _Open] = {}
 
     async def admit(self, request: AdmissionRequest) -> Admission:
         """Count a request and look up its key. Raises Unavailable without a database."""
-        slot = None if request.key is None else (request.caller, request.key)
-        known = None if slot is None else self._open.get(slot)
-        if slot is None or known is not None:
-            answer = await self._asked.ask((request, False))
-            if known is not None and answer.verdict == "run":
-                answer.verdict, answer.stored = _recalled(known, request.fingerprint)
-            return answer
+        if request.key is None:
+            return await self._admitted.ask(request)
+        slot = (request.caller, request.key)
+        if (known := self._open.get(slot)) is not None:
+            admission = await self._admitted.ask(replace(request, key=None, claims=False))
+            if admission.verdict == "run":
+                admission.verdict, admission.stored = _recalled(known, request.fingerprint)
+            return admission
         self._open[slot] = _Open(request.fingerprint)
         try:
-            answer = await self._asked.ask((request, True))
+            admission = await self._admitted.ask(request)
         except BaseException:
             self._open.pop(slot, None)
             raise
-        if answer.verdict != "run":
+        if admission.verdict != "run":
             self._open.pop(slot, None)
-        return answer
+        return admission
 
-    def store_response(self, request: AdmissionRequest, answer: StoredResponse) -> None:
-        """Remember the answer of an admitted request; it is written down with the next batch."""
+    def store_response(self, request: AdmissionRequest, response: StoredResponse) -> None:
+        """Remember the response to an admitted request; it is stored with the next batch."""
         if request.key is None:
             return
         slot = (request.caller, request.key)
-        self._open[slot] = _Open(request.fingerprint, answer)
-        future = self._stored.ask((slot, request.fingerprint, answer))
+        self._open[slot] = _Open(request.fingerprint, response)
+        future = self._stored.ask((slot, request.fingerprint, response))
         future.add_done_callback(lambda done: self._forget(slot, done.exception()))
 
     async def release(self, request: AdmissionRequest) -> None:
@@ -258,29 +259,29 @@ class IdempotencyStore:
 
     async def close(self) -> None:
         """Write down what is under way and give the connections back."""
-        for gatherer in (self._asked, self._stored, self._released):
-            await gatherer.settle()
+        for batcher in (self._admitted, self._stored, self._released):
+            await batcher.settle()
         for each in self._connections:
             await each.close()
 
     def _forget(self, slot: Slot, error: BaseException | None) -> None:
         self._open.pop(slot, None)
         if error is not None:
-            log.warning("answer_not_stored", error=repr(error))
+            log.warning("response_not_stored", error=repr(error))
 
-    async def _admit_all(self, batch: Sequence[tuple[AdmissionRequest, bool]]) -> Sequence[Admission]:
+    async def _admit_all(self, batch: Sequence[AdmissionRequest]) -> Sequence[Admission]:
         now = wall_now()
         starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
         counts: Counter[tuple[UUID, str]] = Counter()
-        for request, _ in batch:
+        for request in batch:
             counts[request.caller, request.kind] += 1
             counts[request.caller, "money"] += request.moves_money
         counts = +counts
         left = counts.copy()
-        asked = [_request_row(request, left, with_key=with_key) for request, with_key in batch]
+        requested = [_request_row(request, left) for request in batch]
         rows = await self._connections[0].fetch(
             _ADMIT,
-            *map(list, zip(*asked, strict=True)),
+            *map(list, zip(*requested, strict=True)),
             datetime.fromtimestamp(starts, UTC),
             [caller for caller, _ in counts],
             [kind for _, kind in counts],
@@ -288,16 +289,13 @@ class IdempotencyStore:
             now,
             now + self._lease,
             now - KEPT,
-            [request.kind for request, _ in batch],
+            [request.kind for request in batch],
         )
         resets_at = starts + WINDOW_SECONDS
-        return [
-            _admission(request, row, resets_at, with_key=with_key)
-            for (request, with_key), row in zip(batch, rows, strict=True)
-        ]
+        return [_admission(request, row, resets_at) for request, row in zip(batch, rows, strict=True)]
 
     async def _store_all(self, batch: Sequence[_Stored]) -> Sequence[None]:
-        slots, fingerprints, answers = zip(*batch, strict=True)
+        slots, fingerprints, responses = zip(*batch, strict=True)
         now = wall_now()
         await self._connections[1].fetch(
             _STORE,
@@ -305,9 +303,9 @@ class IdempotencyStore:
             [caller for caller, _ in slots],
             [key for _, key in slots],
             list(fingerprints),
-            [answer.status for answer in answers],
-            [answer.content_type for answer in answers],
-            [answer.body for answer in answers],
+            [each.status for each in responses],
+            [each.content_type for each in responses],
+            [each.body for each in responses],
             now - KEPT,
         )
         return [None] * len(batch)
@@ -321,10 +319,10 @@ class IdempotencyStore:
 def _recalled(known: _Open, fingerprint: bytes) -> tuple[Verdict, StoredResponse | None]:
     if known.fingerprint != fingerprint:
         return "reused", None
-    return ("replay", known.answer) if known.answer is not None else ("running", None)
+    return ("replay", known.response) if known.response is not None else ("running", None)
 
 
-def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]], *, with_key: bool) -> tuple[object, ...]:
+def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]]) -> tuple[object, ...]:
     """Return a request as arrays take it. `behind` says how many of its caller come after it."""
     caller = request.caller
     left[caller, request.kind] -= 1
@@ -338,9 +336,9 @@ def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]], *, 
         request.per_minute,
         money_behind,
         request.money_per_minute,
-        request.key if with_key else None,
+        request.key,
         request.fingerprint,
-        with_key and request.claims,
+        request.claims,
     )
 
 
@@ -353,7 +351,7 @@ def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple
     ]
 
 
-def _admission(request: AdmissionRequest, row: Record, resets_at: int, *, with_key: bool) -> Admission:
+def _admission(request: AdmissionRequest, row: Record, resets_at: int) -> Admission:
     limit, remaining = request.per_minute, request.per_minute - row["used"]
     if row["money_used"] is not None:
         money_left = request.money_per_minute - row["money_used"]
@@ -362,16 +360,16 @@ def _admission(request: AdmissionRequest, row: Record, resets_at: int, *, with_k
     clock = None
     if row["frozen"] is not None:
         clock = ClockState(row["business_anchor"], row["wall_anchor"], row["frozen"])
-    answer = Admission("run", limit, max(remaining, 0), resets_at=resets_at, clock=clock)
+    admission = Admission("run", limit, max(remaining, 0), resets_at=resets_at, clock=clock)
     if remaining < 0:
-        answer.verdict = "limited"
-    elif with_key and not row["claimed"]:
-        answer.verdict, answer.stored = _looked_up(request, row)
-    return answer
+        admission.verdict = "limited"
+    elif request.key is not None and not row["claimed"]:
+        admission.verdict, admission.stored = _looked_up(request, row)
+    return admission
 
 
 def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, StoredResponse | None]:
-    """Judge a key that was not claimed: it is somebody's, or it need not be claimed."""
+    """Judge a key that was not claimed: it is in use, or need not be claimed."""
     if row["fingerprint"] is None:
         # Nobody's, or claimed by another process a moment ago.
         return ("running" if request.claims else "run"), None

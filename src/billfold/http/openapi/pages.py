@@ -8,13 +8,18 @@ from typing import Any
 
 import msgspec
 
-from billfold.http.openapi.reference import as_page
+from billfold.http.openapi.reference import (
+    as_page,
+    problem_as_markdown,
+    problem_index,
+    problem_index_as_markdown,
+    problem_page,
+)
 from billfold.http.operations import OPEN, Operation, get
 from billfold.http.responses import JSON, TEXT, HttpResponse
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound, Unavailable
 from billfold.platform.problems import PROBLEMS
-from billfold.platform.problems.pages import as_html, as_markdown, index_as_html, index_as_markdown
 
 MARKDOWN = "text/markdown; charset=utf-8"
 HTML = "text/html; charset=utf-8"
@@ -51,13 +56,13 @@ async def show_health(bank: Bank) -> HttpResponse:
 @get("/docs/errors/", OPEN, hidden=True)
 async def list_errors() -> HttpResponse:
     """List every error the APIs can answer."""
-    return _page(index_as_html(PROBLEMS.values()))
+    return _page(problem_index(PROBLEMS.values()))
 
 
 @get("/docs/errors.md", OPEN, hidden=True)
 async def list_errors_as_markdown() -> HttpResponse:
     """List every error the APIs can answer, as Markdown."""
-    return HttpResponse(200, MARKDOWN, index_as_markdown(PROBLEMS.values()).encode())
+    return HttpResponse(200, MARKDOWN, problem_index_as_markdown(PROBLEMS.values()).encode())
 
 
 @get("/docs/errors/{page}", OPEN, hidden=True)
@@ -67,8 +72,8 @@ async def show_error(page: str) -> HttpResponse:
     if known is None:
         raise NotFound("There is no such error.")
     if page.endswith(".md"):
-        return HttpResponse(200, MARKDOWN, as_markdown(known).encode())
-    return _page(as_html(known))
+        return HttpResponse(200, MARKDOWN, problem_as_markdown(known).encode())
+    return _page(problem_page(known))
 
 
 @get("/openapi.json", OPEN, hidden=True)

@@ -17,7 +17,7 @@ from billfold.payments.ach.commands import (
     ReviewAch,
 )
 from billfold.payments.ach.store.files import TRACE_NUMBERS
-from billfold.platform.checks import Certainty, Check, names_in_sql
+from billfold.platform.checks import Certainty, declared, names_in_sql
 
 _RETURN_RECEIVED = names_in_sql(ReceiveAchReturn)
 _RETURNS_EITHER_WAY = names_in_sql(ReceiveAchReturn, ReturnAchEntry)
@@ -45,72 +45,56 @@ _EXPECTED_STATUS = f"""
                  CASE kind WHEN 'transfers.ach.out.sent' THEN 2 ELSE 3 END
             FROM event WHERE kind IN ('transfers.ach.out.sent', 'transfers.ach.out.success')) s
 """
+_ENTRY = "SELECT e.customer_id, e.ach_id FROM ach_entry e"
+_RETURN = "SELECT w.customer_id, w.return_entry_id FROM ach_return_entry w"
+_FILE = "SELECT f.file_id FROM ach_file f"
 _FINAL_STATUSES = "('FAILED', 'REJECTED', 'CANCELLED')"
-_ENTRIES = (
-    Check(
-        "ach_entry",
-        "status is {status}, but its last command or event left another",
-        f"""WITH said AS ({_EXPECTED_STATUS})
+_ENTRIES = {
+    ("ach_entry", Certainty.DERIVED): {
+        "status is {status}, but its last command or event left another": f"""
+            WITH expected AS ({_EXPECTED_STATUS})
             SELECT e.customer_id, e.ach_id, e.status FROM ach_entry e
              WHERE (e.pocket_id IS NOT NULL OR e.status = 'FAILED')
-               AND NOT EXISTS (SELECT 1 FROM said s
+               AND NOT EXISTS (SELECT 1 FROM expected s
                      WHERE s.customer_id = e.customer_id AND s.id = e.ach_id::text
                        AND s.place = 1 AND s.status = e.status)""",
-    ),
-    Check(
-        "ach_entry",
-        "return_code is {return_code}, but its return has {expected}",
-        f"""SELECT e.customer_id, e.ach_id, e.return_code, c.code AS expected FROM ach_entry e
-             LEFT JOIN (SELECT customer_id, outcome->>'ach_id' AS id, outcome->>'code' AS code
-                          FROM command
-                         WHERE accepted AND outcome->>'ach_id' IS NOT NULL
-                           AND outcome->>'code' IS NOT NULL
-                           AND kind IN ({_WITH_RETURN_CODE})) c
-               ON c.customer_id = e.customer_id AND c.id = e.ach_id::text
-            WHERE e.return_code IS DISTINCT FROM c.code""",
-    ),
-    Check(
-        "ach_entry",
-        "its status contradicts its file",
-        """SELECT e.customer_id, e.ach_id FROM ach_entry e LEFT JOIN ach_file f USING (file_id)
-            WHERE e.way = 'ORIGINATION'
-              AND ((e.file_id IS NULL) <> (e.trace_number IS NULL)
-                   OR e.file_id IS NULL
-                      AND e.status NOT IN ('PENDING', 'APPROVED', 'REJECTED', 'CANCELLED')
-                   OR f.confirmed_at IS NOT NULL
-                      AND e.status NOT IN ('IN_TRANSIT', 'PROCESSED', 'FAILED'))""",
-    ),
-    Check(
-        "ach_entry",
-        "the transactions that moved its money differ from it",
-        """WITH moved AS (
-             SELECT customer_id, details->>'ach_id' AS id, pocket_id, amount, direction,
-                    min(entry_no) AS entry_no
-               FROM transaction WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL
-              GROUP BY customer_id, details->>'ach_id', pocket_id, amount, direction)
-           SELECT e.customer_id, e.ach_id FROM ach_entry e
-             LEFT JOIN moved m ON m.customer_id = e.customer_id AND m.id = e.ach_id::text
-                   AND m.direction = CASE WHEN (e.direction = 'CREDIT') = (e.way = 'ORIGINATION')
-                                          THEN 'DEBIT' ELSE 'CREDIT' END
-            WHERE e.pocket_id IS NOT NULL
-              AND CASE WHEN e.entry_no IS NULL THEN m.id IS NOT NULL
-                       ELSE (e.entry_no, e.pocket_id, e.amount)
-                            IS DISTINCT FROM (m.entry_no, m.pocket_id, m.amount) END""",
-    ),
-    Check(
-        "ach_entry",
-        "the bank's own posting of it is missing",
-        """SELECT e.customer_id, e.ach_id FROM ach_entry e
-            WHERE e.pocket_id IS NULL AND NOT EXISTS (
-              SELECT 1 FROM posting l JOIN account a
-                ON a.customer_id = l.customer_id AND a.account_no = l.credit
-             WHERE l.customer_id = e.customer_id AND l.entry_no = e.entry_no
-               AND l.amount = e.amount AND a.kind = 'rail:ach')""",
-    ),
-    Check(
-        "ach_entry",
-        "its final status contradicts the reversal of its money",
-        f"""WITH back AS (
+        "return_code is {return_code}, but its return has {expected}": f"""
+            SELECT e.customer_id, e.ach_id, e.return_code, c.code AS expected FROM ach_entry e
+              LEFT JOIN (SELECT customer_id, outcome->>'ach_id' AS id, outcome->>'code' AS code FROM command
+                          WHERE accepted AND outcome->>'ach_id' IS NOT NULL
+                            AND outcome->>'code' IS NOT NULL AND kind IN ({_WITH_RETURN_CODE})) c
+                ON c.customer_id = e.customer_id AND c.id = e.ach_id::text
+             WHERE e.return_code IS DISTINCT FROM c.code""",
+        "its status contradicts its file": f"""
+            {_ENTRY} LEFT JOIN ach_file f USING (file_id)
+             WHERE e.way = 'ORIGINATION'
+               AND ((e.file_id IS NULL) <> (e.trace_number IS NULL)
+                    OR e.file_id IS NULL
+                       AND e.status NOT IN ('PENDING', 'APPROVED', 'REJECTED', 'CANCELLED')
+                    OR f.confirmed_at IS NOT NULL
+                       AND e.status NOT IN ('IN_TRANSIT', 'PROCESSED', 'FAILED'))""",
+        "the transactions that moved its money differ from it": """
+            WITH moved AS (
+              SELECT customer_id, details->>'ach_id' AS id, pocket_id, amount, direction,
+                     min(entry_no) AS entry_no
+                FROM transaction WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL
+               GROUP BY customer_id, details->>'ach_id', pocket_id, amount, direction)
+            SELECT e.customer_id, e.ach_id FROM ach_entry e
+              LEFT JOIN moved m ON m.customer_id = e.customer_id AND m.id = e.ach_id::text
+                    AND m.direction = CASE WHEN (e.direction = 'CREDIT') = (e.way = 'ORIGINATION')
+                                           THEN 'DEBIT' ELSE 'CREDIT' END
+             WHERE e.pocket_id IS NOT NULL
+               AND CASE WHEN e.entry_no IS NULL THEN m.id IS NOT NULL
+                        ELSE (e.entry_no, e.pocket_id, e.amount)
+                             IS DISTINCT FROM (m.entry_no, m.pocket_id, m.amount) END""",
+        "the bank's own posting of it is missing": f"""
+            {_ENTRY} WHERE e.pocket_id IS NULL AND NOT EXISTS (
+               SELECT 1 FROM posting l JOIN account a
+                 ON a.customer_id = l.customer_id AND a.account_no = l.credit
+              WHERE l.customer_id = e.customer_id AND l.entry_no = e.entry_no
+                AND l.amount = e.amount AND a.kind = 'rail:ach')""",
+        "its final status contradicts the reversal of its money": f"""
+            WITH back AS (
               SELECT customer_id, details->>'ach_id' AS id, entry_no, amount, direction
                 FROM transaction WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL)
             SELECT e.customer_id, e.ach_id FROM ach_entry e
@@ -121,117 +105,82 @@ _ENTRIES = (
                     AND b.id = e.ach_id::text AND b.entry_no > e.entry_no
                     AND b.amount = e.amount)
                AND NOT (e.status = 'FAILED' AND p.status = 'CLOSED')""",
-    ),
-    Check(
-        "ach_entry",
-        "the entry that it reverses is missing, or its amount differs",
-        """SELECT e.customer_id, e.ach_id FROM ach_entry e
-            WHERE e.reverses_id IS NOT NULL AND NOT EXISTS (
-              SELECT 1 FROM ach_entry o WHERE o.customer_id = e.customer_id
-                 AND o.ach_id = e.reverses_id AND o.amount = e.amount
-                 AND o.direction <> e.direction)""",
-    ),
-    Check(
-        "ach_entry",
-        "no command recorded its notification of change",
-        f"""SELECT e.customer_id, e.ach_id FROM ach_entry e
-            WHERE (e.change_code IS NOT NULL OR e.corrected IS NOT NULL) AND NOT EXISTS (
+        "the entry that it reverses is missing, or its amount differs": f"""
+            {_ENTRY} WHERE e.reverses_id IS NOT NULL AND NOT EXISTS (
+               SELECT 1 FROM ach_entry o WHERE o.customer_id = e.customer_id
+                  AND o.ach_id = e.reverses_id AND o.amount = e.amount
+                  AND o.direction <> e.direction)""",
+        "no command recorded its notification of change": f"""
+            {_ENTRY} WHERE (e.change_code IS NOT NULL OR e.corrected IS NOT NULL) AND NOT EXISTS (
               SELECT 1 FROM command c WHERE c.customer_id = e.customer_id AND c.accepted
                  AND c.kind IN ({names_in_sql(RecordNoc)}) AND c.outcome->>'ach_id' = e.ach_id::text
                  AND c.outcome->>'code' = e.change_code
                  AND c.outcome->>'corrected' = e.corrected)""",
-    ),
-    Check(
-        "ach_entry",
-        "its file is missing or was refused",
-        """SELECT e.customer_id, e.ach_id FROM ach_entry e
-            WHERE e.way = 'RECEIVING' AND NOT EXISTS (
-              SELECT 1 FROM rail_file f WHERE f.file_id = e.file_id AND f.rail = 'ACH'
-                 AND f.direction = 'IN' AND f.state <> 'REFUSED')""",
-    ),
-)
+        "its file is missing or was refused": f"""
+            {_ENTRY} WHERE e.way = 'RECEIVING' AND NOT EXISTS (
+               SELECT 1 FROM rail_file f WHERE f.file_id = e.file_id AND f.rail = 'ACH'
+                  AND f.direction = 'IN' AND f.state <> 'REFUSED')""",
+    },
+}
 
 # What waits has a scheduled job, which is removed when all of its work is done.
-_SCHEDULED_WORK = (
-    Check(
-        "counterparty",
-        "it waits for micro-deposits, and none are scheduled",
-        """SELECT c.customer_id, c.counterparty_id FROM counterparty c
-            WHERE c.status = 'PENDING' AND c.verification->>'type' = 'micro_deposits'
-              AND NOT EXISTS (SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.micro_deposits'
-                                 AND a.object_id = c.counterparty_id)
-              AND NOT EXISTS (SELECT 1 FROM ach_entry e
-                               WHERE e.counterparty_id = c.counterparty_id)""",
-        certainty=Certainty.SUSPECT,
-    ),
-    Check(
-        "ach_entry",
-        "it waits for a window, and no window is scheduled",
-        """SELECT e.customer_id, e.ach_id FROM ach_entry e
-            WHERE e.status = 'APPROVED' AND e.file_id IS NULL AND NOT EXISTS (
-              SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= e.due_at)""",
-        certainty=Certainty.SUSPECT,
-    ),
-    Check(
-        "ach_return_entry",
-        "it waits for a window, and no window is scheduled",
-        """SELECT w.customer_id, w.return_entry_id FROM ach_return_entry w
-            WHERE w.file_id IS NULL AND NOT EXISTS (
-              SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= w.due_at)""",
-        certainty=Certainty.SUSPECT,
-    ),
-    Check(
-        "ach_file",
-        "it is not transmitted, and no window is scheduled",
-        """SELECT f.file_id FROM ach_file f
-            WHERE f.confirmed_at IS NULL AND NOT EXISTS (
-              SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window')""",
-        certainty=Certainty.SUSPECT,
-    ),
-    Check(
-        "ach_entry",
-        "it is in transit, and its settlement is not scheduled",
-        """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
-            WHERE e.way = 'ORIGINATION' AND e.status = 'IN_TRANSIT' AND f.confirmed_at IS NOT NULL
-              AND NOT EXISTS (SELECT 1 FROM scheduled_job a
-                               WHERE a.kind = 'ach.count' AND a.object_id = f.file_id)""",
-        certainty=Certainty.SUSPECT,
-    ),
-    Check(
-        "ach_entry",
-        "it has settled, and its money was neither posted nor held",
-        """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
-            WHERE e.way = 'ORIGINATION' AND e.direction = 'DEBIT' AND e.entry_no IS NULL
-              AND e.status IN ('IN_TRANSIT', 'PROCESSED') AND f.confirmed_at IS NOT NULL
-              AND NOT EXISTS (SELECT 1 FROM scheduled_job a
-                               WHERE a.kind = 'ach.collect' AND a.object_id = f.file_id)
-              AND NOT EXISTS (SELECT 1 FROM suspense_item i WHERE i.item_id = e.ach_id)""",
-        certainty=Certainty.SUSPECT,
-    ),
-)
+_SCHEDULED_WORK = {
+    ("counterparty", Certainty.SUSPECT): {
+        "it waits for micro-deposits, and none are scheduled": """
+            SELECT c.customer_id, c.counterparty_id FROM counterparty c
+             WHERE c.status = 'PENDING' AND c.verification->>'type' = 'micro_deposits'
+               AND NOT EXISTS (SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.micro_deposits'
+                                  AND a.object_id = c.counterparty_id)
+               AND NOT EXISTS (SELECT 1 FROM ach_entry e
+                                WHERE e.counterparty_id = c.counterparty_id)""",
+    },
+    ("ach_entry", Certainty.SUSPECT): {
+        "it waits for a window, and no window is scheduled": f"""
+            {_ENTRY} WHERE e.status = 'APPROVED' AND e.file_id IS NULL AND NOT EXISTS (
+               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= e.due_at)""",
+        "it is in transit, and its settlement is not scheduled": f"""
+            {_ENTRY} JOIN ach_file f USING (file_id)
+             WHERE e.way = 'ORIGINATION' AND e.status = 'IN_TRANSIT' AND f.confirmed_at IS NOT NULL
+               AND NOT EXISTS (SELECT 1 FROM scheduled_job a
+                                WHERE a.kind = 'ach.count' AND a.object_id = f.file_id)""",
+        "it has settled, and its money was neither posted nor held": f"""
+            {_ENTRY} JOIN ach_file f USING (file_id)
+             WHERE e.way = 'ORIGINATION' AND e.direction = 'DEBIT' AND e.entry_no IS NULL
+               AND e.status IN ('IN_TRANSIT', 'PROCESSED') AND f.confirmed_at IS NOT NULL
+               AND NOT EXISTS (SELECT 1 FROM scheduled_job a
+                                WHERE a.kind = 'ach.collect' AND a.object_id = f.file_id)
+               AND NOT EXISTS (SELECT 1 FROM suspense_item i WHERE i.item_id = e.ach_id)""",
+    },
+    ("ach_return_entry", Certainty.SUSPECT): {
+        "it waits for a window, and no window is scheduled": f"""
+            {_RETURN} WHERE w.file_id IS NULL AND NOT EXISTS (
+               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= w.due_at)""",
+    },
+    ("ach_file", Certainty.SUSPECT): {
+        "it is not transmitted, and no window is scheduled": f"""
+            {_FILE} WHERE f.confirmed_at IS NULL AND NOT EXISTS (
+               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window')""",
+    },
+}
 
-_RETURNS = (
-    Check(
-        "ach_return_entry",
-        "it differs from the item that was held in suspense",
-        """SELECT w.customer_id, w.return_entry_id FROM ach_return_entry w
-             JOIN suspense_item i ON i.item_id = w.return_entry_id
-            WHERE w.payload::jsonb IS DISTINCT FROM i.details::jsonb->'answer'
-               OR i.status <> 'RETURNED'""",
-    ),
-    Check(
-        "ach_return_entry",
-        "it was released from suspense, and is missing",
-        """SELECT i.customer_id, i.item_id AS return_entry_id FROM suspense_item i
-            WHERE i.rail = 'ACH' AND i.status = 'RETURNED'
-              AND i.details::jsonb->'answer' IS NOT NULL
-              AND i.details::jsonb->'answer' <> 'null'
-              AND NOT EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.return_entry_id = i.item_id)
-              AND NOT EXISTS (SELECT 1 FROM scheduled_job a
-                               WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)""",
-        certainty=Certainty.MISSING,
-    ),
-)
+_RETURNS = {
+    ("ach_return_entry", Certainty.DERIVED): {
+        "it differs from the item that was held in suspense": f"""
+            {_RETURN} JOIN suspense_item i ON i.item_id = w.return_entry_id
+             WHERE w.payload::jsonb IS DISTINCT FROM i.details::jsonb->'answer'
+                OR i.status <> 'RETURNED'""",
+    },
+    ("ach_return_entry", Certainty.MISSING): {
+        "it was released from suspense, and is missing": """
+            SELECT i.customer_id, i.item_id AS return_entry_id FROM suspense_item i
+             WHERE i.rail = 'ACH' AND i.status = 'RETURNED'
+               AND i.details::jsonb->'answer' IS NOT NULL
+               AND i.details::jsonb->'answer' <> 'null'
+               AND NOT EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.return_entry_id = i.item_id)
+               AND NOT EXISTS (SELECT 1 FROM scheduled_job a
+                                WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)""",
+    },
+}
 
 _FILE_ITEMS = """
   SELECT file_id, 'ach_entry' AS part, trace_number,
@@ -248,10 +197,9 @@ _FILE_ITEMS = """
               THEN left(payload->>'routing_number', 8)::bigint END, 2
     FROM ach_return_entry WHERE file_id IS NOT NULL
 """
-# Numbers go on from file to file; within one the entries come first, then the answers.
-_EXPECTED_TRACES = f"""
-  SELECT n.part, n.customer_id, n.ach_id, n.return_entry_id, n.trace_number,
-         b.before + n.first + n.nth - 1 AS nth
+# Numbers go on from file to file; within one the entries come first, then the returns.
+_MISNUMBERED = f"""
+  SELECT n.part, n.customer_id, n.ach_id, n.return_entry_id
     FROM (SELECT file_id, 'ach_entry' AS part, customer_id, ach_id, NULL::uuid AS return_entry_id,
                  trace_number, 0 AS first,
                  row_number() OVER (PARTITION BY file_id
@@ -273,112 +221,93 @@ _EXPECTED_TRACES = f"""
             FROM ach_file f LEFT JOIN (
                    SELECT file_id, count(*) AS parts FROM ({_FILE_ITEMS}) p GROUP BY 1) p
                  USING (file_id)) b USING (file_id)
+   WHERE (SELECT traces FROM ach_counter) <= {TRACE_NUMBERS}
+     AND right(n.trace_number, 7) IS DISTINCT FROM lpad((b.before + n.first + n.nth - 1)::text, 7, '0')
 """
-_FILES = (
-    *(
-        Check(
-            table,
-            "its file is missing",
-            f"""SELECT {key} FROM {table} p WHERE p.file_id IS NOT NULL {only} AND NOT EXISTS (
-                  SELECT 1 FROM ach_file f WHERE f.file_id = p.file_id)""",
-        )
-        for table, key, only in (
-            ("ach_entry", "customer_id, ach_id", "AND p.way = 'ORIGINATION'"),
-            ("ach_return_entry", "return_entry_id", ""),
-        )
-    ),
-    Check(
-        "ach_file",
-        "entries refer to it, and it is missing",
-        """SELECT r.file_id FROM rail_file r
-            WHERE r.rail = 'ACH' AND r.direction = 'OUT' AND NOT EXISTS (
-              SELECT 1 FROM ach_file f WHERE f.file_id = r.file_id)
-              AND (EXISTS (SELECT 1 FROM ach_entry e WHERE e.file_id = r.file_id)
-                   OR EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.file_id = r.file_id))""",
-        certainty=Certainty.MISSING,
-    ),
-    Check(
-        "ach_file",
-        "its name, day and number differ",
-        """SELECT f.file_id FROM ach_file f
-            WHERE f.day IS DISTINCT FROM (f.made_at AT TIME ZONE 'America/New_York')::date
-               OR f.name IS DISTINCT FROM 'ACH-' || to_char(f.day, 'YYYYMMDD') || '-'
-                                          || lpad((f.number + 1)::text, 3, '0') || '.ach'""",
-    ),
-    Check(
-        "ach_file",
-        "its number is {number}, but it is number {nth} of its day",
-        """SELECT f.file_id, f.number, f.nth FROM (
-             SELECT *, row_number() OVER (PARTITION BY day ORDER BY number, file_id) - 1 AS nth
-               FROM ach_file) f
-            WHERE f.number <> f.nth""",
-    ),
-    Check(
-        "ach_file",
-        "its settlement times differ from its entries'",
-        """SELECT f.file_id FROM ach_file f LEFT JOIN (
-             SELECT file_id, max(settles_at) AS settles_at, max(settled_at) AS settled_at
-               FROM ach_entry WHERE way = 'ORIGINATION' GROUP BY file_id) e USING (file_id)
-            WHERE (f.settles_at, f.settled_at) IS DISTINCT FROM (e.settles_at, e.settled_at)""",
-    ),
-    Check(
-        "ach_file",
-        "the archived file differs from it",
-        """SELECT f.file_id FROM ach_file f LEFT JOIN rail_file r ON r.file_id = f.file_id
-            WHERE (f.confirmed_at IS NOT NULL OR r.file_id IS NOT NULL)
-              AND (r.rail, r.direction, r.name, r.state, r.created_at) IS DISTINCT FROM
-                  ('ACH', 'OUT', f.name,
-                   CASE WHEN f.confirmed_at IS NULL AND r.done_at IS NULL THEN 'CREATED'
-                        ELSE 'TRANSMITTED' END, f.made_at)""",
-        certainty=Certainty.SUSPECT,
-    ),
-    # File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
-    Check(
-        "ach_file",
-        "its file control record differs from its entries",
-        f"""WITH held AS (
+_FILES = {
+    ("ach_entry", Certainty.DERIVED): {
+        "its file is missing": f"""
+            {_ENTRY} WHERE e.way = 'ORIGINATION' AND e.file_id IS NOT NULL AND NOT EXISTS (
+               SELECT 1 FROM ach_file f WHERE f.file_id = e.file_id)""",
+    },
+    ("ach_return_entry", Certainty.DERIVED): {
+        "its file is missing": f"""
+            {_RETURN} WHERE w.file_id IS NOT NULL AND NOT EXISTS (
+               SELECT 1 FROM ach_file f WHERE f.file_id = w.file_id)""",
+    },
+    ("ach_file", Certainty.MISSING): {
+        "entries refer to it, and it is missing": """
+            SELECT r.file_id FROM rail_file r
+             WHERE r.rail = 'ACH' AND r.direction = 'OUT' AND NOT EXISTS (
+               SELECT 1 FROM ach_file f WHERE f.file_id = r.file_id)
+               AND (EXISTS (SELECT 1 FROM ach_entry e WHERE e.file_id = r.file_id)
+                    OR EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.file_id = r.file_id))""",
+    },
+    ("ach_file", Certainty.DERIVED): {
+        "its name, day and number differ": f"""
+            {_FILE} WHERE f.day IS DISTINCT FROM (f.made_at AT TIME ZONE 'America/New_York')::date
+                OR f.name IS DISTINCT FROM 'ACH-' || to_char(f.day, 'YYYYMMDD') || '-'
+                                           || lpad((f.number + 1)::text, 3, '0') || '.ach'""",
+        "its number is {number}, but it is number {nth} of its day": """
+            SELECT f.file_id, f.number, f.nth FROM (
+              SELECT *, row_number() OVER (PARTITION BY day ORDER BY number, file_id) - 1 AS nth
+                FROM ach_file) f
+             WHERE f.number <> f.nth""",
+        "its settlement times differ from its entries'": f"""
+            {_FILE} LEFT JOIN (
+              SELECT file_id, max(settles_at) AS settles_at, max(settled_at) AS settled_at
+                FROM ach_entry WHERE way = 'ORIGINATION' GROUP BY file_id) e USING (file_id)
+             WHERE (f.settles_at, f.settled_at) IS DISTINCT FROM (e.settles_at, e.settled_at)""",
+    },
+    ("ach_file", Certainty.SUSPECT): {
+        "the archived file differs from it": f"""
+            {_FILE} LEFT JOIN rail_file r ON r.file_id = f.file_id
+             WHERE (f.confirmed_at IS NOT NULL OR r.file_id IS NOT NULL)
+               AND (r.rail, r.direction, r.name, r.state, r.created_at) IS DISTINCT FROM
+                   ('ACH', 'OUT', f.name,
+                    CASE WHEN f.confirmed_at IS NULL AND r.done_at IS NULL THEN 'CREATED'
+                         ELSE 'TRANSMITTED' END, f.made_at)""",
+        # File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
+        "its file control record differs from its entries": f"""
+            WITH held AS (
               SELECT file_id, sum(records)::bigint AS records,
                      (sum(bank) % 10000000000)::bigint AS hash,
                      sum(debits)::bigint AS debits, sum(credits)::bigint AS credits
                 FROM ({_FILE_ITEMS}) p GROUP BY file_id),
-            said AS (
+            written AS (
               SELECT f.file_id, substring(
                        encode(substring(r.content FROM greatest(1, length(r.content) - 1099)),
-                              'escape') FROM '\\n9(\\d{{54}}) ') AS told
+                              'escape') FROM '\\n9(\\d{{54}}) ') AS control
                 FROM ach_file f JOIN rail_file r ON r.file_id = f.file_id)
-            SELECT s.file_id FROM said s LEFT JOIN held h USING (file_id)
-             WHERE (substr(s.told, 13, 8)::bigint, substr(s.told, 21, 10)::bigint,
-                    substr(s.told, 31, 12)::bigint, substr(s.told, 43, 12)::bigint)
+            SELECT s.file_id FROM written s LEFT JOIN held h USING (file_id)
+             WHERE (substr(s.control, 13, 8)::bigint, substr(s.control, 21, 10)::bigint,
+                    substr(s.control, 31, 12)::bigint, substr(s.control, 43, 12)::bigint)
                    IS DISTINCT FROM (h.records, h.hash, h.debits, h.credits)""",
-        certainty=Certainty.SUSPECT,
-    ),
-    *(
-        Check(
-            table,
-            "its trace number is not the next one",
-            f"""WITH numbered AS ({_EXPECTED_TRACES})
-                SELECT {key} FROM numbered n
-                 WHERE n.part = '{table}' AND (SELECT traces FROM ach_counter) <= {TRACE_NUMBERS}
-                   AND right(n.trace_number, 7) IS DISTINCT FROM lpad(n.nth::text, 7, '0')""",
-        )
-        for table, key in (("ach_entry", "customer_id, ach_id"), ("ach_return_entry", "return_entry_id"))
-    ),
-    Check(
-        "ach_counter",
-        "it is {traces}, but {used} trace numbers are in use",
-        f"""SELECT traces, used FROM ach_counter, (SELECT count(*) AS used FROM ({_FILE_ITEMS}) p) p
+        "its trace numbers are not unique, or of several banks": f"""
+            SELECT f.file_id FROM ({_FILE_ITEMS}) f GROUP BY f.file_id
+            HAVING count(DISTINCT f.trace_number) <> count(*)
+                OR count(DISTINCT left(f.trace_number, 8)) <> 1""",
+    },
+    ("ach_counter", Certainty.SUSPECT): {
+        "it is {traces}, but {used} trace numbers are in use": f"""
+            SELECT traces, used FROM ach_counter, (SELECT count(*) AS used FROM ({_FILE_ITEMS}) p) p
              WHERE traces < used OR traces > used AND traces <= {TRACE_NUMBERS}""",
-        certainty=Certainty.SUSPECT,
-    ),
-    Check(
-        "ach_file",
-        "its trace numbers are not unique, or of several banks",
-        f"""SELECT p.file_id FROM ({_FILE_ITEMS}) p GROUP BY p.file_id
-            HAVING count(DISTINCT p.trace_number) <> count(*)
-                OR count(DISTINCT left(p.trace_number, 8)) <> 1""",
-        certainty=Certainty.SUSPECT,
-    ),
-)
+    },
+}
+# After the other checks: one lost entry shifts the numbers of those behind it.
+_NUMBERS = {
+    ("ach_entry", Certainty.DERIVED): {
+        "its trace number is not the next one": f"""
+            SELECT customer_id, ach_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_entry'""",
+    },
+    ("ach_return_entry", Certainty.DERIVED): {
+        "its trace number is not the next one": f"""
+            SELECT return_entry_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_return_entry'""",
+    },
+}
 
-CHECKS = (*_ENTRIES, *_RETURNS, *_FILES, *_SCHEDULED_WORK, change_check("ach_entry", "updated_at", "ach_id"))
+CHECKS = (
+    *declared(_ENTRIES, _RETURNS, _FILES, _NUMBERS, _SCHEDULED_WORK),
+    change_check("ach_entry", "updated_at", "ach_id"),
+)
 COUNTED = ("ach_file",)

@@ -7,17 +7,33 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
-from billfold.payments.ach.rules.collect import collect_ach
 from billfold.payments.ach.rules.micro_deposits import send_micro_deposits
-from billfold.payments.ach.rules.originate import originate_ach
+from billfold.payments.ach.rules.originate import collect_ach, originate_ach
 from billfold.payments.ach.rules.receive import receive_ach, return_entry
 from billfold.payments.ach.rules.receive_return import receive_return, record_noc
-from billfold.payments.ach.rules.reschedule import reschedule_entries
 from billfold.payments.ach.rules.reversal import reinitiate_ach, reverse_ach
 from billfold.payments.ach.rules.review import review_ach
 from billfold.payments.ach.rules.risk import OriginationHistory
-from billfold.payments.ach.rules.settle import mark_transmitted, settle_entries
+from billfold.payments.ach.rules.settle import mark_transmitted, reschedule_entries, settle_entries
 from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, PendingReturn
+
+
+class EntryCommand(Command, frozen=True, kw_only=True):
+    """A command on one recorded entry."""
+
+    reference_kinds = (Reference.ACH_ENTRY,)
+    needs_identifiers = False
+
+    ach_id: UUID
+
+
+class EntriesCommand(Command, frozen=True, kw_only=True):
+    """A command on many entries of one customer."""
+
+    reference_kinds = (Reference.ACH_ENTRY,)
+    needs_identifiers = False
+
+    ach_ids: tuple[UUID, ...]
 
 
 class OriginateAch(Command, frozen=True, kw_only=True):
@@ -43,65 +59,46 @@ class OriginateAch(Command, frozen=True, kw_only=True):
     request: str = "{}"
 
 
-class ReviewAch(Command, frozen=True, kw_only=True):
+class ReviewAch(EntryCommand, frozen=True, kw_only=True):
     """Approve, reject or cancel an entry."""
 
     rule = review_ach
-    reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", lambda c: c.decision.lower(), fields=("reason",))
     fingerprints = (AchEntry,)
-    needs_identifiers = False
 
-    ach_id: UUID
     decision: AchStatus
     reason: str | None = None
 
 
-class RescheduleAch(Command, frozen=True, kw_only=True):
+class RescheduleAch(EntriesCommand, frozen=True, kw_only=True):
     """Move entries of one customer that missed their window to the next one."""
 
     rule = reschedule_entries
     former_names = ("PostponeAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
     fingerprints = (AchEntry,)
-    needs_identifiers = False
-
-    ach_ids: tuple[UUID, ...]
 
 
-class MarkAchTransmitted(Command, frozen=True, kw_only=True):
+class MarkAchTransmitted(EntriesCommand, frozen=True, kw_only=True):
     """Record that the file with these entries of one customer was transmitted."""
 
     rule = mark_transmitted
     former_names = ("SendAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
-
-    ach_ids: tuple[UUID, ...]
 
 
-class SettleAch(Command, frozen=True, kw_only=True):
+class SettleAch(EntriesCommand, frozen=True, kw_only=True):
     """Count these entries of one customer as settled: most returns have arrived by now."""
 
     rule = settle_entries
     former_names = ("CountAchSettled",)
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
-
-    ach_ids: tuple[UUID, ...]
 
 
-class CollectAch(Command, frozen=True, kw_only=True):
+class CollectAch(EntryCommand, frozen=True, kw_only=True):
     """Book the money of a debit that has settled with the rail."""
 
     rule = collect_ach
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
-
-    ach_id: UUID
 
 
-class ReceiveAchReturn(Command, frozen=True, kw_only=True):
+class ReceiveAchReturn(EntryCommand, frozen=True, kw_only=True):
     """Receive the return of an entry that we originated. `trace` is the trace number of the return.
 
     `direction` is that of the original entry, derived from the return's transaction code.
@@ -109,10 +106,7 @@ class ReceiveAchReturn(Command, frozen=True, kw_only=True):
 
     rule = receive_return
     former_names = ("ReturnAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
 
-    ach_id: UUID
     code: str
     direction: Direction
     amount: int
@@ -120,15 +114,12 @@ class ReceiveAchReturn(Command, frozen=True, kw_only=True):
     arrived_at: datetime
 
 
-class RecordNoc(Command, frozen=True, kw_only=True):
+class RecordNoc(EntryCommand, frozen=True, kw_only=True):
     """Record a notification of change (NOC) from the receiving bank."""
 
     rule = record_noc
     former_names = ("NoteAchChange",)
-    reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
 
-    ach_id: UUID
     code: str
     corrected: str
 
@@ -147,42 +138,32 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
     entry: IncomingEntry
 
 
-class ReturnAchEntry(Command, frozen=True, kw_only=True):
+class ReturnAchEntry(EntryCommand, frozen=True, kw_only=True):
     """Return a received entry at the request of its receiver."""
 
     rule = return_entry
     former_names = ("GiveBackAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "given_back", fields=("code",))
     fingerprints = (PendingReturn,)
 
-    ach_id: UUID
     code: str
 
 
-class ReverseAch(Command, frozen=True, kw_only=True):
+class ReverseAch(EntryCommand, frozen=True, kw_only=True):
     """Originate the reversal of an entry that was sent in error."""
 
     rule = reverse_ach
-    reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "reversed")
     fingerprints = (AchEntry,)
-    needs_identifiers = False
-
-    ach_id: UUID
 
 
-class ReinitiateAch(Command, frozen=True, kw_only=True):
+class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
     """Reinitiate a debit that was returned for insufficient funds."""
 
     rule = reinitiate_ach
     former_names = ("RetryAch",)
-    reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "sent_again")
     fingerprints = (AchEntry,)
-    needs_identifiers = False
-
-    ach_id: UUID
 
 
 class SendMicroDeposits(Command, frozen=True, kw_only=True):

@@ -126,22 +126,13 @@ async def _page(
     statuses: list[str] | None,
     direction: str | None,
 ) -> CursorList[AchOrigination]:
-    scope = f"ach:{owner}:{pocket_id}"
-    filters = {"statuses": sorted(statuses or ()), "direction": direction}
-    page = await page_query.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: ach_entries.list_originations(
-            bank.pool,
-            owner,
-            pocket_id=pocket_id,
-            statuses=statuses or None,
-            direction=direction,
-            after=part.dated_place,
-            backwards=part.backwards,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.ach_id)),
+    page = await page_query.read(
+        bank,
+        ach_entries.ORIGINATIONS,
+        owner,
+        pocket_id,
+        sorted(statuses) if statuses else None,
+        direction,
+        scope=f"ach:{owner}:{pocket_id}",
     )
     return page_of(page, [render_origination(row) for row in page.items])

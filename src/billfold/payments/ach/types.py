@@ -35,7 +35,6 @@ class AchStatus(StrEnum):
     FAILED = "FAILED"
 
 
-SEC_CODES = ("CCD", "PPD", "WEB")
 LINE_WIDTH = 80
 """Characters of payment-related information in one addenda; these classes allow one addenda."""
 AMOUNT_MAX_CENTS = 99_999_999_99

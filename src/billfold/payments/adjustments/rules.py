@@ -25,7 +25,7 @@ from billfold.treasury.rules.liquidate import liquidation_value
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import Account, PocketBook
+    from billfold.ledger.book.holdings import PocketBook
     from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 
 
@@ -38,23 +38,18 @@ _OWN_JOURNALS = frozenset({JournalKind.FEE, _JOURNAL})
 def post_goodwill_credit(books: Books, cmd: PostGoodwillCredit, ctx: Context) -> Outcome:
     """Post a credit from `promotions`. Refuses: pocket-not-open."""
     book = book_of(books, cmd.customers[0])
-    pocket = _require_receivable(pocket_of(book, cmd.pocket_id), cmd.amount)
-    details = {"credit_type": cmd.credit_type, "period": None, "card_id": None}
-    _begin(book, pocket, ctx)
-    posting_no = _credit(
-        book, pocket, ctx, contra_account=book.house_account(AccountKind.PROMOTIONS), amount=cmd.amount
-    )
-    return _record_transaction(
+    pocket = pocket_of(book, cmd.pocket_id)
+    _require_receivable(pocket, cmd.amount)
+    return _book(
         book,
         pocket,
         ctx,
-        posting_no=posting_no,
-        type=TransactionType.CREDIT,
         direction=Direction.CREDIT,
         amount=cmd.amount,
+        type=TransactionType.CREDIT,
         title=_CREDIT[cmd.credit_type],
         description=cmd.description,
-        details=details,
+        details={"credit_type": cmd.credit_type, "period": None, "card_id": None},
     )
 
 
@@ -62,23 +57,17 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
     """Post an adjustment against `promotions`. Refuses: pocket-not-open, insufficient-funds."""
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    contra_account = book.house_account(AccountKind.PROMOTIONS)
     if cmd.direction == Direction.CREDIT:
         _require_receivable(pocket, cmd.amount)
-        _begin(book, pocket, ctx)
-        posting_no = _credit(book, pocket, ctx, contra_account=contra_account, amount=cmd.amount)
     else:
         _require_covered(pocket, ctx, cmd.amount)
-        _begin(book, pocket, ctx)
-        posting_no = _debit(book, pocket, ctx, contra_account=contra_account, amount=cmd.amount)
-    return _record_transaction(
+    return _book(
         book,
         pocket,
         ctx,
-        posting_no=posting_no,
-        type=TransactionType.GENERIC,
         direction=cmd.direction,
         amount=cmd.amount,
+        type=TransactionType.GENERIC,
         title="Adjustment",
         description=cmd.description,
         details={"cause": ADJUSTMENT},
@@ -94,31 +83,18 @@ def reverse_transaction(books: Books, cmd: ReverseTransaction, ctx: Context) -> 
     if wrong.is_corrected:
         raise Refused("already-corrected", "The transaction is already reversed.")
     pocket = pocket_of(book, wrong.pocket_id)
-    contra_account = book.house_account(
-        AccountKind.FEES if wrong.type == TransactionType.FEE else AccountKind.PROMOTIONS
-    )
-    reverses = wrong.entry_no if wrong.journal_kind in _OWN_JOURNALS else None
-    _begin(book, pocket, ctx, reverses=reverses)
     if wrong.direction == Direction.DEBIT:
         _require_receivable(pocket, wrong.amount)
-        direction, posting_no = (
-            Direction.CREDIT,
-            _credit(book, pocket, ctx, contra_account=contra_account, amount=wrong.amount),
-        )
-    else:
-        direction, posting_no = (
-            Direction.DEBIT,
-            _debit(book, pocket, ctx, contra_account=contra_account, amount=wrong.amount),
-        )
     book.put(book.referenced, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
-    return _record_transaction(
+    return _book(
         book,
         pocket,
         ctx,
-        posting_no=posting_no,
-        type=TransactionType.GENERIC,
-        direction=direction,
+        direction=Direction.CREDIT if wrong.direction == Direction.DEBIT else Direction.DEBIT,
+        against=AccountKind.FEES if wrong.type == TransactionType.FEE else AccountKind.PROMOTIONS,
+        reverses=wrong.entry_no if wrong.journal_kind in _OWN_JOURNALS else None,
         amount=wrong.amount,
+        type=TransactionType.GENERIC,
         title="Correction",
         description=cmd.description,
         details={"cause": CORRECTION, "corrects": str(wrong.activity_id)},
@@ -128,11 +104,10 @@ def reverse_transaction(books: Books, cmd: ReverseTransaction, ctx: Context) -> 
 _CREDIT = {"CASH_BACK": "Cash back", "PROMOTION": "Promotion", "ADJUSTMENT": "Adjustment"}
 
 
-def _require_receivable(pocket: PocketBook, amount: int) -> PocketBook:
-    """Return the pocket if it may be credited; a closed one only up to its overdraft."""
-    if pocket.status in NOT_CLOSED or (0 < amount <= overdraft_of(pocket)):
-        return pocket
-    raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+def _require_receivable(pocket: PocketBook, amount: int) -> None:
+    """Raise Refused unless the pocket may be credited; a closed one may up to its overdraft."""
+    if pocket.status not in NOT_CLOSED and not 0 < amount <= overdraft_of(pocket):
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
 
 
 def _require_covered(pocket: PocketBook, ctx: Context, amount: int) -> None:
@@ -143,25 +118,38 @@ def _require_covered(pocket: PocketBook, ctx: Context, amount: int) -> None:
         raise Refused("insufficient-funds", "The pocket does not cover the adjustment.")
 
 
-def _begin(book: Book, pocket: PocketBook, ctx: Context, reverses: int | None = None) -> None:
+def _book(
+    book: Book,
+    pocket: PocketBook,
+    ctx: Context,
+    *,
+    direction: Direction,
+    amount: int,
+    against: AccountKind = AccountKind.PROMOTIONS,
+    reverses: int | None = None,
+    **transaction: Any,
+) -> Outcome:
+    """Post money from or to an account of the bank, in a journal entry of its own, with its transaction."""
     roll_business_day(book, pocket, ctx)
     book.begin(_JOURNAL, ctx, settles_on=ctx.business_date, reverses=reverses)
-
-
-def _credit(book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int) -> int:
-    posting_no = book.post(contra_account, pocket.bank, amount)
-    sweep_and_invest(book, pocket, ctx, amount=amount)
-    return posting_no
-
-
-def _debit(book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int) -> int:
-    return claw_back(
-        book, pocket, ctx, amount=amount, to=contra_account, price_of=ctx.t0_bid, settles_on=book.business_date
-    )
-
-
-def _record_transaction(book: Book, pocket: PocketBook, ctx: Context, posting_no: int, **fields: Any) -> Outcome:
+    account = book.house_account(against)
+    if direction == Direction.CREDIT:
+        posting_no = book.post(account, pocket.bank, amount)
+        sweep_and_invest(book, pocket, ctx, amount=amount)
+    else:
+        posting_no = claw_back(
+            book, pocket, ctx, amount=amount, to=account, price_of=ctx.t0_bid, settles_on=book.business_date
+        )
     group = ctx.ids.next_group()
-    record.transaction(book, pocket, posting_no=posting_no, group=group, settles_at=book.booked_at, **fields)
+    record.transaction(
+        book,
+        pocket,
+        posting_no=posting_no,
+        group=group,
+        direction=direction,
+        amount=amount,
+        settles_at=book.booked_at,
+        **transaction,
+    )
     book.close()
     return {"transaction_id": str(group), "activity_id": str(member_of(group, 1))}

@@ -1,6 +1,6 @@
 """Clearing: settlements between the rails and the bank, and the payments that explain each rail.
 
-A rail's accounts of all customers and of the house hold exactly what is under way: the payments
+A rail's accounts of all customers and of the bank hold exactly what is under way: the payments
 whose settlement has not come.
 """
 
@@ -10,11 +10,10 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from billfold.ledger.book.book import USD
-from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, balances, list_cleared
+from billfold.payments.clearing.store import EVER, balances, list_cleared
 from billfold.payments.clearing.types import RAILS, ClearingTotals
 from billfold.payments.settlement.worker import LOOKBACK
-from billfold.platform.checks import Certainty, Check, Findings
-from billfold.platform.dates import et_instant
+from billfold.platform.checks import Certainty, Findings, declared
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
@@ -23,9 +22,7 @@ TABLE = "clearing"
 
 # What the journals of kind `clearing` say, beside their rows.
 _ROWS = """
-SELECT customer_id, entry_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS is_extra,
-       (c.rail, c.settles_on, c.closed_on, c.inflow, c.outflow)
-         IS DISTINCT FROM (d.rail, d.settles_on, d.closed_on, d.inflow, d.outflow) AS differs
+SELECT customer_id, entry_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS is_extra
   FROM clearing c
   FULL JOIN
        (SELECT j.customer_id, j.entry_no, upper(substr(min(a.kind), 6)) AS rail,
@@ -40,24 +37,18 @@ SELECT customer_id, entry_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS is
  WHERE (c.rail, c.settles_on, c.closed_on, c.inflow, c.outflow)
        IS DISTINCT FROM (d.rail, d.settles_on, d.closed_on, d.inflow, d.outflow)
 """
-CHECKS = (
-    Check(
-        TABLE,
-        "the row is missing",
-        f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE d.is_missing",
-        certainty=Certainty.MISSING,
-    ),
-    Check(
-        TABLE,
-        "no settlement journal of the bank explains it",
-        f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE d.is_extra",
-    ),
-    Check(
-        TABLE,
-        "it differs from its journal",
-        f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE NOT d.is_missing AND NOT d.is_extra",
-    ),
-)
+_QUERIES = {
+    (TABLE, Certainty.MISSING): {
+        "the row is missing": f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE d.is_missing",
+    },
+    (TABLE, Certainty.DERIVED): {
+        "no settlement journal of the bank explains it": f"""
+            SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE d.is_extra""",
+        "it differs from its journal": f"""
+            SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE NOT d.is_missing AND NOT d.is_extra""",
+    },
+}
+CHECKS = tuple(declared(_QUERIES))
 COUNTED = (TABLE,)
 _BANK = """
 SELECT customer_id, business_date FROM ledger_head WHERE customer_id = (SELECT bank_customer_id FROM bank)
@@ -69,9 +60,8 @@ async def check_rows(conn: Connection, findings: Findings) -> None:
     bank = await conn.fetchrow(_BANK)
     if bank is None:
         return
-    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
     in_transit = dict.fromkeys(RAILS, 0)
-    for each in await list_cleared(conn, bank["customer_id"], span):
+    for each in await list_cleared(conn, bank["customer_id"], EVER):
         _compare(findings, each, bank["business_date"])
         in_transit[each.rail] = in_transit.get(each.rail, 0) + each.unsettled_out - each.unsettled_in
     held = await balances(conn)

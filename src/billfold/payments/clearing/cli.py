@@ -12,9 +12,8 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
 from billfold.cli.output import console, format_eastern, key_value_table, table
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, balances, list_cleared, list_open
+from billfold.payments.clearing.store import EVER, balances, list_cleared, list_open
 from billfold.payments.clearing.types import RAILS, ClearingTotals, OpenPayment
-from billfold.platform.dates import et_instant
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
@@ -66,13 +65,12 @@ _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 
 async def clearing_report(bank: Bank) -> ClearingReport:
     """Return the balances of the rails and the payments that explain them, at one moment."""
-    house = bank_customer_id(bank.seed)
-    all_dates = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
+    bank_id = bank_customer_id(bank.seed)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
-        dates = await list_cleared(conn, house, all_dates)
-        open_day = await conn.fetchval(_OPEN_DAY, house)
-        since = SettlementPeriod(open_day, _closed_until(bank, open_day), DATE_MAX, ends=et_instant(DATE_MAX, 0))
-        return ClearingReport(await balances(conn), dates, await list_open(conn, house, since))
+        dates = await list_cleared(conn, bank_id, EVER)
+        open_day = await conn.fetchval(_OPEN_DAY, bank_id)
+        since = EVER._replace(first=open_day, begins=_closed_until(bank, open_day))
+        return ClearingReport(await balances(conn), dates, await list_open(conn, bank_id, since))
 
 
 def _closed_until(bank: Bank, open_day: date) -> datetime:

@@ -7,10 +7,11 @@ settlement date.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.payments.clearing.types import ClearingTotals, OpenPayment
+from billfold.platform.dates import et_instant
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -23,7 +24,7 @@ SELECT type AS rail, {_EASTERN} AS settles_on, settles_at, direction, amount, cu
   FROM transaction
  WHERE type IN ('ACH', 'WIRE') AND settles_at >= $3 AND settles_at <= $5
 """
-_OF_THE_HOUSE = """
+_OF_THE_BANK = """
 SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
        j.settles_on::timestamp AT TIME ZONE 'America/New_York' AS settles_at,
        CASE WHEN l.debit = a.account_no THEN 'CREDIT' ELSE 'DEBIT' END AS direction,
@@ -33,7 +34,7 @@ SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
  WHERE j.customer_id = $1 AND j.kind NOT IN ('clearing', 'settlement')
    AND a.kind IN ('rail:ach', 'rail:wire') AND j.settles_on BETWEEN $2 AND $4
 """
-_MOVEMENTS = f"{_OF_CUSTOMERS} UNION ALL {_OF_THE_HOUSE}"
+_MOVEMENTS = f"{_OF_CUSTOMERS} UNION ALL {_OF_THE_BANK}"
 _CLEARED = f"""
 SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
        coalesce(m.inflow, 0)::bigint AS inflow, coalesce(m.outflow, 0)::bigint AS outflow,
@@ -46,8 +47,8 @@ SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
        (SELECT rail, settles_on, sum(inflow) AS inflow, sum(outflow) AS outflow
           FROM clearing WHERE settles_on BETWEEN $2 AND $4 GROUP BY rail, settles_on) c
        USING (rail, settles_on)
- WHERE $6 OR (coalesce(m.inflow, 0), coalesce(m.outflow, 0))
-             IS DISTINCT FROM (coalesce(c.inflow, 0), coalesce(c.outflow, 0))
+ WHERE (coalesce(m.inflow, 0), coalesce(m.outflow, 0))
+       IS DISTINCT FROM (coalesce(c.inflow, 0), coalesce(c.outflow, 0))
  ORDER BY rail, settles_on
 """
 _OPEN = f"""
@@ -62,26 +63,29 @@ DATE_MIN, DATE_MAX = date(2000, 1, 1), date(2999, 12, 31)
 """Earlier than the first settlement date and later than the last."""
 
 
-class SettlementPeriod:
+class SettlementPeriod(NamedTuple):
     """A period from the start of a date up to an instant on a later date, as query parameters."""
 
-    def __init__(self, first: date, begins: datetime, last: date, ends: datetime) -> None:
-        self.arguments = (first, begins, last, ends)
+    first: date
+    begins: datetime
+    last: date
+    ends: datetime
 
 
-async def list_cleared(
-    conn: Connection | Pool, house: UUID, span: SettlementPeriod, *, include_settled: bool = False
-) -> list[ClearingTotals]:
-    """Return per rail the dates with unsettled amounts, or all dates."""
-    rows = await conn.fetch(_CLEARED, house, *span.arguments, include_settled, timeout=_QUERY_TIMEOUT_SECONDS)
+EVER = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
+
+
+async def list_cleared(conn: Connection | Pool, bank_id: UUID, span: SettlementPeriod) -> list[ClearingTotals]:
+    """Return per rail the dates with unsettled amounts."""
+    rows = await conn.fetch(_CLEARED, bank_id, *span, timeout=_QUERY_TIMEOUT_SECONDS)
     return [ClearingTotals(*row) for row in rows]
 
 
 async def list_open(
-    conn: Connection | Pool, house: UUID, span: SettlementPeriod, *, limit: int = 200
+    conn: Connection | Pool, bank_id: UUID, span: SettlementPeriod, *, limit: int = 200
 ) -> list[OpenPayment]:
     """Return the payments that settle within the period, earliest first."""
-    return [OpenPayment(*row) for row in await conn.fetch(_OPEN, house, *span.arguments, limit)]
+    return [OpenPayment(*row) for row in await conn.fetch(_OPEN, bank_id, *span, limit)]
 
 
 async def balances(conn: Connection | Pool) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from billfold.ledger.checks import outcome_checks
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.custody.rules import RECORDED
 from billfold.platform.checks import Check
 
 CHECKS = (
@@ -12,19 +13,7 @@ CHECKS = (
         "transfer_id",
         created_by=(ReceiveBills, DeliverBills),
         created_at="created_at",
-        columns={
-            name: name
-            for name in (
-                "pocket_id",
-                "direction",
-                "cusip",
-                "units",
-                "market_value",
-                "counterparty_name",
-                "counterparty_account",
-                "lots",
-            )
-        },
+        columns={name: name for name in RECORDED},
         ended_by=(EndDelivery,),
         ended_at="ended_at",
         initial_status="b.outcome->>'status'",

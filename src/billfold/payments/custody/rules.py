@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 ACTIVITY = TradeActivity.EXTERNAL_SECURITY_TRANSFER
 APPOINTMENT = "custody.deliver"
 """The kind of scheduled job that sends a delivery to the custodian."""
+_PARTY = ("counterparty_name", "counterparty_account")
+RECORDED = ("pocket_id", "direction", "cusip", "units", "market_value", *_PARTY, "lots")
+"""The columns of a transfer that its command's outcome repeats."""
 
 
 def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
@@ -59,15 +62,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     roll_business_day(book, pocket, ctx)
     lot = MovedLot(0, acquired_on, cmd.units, tax_basis=cost)
     moved = _receive_lot(book, pocket, ctx, transfer_id=cmd.transfer_id, cusip=cmd.cusip, moved=lot)
-    return _record_transfer(
-        book,
-        ctx,
-        cmd,
-        direction=SecurityTransferDirection.IN,
-        status=SecurityTransferStatus.COMPLETED,
-        worth=worth,
-        lots=[moved],
-    )
+    return _record_transfer(book, ctx, cmd, status=SecurityTransferStatus.COMPLETED, worth=worth, lots=[moved])
 
 
 def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
@@ -91,15 +86,7 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     worth = sum(cents_for(each.units, _mark(ctx, cmd.cusip)) for each in moved)
     book.schedule(APPOINTMENT, cmd.transfer_id, ctx.now)
     book.put(book.pending, cmd.transfer_id, PendingTransfer(cmd.pocket_id, None))
-    return _record_transfer(
-        book,
-        ctx,
-        cmd,
-        direction=SecurityTransferDirection.OUT,
-        status=SecurityTransferStatus.PENDING,
-        worth=worth,
-        lots=moved,
-    )
+    return _record_transfer(book, ctx, cmd, status=SecurityTransferStatus.PENDING, worth=worth, lots=moved)
 
 
 def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
@@ -231,16 +218,18 @@ def _record_transfer(
     book: Book,
     ctx: Context,
     cmd: ReceiveBills | DeliverBills,
-    direction: SecurityTransferDirection,
+    *,
     status: SecurityTransferStatus,
     worth: int,
     lots: Sequence[MovedLot],
 ) -> Outcome:
+    """Record a transfer; a receipt is COMPLETED at once."""
+    received = status == SecurityTransferStatus.COMPLETED
     transfer = SecurityTransfer(
         customer_id=book.customer_id,
         transfer_id=cmd.transfer_id,
         pocket_id=cmd.pocket_id,
-        direction=direction,
+        direction=SecurityTransferDirection.IN if received else SecurityTransferDirection.OUT,
         cusip=cmd.cusip,
         units=cmd.units,
         market_value=worth,
@@ -252,16 +241,6 @@ def _record_transfer(
     )
     book.draft.add(transfer)
     book.put(book.referenced, cmd.transfer_id, transfer)
-    return {
-        "transfer_id": str(cmd.transfer_id),
-        "status": status,
-        "reason": None,
-        "pocket_id": str(cmd.pocket_id),
-        "direction": direction,
-        "cusip": cmd.cusip,
-        "units": cmd.units,
-        "market_value": worth,
-        "counterparty_name": cmd.counterparty_name,
-        "counterparty_account": cmd.counterparty_account,
-        "lots": transfer.lots,
-    }
+    recorded = {name: getattr(transfer, name) for name in RECORDED}
+    ids = {"transfer_id": str(cmd.transfer_id), "pocket_id": str(cmd.pocket_id)}
+    return {**recorded, **ids, "status": status, "reason": None}

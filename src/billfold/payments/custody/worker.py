@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from billfold.payments.custody.commands import EndDelivery
-from billfold.payments.custody.ports import Custodian, DeliveryOrder
+from billfold.payments.custody.ports import Custodian
 from billfold.payments.custody.store import get_transfer
 from billfold.payments.custody.types import SecurityTransferStatus
 
@@ -24,24 +24,16 @@ async def deliver(custodian: Custodian, bank: Bank, job: ScheduledJob) -> None:
     transfer = await get_transfer(bank.pool, job.customer_id, job.object_id)
     if transfer.status != SecurityTransferStatus.PENDING:
         return
-    result = await custodian.deliver(
-        DeliveryOrder(
-            transfer_id=transfer.transfer_id,
-            cusip=transfer.cusip,
-            units=transfer.units,
-            counterparty_name=transfer.counterparty_name,
-            counterparty_account=transfer.counterparty_account,
-        )
-    )
+    reason = await custodian.deliver(transfer)
     await bank.engine.submit(
         EndDelivery(
             caller="custodian",
             key=transfer.transfer_id,
             customers=(transfer.customer_id,),
             transfer_id=transfer.transfer_id,
-            reason=result.refused,
+            reason=reason,
             references=(transfer.transfer_id,),
         )
     )
-    if result.refused is not None:
+    if reason is not None:
         log.warning("delivery_refused", transfer_id=str(transfer.transfer_id))

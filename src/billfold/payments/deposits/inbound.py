@@ -14,10 +14,11 @@ from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.types import IncomingAch, IncomingPayment, IncomingWire
-from billfold.payments.wires.rules import incoming_details
+from billfold.payments.wires.rules import incoming
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.ledger.commands import Outcome
 
 log = structlog.get_logger(__name__)
 
@@ -27,37 +28,18 @@ NO_ACCOUNT = "NO_ACCOUNT"
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
 
 
-class ReceiptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a payment. `reason` says why it is returned."""
-
-    status: str  # COMPLETED or RETURNED
-    reason: str | None = None
-    customer_id: UUID | None = None
-    pocket_id: UUID | None = None
-    transaction_id: UUID | None = None
-
-
-async def receive(bank: Bank, payment: IncomingPayment) -> ReceiptResult:
-    """Credit a payment to the pocket of its account number, or say why it must be returned.
+async def receive(bank: Bank, payment: IncomingPayment) -> Outcome:
+    """Credit a payment to the pocket of its account number; the outcome says if it must be returned, and why.
 
     Safe to repeat. Raises Unavailable if the database is unreachable; deliver the payment again.
     """
     entry = await bank.directory.find("account", f"{payment.routing_number}:{payment.account_number}")
     if entry is None:
         log.warning("payment_account_not_found", amount=payment.amount)
-        return ReceiptResult(status="RETURNED", reason=NO_ACCOUNT)
-    customer_id, portal_id = entry.customer_id, entry.object_id
-    pocket_id = await bank.pool.fetchval(_POCKET, customer_id, portal_id)
-    answer = await bank.engine.submit(_command(payment, customer_id, portal_id, pocket_id=pocket_id))
-    outcome = answer.outcome
-    if outcome["status"] != "COMPLETED":
-        return ReceiptResult(status="RETURNED", reason=outcome["reason"], customer_id=customer_id, pocket_id=pocket_id)
-    return ReceiptResult(
-        status="COMPLETED",
-        customer_id=customer_id,
-        pocket_id=pocket_id,
-        transaction_id=UUID(outcome["transaction_id"]),
-    )
+        return {"status": "REJECTED", "reason": NO_ACCOUNT}
+    pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
+    answer = await bank.engine.submit(_command(payment, entry.customer_id, entry.object_id, pocket_id=pocket_id))
+    return answer.outcome
 
 
 def _command(payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocket_id: UUID) -> ReceiveMoney:
@@ -77,16 +59,16 @@ def _command(payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocke
             description=payment.company_entry_description,
             details=_ach_details(payment),
         )
-    message = payment.message
+    wire = incoming.incoming_wire_of(payment.message, payment.omad)
     return ReceiveMoney(
         **fields,
         key=payment.wire_id,
         rail=Rail.WIRE,
         description=payment.description,
-        details=_wire_details(payment),
+        details=incoming.details_of(wire, payment.wire_id),
         sender=_sender(payment),
-        remittance=None if message is None else incoming_details.remittance_of(message),
-        wire=None if message is None else incoming_details.incoming_wire_of(message, payment.omad),
+        remittance=incoming.remittance_of(payment.message),
+        wire=wire,
     )
 
 
@@ -94,17 +76,6 @@ def _sender(wire: IncomingWire) -> Account | None:
     """Return the account that sent a wire, if the wire names it."""
     bank, number = wire.sender_routing_number, wire.sender_account_number
     return Account(bank.upper(), compact(number)) if bank and number else None
-
-
-def _wire_details(wire: IncomingWire) -> dict[str, Any]:
-    return {
-        "wire_type": "PAYMENT",
-        "wire_id": str(wire.wire_id),
-        "original_wire_id": None,
-        "reference_number": wire.reference_number,
-        "counterparty_name": wire.sender_name,
-        "counterparty_id": None,
-    }
 
 
 def _ach_details(ach: IncomingAch) -> dict[str, Any]:

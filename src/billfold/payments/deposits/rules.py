@@ -14,6 +14,7 @@ from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, Rail, TransactionType
 from billfold.payments.wires.rules.incoming import record_incoming_wire
+from billfold.payments.wires.rules.recording import raise_wire_event
 from billfold.platform.dates import et_instant
 from billfold.treasury.overdraft.rules import recover_overdraft
 from billfold.treasury.rules.day_end import roll_business_day
@@ -34,11 +35,12 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     portal = book.portals.get(cmd.portal_id)
     pocket = book.pockets.get(cmd.pocket_id)
+    recorded = {} if cmd.wire is None else {"wire_id": str(cmd.key)}
     if portal is None or pocket is None or not _is_accepted(portal, pocket, cmd.rail):
         _raise_event(book, ctx, cmd, taken=False)
         if pocket is not None:
-            _record_wire(book, ctx, cmd, pocket=pocket, group=None)
-        return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **_wire_id(cmd)}
+            record_incoming_wire(book, ctx, cmd, pocket=pocket)
+        return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **recorded}
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
     posting_no = book.post(book.house_account(AccountKind.of_rail(cmd.rail)), pocket.bank, cmd.amount)
@@ -60,16 +62,16 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         amount=cmd.amount,
         title=_TITLE[cmd.rail],
         description=cmd.description,
-        settles_at=_settles_at(cmd.rail, book, ctx),
+        settles_at=book.booked_at if cmd.rail == Rail.WIRE else ach_settles_at(ctx),
         details=details,
         remittance=cmd.remittance,
     )
     book.close()
-    _record_wire(book, ctx, cmd, pocket=pocket, group=group, counterparty_id=known_as)
+    record_incoming_wire(book, ctx, cmd, pocket=pocket, group=group, counterparty_id=known_as)
     if cmd.rail == Rail.ACH:
         hold_ach_credit(book, pocket, ctx, amount=cmd.amount)
     _raise_event(book, ctx, cmd, taken=True)
-    outcome = {"status": "COMPLETED", "transaction_id": str(group), **_wire_id(cmd)}
+    outcome = {"status": "COMPLETED", "transaction_id": str(group), **recorded}
     return outcome | {"counterparties": moves} if moves else outcome
 
 
@@ -84,58 +86,25 @@ def sweep_and_invest(book: Book, pocket: PocketBook, ctx: Context, amount: int) 
 
 
 def _is_accepted(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:
-    return portal.status == PortalStatus.OPEN and rail in portal.payment_rails and pocket.status in _TAKES
+    return portal.status == PortalStatus.OPEN and rail in portal.payment_rails and pocket.status in NOT_CLOSED
 
 
-def _record_wire(
-    book: Book,
-    ctx: Context,
-    cmd: ReceiveMoney,
-    pocket: PocketBook,
-    *,
-    group: UUID | None,
-    counterparty_id: UUID | None = None,
-) -> None:
-    """Record a wire that came in a Fedwire message."""
-    if cmd.wire is not None:
-        record_incoming_wire(
-            book,
-            ctx,
-            cmd.wire,
-            pocket=pocket,
-            wire_id=cmd.key,
-            portal_id=cmd.portal_id,
-            amount=cmd.amount,
-            description=cmd.description,
-            group=group,
-            counterparty_id=counterparty_id,
-        )
-
-
-def _wire_id(cmd: ReceiveMoney) -> dict[str, Any]:
-    """Return the outcome fields of a recorded wire."""
-    return {} if cmd.wire is None else {"wire_id": str(cmd.key)}
-
-
-_TAKES = NOT_CLOSED
 _TITLE = {Rail.WIRE: "Wire received", Rail.ACH: "ACH credit"}
 
 
 def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
     """Raise the event of a payment. Its id is the command's key."""
     if cmd.rail == Rail.WIRE:
-        wire = payloads.WirePayload(wire_id=cmd.key, service_account_id=cmd.pocket_id)
-        how_wire = kinds.WIRE_IN_SUCCESS if taken else kinds.WIRE_IN_REJECTED
-        record.event(book, ctx, how_wire, payload=wire)
+        kind = kinds.WIRE_IN_SUCCESS if taken else kinds.WIRE_IN_REJECTED
+        raise_wire_event(book, ctx, kind, wire_id=cmd.key, pocket_id=cmd.pocket_id)
     else:
         ach = payloads.AchPayload(service_account_id=cmd.pocket_id, ach_id=cmd.key)
         how_ach = kinds.ACH_IN_SUCCESS if taken else kinds.ACH_IN_REJECTED
         record.event(book, ctx, how_ach, payload=ach)
 
 
-def _settles_at(rail: Rail, book: Book, ctx: Context) -> datetime:
-    if rail == Rail.WIRE:
-        return book.booked_at
+def ach_settles_at(ctx: Context) -> datetime:
+    """Return when an ACH entry received now is final."""
     day = ctx.calendars.add_fed_days(ctx.business_date, ACH_SETTLES_AFTER)
     return et_instant(day, time(8, 30))
 

@@ -8,7 +8,7 @@ from billfold.payments.wires.iso20022.types import CreditTransfer
 
 
 class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):
-    """A wire to this bank. `routing_number` is that of the receiving bank."""
+    """A wire to this bank, with its message. `routing_number` is that of the receiving bank."""
 
     wire_id: UUID
     routing_number: str
@@ -20,8 +20,7 @@ class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):
     sender_account_number: str | None = None
     sender_routing_number: str | None = None
     omad: str | None = None
-    message: CreditTransfer | None = None
-    """The Fedwire message of the wire."""
+    message: CreditTransfer
 
 
 class IncomingAch(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, format_eastern, key_value_table, print_line
-from billfold.payments.files import exceptions
+from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
@@ -20,7 +20,7 @@ from billfold.platform.errors import NotFound
 if TYPE_CHECKING:
     from billfold.cli.context import CliContext
     from billfold.ledger.bank import Bank
-    from billfold.payments.files.store import RailFile
+    from billfold.payments.files.types import RailFile
 
 group = CommandGroup("files", "Show files to and from the rails, and ingest those that have arrived.", example="list")
 
@@ -73,10 +73,10 @@ async def ingest(bank: Bank, context: CliContext) -> str:
 @group.command(f"retry {EXAMPLE_ID}")
 async def retry(bank: Bank, context: CliContext, file_id: FileId) -> str:
     """Retry a file that failed, without waiting for its next attempt."""
-    await exceptions.retry_now(bank.pool, await _get(bank, file_id), wall_now())
+    await retries.retry_now(bank.pool, await _get(bank, file_id), wall_now())
     await context.ingest_files(bank)
     file = await _get(bank, file_id)
-    failure = exceptions.retry_state_of(file)
+    failure = retries.retry_state_of(file)
     if failure is not None:
         raise CliError(f"{file.name} still waits: {failure.words()}", f"Run `billfold files show {file_id}`.")
     return f"{file.name} is {file.state}."
@@ -90,5 +90,5 @@ async def _get(bank: Bank, file_id: UUID) -> RailFile:
 
 
 def _state(file: RailFile) -> str:
-    failure = exceptions.retry_state_of(file)
+    failure = retries.retry_state_of(file)
     return file.state if failure is None else f"{file.state}, waits: {failure.words()}"

@@ -1,24 +1,50 @@
-"""Inbound files that fail are retried later and block no other file."""
+"""Inbound files that fail are retried later and block no other file.
+
+The retry state is stored in the file's report until the file is completed. Delays are wall time:
+they pass even when the bank's clock stands still.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
 import msgspec
 import structlog
 
-from billfold.payments.files import exceptions
-from billfold.payments.files.exceptions import RetryState
+from billfold.payments.files.store import COLUMNS, rail_file_of
+from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform.clock import wall_now
+from billfold.platform.dates import iso_z
 from billfold.platform.errors import BillfoldError, Unavailable
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.payments.files.store import RailFile
+    from billfold.platform.database.pool import Connection, Pool
 
 log = structlog.get_logger(__name__)
 
+RETRY_MIN_SECONDS, RETRY_MAX_SECONDS = 30, 3_600
+_DOUBLINGS_MAX = 7
+
+_DUE = f"""
+SELECT {COLUMNS} FROM rail_file
+ WHERE rail = $1 AND direction = 'IN' AND done_at IS NULL
+   AND (report IS NULL OR (report->>'again_at')::timestamptz <= $2)
+ ORDER BY created_at, name, file_id
+"""
+_FAILING = f"""
+SELECT {COLUMNS} FROM rail_file
+ WHERE direction = 'IN' AND done_at IS NULL AND report IS NOT NULL
+ ORDER BY created_at, name, file_id
+"""
+_SET_REPORT = "UPDATE rail_file SET report = $2 WHERE file_id = $1 AND done_at IS NULL"
+_RETRY_NOW = """
+UPDATE rail_file
+   SET report = jsonb_set(report::jsonb, '{again_at}', to_jsonb($2::text))::json
+ WHERE file_id = $1 AND done_at IS NULL AND report IS NOT NULL
+"""
 DATABASE_UNAVAILABLE = (
     Unavailable,
     asyncpg.InterfaceError,
@@ -34,15 +60,48 @@ DATABASE_UNAVAILABLE = (
 _SUMMARY_CHARS_MAX = 300
 
 
-def error_summary(error: Exception) -> str:
-    """Return an error in one line. Later lines of a database error may contain row data."""
-    text = error.detail if isinstance(error, BillfoldError) else repr(error)
-    return (text.splitlines() or [type(error).__name__])[0][:_SUMMARY_CHARS_MAX]
+def retry_state_of(file: RailFile) -> RetryState | None:
+    """Return the retry state of a file; None if it has none."""
+    if file.done_at is not None or file.report is None:
+        return None
+    return msgspec.json.decode(file.report, type=RetryState)
+
+
+def retry_delay(tries: int) -> timedelta:
+    """Return the delay after so many tries: doubled each time, one hour at most."""
+    seconds = RETRY_MIN_SECONDS << min(tries - 1, _DOUBLINGS_MAX)
+    return timedelta(seconds=min(seconds, RETRY_MAX_SECONDS))
 
 
 async def postpone_file(bank: Bank, file: RailFile, *, error: str | None = None, **fields: object) -> bytes:
     """Schedule the next retry of a file and log it; return its report, extended by `fields`."""
-    report = await exceptions.schedule_retry(bank.pool, file, wall=wall_now(), error=error, **fields)
+    previous: dict[str, Any] = msgspec.json.decode(file.report or "{}")
+    tries = previous.get("tries", 0) + 1
+    again_at = iso_z(wall_now() + retry_delay(tries))
+    previous |= {"file": file.name, "state": file.state, "tries": tries, "again_at": again_at}
+    report = msgspec.json.encode({**previous, "error": error, **fields})
+    await bank.pool.execute(_SET_REPORT, file.file_id, report.decode())
     retry = msgspec.json.decode(report, type=RetryState)
-    log.error("rail_file_postponed", name=file.name, tries=retry.tries, error=retry.words())
+    log.error("rail_file_postponed", name=file.name, tries=tries, error=retry.words())
     return report
+
+
+async def retry_now(conn: Connection | Pool, file: RailFile, wall: datetime) -> None:
+    """Make a postponed file due now."""
+    await conn.execute(_RETRY_NOW, file.file_id, iso_z(wall))
+
+
+async def list_due(conn: Connection | Pool, rail: str, wall: datetime) -> list[RailFile]:
+    """Return incomplete inbound files whose retry is due, oldest first."""
+    return [rail_file_of(row) for row in await conn.fetch(_DUE, rail, wall)]
+
+
+async def list_failing(conn: Connection | Pool) -> list[RailFile]:
+    """Return inbound files of all rails that failed and wait for a retry, oldest first."""
+    return [rail_file_of(row) for row in await conn.fetch(_FAILING)]
+
+
+def error_summary(error: Exception) -> str:
+    """Return an error in one line. Later lines of a database error may contain row data."""
+    text = error.detail if isinstance(error, BillfoldError) else repr(error)
+    return (text.splitlines() or [type(error).__name__])[0][:_SUMMARY_CHARS_MAX]

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.payments.files.types import DuplicateFile, RailFile
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -47,30 +48,6 @@ SELECT {COLUMNS} FROM rail_file
 _FINISH = """
 UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AND done_at IS NULL
 """
-
-
-class RailFile(msgspec.Struct, frozen=True):
-    """One file without its content. `report` is JSON text."""
-
-    file_id: UUID
-    rail: str
-    direction: str
-    name: str
-    sha256: str
-    state: str
-    report: str | None
-    size_bytes: int
-    created_at: datetime
-    done_at: datetime | None
-
-
-class DuplicateFile(Exception):
-    """A file with the same content was received before, under any name."""
-
-    def __init__(self, name: str, at: datetime) -> None:
-        super().__init__(f"The same content arrived as {name} on {at:%Y-%m-%d}.")
-        self.name = name
-        self.at = at
 
 
 async def save_outbound(

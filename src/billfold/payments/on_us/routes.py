@@ -18,9 +18,9 @@ from billfold.payments.on_us.schemas import (
     CreateTransfer,
     FullWithdrawal,
     OnUsTransfer,
-    RequestedAmount,
     render_ordered,
     render_transfer,
+    requested_cents,
 )
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.on_us.worker import execute_if_pending
@@ -81,8 +81,7 @@ async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> O
 
 def check_fields(data: CreateTransfer) -> None:
     """Raise InvalidInput if fields are missing or do not go together."""
-    if (data.amount is None) == (data.amount_usdc is None):
-        raise InvalidInput.at("body", "amount", msg="exactly one of amount and amount_usdc")
+    requested_cents(data.amount, data.amount_usdc)
     peer = data.type == "PEER_TO_PEER"
     _check_presence(data, "counterparty_id", peer)
     _check_presence(data, "to_account", not peer)
@@ -135,16 +134,13 @@ async def _command(
     _check_direction(caller, data, payer, payee=payee)
     if from_pocket == to_pocket:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
-    amount = data.amount_usdc
-    if isinstance(data.amount, RequestedAmount):
-        amount = data.amount.amount_usdc
     return TransferOnUs(
         **caller.command_fields(payer, payee),
         transfer_id=data.transfer_id,
         type=data.type,
         from_pocket_id=from_pocket,
         to_pocket_id=to_pocket,
-        amount=amount,
+        amount=requested_cents(data.amount, data.amount_usdc),
         partner_id=caller.partner_id,
         addresses=addresses,
         later=order.async_mode,

@@ -8,7 +8,7 @@ moves lots with acquisition date and tax basis unchanged.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.bills.rules import fees, lots
@@ -55,6 +55,23 @@ class _Rejected(Exception):
         self.reason = reason
 
 
+class _Transfer(NamedTuple):
+    """A transfer to execute, with the book and the pocket of either side."""
+
+    cmd: TransferOnUs
+    ctx: Context
+    transfer_id: UUID
+    payer: Book
+    origin: PocketBook
+    payee: Book
+    destination: PocketBook
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether both pockets are of one customer."""
+        return self.payer is self.payee
+
+
 def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     """Execute the transfer, or record why it is rejected. A rejected transfer posts nothing.
 
@@ -68,35 +85,21 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     if cmd.to_pocket_id == cmd.from_pocket_id:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
+    amount, status, reason = cmd.amount or 0, TransferStatus.PENDING, None
     if cmd.later and not cmd.accepted:
         _require_open(origin)
-        return _record_transfer(
-            payer, cmd, ctx, transfer_id=transfer_id, status=TransferStatus.PENDING, reason=None, amount=cmd.amount or 0
-        )
+        return _record_transfer(payer, cmd, ctx, transfer_id=transfer_id, status=status, reason=reason, amount=amount)
     try:
         destination = _require_movable(payer, origin, payee, cmd=cmd)
         _screen(cmd, ctx)
-        if cmd.order.in_kind:
-            amount = _move_bills(payer, origin, destination, cmd=cmd, ctx=ctx, transfer_id=transfer_id)
-        else:
-            amount = _move_money(
-                payer, origin, payee, destination=destination, cmd=cmd, ctx=ctx, transfer_id=transfer_id
-            )
+        transfer = _Transfer(cmd, ctx, transfer_id, payer=payer, origin=origin, payee=payee, destination=destination)
+        amount = _move_bills(transfer) if cmd.order.in_kind else _move_money(transfer)
+        status = TransferStatus.COMPLETED
     except _Rejected as rejected:
         payer.undo()
         payee.undo()
-        return _record_transfer(
-            payer,
-            cmd,
-            ctx,
-            transfer_id=transfer_id,
-            status=TransferStatus.REJECTED,
-            reason=rejected.reason,
-            amount=cmd.amount or 0,
-        )
-    return _record_transfer(
-        payer, cmd, ctx, transfer_id=transfer_id, status=TransferStatus.COMPLETED, reason=None, amount=amount
-    )
+        status, reason = TransferStatus.REJECTED, rejected.reason
+    return _record_transfer(payer, cmd, ctx, transfer_id=transfer_id, status=status, reason=reason, amount=amount)
 
 
 # -- conditions -----------------------------------------------------------------------
@@ -150,22 +153,37 @@ def _screen(cmd: TransferOnUs, ctx: Context) -> None:
 # -- money ------------------------------------------------------------------------------
 
 
-def _move_money(
-    payer: Book,
-    origin: PocketBook,
-    payee: Book,
-    destination: PocketBook,
-    cmd: TransferOnUs,
-    ctx: Context,
-    transfer_id: UUID,
-) -> int:
-    within = payer is payee
-    price_of = ctx.t1_bid if within else ctx.t0_bid
+def _move_money(transfer: _Transfer) -> int:
+    """Pay from one pocket to the other; return the cents moved."""
+    _, ctx, _, payer, origin, payee, destination = transfer
     roll_business_day(payer, origin, ctx)
-    if within:
+    if transfer.is_internal:
         roll_business_day(payee, destination, ctx)
     group = ctx.ids.next_group()
-    settles_on = ctx.settles_on if within else ctx.business_date
+    amount, settles_at = _pay(transfer, group)
+    if not transfer.is_internal:
+        payer.close()
+        roll_business_day(payee, destination, ctx)
+        _begin(payee, ctx, ctx.settles_on)
+    posting_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
+    sweep_and_invest(payee, destination, ctx, amount=amount)
+    _record_transaction(transfer, Direction.CREDIT, group, posting_no=posting_no, amount=amount, settles_at=settles_at)
+    payee.close()
+    if not transfer.is_internal:
+        payload = payloads.OnUsReceivedPayload(
+            on_us_id=transfer.transfer_id,
+            transaction_activity_id=member_of(group, 2),
+            receiving_pocket_id=destination.pocket_id,
+        )
+        record.event(payee, ctx, kinds.ON_US_RECEIVED, payload=payload)
+    return amount
+
+
+def _pay(transfer: _Transfer, group: UUID) -> tuple[int, datetime]:
+    """Post the debit of the payer in an entry that stays open; return the cents and when they settle."""
+    cmd, ctx, _, payer, origin, *_ = transfer
+    internal = transfer.is_internal
+    settles_on = ctx.settles_on if internal else ctx.business_date
     _begin(payer, ctx, settles_on)
     try:
         amount, posting_no = withdraw(
@@ -173,49 +191,15 @@ def _move_money(
             origin,
             ctx,
             amount=cmd.amount,
-            price_of=price_of,
+            price_of=ctx.t1_bid if internal else ctx.t0_bid,
             settles_on=settles_on,
             to=payer.house_account(AccountKind.ON_US),
         )
     except InsufficientFunds:
         raise _Rejected("INSUFFICIENT_FUNDS") from None
-    settles_at = et_instant(settles_on, 0) if within else payer.booked_at
-    _record_transaction(
-        payer,
-        origin,
-        cmd,
-        posting_no=posting_no,
-        group=group,
-        direction=Direction.DEBIT,
-        amount=amount,
-        settles_at=settles_at,
-        details=_details(cmd, transfer_id, payee, other_pocket=destination, paid=True),
-    )
-    if not within:
-        payer.close()
-        roll_business_day(payee, destination, ctx)
-        _begin(payee, ctx, ctx.settles_on)
-    posting_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
-    sweep_and_invest(payee, destination, ctx, amount=amount)
-    _record_transaction(
-        payee,
-        destination,
-        cmd,
-        posting_no=posting_no,
-        group=group,
-        place=2,
-        direction=Direction.CREDIT,
-        amount=amount,
-        settles_at=settles_at,
-        details=_details(cmd, transfer_id, payer, other_pocket=origin, paid=False),
-    )
-    payee.close()
-    if not within:
-        payload = payloads.OnUsReceivedPayload(
-            on_us_id=transfer_id, transaction_activity_id=member_of(group, 2), receiving_pocket_id=destination.pocket_id
-        )
-        record.event(payee, ctx, kinds.ON_US_RECEIVED, payload=payload)
-    return amount
+    settles_at = et_instant(settles_on, 0) if internal else payer.booked_at
+    _record_transaction(transfer, Direction.DEBIT, group, posting_no=posting_no, amount=amount, settles_at=settles_at)
+    return amount, settles_at
 
 
 def _begin(book: Book, ctx: Context, settles_on: date) -> None:
@@ -225,14 +209,13 @@ def _begin(book: Book, ctx: Context, settles_on: date) -> None:
 # -- bills ------------------------------------------------------------------------------
 
 
-def _move_bills(
-    book: Book, origin: PocketBook, destination: PocketBook, cmd: TransferOnUs, ctx: Context, transfer_id: UUID
-) -> int:
+def _move_bills(transfer: _Transfer) -> int:
     """Move whole bills worth at least the amount at the mark, shortest maturity first.
 
     Returns the value moved in cents. Cash is not moved. Lots keep acquisition date and tax basis;
     their earnings basis becomes the value at the transfer, so that neither pocket earns by it.
     """
+    cmd, ctx, _, book, origin, _, destination = transfer
     roll_business_day(book, origin, ctx)
     roll_business_day(book, destination, ctx)
     _begin(book, ctx, ctx.business_date)
@@ -249,15 +232,14 @@ def _move_bills(
     if sales is None or liquidation_value(origin, mark) - moved < held_back:
         raise _Rejected("INSUFFICIENT_FUNDS")
     for sale in sales:
-        _move_lots(book, origin, destination, sale=sale, ctx=ctx, transfer_id=transfer_id)
+        _move_lots(transfer, sale)
     recover_overdraft_by_selling(book, destination, ctx)
     book.close()
     return moved
 
 
-def _move_lots(
-    book: Book, origin: PocketBook, destination: PocketBook, sale: Sale[Lot], ctx: Context, transfer_id: UUID
-) -> None:
+def _move_lots(transfer: _Transfer, sale: Sale[Lot]) -> None:
+    _, ctx, transfer_id, book, origin, _, destination = transfer
     tax = earnings = 0
     left_units, left_value = sale.units, sale.proceeds_cents
     for lot, units in sale.taken:
@@ -299,58 +281,45 @@ def _move_lots(
 # -- records ------------------------------------------------------------------------------
 
 
-def _details(
-    cmd: TransferOnUs, transfer_id: UUID, other: Book, other_pocket: PocketBook, *, paid: bool
-) -> dict[str, Any]:
-    """Return the transaction details of one side; only the payer has a counterparty."""
-    return {
-        "on_us_transfer_id": transfer_id,
-        "on_us_transfer_type": cmd.type,
-        "source": cmd.order.source,
-        "target": cmd.order.target,
-        "counterparty": {
-            "id": cmd.order.counterparty_id if paid else None,
-            "name": other.name,
-            "network_address": cmd.addresses[paid],
-            "pocket_id": other_pocket.pocket_id,
-        },
-        "end_to_end_identification": cmd.order.end_to_end_identification,
-    }
-
-
 def _record_transaction(
-    book: Book,
-    pocket: PocketBook,
-    cmd: TransferOnUs,
-    posting_no: int,
-    group: UUID,
-    *,
-    place: int = 1,
-    direction: Direction,
-    amount: int,
-    settles_at: datetime,
-    details: dict[str, Any],
+    transfer: _Transfer, direction: Direction, group: UUID, *, posting_no: int, amount: int, settles_at: datetime
 ) -> None:
+    """Record the transaction of one side; only the payer has a counterparty."""
+    cmd, _, transfer_id, payer, origin, payee, destination = transfer
+    paid = direction == Direction.DEBIT
+    sides = ((payer, origin), (payee, destination))
+    (book, pocket), (other, other_pocket) = sides if paid else sides[::-1]
     text, reference = cmd.order.description, cmd.order.end_to_end_identification
+    remittance = {
+        "unstructured": [text] if text else [],
+        "structured": {"end_to_end_identification": reference} if reference else None,
+    }
     record.transaction(
         book,
         pocket,
         posting_no=posting_no,
         group=group,
-        place=place,
+        place=1 if paid else 2,
         type=TransactionType.ON_US,
         direction=direction,
         amount=amount,
         title=_TITLE[cmd.type],
         description=text or _TITLE[cmd.type],
         settles_at=settles_at,
-        details=details,
-        remittance={
-            "unstructured": [text] if text else [],
-            "structured": {"end_to_end_identification": reference} if reference else None,
-        }
-        if text or reference
-        else None,
+        details={
+            "on_us_transfer_id": transfer_id,
+            "on_us_transfer_type": cmd.type,
+            "source": cmd.order.source,
+            "target": cmd.order.target,
+            "counterparty": {
+                "id": cmd.order.counterparty_id if paid else None,
+                "name": other.name,
+                "network_address": cmd.addresses[paid],
+                "pocket_id": other_pocket.pocket_id,
+            },
+            "end_to_end_identification": reference,
+        },
+        remittance=remittance if text or reference else None,
     )
 
 

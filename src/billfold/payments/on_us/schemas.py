@@ -11,6 +11,7 @@ import msgspec
 from billfold.accounts.pockets.schemas import Fee
 from billfold.http.schemas import Amount, usd
 from billfold.payments.on_us.types import TransferOrder, TransferRow
+from billfold.platform.errors import InvalidInput
 
 MOST_CENTS = 999_999_999_999
 """The maximum of one transfer is that of a Fedwire payment: $9,999,999,999.99."""
@@ -36,6 +37,13 @@ class RequestedAmount(
 
 class FullWithdrawal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="FULL_WITHDRAWAL"):
     """The whole balance, net of fees."""
+
+
+def requested_cents(amount: RequestedAmount | FullWithdrawal | None, amount_usdc: int | None) -> int | None:
+    """Return the requested cents; None: the whole balance. Raises InvalidInput unless exactly one is given."""
+    if (amount is None) == (amount_usdc is None):
+        raise InvalidInput.at("body", "amount", msg="exactly one of amount and amount_usdc")
+    return amount.amount_usdc if isinstance(amount, RequestedAmount) else amount_usdc
 
 
 class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -95,14 +95,10 @@ def _settle(book: Book, block: SettlementBlock, day: date) -> None:
     cents = cents_for(block.units, block.price_micros)
     difference = block.customers_cents - cents
     rounding = book.house_account(AccountKind.ROUNDING)
-    if block.side == TradeActivity.BUY:
-        _move(book, cash_there, cash_here, amount=cents)
-        _move(book, cash_there, rounding, amount=difference)
-        _move(book, bills_here, bills_there, amount=block.units)
-    else:
-        _move(book, cash_here, cash_there, amount=cents)
-        _move(book, rounding, cash_there, amount=difference)
-        _move(book, bills_there, bills_here, amount=block.units)
+    bought = 1 if block.side == TradeActivity.BUY else -1
+    _move(book, cash_there, cash_here, amount=bought * cents)
+    _move(book, cash_there, rounding, amount=bought * difference)
+    _move(book, bills_here, bills_there, amount=bought * block.units)
     book.draft.add(
         BillSettlement(
             settles_on=block.settles_on,

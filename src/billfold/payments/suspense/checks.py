@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from billfold.ledger.checks import account_total, outcome_checks
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.payments.suspense.rules import RECORDED
 from billfold.platform.checks import Certainty, Check
 
 CHECKS = (
@@ -13,7 +14,7 @@ CHECKS = (
         created_by=(HoldInSuspense,),
         created_at="created_at",
         # Outcomes are never rewritten: they keep the name that the column had before.
-        columns={name: name for name in ("rail", "direction", "amount", "reason")} | {"entry_no": "journal_no"},
+        columns={name: name for name in RECORDED} | {"entry_no": "journal_no"},
         ended_by=(ReturnFromSuspense, AssignFromSuspense),
         ended_at="ended_at",
         initial_status="'HELD'",

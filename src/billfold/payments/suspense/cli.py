@@ -50,9 +50,9 @@ async def return_item(
     """Return an item to its sender. The rail's message is created at once."""
     await get_item(bank.pool, item_id)
     key, references = command_id("suspense.return", item_id), (item_id,)
-    house = bank_customer_id(bank.seed)
+    bank_id = bank_customer_id(bank.seed)
     await submit_as_operator(
-        bank, ReturnFromSuspense, house, key=key, item_id=item_id, reason=reason, references=references
+        bank, ReturnFromSuspense, bank_id, key=key, item_id=item_id, reason=reason, references=references
     )
     item = await get_item(bank.pool, item_id)
     return f"{format_usd(item.amount)} go back by {item.rail}."

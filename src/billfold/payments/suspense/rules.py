@@ -23,13 +23,16 @@ from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE, SuspenseItem, SuspenseStatus
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
-from billfold.payments.wires.rules import incoming_details
+from billfold.payments.wires.rules import incoming
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account
     from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+
+RECORDED = ("rail", "direction", "amount", "reason")
+"""The columns of an item that the outcome of its command repeats."""
 
 
 def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
@@ -57,15 +60,8 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     book.draft.add(item)
     book.keep_fingerprint(SuspenseItem, item.item_id, item.proof)
     book.put(book.referenced, item.item_id, item)
-    return {
-        "item_id": str(cmd.item_id),
-        "status": SuspenseStatus.HELD,
-        "rail": cmd.rail,
-        "direction": cmd.direction,
-        "amount": cmd.amount,
-        "reason": cmd.reason,
-        "journal_no": entry_no,
-    }
+    recorded = {name: getattr(item, name) for name in ("status", *RECORDED)}
+    return {**recorded, "item_id": str(cmd.item_id), "journal_no": entry_no}
 
 
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
@@ -144,13 +140,13 @@ def _original_payment(item: SuspenseItem, details: dict[str, Any], owner: UUID) 
     if isinstance(message, PaymentReturn):
         own = details.get("customer_id") == str(owner)
         original = UUID(details["original_wire_id"]) if own else None
-        wire = incoming_details.returned_wire_of(message, details.get("omad"), original)
-        return {"wire": wire, "details": incoming_details.details_of(wire, item.item_id)}
-    wire = incoming_details.incoming_wire_of(message, details.get("omad"))
+        wire = incoming.returned_wire_of(message, details.get("omad"), original)
+        return {"wire": wire, "details": incoming.details_of(wire, item.item_id)}
+    wire = incoming.incoming_wire_of(message, details.get("omad"))
     return {
         "wire": wire,
-        "details": incoming_details.details_of(wire, item.item_id),
-        "remittance": incoming_details.remittance_of(message),
+        "details": incoming.details_of(wire, item.item_id),
+        "remittance": incoming.remittance_of(message),
     }
 
 

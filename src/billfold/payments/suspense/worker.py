@@ -1,10 +1,11 @@
-"""ACH payments that cannot be booked: held in suspense for a banking day, then returned.
+"""Payments that cannot be booked are held in suspense; ACH payments are returned a banking day later.
 
 Until then the operator can assign them to their owner.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -40,9 +41,9 @@ RETURN_TIME = time(12)
 
 
 class UnclaimedPayment(NamedTuple):
-    """An ACH payment that cannot be booked. Amount in cents.
+    """A payment that cannot be booked. Amount in cents.
 
-    `details` holds its `answer`, the return entry, or why it `stays`.
+    `details` holds the fields of its rail: of ACH its `answer`, the return entry, or why it `stays`.
     """
 
     item_id: UUID
@@ -52,23 +53,15 @@ class UnclaimedPayment(NamedTuple):
     details: dict[str, Any]
 
 
-async def hold_unclaimed_payments(bank: Bank, payments: Sequence[UnclaimedPayment]) -> None:
-    """Hold payments in suspense, and schedule the return of those that can be returned."""
+async def hold_unclaimed_payments(
+    bank: Bank, payments: Sequence[UnclaimedPayment], *, rail: Rail = Rail.ACH, caller: str = "ach-file"
+) -> None:
+    """Hold payments in suspense, and schedule the return of ACH payments that can be returned."""
     if not payments:
         return
     bank_id = bank_customer_id(bank.seed)
     commands = [
-        HoldInSuspense(
-            caller="ach-file",
-            key=each.item_id,
-            customers=(bank_id,),
-            item_id=each.item_id,
-            rail=Rail.ACH,
-            direction=each.direction,
-            amount=each.amount,
-            reason=each.reason,
-            details=each.details,
-        )
+        HoldInSuspense(caller=caller, key=each.item_id, customers=(bank_id,), rail=rail, **each._asdict())
         for each in payments
     ]
     async for _ in submit_in_lots(bank, commands):
@@ -78,6 +71,20 @@ async def hold_unclaimed_payments(bank: Bank, payments: Sequence[UnclaimedPaymen
     await jobs_store.schedule(bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at=at) for it in returnable])
 
 
+async def return_item(bank: Bank, item_id: UUID, reason: str, caller: str) -> None:
+    """Return a suspense item."""
+    await bank.engine.submit(
+        ReturnFromSuspense(
+            caller=caller,
+            key=item_id,
+            customers=(bank_customer_id(bank.seed),),
+            item_id=item_id,
+            reason=reason,
+            references=(item_id,),
+        )
+    )
+
+
 def return_due_at(now: datetime, calendars: Calendars) -> datetime:
     """Return when a payment received now is returned."""
     return et_instant(calendars.next_fed_day(et_date(now)), RETURN_TIME)
@@ -85,16 +92,5 @@ def return_due_at(now: datetime, calendars: Calendars) -> datetime:
 
 async def return_unclaimed(bank: Bank, at: ScheduledJob) -> None:
     """Return an item that is still held: a scheduled job."""
-    try:
-        await bank.engine.submit(
-            ReturnFromSuspense(
-                caller="ach-unclaimed",
-                key=at.object_id,
-                customers=(bank_customer_id(bank.seed),),
-                item_id=at.object_id,
-                reason="UNCLAIMED",
-                references=(at.object_id,),
-            )
-        )
-    except Refused:
-        return
+    with suppress(Refused):
+        await return_item(bank, at.object_id, "UNCLAIMED", caller="ach-unclaimed")

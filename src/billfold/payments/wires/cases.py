@@ -13,10 +13,11 @@ from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
 from billfold.payments.wires.commands import ReturnWire
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
-from billfold.payments.wires.outbound_messages import message_sent, queue_about
+from billfold.payments.wires.outbound import message_sent, queue_about
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
+from billfold.payments.wires.store.cases import CaseRow
 from billfold.payments.wires.store.wires import count_rejected_returns, find_wire, is_returned
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.clock import wall_now
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from billfold.ledger.bank import Bank
-    from billfold.payments.wires.store.cases import CaseRow
     from billfold.payments.wires.types import WireRow
     from billfold.platform.database.pool import Connection
 
@@ -55,18 +55,18 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     terms = messages.return_request(message, case_id=case_id, creator=bank.settings.bank_name, reason=code)
     async with _audited_case(bank, wire, "wire.recalled", code=code) as audited:
         await queue_about(bank, audited.conn, wire_id, customer_id=wire.customer_id, kind="camt.056", terms=terms)
-        opened = await cases.open_case(
-            audited.conn,
-            case_id=case_id,
-            direction=WireDirection.OUTGOING,
-            customer_id=wire.customer_id,
+        case = CaseRow(
+            case_id,
+            WireDirection.OUTGOING,
+            wire.customer_id,
             wire_id=wire_id,
+            status="OPEN",
             reason=code,
             information=None,
             message=msgspec.json.encode(terms).decode(),
-            now=await bank.now(audited.conn),
+            opened_at=await bank.now(audited.conn),
         )
-        if not opened:
+        if not await cases.open_case(audited.conn, case):
             raise Refused("wire-already-recalled", "Another request for this wire is in progress. Try again.")
     return case_id
 

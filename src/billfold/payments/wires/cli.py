@@ -44,7 +44,7 @@ async def list_cases(bank: Bank, status: Status = None) -> Iterable[Row]:
 
 @group.command(f"recall {EXAMPLE_ID} --reason DUPL")
 async def recall(bank: Bank, wire_id: WireId, reason: Reason = "CUST") -> str:
-    """Ask the beneficiary's bank to return one of our wires; after a refusal it can be asked again."""
+    """Request the return of one of our wires from the beneficiary's bank, again after a refusal."""
     case_id = await wire_cases.recall(bank, wire_id, reason)
     return f"Recall requested as case {case_id}. The answer arrives in a file."
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.wires.rules.receive_return import receive_wire_return
-from billfold.payments.wires.rules.return_wire import return_wire
+from billfold.payments.wires.rules.returns import receive_wire_return, return_wire
 from billfold.payments.wires.rules.send import send_wire
 from billfold.payments.wires.rules.status import complete_wire, reject_wire, submit_wire
 from billfold.payments.wires.types import QueuedMessage, WireRow
@@ -37,55 +36,54 @@ class SendWire(Command, frozen=True, kw_only=True):
     request: str = "{}"
 
 
-class SubmitWire(Command, frozen=True, kw_only=True):
+class WireCommand(Command, frozen=True, kw_only=True):
+    """A command on a recorded wire."""
+
+    reference_kinds = (Reference.WIRE,)
+    needs_identifiers = False
+
+
+class SubmitWire(WireCommand, frozen=True, kw_only=True):
     """Record that the message is in a file, with this IMAD."""
 
     rule = submit_wire
-    reference_kinds = (Reference.WIRE,)
-    needs_identifiers = False
 
     wire_id: UUID
     imad: str
 
 
-class CompleteWire(Command, frozen=True, kw_only=True):
+class CompleteWire(WireCommand, frozen=True, kw_only=True):
     """Record that Fedwire has settled the wire."""
 
     rule = complete_wire
-    reference_kinds = (Reference.WIRE,)
-    needs_identifiers = False
 
     wire_id: UUID
     omad: str | None = None
 
 
-class RejectWire(Command, frozen=True, kw_only=True):
+class RejectWire(WireCommand, frozen=True, kw_only=True):
     """Record that Fedwire or a bank has rejected the wire, with its ISO 20022 reason code."""
 
     rule = reject_wire
-    reference_kinds = (Reference.WIRE,)
-    needs_identifiers = False
 
     wire_id: UUID
     code: str | None
 
 
-class ReturnWire(Command, frozen=True, kw_only=True):
+class ReturnWire(WireCommand, frozen=True, kw_only=True):
     """Return the received wire `original_id`. `code` is an ISO 20022 return reason."""
 
     rule = return_wire
     former_names = ("PayBackWire",)
-    reference_kinds = (Reference.WIRE,)
     audit = AuditedAction("wire", "returned", fields=("original_id", "code"))
     fingerprints = (WireRow, QueuedMessage)
-    needs_identifiers = False
 
     original_id: UUID
     code: str
     information: str | None = None
 
 
-class ReceiveWireReturn(Command, frozen=True, kw_only=True):
+class ReceiveWireReturn(WireCommand, frozen=True, kw_only=True):
     """Receive the return of the sent wire `original_id`.
 
     `wire_id` is the id of the return. `amount` is the returned amount: banks may have deducted
@@ -94,9 +92,7 @@ class ReceiveWireReturn(Command, frozen=True, kw_only=True):
 
     rule = receive_wire_return
     former_names = ("TakeBackWire",)
-    reference_kinds = (Reference.WIRE,)
     fingerprints = (WireRow,)
-    needs_identifiers = False
 
     wire_id: UUID
     original_id: UUID

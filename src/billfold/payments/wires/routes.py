@@ -11,7 +11,7 @@ from billfold.http.list_params import OrderedQuery, page_of
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
-from billfold.payments.on_us.schemas import RequestedAmount
+from billfold.payments.on_us.schemas import requested_cents
 from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.schemas import CreateWire, Wire, WireFilters, render_wire
 from billfold.payments.wires.store import wires as store
@@ -60,7 +60,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
             references=(data.counterparty_id,),
             wire_id=data.wire_id,
             pocket_id=pocket_id,
-            amount=_amount(data),
+            amount=requested_cents(data.amount, data.amount_usdc),
             counterparty_id=data.counterparty_id,
             description=data.description,
             wire_instructions=data.wire_instructions,
@@ -91,22 +91,14 @@ async def list_wires(
             await caller.owner(bank, filters.customer_id)
     if filters.pocket_id is not None:
         await caller.pocket(bank, filters.pocket_id)
-    page = await page_query.page(
-        bank.pager,
-        f"wires:{owner}:{owner_id}",
-        {"descending": page_query.descending, **msgspec.to_builtins(filters)},
-        read=lambda part: store.list_wires(
-            bank.pool,
-            owner,
-            owner_id,
-            pocket_id=filters.pocket_id,
-            customer_id=filters.customer_id,
-            direction=filters.direction,
-            after=part.dated_place,
-            descending=part.descending,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.wire_id)),
+    page = await page_query.read(
+        bank,
+        store.LISTS[owner],
+        owner_id,
+        filters.pocket_id,
+        filters.customer_id,
+        filters.direction,
+        scope=f"wires:{owner}:{owner_id}",
     )
     return page_of(page, [render_wire(row) for row in page.items])
 
@@ -121,12 +113,6 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
     if customer_id not in {None, owner}:
         raise NotFound("There is no such wire.")
     return render_wire(await store.get_wire(bank.pool, owner, wire_id))
-
-
-def _amount(data: CreateWire) -> int | None:
-    if isinstance(data.amount, RequestedAmount):
-        return data.amount.amount_usdc
-    return data.amount_usdc
 
 
 async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID, request: str) -> Wire | None:

@@ -15,7 +15,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
-from billfold.payments.ach.rules.originate import ACH_WINDOW
+from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.types import AMOUNT_MAX_CENTS, AchStatus
 from billfold.platform.errors import InvalidInput, NotFound, Refused

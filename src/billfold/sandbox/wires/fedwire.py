@@ -12,11 +12,11 @@ from uuid import UUID
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
 from billfold.payments.files import store as files_store
-from billfold.payments.wires.inbound.booking import incoming
+from billfold.payments.wires.inbound.booking import payment_id
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn, ReturnRequest
-from billfold.payments.wires.outbound_messages import fedwire_day as _day
-from billfold.payments.wires.outbound_messages import message_sent
+from billfold.payments.wires.outbound import fedwire_day as _day
+from billfold.payments.wires.outbound import message_sent
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from billfold.ledger.jobs.types import ScheduledJob
     from billfold.payments.wires.inbound.files import FedwireFileProcessor
     from billfold.payments.wires.iso20022.types import FedwireMessage
-    from billfold.payments.wires.sender import FedwireSender
+    from billfold.payments.wires.outbound import FedwireSender
     from billfold.payments.wires.types import WireRow
     from billfold.sandbox.simulation import DestinationAccount, Sender
 
@@ -124,7 +124,7 @@ class SimulatedFedwire:
             sender_account_number=sender.account_number,
             sender_routing_number=sender.routing_number,
         )
-        wire_id = incoming(bank, wire).wire_id
+        wire_id = payment_id(bank, wire)
         if await find_wire(bank.pool, wire_id) is None:
             await self._deliver(bank, f"fed-payment-{payment_name}.xml", [wire])
         booked = await find_wire(bank.pool, wire_id)

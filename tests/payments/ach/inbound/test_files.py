@@ -2,18 +2,19 @@
 
 import asyncio
 import json
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from tests.payments.ach.nacha.files import a_batch, a_change, a_file, a_return, an_entry
 
 from billfold.accounts.commands import UpdatePortal
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
-from billfold.payments.ach.nacha.types import AchFile, Batch, Entry, NocAddenda, ReturnAddenda
+from billfold.payments.ach.nacha.types import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
 from billfold.platform import ids
@@ -26,44 +27,26 @@ MONDAY = datetime(2025, 6, 2, 9)
 
 
 def entry(number, account="100000000001", **changes):
-    fields: dict[str, Any] = {
-        "transaction_code": "22",
-        "routing_number": OURS,
-        "dfi_account_number": account,
-        "amount": 500_00,
-        "individual_name": "ANNA",
-        "trace_number": f"{THEIRS}{number:07}",
-        "individual_identification_number": "7",
-    }
-    return Entry(**fields | changes)
+    fields: dict[str, Any] = {"routing_number": OURS, "dfi_account_number": account, "amount": 500_00}
+    return an_entry(number, **fields | {"trace_number": f"{THEIRS}{number:07}"} | changes)
 
 
 def file_of(*entries, entry_class="PPD", **changes):
-    batch = Batch(
-        batch_number=1,
-        company_name="ACME",
-        company_identification="9000000001",
-        standard_entry_class_code=entry_class,
-        company_entry_description="PAYMENT",
-        effective_entry_date=date(2025, 6, 2),
-        originating_dfi_identification=THEIRS,
-        entries=entries,
-    )
-    fields: dict[str, Any] = {
-        "immediate_destination": OURS,
-        "immediate_origin": "061000146",
-        "created_at": MONDAY,
-        "file_id_modifier": "A",
-        "batches": (batch,),
-    }
-    return AchFile(**fields | changes)
+    batch = a_batch(*entries, standard_entry_class_code=entry_class, originating_dfi_identification=THEIRS)
+    return a_file(batch, **{"immediate_destination": OURS, "created_at": MONDAY} | changes)
 
 
 def returned(number, original, code="R03", **changes):
-    told = ReturnAddenda(
+    told = a_return(
         return_reason_code=code, original_entry_trace_number=original, original_receiving_dfi_identification=THEIRS
     )
     return entry(number, transaction_code="21", addenda=(told,), **changes)
+
+
+def noc(**fields):
+    """A file of one notification of change."""
+    told = a_change(original_entry_trace_number="061199990009999", **fields)
+    return file_of(entry(1, transaction_code="21", amount=0, addenda=(told,)), entry_class="COR")
 
 
 class Room:
@@ -163,26 +146,7 @@ async def test_a_file_with_a_mistake_is_refused_as_a_whole(bank, new_holder, roo
         (file_of(entry(1, amount=0)), 3, "0 cents"),
         (file_of(returned(1, "061199990000001", "R99")), 3, "R99 is not a return code"),
         (file_of(entry(1, transaction_code="21")), 3, "does not fit"),
-        (
-            file_of(
-                entry(
-                    1,
-                    transaction_code="21",
-                    amount=0,
-                    addenda=(
-                        NocAddenda(
-                            change_code="C02",
-                            original_entry_trace_number="061199990000001",
-                            original_receiving_dfi_identification=THEIRS,
-                            corrected_data="021000022",
-                        ),
-                    ),
-                ),
-                entry_class="COR",
-            ),
-            3,
-            "no routing number",
-        ),
+        (noc(change_code="C02", corrected_data="021000022"), 3, "no routing number"),
     ],
 )
 async def test_a_file_is_refused_by_line_when_an_entry_makes_no_sense(room, content, line, reason):
@@ -210,17 +174,6 @@ async def test_the_same_content_is_refused_under_any_name(bank, new_holder, room
         told = room.report(name, refused=True)["mistakes"][0]["reason"]
         assert told == "The same content arrived as one.ach on 2025-06-02."
     assert await room.legs() == legs
-
-
-async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, new_holder, room):
-    holder = await new_holder()
-    account = await account_of(bank, holder)
-    content = write_file(file_of(*(entry(n, account) for n in range(1, 6))))
-    await files_store.save_inbound(bank.pool, ids.new(), "ACH", name="half.ach", content=content, now=await bank.now())
-    assert await room.gate.process_all(bank) == 1
-    told = await files_store.list_files(bank.pool, rail="ACH", state="PROCESSED")
-    assert json.loads(told[0].report or "")["taken"] == 5
-    assert await room.gate.process_all(bank) == 0
 
 
 async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_once(bank, new_holder, room, monkeypatch):
@@ -324,13 +277,7 @@ async def test_a_return_of_an_unknown_entry_is_held_and_dishonored(bank, room):
 
 
 async def test_a_notification_of_change_that_matches_no_entry_is_only_reported(bank, room):
-    told = NocAddenda(
-        change_code="C01",
-        original_entry_trace_number="061199990009999",
-        original_receiving_dfi_identification=THEIRS,
-        corrected_data="99",
-    )
-    await room.put("change.ach", file_of(entry(1, transaction_code="21", amount=0, addenda=(told,)), entry_class="COR"))
+    await room.put("change.ach", noc())
     assert room.report("change.ach")["lines"][0]["outcome"] == "FITS_NO_ENTRY"
     assert msgspec.json.encode(room.report("change.ach"))
     kept = await run_scheduled_jobs(bank, await bank.now())

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.payments.ach.nacha.files import BACKWARD, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
 from billfold.payments.ach.nacha.reader import read_file, read_lines
-from billfold.payments.ach.nacha.types import AchFile, AchFileMistake, EntryLine, InvalidAchFile, PaymentAddenda
+from billfold.payments.ach.nacha.types import AchFile, AchFileMistake, EntryLine, PaymentAddenda
 from billfold.payments.ach.nacha.writer import write_file
+from billfold.payments.files.types import InvalidFile
 
 PAYROLL = a_file(
     a_batch(an_entry(1), an_entry(2, addenda=(PaymentAddenda("THANKS"),))),
@@ -18,7 +19,7 @@ PAYROLL = a_file(
 LINES = write_file(PAYROLL).decode().splitlines()
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(files(FORWARD + BACKWARD))
 def test_a_written_file_is_read_back_equal(file: AchFile) -> None:
     assert read_file(write_file(file)) == file
@@ -52,7 +53,7 @@ def test_mistakes_are_raised_at_the_end_of_the_file() -> None:
     _put(10, 43, "8")(lines)
     seen: list[EntryLine] = []
 
-    with pytest.raises(InvalidAchFile):
+    with pytest.raises(InvalidFile):
         seen.extend(read_lines("\n".join(lines).encode()))
 
     assert [(each.number, each.entry.amount, each.batch.company_entry_description) for each in seen] == [
@@ -118,7 +119,7 @@ def test_a_mistake_is_reported_with_its_line(name: str) -> None:
     lines = list(LINES)
     change(lines)
 
-    with pytest.raises(InvalidAchFile) as refused:
+    with pytest.raises(InvalidFile) as refused:
         read_file("\n".join(lines).encode())
 
     assert [each for each in refused.value.mistakes if each.line == line and told in each.reason], (
@@ -131,7 +132,7 @@ def test_every_mistake_of_a_file_is_reported_at_once() -> None:
     for change in (_put(3, 12, "2"), _put(4, 30, "X"), _put(8, 2, "99")):
         change(lines)
 
-    with pytest.raises(InvalidAchFile) as refused:
+    with pytest.raises(InvalidFile) as refused:
         read_file("\n".join(lines).encode())
 
     assert [each.line for each in refused.value.mistakes] == [3, 4, 8]
@@ -140,12 +141,12 @@ def test_every_mistake_of_a_file_is_reported_at_once() -> None:
 @settings(max_examples=50)
 @given(st.integers(0, len(write_file(PAYROLL)) - 2))
 def test_a_file_cut_anywhere_is_refused(at: int) -> None:
-    with pytest.raises(InvalidAchFile):
+    with pytest.raises(InvalidFile):
         read_file(write_file(PAYROLL)[:at])
 
 
 def test_a_truncated_file_names_its_last_line() -> None:
-    with pytest.raises(InvalidAchFile) as refused:
+    with pytest.raises(InvalidFile) as refused:
         read_file("\n".join(LINES[:4]).encode())
 
     assert refused.value.mistakes == (AchFileMistake(4, None, "ends without a file control: the file is truncated"),)
@@ -154,7 +155,7 @@ def test_a_truncated_file_names_its_last_line() -> None:
 @settings(max_examples=50)
 @given(st.binary(max_size=400))
 def test_no_bytes_break_the_reader(raw: bytes) -> None:
-    with pytest.raises(InvalidAchFile):
+    with pytest.raises(InvalidFile):
         read_file(raw)
 
 
@@ -162,7 +163,7 @@ def test_the_line_of_a_byte_that_is_not_ascii_is_reported() -> None:
     lines = list(LINES)
     lines[2] = lines[2].replace("BETA", "BÉTA")
 
-    with pytest.raises(InvalidAchFile) as refused:
+    with pytest.raises(InvalidFile) as refused:
         read_file("\n".join(lines).encode())
 
     assert refused.value.mistakes[0].line == 3

@@ -4,7 +4,7 @@ from typing import Any
 
 import achkit
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from tests.payments.ach.nacha.files import BANK, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
 from billfold.payments.ach.nacha.types import AchFile, PaymentAddenda
@@ -30,7 +30,7 @@ def test_the_columns_are_those_of_the_rules() -> None:
     assert closing[:55] == "9000001000001000000020002100002000000000000000000151000"
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(files(FORWARD))
 def test_an_independent_reader_finds_every_file_valid_and_reads_the_same(file: AchFile) -> None:
     text = write_file(file).decode()

@@ -2,10 +2,12 @@
 
 import msgspec
 import pytest
-from tests.architecture.movements_of_ach import PAYEE, originate, rich, see
+from tests.architecture.movements_of_ach import ACH_ID, PAYEE, collected, originate, rich, see, sent
 
 from billfold.accounts.commands import SetPocketState
-from billfold.ledger.book.rows import JournalEntry, TransactionEntry
+from billfold.accounts.pockets.types import Hold
+from billfold.ledger.book.rows import JournalEntry, Posting, TransactionEntry
+from billfold.payments.ach.commands import CollectAch
 from billfold.payments.ach.types import AchEntry
 from billfold.platform.errors import NotFound, Refused
 
@@ -59,8 +61,6 @@ def test_a_frozen_pocket_collects_but_does_not_pay():
     ("changes", "code"),
     [
         ({"type": "wire"}, "counterparty-type-mismatch"),
-        ({"status": "PENDING"}, "counterparty-not-verified"),
-        ({"status": "UNLINKED"}, "counterparty-not-verified"),
         ({"verification": {"type": "unverified"}}, "counterparty-not-verified"),
     ],
 )
@@ -86,3 +86,27 @@ def test_an_entry_above_the_daily_limit_waits_for_review():
     assert "6999999 cents" in entry.reason
     see(world, anna)
     assert world.moved().tables == []
+
+
+def test_a_collection_is_booked_on_settlement_and_held_for_five_banking_days():
+    world, anna, pocket, entry = collected()
+    held = world.books[anna].pockets[pocket[0]]
+    assert held.liens == [(70_000_00, entry.held_until)]
+    lien = world.books[anna].draft.rows_of(Hold)[-1]
+    assert lien.hold_id == ACH_ID
+    # Some 90,000 are its own, what was collected may not leave yet.
+    with pytest.raises(Refused, match="insufficient-funds"):
+        originate(world, anna, pocket, direction="CREDIT", cents=91_000_00)
+
+
+def test_a_collection_is_booked_once():
+    world, anna, _, _ = collected()
+    legs = len(world.books[anna].draft.rows_of(Posting))
+    assert world.do(CollectAch, anna, ach_id=ACH_ID) == {"status": "IN_TRANSIT"}
+    assert len(world.books[anna].draft.rows_of(Posting)) == legs
+
+
+def test_a_collection_returned_before_settlement_is_not_booked():
+    world, anna, _ = sent("DEBIT", "FAILED")
+    assert world.do(CollectAch, anna, ach_id=ACH_ID) == {"status": "FAILED"}
+    assert world.moved().legs == []

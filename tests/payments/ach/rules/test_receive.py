@@ -7,7 +7,7 @@ import pytest
 from tests.architecture.movements_of_ach import ACH_ID, receive, rich, see
 from tests.payments.ach.rules.test_originate import entry_of
 
-from billfold.accounts.commands import SetPocketState, UpdatePortal
+from billfold.accounts.commands import SetPocketState
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.payments.ach.types import PendingReturn, ReturnEntry
@@ -45,13 +45,6 @@ def test_an_uncovered_debit_is_returned():
     assert (back.reason, back.code, back.routing_number) == ("R01", "26", "091000019")
     assert (back.original_trace, back.original_bank) == ("091000010000007", "06119999")
     assert world.books[anna].draft.rows_of(EventEntry)[-1].kind == "transfers.ach.in.rejected"
-
-
-def test_an_entry_for_a_closed_portal_is_returned():
-    world, anna, pocket = rich()
-    world.do(UpdatePortal, anna, portal_id=pocket[1], close=True)
-    assert receive(world, anna, pocket)["code"] == "R02"
-    assert answer_of(world, anna).code == "21"
 
 
 def test_a_frozen_pocket_takes_credits_and_returns_debits():

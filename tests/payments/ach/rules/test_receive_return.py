@@ -50,23 +50,21 @@ def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour
     assert told.get("code") == (code if answer == "FAILED" else "R68")
 
 
-def test_a_return_of_another_amount_is_not_accepted():
-    world, anna, _ = sent("CREDIT")
-    assert come_back(world, anna, "R03", cents=1)["code"] == "R69"
-
-
-def test_a_return_of_the_other_direction_is_not_accepted():
-    world, anna, _ = sent("CREDIT")
-    legs = len(world.books[anna].draft.rows_of(Posting))
-    assert come_back(world, anna, "R03", direction="DEBIT")["code"] == "R69"
-    assert len(world.books[anna].draft.rows_of(Posting)) == legs
-
-
-def test_a_return_of_an_unsent_entry_is_not_accepted():
-    world, anna, _ = sent("CREDIT", "APPROVED")
-    seen = world.books[anna].referenced
-    seen[ACH_ID] = msgspec.structs.replace(seen[ACH_ID], file_id=None)
-    assert come_back(world, anna, "R03")["code"] == "R69"
+@pytest.mark.parametrize(
+    ("status", "file_id", "fields"),
+    [
+        ("IN_TRANSIT", ACH_ID, {"cents": 1}),
+        ("IN_TRANSIT", ACH_ID, {"direction": "DEBIT"}),
+        ("APPROVED", None, {}),
+    ],
+    ids=["another amount", "the other direction", "not sent"],
+)
+def test_a_return_that_matches_no_sent_entry_is_not_accepted(status, file_id, fields):
+    world, anna, _ = sent("CREDIT", status)
+    seen, draft = world.books[anna].referenced, world.books[anna].draft
+    seen[ACH_ID] = msgspec.structs.replace(seen[ACH_ID], file_id=file_id)
+    assert come_back(world, anna, "R03", **fields)["code"] == "R69"
+    assert not draft.rows_of(Posting)
 
 
 def test_an_entry_in_a_file_can_be_returned_before_it_is_confirmed():

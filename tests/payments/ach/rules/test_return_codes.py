@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from billfold.payments.ach.rules.return_codes import RETURN_REASONS, may_reinitiate, returnable_until
+from billfold.payments.ach.rules.return_codes import may_reinitiate, returnable_until
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 
@@ -34,12 +34,6 @@ def test_some_returns_have_no_end(code) -> None:
 def test_a_code_of_the_sending_bank_is_no_return() -> None:
     with pytest.raises(KeyError):
         returnable_until("R61", date(2025, 6, 3), CALENDARS)
-
-
-def test_every_return_reason_has_its_own_text() -> None:
-    words = [reason.words for reason in RETURN_REASONS.values()]
-
-    assert len(words) == len(set(words))
 
 
 FIRST = date(2025, 6, 3)

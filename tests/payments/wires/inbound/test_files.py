@@ -7,15 +7,14 @@ from msgspec.structs import replace
 from tests.support.fedwire import changed
 
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, list_cleared
+from billfold.payments.clearing.store import EVER, list_cleared
 from billfold.payments.files import store as files_store
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import ReturnRequest
-from billfold.payments.wires.outbound_messages import message_sent
+from billfold.payments.wires.outbound import message_sent
 from billfold.payments.wires.store import message_queue as queue
-from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
 from billfold.verify.runner import verify_bank
 
@@ -122,8 +121,7 @@ async def test_a_return_less_charges_books_the_returned_amount(fedwire, holder):
     assert mistake[2] == "the payment is already returned"
     await fedwire.clock.advance(timedelta(days=4))
     await close_bank_days(fedwire.bank, await fedwire.bank.now())
-    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
-    assert await list_cleared(fedwire.bank.pool, bank_customer_id(fedwire.bank.seed), span) == []
+    assert await list_cleared(fedwire.bank.pool, bank_customer_id(fedwire.bank.seed), EVER) == []
     await fedwire.prove()
 
 
@@ -135,8 +133,6 @@ async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(f
         "euros": raw.replace(b'Ccy="USD">100.01', b'Ccy="EUR">100.01'),
         "cents": raw.replace(b">100.01<", b">100.011<"),
         "count": raw.replace(b"<NbOfTxs>1<", b"<NbOfTxs>7<", 2),
-        "no amount": raw.replace(b">100.01<", b">much<"),
-        "entity": raw.replace(b"<Fedwire", b'<!DOCTYPE x [<!ENTITY e "x">]><Fedwire', 1),
         "nothing": b"",
         "an empty file": write_messages([], "incoming"),
         "half": raw[: len(raw) // 2],
@@ -156,16 +152,6 @@ async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(f
     refused = await files_store.list_files(fedwire.bank.pool, rail="WIRE", state="REFUSED")
     assert len(refused) == len(spoiled)
     await fedwire.prove()
-
-
-async def test_the_same_content_is_refused_under_any_name(fedwire, holder):
-    paid = await fedwire.payment("one", await fedwire.account_of(holder))
-    raw = await fedwire.drop("one.xml", paid)
-    legs = await fedwire.legs()
-    for name in ("two.xml", "one.xml"):
-        await fedwire.drop(name, raw)
-        assert fedwire.refused(name) == [(0, "file", "The same content arrived as one.xml on 2025-06-02.")]
-    assert await fedwire.legs() == legs
 
 
 async def test_payments_to_unknown_or_closed_portals_are_returned_and_others_booked(fedwire, holder):

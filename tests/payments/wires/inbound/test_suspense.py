@@ -1,6 +1,5 @@
 """Wires that reach no Pocket, and returns the network refuses: no cent is lost, each is told."""
 
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -80,31 +79,6 @@ async def test_a_return_for_a_closed_portal_that_is_rejected_finds_its_owner(fed
     assert (wire.uetr, wire.counterparty_name) == (arrived.uetr, "Acme")
     # It may be returned like any wire that arrived.
     await wire_cases.pay_back(fedwire.bank, wire.wire_id, "FOCR")
-    await fedwire.prove()
-
-
-async def test_an_assigned_wire_is_listed_and_raises_its_event(fedwire, holder):
-    await fedwire.drop("in.xml", await fedwire.payment("one", "999999999999"))
-    await fedwire.clock.advance(timedelta(0))
-    returned = await fedwire.bank.pool.fetchval("SELECT item_id FROM suspense_item")
-    await fedwire.drop("no.xml", await fedwire.status(returned, "AC06"))
-    (item,) = await fedwire.held()
-    await fedwire.assign(item.item_id, holder)
-
-    (wire,) = await fedwire.wires(holder)
-    assert (wire.wire_type, wire.amount, wire.portal_id) == ("PAYMENT", 5_00, holder.portal_id)
-    told = await fedwire.bank.pool.fetchval(
-        "SELECT details FROM transaction WHERE details->>'wire_id' = $1", str(item.item_id)
-    )
-    assert set(json.loads(told)) == {
-        "wire_type",
-        "wire_id",
-        "original_wire_id",
-        "reference_number",
-        "counterparty_name",
-        "counterparty_id",
-        "portal_id",
-    }
     await fedwire.prove()
 
 

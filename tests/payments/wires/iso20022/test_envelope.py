@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from lxml import etree
 from tests.payments.wires.iso20022.wires import MESSAGES, OURS, a_credit_transfer, a_wire
 
+from billfold.payments.files.types import InvalidFile
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
-from billfold.payments.wires.iso20022.types import Agent, CreditTransfer, InvalidFedwireFile, Message
+from billfold.payments.wires.iso20022.types import Agent, CreditTransfer, Message
 
 EVERY_KIND = [a_wire(message) for message in MESSAGES.values()]
 WHOLE = write_messages(EVERY_KIND, "incoming")
@@ -71,40 +72,29 @@ def test_a_header_announces_the_message_that_follows() -> None:
         write_messages([a_wire(message_name="pacs.004.001.10")], "outgoing")
 
 
-def _with_text(path: str, text: str) -> Callable[[etree._Element], None]:
-    def change(root: etree._Element) -> None:
-        element = next(root.iter(f"{{*}}{path}"))
-        element.text = text
-
-    return change
+Change = Callable[[etree._Element], object]
 
 
-def _without(path: str) -> Callable[[etree._Element], None]:
-    def change(root: etree._Element) -> None:
-        element = next(root.iter(f"{{*}}{path}"))
-        parent = element.getparent()
-        assert parent is not None
-        parent.remove(element)
-
-    return change
+def _at(path: str, change: Change) -> Change:
+    return lambda root: change(next(root.iter(f"{{*}}{path}")))
 
 
-def _twice(path: str) -> Callable[[etree._Element], None]:
-    def change(root: etree._Element) -> None:
-        element = next(root.iter(f"{{*}}{path}"))
-        element.addnext(deepcopy(element))
-
-    return change
+def _with_text(path: str, text: str) -> Change:
+    return _at(path, lambda element: setattr(element, "text", text))
 
 
-def _in_euros(root: etree._Element) -> None:
-    next(root.iter("{*}IntrBkSttlmAmt")).set("Ccy", "EUR")
+def _without(path: str) -> Change:
+    return _at(path, lambda element: next(element.iterancestors()).remove(element))
 
 
-WRONG: dict[str, tuple[Callable[[etree._Element], None], str]] = {
+def _twice(path: str) -> Change:
+    return _at(path, lambda element: element.addnext(deepcopy(element)))
+
+
+WRONG: dict[str, tuple[Change, str]] = {
     "a number of another form": (_with_text("MsgId", "1"), "MsgId: '1' cannot be"),
     "no UETR": (_without("UETR"), "UETR: is missing"),
-    "another currency": (_in_euros, "currency is EUR"),
+    "another currency": (_at("IntrBkSttlmAmt", lambda amount: amount.set("Ccy", "EUR")), "currency is EUR"),
     "parts of a cent": (_with_text("IntrBkSttlmAmt", "1.005"), "parts of a cent"),
     "an amount that is a word": (_with_text("IntrBkSttlmAmt", "many"), "not an amount"),
     "a negative amount": (_with_text("IntrBkSttlmAmt", "-1.00"), "not an amount"),
@@ -129,7 +119,7 @@ def test_a_mistake_is_reported_with_line_and_element(name: str) -> None:
     root = etree.fromstring(write_messages([a_wire(), a_wire()], "incoming"))
     change(root[1])
 
-    with pytest.raises(InvalidFedwireFile) as refused:
+    with pytest.raises(InvalidFile) as refused:
         only_messages(etree.tostring(root, pretty_print=True), "incoming")
 
     (mistake,) = refused.value.mistakes
@@ -137,29 +127,24 @@ def test_a_mistake_is_reported_with_line_and_element(name: str) -> None:
     assert mistake.line > 1
 
 
-def test_an_unknown_message_is_refused() -> None:
-    raw = WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething")
-
-    with pytest.raises(InvalidFedwireFile, match="no message that is known"):
-        only_messages(raw, "incoming")
-
-
-def test_a_file_of_the_other_direction_is_refused() -> None:
-    with pytest.raises(InvalidFedwireFile, match="is no FedwireFundsOutgoing"):
+def test_an_unknown_message_or_a_file_of_the_other_direction_is_refused() -> None:
+    with pytest.raises(InvalidFile, match="no message that is known"):
+        only_messages(WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething"), "incoming")
+    with pytest.raises(InvalidFile, match="is no FedwireFundsOutgoing"):
         only_messages(WHOLE, "outgoing")
 
 
 @settings(max_examples=40)
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_file_cut_anywhere_is_refused(at: int) -> None:
-    with pytest.raises(InvalidFedwireFile):
+    with pytest.raises(InvalidFile):
         only_messages(WHOLE[:at], "incoming")
 
 
 @settings(max_examples=40)
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_reader(raw: bytes) -> None:
-    with pytest.raises(InvalidFedwireFile):
+    with pytest.raises(InvalidFile):
         only_messages(raw, "incoming")
 
 
@@ -174,7 +159,7 @@ def test_no_bytes_break_the_reader(raw: bytes) -> None:
 def test_document_types_and_entities_are_refused(hostile: str) -> None:
     text = WHOLE.decode().replace("?>", f"?>{hostile}", 1).replace("Invoice 77", "&a;")
 
-    with pytest.raises(InvalidFedwireFile):
+    with pytest.raises(InvalidFile):
         only_messages(text.encode(), "incoming")
 
 

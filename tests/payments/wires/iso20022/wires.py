@@ -69,40 +69,35 @@ def abroad() -> CreditTransfer:
     )
 
 
+RETURN = PaymentReturn(
+    message_id="20261123MMQFMP0A000001",
+    created_at=AT,
+    return_id="RTR-1",
+    original=ORIGINAL,
+    amount=151_000_000,
+    settles_on=date(2026, 11, 23),
+    sender=THEIRS,
+    receiver=OURS,
+    debtor=BETA,
+    creditor=ACME,
+    reason="AC04",
+    information="Account closed",
+)
 MESSAGES: dict[str, Message] = {
     "credit transfer": a_credit_transfer(),
     "credit transfer abroad": abroad(),
     "least credit transfer": a_credit_transfer(
         instruction_id=None, debtor_account=None, creditor_account=None, remittance=None
     ),
-    "payment return": PaymentReturn(
-        message_id="20261123MMQFMP0A000001",
-        created_at=AT,
-        return_id="RTR-1",
-        original=ORIGINAL,
-        amount=151_000_000,
-        settles_on=date(2026, 11, 23),
-        sender=THEIRS,
-        receiver=OURS,
-        debtor=BETA,
-        creditor=ACME,
-        reason="AC04",
-        information="Account closed",
-    ),
-    "payment return less charges": PaymentReturn(
-        message_id="20261123MMQFMP0A000003",
-        created_at=AT,
-        original=ORIGINAL,
+    "payment return": RETURN,
+    "payment return less charges": msgspec.structs.replace(
+        RETURN,
+        return_id=None,
         original_amount=151_000_000,
         amount=150_997_500,
-        settles_on=date(2026, 11, 23),
         charges=2_500,
         charged_by=Agent(bic="COBADEFFXXX"),
-        sender=THEIRS,
-        receiver=OURS,
-        debtor=BETA,
-        creditor=ACME,
-        reason="AC04",
+        information=None,
     ),
     "payment status": PaymentStatus(
         message_id="20261120ABCD00000000000001",

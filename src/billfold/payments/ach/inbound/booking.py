@@ -7,7 +7,7 @@ many entries at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.rules import notification_of_change as notifications_of_change
+from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
+from billfold.accounts.counterparties.rules.notification_of_change import correction_of
 from billfold.ledger.engine.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -23,18 +24,17 @@ from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
 from billfold.payments.ach import types as ach_types
 from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc
-from billfold.payments.ach.inbound.counterparties import apply_corrections, fail_verification
 from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
 from billfold.payments.ach.nacha.types import AchFile, EntryLine, ReturnAddenda
 from billfold.payments.ach.rules import windows
-from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
+from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
 from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.store import files
-from billfold.payments.ach.types import AchEntry, AchWay, IncomingEntry, ReturnEntry
-from billfold.payments.files.exceptions import StuckLine
+from billfold.payments.ach.types import AchEntry, AchWay, ReturnEntry
 from billfold.payments.files.retries import DATABASE_UNAVAILABLE, error_summary
+from billfold.payments.files.types import StuckLine
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import (
@@ -47,11 +47,13 @@ from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
-    from billfold.ledger.engine.pending_command import Answer
-    from billfold.payments.files.store import RailFile
+    from asyncpg import Record
 
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.commands import Command, Outcome
+    from billfold.payments.files.types import RailFile
+
+CALLER = "ach-file"
 SUSPENSE_RETURN_JOB = "ach.suspense_return"
 """The kind of scheduled job that queues a return for money that has left suspense."""
 REPORTED_LINES_MAX = 1_000
@@ -143,9 +145,23 @@ class AchFileBooking:
 
     async def _book_all(self, chunk: Sequence[EntryLine]) -> None:
         self._count(chunk)
-        await self._receive([each for each in chunk if each.entry.transaction_code[1] not in "16"])
-        await self._book_returns([each for each in chunk if each.returned is not None])
-        await self._book_nocs([each for each in chunk if each.changed is not None])
+        received = [each for each in chunk if each.entry.transaction_code[1] not in "16"]
+        portals = await self._portals(received)
+        async for line, outcome in self._submit((each, self._receipt(each, portals)) for each in received):
+            if outcome["status"] == "COMPLETED":
+                self.report.taken += 1
+            else:
+                self.report.sent_back += 1
+                self.report.name(line, "SENT_BACK", outcome["code"])
+        originals = await self._originals(chunk)
+        returned = [each for each in chunk if each.returned is not None]
+        async for line, outcome in self._submit((each, self._return(each, originals)) for each in returned):
+            await self._after_return(line, outcome, originals)
+        changed = [each for each in chunk if each.changed is not None]
+        async for line, outcome in self._submit((each, self._noc(each, originals)) for each in changed):
+            self.report.changes += 1
+            self.report.name(line, "NOTED", outcome["code"])
+        await self._apply_corrections(changed, originals)
         await self._flush_chunk()
 
     async def _flush_chunk(self) -> None:
@@ -156,44 +172,37 @@ class AchFileBooking:
 
     def _count(self, chunk: Sequence[EntryLine]) -> None:
         self.report.entries += len(chunk)
-        for each in chunk:
-            if each.entry.is_debit:
-                self.report.debits += each.entry.amount
-            else:
-                self.report.credits += each.entry.amount
+        self.report.debits += sum(each.entry.amount for each in chunk if each.entry.is_debit)
+        self.report.credits += sum(each.entry.amount for each in chunk if not each.entry.is_debit)
 
-    async def _receive(self, chunk: Sequence[EntryLine]) -> None:
-        accounts = [f"{each.entry.routing_number}:{each.entry.dfi_account_number}" for each in chunk]
-        rows = await self._bank.pool.fetch(_PORTALS, list(set(accounts))) if chunk else []
-        portals = {row["value"]: row for row in rows}
-        found_lines, commands = [], list[ReceiveAch]()
-        for line, account in zip(chunk, accounts, strict=True):
-            portal = portals.get(account)
-            if portal is None:
-                self._hold_unknown(line)
-                continue
-            incoming = incoming_of(line)
-            ach_id = self._entry_id(incoming)
-            found_lines.append(line)
-            commands.append(
-                ReceiveAch(
-                    caller="ach-file",
-                    key=self._key(line),
-                    customers=(portal["customer_id"],),
-                    ach_id=ach_id,
-                    file_id=self._file_id,
-                    portal_id=portal["portal_id"],
-                    pocket_id=portal["pocket_id"],
-                    entry=incoming,
-                    references=(ach_id,),
-                )
-            )
-        async for line, answer in self._submit(found_lines, commands):
-            if answer.outcome["status"] == "COMPLETED":
-                self.report.taken += 1
-            else:
-                self.report.sent_back += 1
-                self.report.name(line, "SENT_BACK", answer.outcome["code"])
+    def _command_fields(self, line: EntryLine, customer_id: UUID, ach_id: UUID) -> dict[str, Any]:
+        return {
+            "caller": CALLER,
+            "key": self._key(line),
+            "customers": (customer_id,),
+            "ach_id": ach_id,
+            "references": (ach_id,),
+        }
+
+    async def _portals(self, lines: Sequence[EntryLine]) -> Mapping[str, Record]:
+        rows = await self._bank.pool.fetch(_PORTALS, list({_account(each) for each in lines})) if lines else []
+        return {row["value"]: row for row in rows}
+
+    def _receipt(self, line: EntryLine, portals: Mapping[str, Record]) -> ReceiveAch | None:
+        portal = portals.get(_account(line))
+        if portal is None:
+            self._hold_unknown(line)
+            return None
+        incoming = incoming_of(line)
+        # The id is the same if another file of the same date repeats the entry.
+        ach_id = command_id("ach-entry", f"{incoming.trace}:{self._made_on:%Y%m%d}")
+        return ReceiveAch(
+            **self._command_fields(line, portal["customer_id"], ach_id),
+            file_id=self._file_id,
+            portal_id=portal["portal_id"],
+            pocket_id=portal["pocket_id"],
+            entry=incoming,
+        )
 
     def _hold_unknown(self, line: EntryLine) -> None:
         """Hold an entry to an unknown account in suspense; return a prenote at once."""
@@ -206,50 +215,35 @@ class AchFileBooking:
             return
         self._hold(line, "No account has this number.", return_entry, code=NO_ACCOUNT)
 
-    async def _book_returns(self, chunk: Sequence[EntryLine]) -> None:
-        if not chunk:
-            return
-        originals = await self._originals(chunk)
-        found_lines, commands = [], list[ReceiveAchReturn]()
-        for line in chunk:
-            return_addenda = line.returned
-            assert return_addenda is not None
-            entry = originals.get(return_addenda.original_entry_trace_number)
-            if entry is None or return_addenda.return_reason_code in DISHONORED_RETURN_CODES:
-                self._dishonor(line, return_addenda, UNKNOWN_ENTRY)
-                continue
-            found_lines.append(line)
-            commands.append(
-                ReceiveAchReturn(
-                    caller="ach-file",
-                    key=self._key(line),
-                    customers=(entry.customer_id,),
-                    ach_id=entry.ach_id,
-                    code=return_addenda.return_reason_code,
-                    direction=_direction(line),
-                    amount=line.entry.amount,
-                    trace=line.entry.trace_number,
-                    arrived_at=self._arrived_at,
-                    references=(entry.ach_id,),
-                )
-            )
-        async for line, answer in self._submit(found_lines, commands):
-            await self._after_return(line, answer.outcome, originals)
-
-    async def _after_return(self, line: EntryLine, outcome: dict[str, Any], originals: dict[str, AchEntry]) -> None:
-        return_addenda = line.returned
+    def _return(self, line: EntryLine, originals: Mapping[str, AchEntry]) -> ReceiveAchReturn | None:
+        entry, return_addenda = _original(line, originals), line.returned
         assert return_addenda is not None
+        code = return_addenda.return_reason_code
+        if entry is None or code in DISHONORED_RETURN_CODES:
+            self._dishonor(line, return_addenda, UNKNOWN_ENTRY)
+            return None
+        return ReceiveAchReturn(
+            **self._command_fields(line, entry.customer_id, entry.ach_id),
+            code=code,
+            direction=_direction(line),
+            amount=line.entry.amount,
+            trace=line.entry.trace_number,
+            arrived_at=self._arrived_at,
+        )
+
+    async def _after_return(self, line: EntryLine, outcome: Outcome, originals: Mapping[str, AchEntry]) -> None:
+        entry, return_addenda = _original(line, originals), line.returned
+        assert return_addenda is not None
+        assert entry is not None
         if outcome["status"] == "NOT_ACCEPTED":
             self._dishonor(line, return_addenda, outcome["code"])
             return
         self.report.returns += 1
         self.report.name(line, "RETURNED", return_addenda.return_reason_code)
-        entry = originals[return_addenda.original_entry_trace_number]
         if outcome["status"] == "NO_POCKET":
-            why = "The pocket it was paid from is closed."
-            self._hold(line, why, CLOSED_POCKET_REASON)
+            self._hold(line, "The pocket it was paid from is closed.", CLOSED_POCKET_REASON)
         if entry.pocket_id is None:
-            await fail_verification(self._bank, entry, return_addenda.return_reason_code)
+            await self._fail_verification(entry, return_addenda.return_reason_code)
 
     def _dishonor(self, line: EntryLine, return_addenda: ReturnAddenda, code: str) -> None:
         """Hold the money of a return that is not accepted in suspense, and dishonor the return."""
@@ -260,47 +254,48 @@ class AchFileBooking:
         else:
             self._hold(line, why, _dishonored_return(line, return_addenda, code), code=code)
 
-    async def _book_nocs(self, chunk: Sequence[EntryLine]) -> None:
-        if not chunk:
-            return
-        originals = await self._originals(chunk)
-        found_lines, commands = [], list[RecordNoc]()
-        corrected = []
-        for line in chunk:
-            noc_addenda = line.changed
-            assert noc_addenda is not None
-            entry = originals.get(noc_addenda.original_entry_trace_number)
-            if entry is None:
-                self.report.name(line, "FITS_NO_ENTRY", noc_addenda.change_code)
-                continue
-            found_lines.append(line)
-            correction = notifications_of_change.correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
-            corrected.append((self._key(line), entry, correction))
-            commands.append(
-                RecordNoc(
-                    caller="ach-file",
-                    key=self._key(line),
-                    customers=(entry.customer_id,),
-                    ach_id=entry.ach_id,
-                    code=noc_addenda.change_code,
-                    corrected=noc_addenda.corrected_data,
-                    references=(entry.ach_id,),
-                )
-            )
-        async for line, _ in self._submit(found_lines, commands):
-            noc_addenda = line.changed
-            assert noc_addenda is not None
-            self.report.changes += 1
-            self.report.name(line, "NOTED", noc_addenda.change_code)
-        await apply_corrections(self._bank, corrected)
+    def _noc(self, line: EntryLine, originals: Mapping[str, AchEntry]) -> RecordNoc | None:
+        entry, noc_addenda = _original(line, originals), line.changed
+        assert noc_addenda is not None
+        if entry is None:
+            self.report.name(line, "FITS_NO_ENTRY", noc_addenda.change_code)
+            return None
+        fields = self._command_fields(line, entry.customer_id, entry.ach_id)
+        return RecordNoc(**fields, code=noc_addenda.change_code, corrected=noc_addenda.corrected_data)
+
+    async def _apply_corrections(self, lines: Sequence[EntryLine], originals: Mapping[str, AchEntry]) -> None:
+        """Apply notifications of change to the counterparties of their entries."""
+        commands = []
+        for line in lines:
+            entry, noc_addenda = _original(line, originals), line.changed
+            fields = None if entry is None else await self._counterparty_fields(entry)
+            if fields is not None and noc_addenda is not None:
+                correction = correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
+                key = command_id("correct", self._key(line))
+                commands.append(CorrectAccount(**fields, key=key, correction=correction))
+        async for _ in submit_in_lots(self._bank, commands):
+            pass
+
+    async def _fail_verification(self, entry: AchEntry, code: str) -> None:
+        """Fail the verification of a counterparty whose micro-deposit was returned."""
+        fields = await self._counterparty_fields(entry)
+        if fields is not None:
+            reason = f"A micro-deposit came back under {code}."
+            key = command_id("fail", entry.ach_id)
+            await self._bank.engine.submit(FailVerification(**fields, key=key, reason=reason))
+
+    async def _counterparty_fields(self, entry: AchEntry) -> dict[str, Any] | None:
+        """Return the fields of a command on an entry's counterparty. Micro-deposits are entries of the bank."""
+        counterparty_id = entry.counterparty_id
+        owner = counterparty_id and await self._bank.directory.find("counterparty", counterparty_id)
+        if not owner:
+            return None
+        ids = {"counterparty_id": counterparty_id, "references": (counterparty_id,)}
+        return {"caller": CALLER, "customers": (owner.customer_id,), **ids}
 
     @property
     def _own_routing_prefix(self) -> str:
         return self._bank.settings.bank_routing_number[:8]
-
-    def _entry_id(self, entry: IncomingEntry) -> UUID:
-        """Return the id of an entry: the same if another file of the same date repeats it."""
-        return command_id("ach-entry", f"{entry.trace}:{self._made_on:%Y%m%d}")
 
     def _key(self, line: EntryLine) -> UUID:
         """Return the idempotency key of a line's command; a retry after a refusal has a new one."""
@@ -308,21 +303,19 @@ class AchFileBooking:
         key_name = f"ach-line:{line.number}:{refused}" if refused else f"ach-line:{line.number}"
         return command_id(key_name, self._file_id)
 
-    async def _originals(self, chunk: Sequence[EntryLine]) -> dict[str, AchEntry]:
-        traces = [
-            addenda.original_entry_trace_number
-            for each in chunk
-            if (addenda := each.returned or each.changed) is not None
-        ]
-        return await ach_entries.find_by_traces(self._bank.pool, traces)
+    async def _originals(self, chunk: Sequence[EntryLine]) -> Mapping[str, AchEntry]:
+        traces = [each.original_trace for each in chunk if each.original_trace is not None]
+        return await ach_entries.find_by_traces(self._bank.pool, traces) if traces else {}
 
     async def _submit(
-        self, lines: Sequence[EntryLine], commands: Sequence[Command]
-    ) -> AsyncIterator[tuple[EntryLine, Answer]]:
-        at = iter(lines)
+        self, lines: Iterable[tuple[EntryLine, Command | None]]
+    ) -> AsyncIterator[tuple[EntryLine, Outcome]]:
+        """Submit the commands of lines; a line without one is held or reported already."""
+        commands = [(line, command) for line, command in lines if command is not None]
+        at = (line for line, _ in commands)
         try:
-            async for _, answer in submit_in_lots(self._bank, commands):
-                yield next(at), answer
+            async for _, answer in submit_in_lots(self._bank, (command for _, command in commands)):
+                yield next(at), answer.outcome
         except (Refused, NotFound) as refused:
             raise _LineRefused(refused.code, refused.detail) from None
 
@@ -351,6 +344,14 @@ class AchFileBooking:
         self.report.name(line, "HELD", code)
 
 
+def _account(line: EntryLine) -> str:
+    return f"{line.entry.routing_number}:{line.entry.dfi_account_number}"
+
+
+def _original(line: EntryLine, originals: Mapping[str, AchEntry]) -> AchEntry | None:
+    return originals.get(line.original_trace or "")
+
+
 def _direction(line: EntryLine) -> Direction:
     return Direction.DEBIT if line.entry.is_debit else Direction.CREDIT
 
@@ -363,9 +364,9 @@ async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, Retu
     """Queue returns, each with its id, for the next window."""
     if not answers:
         return
-    now, house = await bank.now(), bank_customer_id(bank.seed)
+    now, bank_id = await bank.now(), bank_customer_id(bank.seed)
     due_at = windows.next_deadline(now, bank.calendars)
-    await files.queue_return_entries(bank.pool, answers, house, due_at=due_at, now=now)
+    await files.queue_return_entries(bank.pool, answers, bank_id, due_at=due_at, now=now)
     await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, at=due_at)])
 
 
@@ -380,19 +381,11 @@ async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
 def _dishonored_return(line: EntryLine, return_addenda: ReturnAddenda, code: str) -> ReturnEntry:
     """Return the dishonored return: it repeats the trace number, date and reason of the return."""
     entry, day = line.entry, line.batch.settlement_date or 0
-    return ReturnEntry(
-        reason=code,
-        code=entry.transaction_code,
-        routing_number=ach_types.routing_number_of(line.batch.originating_dfi_identification),
-        account_number=entry.dfi_account_number,
-        amount=entry.amount,
-        name=entry.individual_name,
-        identification=entry.individual_identification_number,
-        original_trace=return_addenda.original_entry_trace_number,
-        original_bank=return_addenda.original_receiving_dfi_identification,
-        entry_class=line.batch.standard_entry_class_code,
-        company=line.batch.company_name,
-        company_id=line.batch.company_identification,
-        purpose=line.batch.company_entry_description,
+    answer = ach_types.return_of(
+        incoming_of(line),
+        code,
+        bank=return_addenda.original_receiving_dfi_identification,
         information=f"{entry.trace_number}{day:03}{return_addenda.return_reason_code[1:]}",
     )
+    trace = return_addenda.original_entry_trace_number
+    return msgspec.structs.replace(answer, code=entry.transaction_code, original_trace=trace)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, correction_of
 from billfold.payments.ach.nacha.reader import read_header, read_lines
 from billfold.payments.ach.nacha.types import (
-    MISTAKES_MAX,
     NOC_ENTRY_CLASS,
     AchFile,
     AchFileMistake,
     Entry,
     EntryLine,
-    InvalidAchFile,
     NocAddenda,
     PaymentAddenda,
     ReturnAddenda,
 )
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.types import IncomingEntry
+from billfold.payments.files.types import MISTAKES_MAX, InvalidFile
 
 DISHONORED_RETURN_CODES = frozenset(f"R{number}" for number in (*range(61, 78), *range(83, 86)))
 """Dishonored returns of our own returns: held in suspense for an operator."""
@@ -46,7 +45,7 @@ def incoming_of(line: EntryLine) -> IncomingEntry:
 def check_file(raw: bytes, routing_number: str) -> AchFile:
     """Return the header of a valid file that is addressed to this routing number.
 
-    Raises InvalidAchFile with the first hundred mistakes.
+    Raises InvalidFile with the first hundred mistakes.
     """
     mistakes: list[AchFileMistake] = []
     for line in read_lines(raw):
@@ -58,7 +57,7 @@ def check_file(raw: bytes, routing_number: str) -> AchFile:
         reason = f"is addressed to {head.immediate_destination}, and this bank is {routing_number}"
         mistakes.insert(0, AchFileMistake(1, (4, 13), reason))
     if mistakes:
-        raise InvalidAchFile(mistakes)
+        raise InvalidFile(mistakes)
     return head
 
 

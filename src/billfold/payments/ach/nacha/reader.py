@@ -15,18 +15,17 @@ from billfold.payments.ach.nacha import layout
 from billfold.payments.ach.nacha.control_totals import TotalsCounter
 from billfold.payments.ach.nacha.layout import InvalidField, Record
 from billfold.payments.ach.nacha.types import (
-    MISTAKES_MAX,
     AchFile,
     AchFileMistake,
     Addenda,
     Batch,
     Entry,
     EntryLine,
-    InvalidAchFile,
     NocAddenda,
     PaymentAddenda,
     ReturnAddenda,
 )
+from billfold.payments.files.types import MISTAKES_MAX, InvalidFile
 
 _SINGLE_ADDENDA_CLASSES = frozenset({"CCD", "PPD", "WEB", "COR"})
 _TRANSACTION_CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {"55", "56"}
@@ -75,7 +74,7 @@ _FILE_HEADER_FIELDS = _shared(AchFile, layout.FILE_HEADER)
 
 
 def read_file(raw: bytes) -> AchFile:
-    """Return the whole file in memory. Raises InvalidAchFile as `read_lines` does."""
+    """Return the whole file in memory. Raises InvalidFile as `read_lines` does."""
     batches = tuple(
         msgspec.structs.replace(batch, entries=tuple(line.entry for line in lines))
         for batch, lines in groupby(read_lines(raw), attrgetter("batch"))
@@ -86,7 +85,7 @@ def read_file(raw: bytes) -> AchFile:
 def read_lines(raw: bytes) -> Iterator[EntryLine]:
     """Yield every entry with the header of its batch.
 
-    Lines end in LF or CRLF, or the file has no line ends. Raises InvalidAchFile at the end if
+    Lines end in LF or CRLF, or the file has no line ends. Raises InvalidFile at the end if
     anything is wrong: a misplaced record, an invalid field, a wrong total, a truncated file. Until
     then the entries are not validated.
     """
@@ -100,15 +99,15 @@ def read_lines(raw: bytes) -> Iterator[EntryLine]:
     else:
         reader.end()
     if reader.mistakes:
-        raise InvalidAchFile(reader.mistakes)
+        raise InvalidFile(reader.mistakes)
 
 
 def read_header(raw: bytes) -> AchFile:
-    """Return the file header, without batches. Raises InvalidAchFile."""
+    """Return the file header, without batches. Raises InvalidFile."""
     reader = _Reader()
     reader.take(next(_lines_of(raw)))
     if reader.mistakes or reader.header is None:
-        raise InvalidAchFile(reader.mistakes or [AchFileMistake(1, None, "is not a file header")])
+        raise InvalidFile(reader.mistakes or [AchFileMistake(1, None, "is not a file header")])
     return _file_of(reader.header)
 
 
@@ -124,11 +123,11 @@ def normalize(raw: bytes) -> bytes:
 def _lines_of(raw: bytes) -> Iterator[str]:
     """Yield the lines one by one: a large file is not split at once."""
     if not raw.strip():
-        raise InvalidAchFile([AchFileMistake(0, None, "is empty")])
+        raise InvalidFile([AchFileMistake(0, None, "is empty")])
     if not raw.isascii():
         at = next(at for at, byte in enumerate(raw) if byte > _ASCII_MAX)
         line = raw.count(b"\n", 0, at) + 1
-        raise InvalidAchFile([AchFileMistake(line, None, "contains a byte that is not ASCII")])
+        raise InvalidFile([AchFileMistake(line, None, "contains a byte that is not ASCII")])
     if b"\n" not in raw and len(raw) % layout.WIDTH == 0:
         for at in range(0, len(raw), layout.WIDTH):
             yield raw[at : at + layout.WIDTH].decode("ascii")

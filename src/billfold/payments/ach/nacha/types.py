@@ -5,17 +5,12 @@ account, returns an entry or reports a change. Amounts are cents. Texts are prin
 case.
 """
 
-from collections.abc import Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
 import msgspec
 from typing_extensions import override
 
-CHECKING_CREDIT = "22"
-CHECKING_DEBIT = "27"
-SAVINGS_CREDIT = "32"
-SAVINGS_DEBIT = "37"
 NOC_ENTRY_CLASS = "COR"
 """The standard entry class code of notifications of change."""
 
@@ -85,16 +80,6 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     company_descriptive_date: str = ""  # 6 characters; SD1300 and the like request same-day windows
     settlement_date: int | None = None  # day of the year, set by the operator
 
-    @property
-    def debits(self) -> int:
-        """Sum of the debits, in cents."""
-        return sum(each.amount for each in self.entries if each.is_debit)
-
-    @property
-    def credits(self) -> int:
-        """Sum of the credits, in cents."""
-        return sum(each.amount for each in self.entries if not each.is_debit)
-
 
 class AchFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file from one bank or operator to another."""
@@ -107,10 +92,6 @@ class AchFile(msgspec.Struct, frozen=True, kw_only=True):
     immediate_origin_name: str = ""  # at most 23 characters
     reference_code: str = ""  # at most 8 characters
     batches: tuple[Batch, ...] = ()
-
-
-MISTAKES_MAX = 100
-"""Maximum mistakes reported of one file."""
 
 
 class AchFileMistake(NamedTuple):
@@ -126,14 +107,6 @@ class AchFileMistake(NamedTuple):
         if self.columns:
             where += f", columns {self.columns[0]}-{self.columns[1]}"
         return f"{where}: {self.reason}"
-
-
-class InvalidAchFile(ValueError):
-    """The file is refused as a whole. `mistakes` lists the first hundred."""
-
-    def __init__(self, mistakes: Sequence[AchFileMistake]) -> None:
-        self.mistakes = tuple(mistakes[:MISTAKES_MAX])
-        super().__init__("; ".join(map(str, self.mistakes[:3])))
 
 
 class EntryLine(NamedTuple):
@@ -152,3 +125,9 @@ class EntryLine(NamedTuple):
     def changed(self) -> NocAddenda | None:
         """The notification of change, if it has one."""
         return next((each for each in self.entry.addenda if isinstance(each, NocAddenda)), None)
+
+    @property
+    def original_trace(self) -> str | None:
+        """The trace number of the entry that it returns or corrects."""
+        addenda = self.returned or self.changed
+        return None if addenda is None else addenda.original_entry_trace_number

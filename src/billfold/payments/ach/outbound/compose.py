@@ -6,10 +6,6 @@ from typing import TYPE_CHECKING
 
 from billfold.ledger.types import Direction
 from billfold.payments.ach.nacha.types import (
-    CHECKING_CREDIT,
-    CHECKING_DEBIT,
-    SAVINGS_CREDIT,
-    SAVINGS_DEBIT,
     AchFile,
     Batch,
     Entry,
@@ -30,10 +26,10 @@ if TYPE_CHECKING:
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
 """The ACH operator that receives our files."""
 _CODES: dict[tuple[str, str], str] = {
-    ("CHECKING", Direction.CREDIT): CHECKING_CREDIT,
-    ("CHECKING", Direction.DEBIT): CHECKING_DEBIT,
-    ("SAVINGS", Direction.CREDIT): SAVINGS_CREDIT,
-    ("SAVINGS", Direction.DEBIT): SAVINGS_DEBIT,
+    ("CHECKING", Direction.CREDIT): "22",
+    ("CHECKING", Direction.DEBIT): "27",
+    ("SAVINGS", Direction.CREDIT): "32",
+    ("SAVINGS", Direction.DEBIT): "37",
 }
 
 

@@ -20,7 +20,7 @@ from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import CollectAch, MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.outbound.compose import AchFileComposer
-from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
+from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.ach.store import files
 from billfold.payments.ach.store.files import NumberedFile

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
-from billfold.payments.ach.rules.originate import IDENTIFICATION_WIDTH, add_entry, approve_entry
+from billfold.payments.ach.rules.entries import IDENTIFICATION_WIDTH, add_entry, approve
 from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 
@@ -49,7 +51,6 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
             created_at=ctx.now,
             updated_at=ctx.now,
         )
-        entry = approve_entry(book, entry, times, ctx=ctx)
-        add_entry(book, entry)
+        add_entry(book, msgspec.structs.replace(entry, **approve(book, entry, times, ctx=ctx)))
         ach_ids.append(str(ach_id))
     return {"ach_ids": ach_ids}

@@ -6,7 +6,6 @@ returned later.
 
 from __future__ import annotations
 
-from datetime import datetime, time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,10 +14,17 @@ from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
-from billfold.payments.ach.rules.originate import ACH_WINDOW, add_entry, record_ach_transaction, window_at
+from billfold.ledger.types import PocketStatus
+from billfold.payments.ach.rules.entries import (
+    add_entry,
+    book_entry,
+    raise_ach_event,
+    referenced_entry,
+    reverse_booking,
+    schedule_window,
+    update_entry,
+)
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
-from billfold.payments.ach.rules.settle import raise_ach_event, update_entry
 from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.ach.types import (
     AchEntry,
@@ -29,12 +35,10 @@ from billfold.payments.ach.types import (
     return_of,
     routing_number_of,
 )
-from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, hold_ach_credit, sweep_and_invest
-from billfold.platform.dates import et_date, et_instant
+from billfold.payments.deposits.rules import ach_settles_at, hold_ach_credit
+from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.overdraft.rules import claw_back
-from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
+from billfold.treasury.rules.withdraw import InsufficientFunds
 
 if TYPE_CHECKING:
     from billfold.accounts.portals.types import PortalRow
@@ -54,7 +58,9 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if code is None and not cmd.entry.is_prenote:
         assert pocket is not None
         try:
-            entry = _book(book, pocket, entry, ctx=ctx)
+            entry = book_entry(book, pocket, entry, ctx=ctx, settles_at=ach_settles_at(ctx))
+            if not entry.pays_out:
+                hold_ach_credit(book, pocket, ctx, amount=entry.amount)
         except InsufficientFunds:
             book.undo()
             code = NOT_COVERED
@@ -78,8 +84,8 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     Refuses: ach-entry-not-returnable.
     """
     book = book_of(books, cmd.customers[0])
-    entry = book.referenced.get(cmd.ach_id)
-    if not isinstance(entry, AchEntry) or entry.way != AchWay.RECEIVING:
+    entry = referenced_entry(book, cmd.ach_id)
+    if entry.way != AchWay.RECEIVING:
         raise NotFound
     if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
         raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
@@ -90,7 +96,7 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         raise Refused("ach-entry-not-returnable", "The pocket is closed.")
-    _reverse_entry(book, pocket, entry, ctx=ctx)
+    reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned")
     incoming = msgspec.json.decode(entry.request or "{}", type=IncomingEntry)
     queue_return(book, ctx, incoming, code=cmd.code)
     update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
@@ -112,7 +118,7 @@ def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> N
     )
     book.draft.add(row)
     book.keep_fingerprint(PendingReturn, return_entry_id, row.proof)
-    book.schedule(ACH_WINDOW, window_at(due_at), due_at, of_customer=False)
+    schedule_window(book, due_at)
 
 
 def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | None:
@@ -127,54 +133,6 @@ def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str 
         (isinstance(book.referenced.get(cmd.ach_id), AchEntry), TWICE),
     )
     return next((code for applies, code in reasons if applies), None)
-
-
-def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchEntry:
-    """Move the money. Raises Short if the pocket does not cover a debit."""
-    roll_business_day(book, pocket, ctx)
-    entry_no = book.begin(
-        JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH, ctx, settles_on=ctx.settles_on
-    )
-    rail = book.house_account(AccountKind.RAIL_ACH)
-    if entry.direction == Direction.CREDIT:
-        posting_no = book.post(rail, pocket.bank, entry.amount)
-        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
-    else:
-        _, posting_no = withdraw(
-            book, pocket, ctx, amount=entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail
-        )
-    shown = entry.direction
-    record_ach_transaction(
-        book, pocket, ctx, entry=entry, posting_no=posting_no, direction=shown, settles_at=_settles_at(ctx)
-    )
-    book.close()
-    if entry.direction == Direction.CREDIT:
-        hold_ach_credit(book, pocket, ctx, amount=entry.amount)
-    return msgspec.structs.replace(entry, entry_no=entry_no)
-
-
-def _reverse_entry(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> None:
-    roll_business_day(book, pocket, ctx)
-    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.entry_no)
-    rail = book.house_account(AccountKind.RAIL_ACH)
-    if entry.direction == Direction.DEBIT:
-        posting_no = book.post(rail, pocket.bank, entry.amount)
-        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
-        shown, title = Direction.CREDIT, "ACH debit returned"
-    else:
-        posting_no = claw_back(
-            book, pocket, ctx, amount=entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on
-        )
-        shown, title = Direction.DEBIT, "ACH credit returned"
-    record_ach_transaction(
-        book, pocket, ctx, entry=entry, posting_no=posting_no, direction=shown, settles_at=book.booked_at, title=title
-    )
-    book.close()
-
-
-def _settles_at(ctx: Context) -> datetime:
-    day = ctx.calendars.add_fed_days(ctx.business_date, ACH_SETTLES_AFTER)
-    return et_instant(day, time(8, 30))
 
 
 def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:

@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
-from billfold.payments.ach.rules.collect import release_hold
-from billfold.payments.ach.rules.originate import record_ach_transaction
+from billfold.payments.ach.rules.entries import raise_ach_event, referenced_entry, reverse_booking, update_entry
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
-from billfold.payments.ach.rules.settle import raise_ach_event, update_entry
-from billfold.payments.ach.types import AchEntry, AchStatus
-from billfold.payments.deposits.rules import sweep_and_invest
+from billfold.payments.ach.types import AchStatus
 from billfold.platform.dates import et_date
-from billfold.platform.errors import NotFound
-from billfold.treasury.overdraft.rules import claw_back
-from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.payments.ach.commands import ReceiveAchReturn, RecordNoc
+    from billfold.payments.ach.types import AchEntry
 
 UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
 """Why a return is not accepted: no matching entry, a duplicate return, or the time frame is over."""
@@ -34,9 +29,7 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
     the pocket of a credit is closed and the money has to be held in suspense.
     """
     book = book_of(books, cmd.customers[0])
-    entry = book.referenced.get(cmd.ach_id)
-    if not isinstance(entry, AchEntry):
-        raise NotFound
+    entry = referenced_entry(book, cmd.ach_id)
     objection = _objection(entry, cmd, ctx)
     if objection is not None:
         return {"status": "NOT_ACCEPTED", "code": objection}
@@ -57,9 +50,7 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
 def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
     """Record the correction with its entry."""
     book = book_of(books, cmd.customers[0])
-    entry = book.referenced.get(cmd.ach_id)
-    if not isinstance(entry, AchEntry):
-        raise NotFound
+    entry = referenced_entry(book, cmd.ach_id)
     update_entry(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
     counterparty_id = None if entry.counterparty_id is None else str(entry.counterparty_id)
     return {"counterparty_id": counterparty_id, "ach_id": str(cmd.ach_id), "code": cmd.code, "corrected": cmd.corrected}
@@ -90,31 +81,7 @@ def _reverse_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED and entry.direction == Direction.CREDIT:
         return "NO_POCKET"
-    roll_business_day(book, pocket, ctx)
-    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.entry_no)
-    rail = book.house_account(AccountKind.RAIL_ACH)
-    if entry.direction == Direction.CREDIT:
-        posting_no = book.post(rail, pocket.bank, entry.amount)
-        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
-        shown, title = Direction.CREDIT, "ACH payment returned"
-    else:
-        release_hold(book, pocket, entry)
-        posting_no = claw_back(
-            book, pocket, ctx, amount=entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on
-        )
-        shown, title = Direction.DEBIT, "ACH collection returned"
-    record_ach_transaction(
-        book,
-        pocket,
-        ctx,
-        entry=entry,
-        posting_no=posting_no,
-        direction=shown,
-        settles_at=book.booked_at,
-        title=title,
-        trace_number=trace,
-    )
-    book.close()
+    reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned", trace_number=trace)
     return AchStatus.FAILED
 
 

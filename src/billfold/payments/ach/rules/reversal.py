@@ -9,7 +9,14 @@ import msgspec
 
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import Direction
-from billfold.payments.ach.rules.originate import IDENTIFICATION_WIDTH, add_entry, approve_entry, pay_out
+from billfold.payments.ach.rules.entries import (
+    IDENTIFICATION_WIDTH,
+    add_entry,
+    approve,
+    referenced_entry,
+    update_entry,
+)
+from billfold.payments.ach.rules.originate import pay_out
 from billfold.payments.ach.rules.return_codes import may_reinitiate
 from billfold.payments.ach.rules.windows import reversible_until, schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
@@ -29,8 +36,8 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     Refuses: ach-origination-not-reversible, insufficient-funds.
     """
     book = book_of(books, cmd.customers[0])
-    entry = book.referenced.get(cmd.ach_id)
-    if not isinstance(entry, AchEntry) or entry.pocket_id is None:
+    entry = referenced_entry(book, cmd.ach_id)
+    if entry.pocket_id is None:
         raise NotFound
     _must_be_reversible(entry, ctx)
     if any(_reverses(each, entry) for each in book.referenced.values()):
@@ -41,10 +48,9 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     if other == Direction.CREDIT:
         pocket = book.pockets[entry.pocket_id]
         new_entry = pay_out(book, pocket, ctx, entry=new_entry, settles_at=times.settled_at)
-    new_entry = approve_entry(book, new_entry, times, ctx=ctx)
-    if other == Direction.DEBIT:
-        # The money that returns is the customer's own: nothing is held.
-        new_entry = msgspec.structs.replace(new_entry, held_until=None)
+    # The money that a reversal brings back is the customer's own: nothing is held.
+    approval = approve(book, new_entry, times, ctx=ctx) | {"held_until": None}
+    new_entry = msgspec.structs.replace(new_entry, **approval)
     add_entry(book, new_entry)
     return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 
@@ -52,8 +58,8 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
 def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
     """Schedule a returned debit again. Refuses: ach-origination-not-returned."""
     book = book_of(books, cmd.customers[0])
-    entry = book.referenced.get(cmd.ach_id)
-    if not isinstance(entry, AchEntry) or entry.pocket_id is None:
+    entry = referenced_entry(book, cmd.ach_id)
+    if entry.pocket_id is None:
         raise NotFound
     today = et_date(ctx.now)
     may = entry.direction == Direction.DEBIT and entry.status == AchStatus.FAILED
@@ -67,12 +73,11 @@ def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
         )
     times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
     new_entry = _copy_of(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
-    new_entry = approve_entry(book, msgspec.structs.replace(new_entry, times=entry.times + 1), times, ctx=ctx)
+    approval = approve(book, new_entry, times, ctx=ctx)
+    new_entry = msgspec.structs.replace(new_entry, times=entry.times + 1, **approval)
     add_entry(book, new_entry)
     # The returned entry itself is not reinitiated again.
-    book.change(AchEntry, entry.ach_id, times=2, updated_at=ctx.now)
-    entry = msgspec.structs.replace(entry, times=2)
-    book.put(book.referenced, entry.ach_id, entry)
+    entry = update_entry(book, entry, ctx, times=2)
     book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
     return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 

@@ -34,7 +34,6 @@ SAME_DAY = (
 )
 NEXT_DAY = Window("next-day", time(2, 15), time(8, 30))
 """Its deadline is in the night after the day of sending."""
-WINDOWS = (*SAME_DAY, NEXT_DAY)
 
 
 HELD_DAYS = {"CCD": 3, "PPD": 5, "WEB": 5}

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from billfold.payments.ach.rules.risk import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED, OriginationHistory
 from billfold.payments.ach.types import AchEntry
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
 
@@ -33,13 +34,6 @@ SELECT DISTINCT ON (customer_id, pocket_id) {", ".join(COLUMNS)} FROM ach_entry
 _GET = f"{_SELECT} WHERE customer_id = $1 AND ach_id = $2 AND way = 'ORIGINATION'"
 _BY_TRACES = f"""{_SELECT}
  WHERE trace_number = ANY($1::text[]) AND way = 'ORIGINATION' ORDER BY created_at"""
-_LIST = """{select}
- WHERE customer_id = $1 AND way = 'ORIGINATION' AND ($2::uuid IS NULL OR pocket_id = $2)
-   AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::text IS NULL OR direction = $4)
-   AND ($5::timestamptz IS NULL OR (created_at, ach_id) {than} ($5, $6::uuid))
- ORDER BY created_at {way}, ach_id {way} LIMIT $7"""
-_NEWEST_FIRST = _LIST.format(select=_SELECT, than="<", way="DESC")
-_OLDEST_FIRST = _LIST.format(select=_SELECT, than=">", way="ASC")
 _TO_REVIEW = f"{_SELECT} WHERE status = 'PENDING' ORDER BY created_at, ach_id LIMIT $1"
 _FIND = f"{_SELECT} WHERE ach_id = $1"
 _ENTRIES = f"""{_SELECT}
@@ -57,6 +51,17 @@ SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
  WHERE customer_id = $1 AND way = 'ORIGINATION' AND created_at >= $3
    AND status NOT IN ('REJECTED', 'CANCELLED')
 """
+
+
+ORIGINATIONS = KeysetList(
+    f"""{_SELECT}
+ WHERE customer_id = $1 AND way = 'ORIGINATION' AND ($2::uuid IS NULL OR pocket_id = $2)
+   AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::text IS NULL OR direction = $4) AND {{page}}""",
+    lambda row: AchEntry(**row),
+    created_at="timestamptz",
+    ach_id="uuid",
+)
+"""The originations of a customer, by Pocket, statuses and direction; None does not filter."""
 
 
 async def load_references(
@@ -111,32 +116,6 @@ async def find_by_traces(conn: Connection | Pool, traces: Sequence[str]) -> dict
     """Return originations by trace number; the latest if a number was used twice."""
     rows = await conn.fetch(_BY_TRACES, traces)
     return {row["trace_number"]: AchEntry(**row) for row in rows}
-
-
-async def list_originations(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    *,
-    pocket_id: UUID | None,
-    statuses: list[str] | None,
-    direction: str | None,
-    after: tuple[datetime, UUID] | None,
-    backwards: bool,
-    limit: int,
-) -> list[AchEntry]:
-    """Return originations after `after`, newest first; oldest first if `backwards`."""
-    created_at, ach_id = after or (None, None)
-    rows = await conn.fetch(
-        _OLDEST_FIRST if backwards else _NEWEST_FIRST,
-        customer_id,
-        pocket_id,
-        statuses,
-        direction,
-        created_at,
-        ach_id,
-        limit,
-    )
-    return [AchEntry(**row) for row in rows]
 
 
 async def list_to_review(conn: Connection | Pool, limit: int = 100) -> list[AchEntry]:

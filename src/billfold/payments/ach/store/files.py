@@ -77,13 +77,6 @@ UPDATE ach_file f SET settles_at = t.settles_at, settled_at = t.settled_at
 """
 _UNCONFIRMED = "SELECT * FROM ach_file WHERE confirmed_at IS NULL ORDER BY made_at, number"
 _CONFIRM = "UPDATE ach_file SET confirmed_at = $2 WHERE file_id = $1"
-_ENTRIES = """
-SELECT customer_id, company_name, sec_code, description, effective_on, direction, due_at,
-       routing_number, account_number, account_type, party_name, identification, amount, lines,
-       trace_number
-  FROM ach_entry
- WHERE file_id = $1 AND way = 'ORIGINATION' ORDER BY trace_number
-"""
 _ANSWERS = "SELECT trace_number, payload FROM ach_return_entry WHERE file_id = $1 ORDER BY trace_number"
 _BY_CUSTOMER = """
 SELECT customer_id, array_agg(ach_id ORDER BY trace_number) AS ach_ids
@@ -121,6 +114,12 @@ class OutgoingEntry(NamedTuple):
     def batch_key(self) -> tuple[object, ...]:
         """The fields that all entries of a batch share."""
         return self[:6]
+
+
+_ENTRIES = f"""
+SELECT {", ".join(OutgoingEntry._fields)} FROM ach_entry
+ WHERE file_id = $1 AND way = 'ORIGINATION' ORDER BY trace_number
+"""
 
 
 class NumberedFile(NamedTuple):
@@ -175,13 +174,6 @@ async def list_late(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, 
 async def list_unconfirmed(conn: Connection | Pool) -> list[NumberedFile]:
     """Return files that are not confirmed to all customers, oldest first."""
     return [NumberedFile(*row) for row in await conn.fetch(_UNCONFIRMED)]
-
-
-async def get_numbered(conn: Connection | Pool, file_id: UUID) -> NumberedFile:
-    """Return one file."""
-    row = await conn.fetchrow("SELECT * FROM ach_file WHERE file_id = $1", file_id)
-    assert row is not None
-    return NumberedFile(*row)
 
 
 async def mark_confirmed(conn: Connection | Pool, file_id: UUID, now: datetime) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -22,14 +22,16 @@ from billfold.payments.wires.inbound.suspense import (
 )
 from billfold.payments.wires.inbound.validation import REJECTED, SETTLED, NumberedMessages
 from billfold.payments.wires.iso20022.types import (
+    Account,
     CreditTransfer,
     FedwireMessage,
+    Message,
     PaymentReturn,
     PaymentStatus,
     ReturnRequest,
     ReturnRequestResponse,
 )
-from billfold.payments.wires.store import arrivals, cases
+from billfold.payments.wires.store import cases, wires
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.errors import BillfoldError, Refused
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 _CONCURRENT_PAYMENTS = 200
 _ACCEPTED = "CNCL"
+MessageT = TypeVar("MessageT", bound=Message)
 
 
 class BookedMessage(NamedTuple):
@@ -62,26 +65,28 @@ async def book(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     return sorted(booked)
 
 
+def _of_type(lines: NumberedMessages, kind: type[MessageT]) -> list[tuple[int, FedwireMessage, MessageT]]:
+    return [(line, wire, wire.message) for line, wire in lines if isinstance(wire.message, kind)]
+
+
 # -- statuses of sent messages ----------------------------------------------------------
 
 
 async def _statuses(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    relevant = [(line, w) for line, w in lines if isinstance(w.message, PaymentStatus)]
-    sent = await queue.find_sent(bank.pool, [_status(w).original.message_id for _, w in relevant])
+    relevant = _of_type(lines, PaymentStatus)
+    sent = await queue.find_sent(bank.pool, [message.original.message_id for _, _, message in relevant])
     commands: list[Command] = []
     booked: list[BookedMessage] = []
-    for line, wire in relevant:
-        message = _status(wire)
+    for line, wire, message in relevant:
         sent_message = sent[message.original.message_id]
-        command = _status_command(wire, sent_message)
+        command = _status_command(wire, message, sent_message)
         if command is not None:
             commands.append(command)
         booked.append(_booked(line, wire, message.status, wire_id=sent_message.wire_id))
     for command, outcome in zip(commands, await _submit_all(bank, commands), strict=True):
         if outcome.get("no_pocket"):
             await hold_rejected(bank, command.references[0])
-    for _, wire in relevant:
-        message = _status(wire)
+    for _, _, message in relevant:
         sent_message = sent[message.original.message_id]
         if message.status == REJECTED and _is_unbooked_return(sent_message):
             await hold_refused_return(bank, sent_message)
@@ -98,90 +103,73 @@ async def _submit_all(bank: Bank, commands: Sequence[Command]) -> list[Outcome]:
     return outcomes
 
 
-def _completed(wire: arrivals.MatchedWire) -> CompleteWire:
-    return CompleteWire(
-        caller=f"{FEDWIRE_CALLER}:settled",
-        key=wire.wire_id,
-        customers=(wire.customer_id,),
-        references=(wire.wire_id,),
-        wire_id=wire.wire_id,
-    )
-
-
 def _is_unbooked_return(sent: queue.SentMessage) -> bool:
     """Tell whether it is a return of money that was never booked to a Pocket."""
     return sent.kind == "pacs.004" and sent.direction != WireDirection.OUTGOING
 
 
-def _status(wire: FedwireMessage) -> PaymentStatus:
-    assert isinstance(wire.message, PaymentStatus)
-    return wire.message
-
-
-def _status_command(wire: FedwireMessage, sent: queue.SentMessage) -> Command | None:
+def _status_command(wire: FedwireMessage, message: PaymentStatus, sent: queue.SentMessage) -> Command | None:
     """Return the command for the status of a sent wire; None for an intermediate status."""
-    message = _status(wire)
     if sent.direction != WireDirection.OUTGOING or not sent.kind.startswith("pacs"):
         return None
-    fields: dict[str, Any] = {
-        "customers": (sent.customer_id,),
-        "references": (sent.wire_id,),
-        "key": sent.wire_id,
-        "wire_id": sent.wire_id,
-    }
     if message.status == SETTLED:
-        return CompleteWire(caller=f"{FEDWIRE_CALLER}:settled", omad=wire.header.business_id, **fields)
+        return CompleteWire(**_about(sent, "settled"), omad=wire.header.business_id)
     if message.status == REJECTED:
-        return RejectWire(caller=f"{FEDWIRE_CALLER}:rejected", code=message.reason, **fields)
+        return RejectWire(**_about(sent, "rejected"), code=message.reason)
     return None
+
+
+def _about(wire: queue.SentMessage | wires.MatchedWire, occasion: str) -> dict[str, Any]:
+    """Return the fields of a command on a wire."""
+    return {
+        "caller": f"{FEDWIRE_CALLER}:{occasion}",
+        "key": wire.wire_id,
+        "customers": (wire.customer_id,),
+        "references": (wire.wire_id,),
+        "wire_id": wire.wire_id,
+    }
 
 
 # -- incoming payments ------------------------------------------------------------------
 
 
 async def _payments(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    relevant = [(line, w) for line, w in lines if isinstance(w.message, CreditTransfer)]
     semaphore = asyncio.Semaphore(_CONCURRENT_PAYMENTS)
 
-    async def book_payment(line: int, wire: FedwireMessage) -> BookedMessage:
+    async def book_payment(line: int, wire: FedwireMessage, message: CreditTransfer) -> BookedMessage:
         async with semaphore:
-            payment = incoming(bank, wire)
-            received = await receive(bank, payment)
-            if received.reason == NO_ACCOUNT:
+            payment = _incoming(bank, wire, message)
+            outcome = await receive(bank, payment)
+            if outcome.get("reason") == NO_ACCOUNT:
                 await return_unclaimed(bank, payment)
-        outcome = received.status if received.reason is None else received.reason
-        return _booked(line, wire, outcome, wire_id=payment.wire_id)
+        return _booked(line, wire, outcome.get("reason") or outcome["status"], wire_id=payment.wire_id)
 
-    return list(await asyncio.gather(*(book_payment(line, wire) for line, wire in relevant)))
+    return list(await asyncio.gather(*(book_payment(*each) for each in _of_type(lines, CreditTransfer))))
 
 
-def incoming(bank: Bank, wire: FedwireMessage) -> IncomingWire:
-    """Return the incoming payment of a message."""
-    message = wire.message
-    assert isinstance(message, CreditTransfer)
-    wire_id = derive(bank.seed, command_id("fedwire", message.uetr), 0)
+def payment_id(bank: Bank, wire: FedwireMessage) -> UUID:
+    """Return the id of the incoming wire of a payment message."""
+    assert isinstance(wire.message, CreditTransfer)
+    return derive(bank.seed, command_id("fedwire", wire.message.uetr), 0)
+
+
+def _incoming(bank: Bank, wire: FedwireMessage, message: CreditTransfer) -> IncomingWire:
     return IncomingWire(
-        wire_id=wire_id,
+        wire_id=payment_id(bank, wire),
         routing_number=message.receiver,
-        account_number=_number(message) or "",
+        account_number=_number(message.creditor_account) or "",
         amount=message.amount,
         sender_name=message.debtor.name,
         reference_number=message.instruction_id or message.message_id,
         description=message.remittance or f"Wire from {message.debtor.name}",
-        sender_account_number=_sender_account(message),
+        sender_account_number=_number(message.debtor_account),
         sender_routing_number=message.debtor_agent.routing_number or message.debtor_agent.bic,
         omad=wire.header.business_id,
         message=message,
     )
 
 
-def _number(message: CreditTransfer) -> str | None:
-    account = message.creditor_account
-    return None if account is None else account.number or account.iban
-
-
-def _sender_account(message: CreditTransfer) -> str | None:
-    account = message.debtor_account
+def _number(account: Account | None) -> str | None:
     return None if account is None else account.number or account.iban
 
 
@@ -189,11 +177,12 @@ def _sender_account(message: CreditTransfer) -> str | None:
 
 
 async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    relevant = [(line, wire, wire.message) for line, wire in lines if isinstance(wire.message, PaymentReturn)]
-    payments = await arrivals.find_payments(bank.pool, [m.original.uetr for _, _, m in relevant])
+    relevant = _of_type(lines, PaymentReturn)
+    payments = await wires.find_payments(bank.pool, [m.original.uetr for _, _, m in relevant])
     originals = [payments[WireDirection.OUTGOING, message.original.uetr] for _, _, message in relevant]
     # A returned wire has settled, even if its status has not arrived.
-    await _submit_all(bank, [_completed(each) for each in originals if each.status == "PROCESSING"])
+    unsettled = [each for each in originals if each.status == "PROCESSING"]
+    await _submit_all(bank, [CompleteWire(**_about(each, "settled")) for each in unsettled])
     commands = [
         _return_command(bank, wire, message, original=original)
         for (_, wire, message), original in zip(relevant, originals, strict=True)
@@ -213,14 +202,10 @@ async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
 
 
 def _return_command(
-    bank: Bank, wire: FedwireMessage, message: PaymentReturn, original: arrivals.MatchedWire
+    bank: Bank, wire: FedwireMessage, message: PaymentReturn, original: wires.MatchedWire
 ) -> ReceiveWireReturn:
     return ReceiveWireReturn(
-        caller=f"{FEDWIRE_CALLER}:returned",
-        key=original.wire_id,
-        customers=(original.customer_id,),
-        references=(original.wire_id,),
-        wire_id=return_id(bank, original.wire_id),
+        **_about(original, "returned") | {"wire_id": return_id(bank, original.wire_id)},
         original_id=original.wire_id,
         code=message.reason,
         information=message.information,
@@ -235,39 +220,33 @@ def _return_command(
 
 
 async def _requests(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    booked = []
-    for line, wire in lines:
-        message = wire.message
-        if isinstance(message, ReturnRequest):
-            booked.append(await _open_case(bank, line, wire, message=message))
-        elif isinstance(message, ReturnRequestResponse):
-            accepted = message.verdict == _ACCEPTED
-            await cases.close_case(
-                bank.pool,
-                WireDirection.OUTGOING,
-                message.case_id,
-                status="ACCEPTED" if accepted else "REFUSED",
-                now=await bank.now(),
-                information=message.information or message.reason,
-            )
-            booked.append(_booked(line, wire, "ACCEPTED" if accepted else "REFUSED"))
+    booked = [
+        await _open_case(bank, line, wire, message=message) for line, wire, message in _of_type(lines, ReturnRequest)
+    ]
+    for line, wire, message in _of_type(lines, ReturnRequestResponse):
+        status = "ACCEPTED" if message.verdict == _ACCEPTED else "REFUSED"
+        information, now = message.information or message.reason, await bank.now()
+        case_id, direction = message.case_id, WireDirection.OUTGOING
+        await cases.close_case(bank.pool, direction, case_id, status=status, now=now, information=information)
+        booked.append(_booked(line, wire, status))
     return booked
 
 
 async def _open_case(bank: Bank, line: int, wire: FedwireMessage, message: ReturnRequest) -> BookedMessage:
-    payments = await arrivals.find_payments(bank.pool, [message.original.uetr])
+    payments = await wires.find_payments(bank.pool, [message.original.uetr])
     original = payments[WireDirection.INCOMING, message.original.uetr]
-    await cases.open_case(
-        bank.pool,
-        case_id=message.case_id,
-        direction=WireDirection.INCOMING,
-        customer_id=original.customer_id,
+    case = cases.CaseRow(
+        message.case_id,
+        WireDirection.INCOMING,
+        original.customer_id,
         wire_id=original.wire_id,
+        status="OPEN",
         reason=message.reason,
         information=message.information,
         message=msgspec.json.encode(message).decode(),
-        now=await bank.now(),
+        opened_at=await bank.now(),
     )
+    await cases.open_case(bank.pool, case)
     return _booked(line, wire, "OPEN", wire_id=original.wire_id)
 
 

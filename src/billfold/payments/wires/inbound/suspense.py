@@ -13,12 +13,12 @@ from billfold.ledger.types import Direction, Rail
 from billfold.payments.deposits.inbound import NO_ACCOUNT
 from billfold.payments.deposits.types import IncomingWire
 from billfold.payments.suspense import store as suspense_store
-from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE
+from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments, return_item
 from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage
-from billfold.payments.wires.outbound_messages import queue_about
+from billfold.payments.wires.outbound import queue_about
 from billfold.payments.wires.rules import messages
-from billfold.payments.wires.rules.status import wire_details
+from billfold.payments.wires.rules.recording import wire_details
 from billfold.payments.wires.store.wires import find_wire
 from billfold.payments.wires.types import WireType
 from billfold.platform.errors import InvariantError
@@ -45,10 +45,9 @@ _NOT_RETURNABLE_REASON = (
 
 async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
     """Hold a wire to an unknown account in suspense and return it the same day."""
-    assert payment.message is not None
     item_details = _payment_details(payment.message, payment.description, payment.omad)
     await _hold(bank, payment.wire_id, payment.amount, reason=NO_ACCOUNT, details=item_details)
-    await _return_item(bank, payment.wire_id, NO_ACCOUNT)
+    await return_item(bank, payment.wire_id, NO_ACCOUNT, caller=f"{FEDWIRE_CALLER}:suspense")
 
 
 def return_id(bank: Bank, original_wire_id: UUID) -> UUID:
@@ -118,8 +117,8 @@ async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
         information="The account takes no payments",
     )
     async with bank.pool.acquire() as conn, conn.transaction():
-        house = bank_customer_id(bank.seed)
-        await queue_about(bank, conn, item.item_id, customer_id=house, kind="pacs.004", terms=terms)
+        bank_id = bank_customer_id(bank.seed)
+        await queue_about(bank, conn, item.item_id, customer_id=bank_id, kind="pacs.004", terms=terms)
 
 
 def _payment_details(message: CreditTransfer, description: str | None, omad: str | None) -> dict[str, Any]:
@@ -129,33 +128,8 @@ def _payment_details(message: CreditTransfer, description: str | None, omad: str
 
 async def _hold(bank: Bank, item_id: UUID, amount: int, reason: str, details: dict[str, Any]) -> None:
     """Hold money in suspense."""
-    await bank.engine.submit(
-        HoldInSuspense(
-            caller=FEDWIRE_CALLER,
-            key=item_id,
-            customers=(bank_customer_id(bank.seed),),
-            item_id=item_id,
-            rail=Rail.WIRE,
-            direction=Direction.CREDIT,
-            amount=amount,
-            reason=reason,
-            details=details,
-        )
-    )
-
-
-async def _return_item(bank: Bank, item_id: UUID, reason: str) -> None:
-    """Return a suspense item."""
-    await bank.engine.submit(
-        ReturnFromSuspense(
-            caller=f"{FEDWIRE_CALLER}:suspense",
-            key=item_id,
-            customers=(bank_customer_id(bank.seed),),
-            item_id=item_id,
-            reason=reason,
-            references=(item_id,),
-        )
-    )
+    item = UnclaimedPayment(item_id, Direction.CREDIT, amount, reason=reason, details=details)
+    await hold_unclaimed_payments(bank, [item], rail=Rail.WIRE, caller=FEDWIRE_CALLER)
 
 
 async def _get_wire(bank: Bank, wire_id: UUID) -> WireRow:

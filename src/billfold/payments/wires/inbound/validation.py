@@ -16,8 +16,8 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequest,
     ReturnRequestResponse,
 )
-from billfold.payments.wires.store.arrivals import MatchedWire
 from billfold.payments.wires.store.message_queue import SentMessage
+from billfold.payments.wires.store.wires import MatchedWire
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.calendars import Calendars
 

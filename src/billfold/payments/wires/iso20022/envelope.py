@@ -9,14 +9,13 @@ from typing import TypeVar
 import msgspec
 from lxml import etree
 
+from billfold.payments.files.types import MISTAKES_MAX, InvalidFile
 from billfold.payments.wires.iso20022.messages import HEADER, LAYOUTS
 from billfold.payments.wires.iso20022.types import (
-    MISTAKES_MAX,
     FedwireMessage,
     FedwireMistake,
     FileDirection,
     Header,
-    InvalidFedwireFile,
 )
 from billfold.payments.wires.iso20022.xml_fields import (
     Element,
@@ -62,7 +61,7 @@ def write_messages(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes
 def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
     """Return the messages of a file in order, with the lines on which they begin.
 
-    Raises InvalidFedwireFile if any message is wrong: malformed or truncated XML, an unknown
+    Raises InvalidFile if any message is wrong: malformed or truncated XML, an unknown
     message, a value that does not keep its pattern, another currency.
     """
     root = _parse(raw)
@@ -75,12 +74,12 @@ def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMess
     for message_element in root:
         try:
             wires.append((message_element.sourceline or 0, _read_wire(message_element, namespace)))
-        except InvalidFedwireFile as invalid:
+        except InvalidFile as invalid:
             mistakes += invalid.mistakes
         if len(mistakes) >= MISTAKES_MAX:
             break
     if mistakes:
-        raise InvalidFedwireFile(mistakes)
+        raise InvalidFile(mistakes)
     return wires
 
 
@@ -92,9 +91,9 @@ def _parse(raw: bytes) -> Element:
     try:
         root = etree.fromstring(raw, parser)
     except etree.XMLSyntaxError as error:
-        raise InvalidFedwireFile([FedwireMistake(error.lineno or 0, "file", str(error.msg))]) from None
+        raise InvalidFile([FedwireMistake(error.lineno or 0, "file", str(error.msg))]) from None
     if root.getroottree().docinfo.doctype:
-        raise InvalidFedwireFile([FedwireMistake(1, "file", "has a document type: messages have none")])
+        raise InvalidFile([FedwireMistake(1, "file", "has a document type: messages have none")])
     return root
 
 
@@ -128,11 +127,11 @@ def _read_struct(element: Element, rows: Sequence[ElementMapping], message_type:
     fields, mistakes = read_rows(element, rows)
     mistakes += repeated_in(element)
     if mistakes:
-        raise InvalidFedwireFile(mistakes)
+        raise InvalidFile(mistakes)
     try:
         return msgspec.convert({"type": _name_of(message_type), **fields}, message_type)
     except msgspec.ValidationError as error:
-        raise InvalidFedwireFile([_to_mistake(element, rows, str(error))]) from None
+        raise InvalidFile([_to_mistake(element, rows, str(error))]) from None
 
 
 def _to_mistake(element: Element, rows: Sequence[ElementMapping], error_text: str) -> FedwireMistake:
@@ -170,8 +169,8 @@ def _descend(element: Element, names: Sequence[str]) -> Element:
     return element
 
 
-def _invalid(element: Element, reason: str) -> InvalidFedwireFile:
-    return InvalidFedwireFile([mistake_at(element, reason)])
+def _invalid(element: Element, reason: str) -> InvalidFile:
+    return InvalidFile([mistake_at(element, reason)])
 
 
 def _validate(wire: FedwireMessage) -> None:

@@ -3,7 +3,6 @@
 Amounts are cents of US dollars. Lengths and patterns are those of the Fedwire profile of 2025.
 """
 
-from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Annotated, Literal, NamedTuple
 
@@ -198,8 +197,6 @@ FileDirection = Literal["outgoing", "incoming"]
 """The direction of a file: to or from the service."""
 FEDWIRE_ROUTING_NUMBER = "021151080"
 """The routing number of the service itself, which sends statuses."""
-MISTAKES_MAX = 100
-"""Maximum mistakes reported of one file."""
 
 
 class FedwireMistake(NamedTuple):
@@ -212,11 +209,3 @@ class FedwireMistake(NamedTuple):
     @override
     def __str__(self) -> str:
         return f"line {self.line}, {self.element}: {self.reason}"
-
-
-class InvalidFedwireFile(ValueError):
-    """The file is refused as a whole. `mistakes` lists the first hundred."""
-
-    def __init__(self, mistakes: Sequence[FedwireMistake]) -> None:
-        self.mistakes = tuple(mistakes[:MISTAKES_MAX])
-        super().__init__("; ".join(map(str, self.mistakes[:3])))

@@ -89,16 +89,6 @@ def read_rows(parent: Element, rows: Iterable[ElementMapping]) -> tuple[dict[str
     return fields, mistakes
 
 
-def paths_of(rows: Iterable[ElementMapping], parent_path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the path of every element that holds a value."""
-    for row in rows:
-        path = (*parent_path, *row.path.split("/"))
-        if isinstance(row.form, ElementCodec):
-            yield path
-        else:
-            yield from paths_of(row.form, path)
-
-
 def repeated_in(element: Element) -> Iterator[FedwireMistake]:
     """Yield the elements that repeat although only one is allowed: their values would conflict."""
     for parent in element.iter():
@@ -150,10 +140,6 @@ def _read_text(element: Element) -> str:
     return (element.text or "").strip()
 
 
-def _write_instant(element: Element, value: datetime) -> None:
-    element.text = value.isoformat()
-
-
 def _read_instant(element: Element) -> datetime:
     at = datetime.fromisoformat(_read_text(element))
     if at.tzinfo is None:
@@ -191,7 +177,7 @@ def _ignore(_: Element) -> None:
 
 
 TEXT = ElementCodec(_write_text, _read_text)
-INSTANT = ElementCodec(_write_instant, _read_instant)
+INSTANT = ElementCodec(lambda element, at: _write_text(element, at.isoformat()), _read_instant)
 DAY = ElementCodec(_write_text, _read_day)
 MONEY = ElementCodec(_write_money, _read_money)
 INSTRUCTED_AMOUNT = ElementCodec(_write_money, _ignore)

@@ -23,8 +23,7 @@ from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
+    from billfold.accounts.counterparties.types import Payee
     from billfold.payments.wires.types import WireRow
 
 MessageFields = dict[str, Any]
@@ -41,40 +40,26 @@ def fit_text(text: str | None, max_length: int) -> str | None:
     return " ".join(_UNSENDABLE.sub(" ", text).split())[:max_length].strip() or None
 
 
-def credit_transfer(
-    *,
-    wire_id: UUID,
-    uetr: str,
-    amount: int,
-    bank: str,
-    correspondent: str,
-    payer: str,
-    payee: str,
-    details: dict[str, Any],
-    international: bool,
-    description: str | None,
-    instructions: str | None,
-    end_to_end: str | None,
-) -> MessageFields:
+def credit_transfer(wire: WireRow, payee: Payee, *, payer: str, bank: str, correspondent: str) -> MessageFields:
     """Return the terms of a pacs.008. `bank` and `correspondent` are routing numbers.
 
-    `details` are those of the counterparty: for an international one `routing_number` is a BIC, and
-    the payment goes through the correspondent.
+    The routing number of an international payee is a BIC, and the payment goes through the correspondent.
     """
+    international, details = payee.type == "international_wire", payee.details
     return _without_none(
         {
-            "uetr": uetr,
-            "end_to_end_id": fit_text(end_to_end, 35) or _NO_REFERENCE,
-            "instruction_id": wire_id.hex,
-            "amount": amount,
+            "uetr": wire.uetr,
+            "end_to_end_id": fit_text(wire.end_to_end_identification, 35) or _NO_REFERENCE,
+            "instruction_id": wire.wire_id.hex,
+            "amount": wire.amount,
             "charges": "SHAR" if international else "SLEV",
             "sender": bank,
             "receiver": correspondent if international else details["routing_number"],
             "debtor": {"name": fit_text(payer, 140) or _NO_REFERENCE},
             "debtor_agent": {"routing_number": bank},
-            **_creditor(payee, details, "bic" if international else "routing_number"),
-            "instructions": fit_text(instructions, 140),
-            "remittance": fit_text(description, 140),
+            **_creditor(payee.name, details, "bic" if international else "routing_number"),
+            "instructions": fit_text(wire.wire_instructions, 140),
+            "remittance": fit_text(wire.description, 140),
         }
     )
 
@@ -101,7 +86,7 @@ def address_of(address: dict[str, Any] | None) -> MessageFields | None:
     """Return an address of the APIs as elements of a message."""
     if not address:
         return None
-    street = fit_text(" ".join(filter(None, _lines(address))), 70)
+    street = fit_text(" ".join(filter(None, map(address.get, ("street_address", "street_address2")))), 70)
     town, country = fit_text(address.get("city"), 35), address.get("country")
     if not town or not country:
         return None
@@ -114,10 +99,6 @@ def address_of(address: dict[str, Any] | None) -> MessageFields | None:
             "country": country,
         }
     )
-
-
-def _lines(address: dict[str, Any]) -> tuple[str | None, str | None]:
-    return address.get("street_address"), address.get("street_address2")
 
 
 def _without_none(fields: MessageFields) -> MessageFields:

@@ -1,22 +1,21 @@
 """Status changes of a sent wire: submitted, completed or rejected.
 
-COMPLETED is final: a later return is a wire of its own (`receive_return`).
+COMPLETED is final: a later return is a wire of its own (`returns`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
 from billfold.payments.deposits.rules import sweep_and_invest
-from billfold.payments.wires import types as wire_types
 from billfold.payments.wires.rules import cut_offs
-from billfold.payments.wires.types import ReferencedWire, WireRow, WireStatus, WireType
-from billfold.platform.errors import InvariantError, NotFound
+from billfold.payments.wires.rules.recording import raise_wire_event, record_wire_transaction, referenced_wire
+from billfold.payments.wires.types import WireRow, WireStatus, WireType
+from billfold.platform.errors import InvariantError
 from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
@@ -32,9 +31,7 @@ def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
     wire = referenced_wire(book, cmd.wire_id).row
     if wire.status != WireStatus.PENDING:
         return _outcome(wire, wire.status)
-    _raise_event(book, ctx, kinds.WIRE_OUT_PROCESSING, wire=wire)
-    _set_status(book, ctx, wire, status=WireStatus.PROCESSING, imad=cmd.imad)
-    return _outcome(wire, WireStatus.PROCESSING)
+    return _set_status(book, ctx, wire, WireStatus.PROCESSING, kind=kinds.WIRE_OUT_PROCESSING, imad=cmd.imad)
 
 
 def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
@@ -43,10 +40,9 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
     wire = referenced_wire(book, cmd.wire_id).row
     if wire.status not in _UNDER_WAY:
         return _outcome(wire, wire.status)
-    _raise_event(book, ctx, kinds.WIRE_OUT_SUCCESS, wire=wire)
     omad = {} if cmd.omad is None else {"omad": cmd.omad}
-    _set_status(book, ctx, wire, WireStatus.COMPLETED, settled_at=ctx.now, **omad)
-    return _outcome(wire, WireStatus.COMPLETED)
+    kind = kinds.WIRE_OUT_SUCCESS
+    return _set_status(book, ctx, wire, WireStatus.COMPLETED, kind=kind, settled_at=ctx.now, **omad)
 
 
 def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
@@ -63,31 +59,9 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     taken = book.pockets[wire.pocket_id].status != PocketStatus.CLOSED
     if taken:
         _refund(book, ctx, wire, reason=reason)
-    _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire=wire)
-    _set_status(book, ctx, wire, status=WireStatus.REJECTED, reason=reason)
-    outcome = {**_outcome(wire, WireStatus.REJECTED), "reason": reason}
+    outcome = _set_status(book, ctx, wire, WireStatus.REJECTED, kind=kinds.WIRE_OUT_REJECTED, reason=reason)
+    outcome |= {"reason": reason}
     return outcome if taken else {**outcome, "no_pocket": True}
-
-
-def referenced_wire(book: Book, wire_id: UUID) -> ReferencedWire:
-    """Return the wire of the command. Raises NotFound."""
-    seen: ReferencedWire | None = book.referenced.get(wire_id)
-    if seen is None:
-        raise NotFound("There is no such wire.")
-    return seen
-
-
-def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
-    """Return the transaction details of a wire."""
-    return {
-        "wire_type": wire_type,
-        "wire_id": str(wire.wire_id),
-        "original_wire_id": str(wire.original_wire_id) if wire.original_wire_id else None,
-        "reference_number": wire.reference_number,
-        "counterparty_name": wire.counterparty_name,
-        "counterparty_id": str(wire.counterparty_id) if wire.counterparty_id else None,
-        "portal_id": str(wire.portal_id) if wire.portal_id else None,
-    }
 
 
 def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
@@ -98,18 +72,17 @@ def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.entry_no)
     group = ctx.ids.next_group()
     posting_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, wire.amount)
-    record.transaction(
+    record_wire_transaction(
         book,
         pocket,
+        wire,
         posting_no=posting_no,
         group=group,
-        type=TransactionType.WIRE,
         direction=Direction.CREDIT,
-        amount=wire.amount,
         title="Wire reversed",
         description=_was_rejected(wire, reason),
         settles_at=max(ctx.now, wire.send_at or ctx.now),
-        details=wire_details(wire, WireType.REVERSAL),
+        wire_type=WireType.REVERSAL,
     )
     if wire.fee:
         posting_no = book.post(book.house_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
@@ -136,13 +109,19 @@ def _was_rejected(wire: WireRow, reason: str) -> str:
     return f"{sent} to {wire.counterparty_name} was rejected: {reason}"
 
 
-def _raise_event(book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire: WireRow) -> None:
-    payload = payloads.WirePayload(wire_id=wire.wire_id, service_account_id=wire.pocket_id)
-    record.event(book, ctx, kind, payload=payload)
-
-
-def _set_status(book: Book, ctx: Context, wire: WireRow, status: wire_types.WireStatus, **more: object) -> None:
+def _set_status(
+    book: Book,
+    ctx: Context,
+    wire: WireRow,
+    status: WireStatus,
+    *,
+    kind: kinds.EventKind[payloads.WirePayload],
+    **more: object,
+) -> Outcome:
+    """Raise the event of a new status and record it; return the outcome."""
+    raise_wire_event(book, ctx, kind, wire_id=wire.wire_id, pocket_id=wire.pocket_id)
     book.change(WireRow, wire.wire_id, status=status, updated_at=ctx.now, **more)
+    return _outcome(wire, status)
 
 
 def _outcome(wire: WireRow, status: WireStatus) -> Outcome:

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 _COLUMNS = """case_id, direction, customer_id, wire_id, status, reason, information, message,
        opened_at, closed_at"""
-_OPEN = """
-INSERT INTO wire_case (case_id, direction, customer_id, wire_id, status, reason, information,
-                       message, opened_at)
-VALUES ($1, $2, $3, $4, 'OPEN', $5, $6, $7, $8) ON CONFLICT DO NOTHING
+_OPEN = f"""
+INSERT INTO wire_case ({_COLUMNS})
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING
 """
 _CLOSE = """
 UPDATE wire_case SET status = $3, closed_at = $4, information = coalesce($5, information)
@@ -33,10 +32,6 @@ _LIST = f"""
 SELECT {_COLUMNS} FROM wire_case WHERE ($1::text IS NULL OR status = $1)
  ORDER BY opened_at DESC, case_id LIMIT $2
 """
-_OF_WIRE = f"""
-SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2 AND status = 'OPEN'
-"""
-
 _CASES_OF = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2"
 
 
@@ -52,24 +47,12 @@ class CaseRow(msgspec.Struct, frozen=True):
     information: str | None
     message: str
     opened_at: datetime
-    closed_at: datetime | None
+    closed_at: datetime | None = None
 
 
-async def open_case(
-    conn: Connection | Pool,
-    *,
-    case_id: str,
-    direction: str,
-    customer_id: UUID,
-    wire_id: UUID,
-    reason: str,
-    information: str | None,
-    message: str,
-    now: datetime,
-) -> bool:
+async def open_case(conn: Connection | Pool, case: CaseRow) -> bool:
     """Open a case; False if a case about the wire is already open."""
-    status_text = await conn.execute(_OPEN, case_id, direction, customer_id, wire_id, reason, information, message, now)
-    return str(status_text) != "INSERT 0 0"
+    return str(await conn.execute(_OPEN, *msgspec.structs.astuple(case))) != "INSERT 0 0"
 
 
 async def close_case(
@@ -96,7 +79,7 @@ async def list_cases_of(conn: Connection | Pool, wire_id: UUID, direction: str) 
 
 async def get_open_case(conn: Connection | Pool, wire_id: UUID, direction: str) -> CaseRow:
     """Return the open case about a wire. Raises NotFound."""
-    row = await conn.fetchrow(_OF_WIRE, wire_id, direction)
-    if row is None:
-        raise NotFound("No such case is open for this wire.")
-    return CaseRow(*row)
+    for case in await list_cases_of(conn, wire_id, direction):
+        if case.status == "OPEN":
+            return case
+    raise NotFound("No such case is open for this wire.")

@@ -1,13 +1,14 @@
-"""Queries of wires."""
+"""Queries of wires, and of the numbers of messages that were received."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.payments.wires.types import ReferencedWire, WireRow
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -44,21 +45,32 @@ _REJECTED_RETURNS = """
 SELECT count(*) FROM wire
  WHERE customer_id = $1 AND original_wire_id = $2 AND status = 'REJECTED'
 """
-_LIST = """
-SELECT {columns} FROM wire w
- WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2)
-   AND ($3::uuid IS NULL OR w.customer_id = $3) AND ($4::text IS NULL OR w.direction = $4)
-   AND ($5::timestamptz IS NULL OR (w.created_at, w.wire_id) {than} ($5, $6::uuid))
- ORDER BY w.created_at {way}, w.wire_id {way} LIMIT $7
+_ARRIVED = """
+SELECT a.number, f.name FROM received_wire_message a JOIN rail_file f USING (file_id)
+ WHERE a.number = ANY($1::text[]) AND a.file_id <> $2
+"""
+_RECORD_ARRIVED = """
+INSERT INTO received_wire_message (number, file_id, arrived_at)
+SELECT number, $2, $3 FROM unnest($1::text[]) AS number ON CONFLICT DO NOTHING
+"""
+_BY_UETR = f"""
+SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad, {_RETURNED} AS returned
+  FROM wire w WHERE w.uetr = ANY($1::text[]) AND w.wire_type = 'PAYMENT'
+ ORDER BY w.status = 'REJECTED' DESC
 """
 
 
-def _list(owner: str, *, down: bool) -> str:
-    than, way = ("<", "DESC") if down else (">", "ASC")
-    return _LIST.format(columns=_COLUMNS, owner=owner, than=than, way=way)
+class MatchedWire(NamedTuple):
+    """A wire that a message may refer to. `returned`: it is already returned."""
 
-
-_LISTS = {(owner, down): _list(owner, down=down) for owner in ("customer_id", "partner_id") for down in (True, False)}
+    customer_id: UUID
+    wire_id: UUID
+    direction: str
+    status: str
+    amount: int
+    uetr: str
+    imad: str | None
+    returned: bool
 
 
 async def load_references(
@@ -98,25 +110,39 @@ async def count_rejected_returns(conn: Connection | Pool, wire: WireRow) -> int:
     return count
 
 
-async def list_wires(
-    conn: Connection | Pool,
-    owner: str,
-    owner_id: UUID,
-    *,
-    pocket_id: UUID | None,
-    customer_id: UUID | None,
-    direction: str | None,
-    after: tuple[datetime, UUID] | None,
-    descending: bool,
-    limit: int,
-) -> list[WireRow]:
-    """Return wires of one owner, a `customer_id` or a `partner_id`, on from `after`."""
-    created_at, wire_id = after or (None, None)
-    rows = await conn.fetch(
-        _LISTS[owner, descending], owner_id, pocket_id, customer_id, direction, created_at, wire_id, limit
-    )
-    return [_row(row) for row in rows]
+async def find_arrived(conn: Connection | Pool, numbers: Sequence[str], file_id: UUID) -> dict[str, str]:
+    """Return the numbers that were received in another file, with its name."""
+    rows = await conn.fetch(_ARRIVED, numbers, file_id)
+    return {row["number"]: row["name"] for row in rows}
+
+
+async def record_arrived(conn: Connection | Pool, numbers: Sequence[str], file_id: UUID, now: datetime) -> None:
+    """Record that these messages were received in this file."""
+    await conn.execute(_RECORD_ARRIVED, numbers, file_id, now)
+
+
+async def find_payments(conn: Connection | Pool, uetrs: Sequence[str]) -> dict[tuple[str, str], MatchedWire]:
+    """Return the payments with these UETRs, by direction and UETR.
+
+    If a rejected payment was booked to another account later, that one is returned.
+    """
+    rows = await conn.fetch(_BY_UETR, uetrs)
+    return {(row["direction"], row["uetr"]): MatchedWire(*row) for row in rows}
 
 
 def _row(row: Record) -> WireRow:
     return WireRow(**{name: row[name] for name in WireRow.__struct_fields__})
+
+
+LISTS = {
+    owner: KeysetList(
+        f"""SELECT {_COLUMNS} FROM wire w
+ WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2)
+   AND ($3::uuid IS NULL OR w.customer_id = $3) AND ($4::text IS NULL OR w.direction = $4) AND {{page}}""",
+        _row,
+        created_at="timestamptz",
+        wire_id="uuid",
+    )
+    for owner in ("customer_id", "partner_id")
+}
+"""The wires of an owner, by Pocket, customer and direction; None does not filter."""

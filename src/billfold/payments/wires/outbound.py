@@ -1,35 +1,41 @@
-"""Outbound Fedwire files: due messages get their IMADs, are written into one file and transmitted.
+"""Outbound wire messages: queued, built from their terms, and sent in Fedwire files.
 
-A file is stored before it is transmitted. After a crash another process continues with the file and
-sends nothing twice.
+Due messages get their IMADs, are written into one file, stored and transmitted. After a crash
+another process continues with the file and sends nothing twice.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import msgspec
 import structlog
 
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.files import store as files_store
-from billfold.payments.files.store import RailFile
 from billfold.payments.wires.commands import SubmitWire
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header, Message
-from billfold.payments.wires.outbound_messages import environment_of, fedwire_day, message_of
+from billfold.payments.wires.rules import cut_offs, messages
+from billfold.payments.wires.rules.messages import MessageFields
+from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.types import WireDirection
+from billfold.payments.wires.types import QueuedMessage, WireDirection
+from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.payments.files.types import RailFile
     from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
     from billfold.platform.database.pool import Connection
+    from billfold.platform.settings.settings import Settings
 
 log = structlog.get_logger(__name__)
 
@@ -138,3 +144,52 @@ def header_of(bank: Bank, message: Message, number: str, now: datetime) -> Heade
         environment=environment_of(bank.settings),
         created_at=now,
     )
+
+
+async def queue_about(
+    bank: Bank, conn: Connection, wire_id: UUID, customer_id: UUID, kind: str, terms: MessageFields
+) -> None:
+    """Queue a message about a wire: one of a kind per wire and case.
+
+    Call it in a transaction: the message and its scheduled job belong together.
+    """
+    messages.expect_sendable(kind, terms)
+    now = await bank.now()
+    at = cut_offs.send_time(now, bank.calendars, bank.terms.wire_hours, international=False)
+    case_id = terms.get("case_id")
+    about = wire_id if case_id is None else f"{wire_id}:{case_id}"
+    message_id = derive(bank.seed, command_id(f"wire-message:{kind}", about), 0)
+    message = QueuedMessage(
+        message_id=message_id,
+        customer_id=customer_id,
+        wire_id=wire_id,
+        kind=kind,
+        send_at=at,
+        terms=msgspec.json.encode(terms).decode(),
+    )
+    await queue.enqueue(conn, message)
+    await jobs_store.schedule(conn, [ScheduledJob(WIRE_SEND, message_id, customer_id, at=at)])
+
+
+def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> Message:
+    """Return the message to send now, with the payer's account number."""
+    terms: dict[str, Any] = msgspec.json.decode(waiting.terms)
+    if waiting.kind == "pacs.008" and waiting.account_number is not None:
+        terms["debtor_account"] = {"number": waiting.account_number}
+    return messages.message_of(waiting.kind, terms, imad, at=at, day=fedwire_day(bank, at))
+
+
+def message_sent(bank: Bank, sent: SentMessage) -> Message:
+    """Return a message as it was sent."""
+    terms: dict[str, Any] = msgspec.json.decode(sent.terms)
+    return messages.message_of(sent.kind, terms, sent.imad, at=sent.sent_at, day=fedwire_day(bank, sent.sent_at))
+
+
+def environment_of(settings: Settings) -> str:
+    """Return the Fedwire environment of the bank: TEST in a sandbox, else PROD."""
+    return "PROD" if settings.is_production else "TEST"
+
+
+def fedwire_day(bank: Bank, at: datetime) -> date:
+    """Return the Fedwire business day on which a message of this instant settles."""
+    return bank.calendars.fed_on_or_after(et_date(at))

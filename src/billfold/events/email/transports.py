@@ -1,0 +1,89 @@
+"""How e-mails leave: over SMTP, always encrypted, or in a sandbox as files that a mail client can open."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import smtplib
+import ssl
+from email.message import EmailMessage
+from email.utils import parseaddr
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from billfold.events.email.ports import EmailRejected, OutboundEmail
+
+_SECONDS = 20.0
+_PORTS = {"smtp": 587, "smtps": 465}
+_LINE_CHARS_MAX = 998
+"""What RFC 5322 allows in one line."""
+
+
+class FileEmailTransport:
+    """Writes e-mails to a folder, oldest first by name."""
+
+    def __init__(self, folder: Path, sender: str) -> None:
+        self._folder = folder
+        self._sender = sender
+
+    async def send(self, outbound_email: OutboundEmail) -> None:
+        """Write the e-mail; the same one again writes the same file."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{outbound_email.email_id}.eml"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            out.write(to_mime(outbound_email, self._sender).as_bytes())
+
+
+class SmtpEmailTransport:
+    """Hands e-mails to a mail server: `smtp://user:password@mail.example.com:587`.
+
+    `smtp://` begins plain and turns to TLS, `smtps://` is TLS.
+    """
+
+    def __init__(self, url: str, sender: str, context: ssl.SSLContext | None = None) -> None:
+        parts = urlsplit(url)
+        self._implicit_tls = parts.scheme == "smtps"
+        self._host = parts.hostname or "localhost"
+        self._port = parts.port or _PORTS[parts.scheme]
+        self._user = unquote(parts.username or "")
+        self._password = unquote(parts.password or "")
+        self._sender = sender
+        self._context = context or ssl.create_default_context()
+
+    async def send(self, outbound_email: OutboundEmail) -> None:
+        """Hand an e-mail over. Raises EmailRejected when the server is away or says no."""
+        try:
+            await asyncio.to_thread(self._transmit, to_mime(outbound_email, self._sender))
+        except (OSError, smtplib.SMTPException) as error:
+            raise EmailRejected(f"{type(error).__name__} from {self._host}:{self._port}") from error
+
+    def _transmit(self, message: EmailMessage) -> None:
+        with self._connect() as server:
+            if self._user:
+                server.login(self._user, self._password)
+            server.send_message(message)
+
+    def _connect(self) -> smtplib.SMTP:
+        if self._implicit_tls:
+            return smtplib.SMTP_SSL(self._host, self._port, timeout=_SECONDS, context=self._context)
+        server = smtplib.SMTP(self._host, self._port, timeout=_SECONDS)
+        try:
+            server.starttls(context=self._context)
+        except BaseException:
+            server.close()
+            raise
+        return server
+
+
+def to_mime(outbound_email: OutboundEmail, sender: str) -> EmailMessage:
+    """Return the message. Its id is the e-mail's, so that a second copy is known as one."""
+    message = EmailMessage()
+    message["From"] = sender
+    message["To"] = outbound_email.recipient
+    message["Subject"] = outbound_email.subject
+    message["Message-ID"] = f"<{outbound_email.email_id}@{parseaddr(sender)[1].rpartition('@')[2]}>"
+    message["Auto-Submitted"] = "auto-generated"
+    # A link must not be broken across lines.
+    is_plain = outbound_email.text.isascii() and max(map(len, outbound_email.text.split("\n"))) <= _LINE_CHARS_MAX
+    message.set_content(outbound_email.text, cte="7bit" if is_plain else "quoted-printable")
+    return message

@@ -1,0 +1,195 @@
+"""What the rules of ACH entries share: an entry is recorded, changed, approved, and its money reversed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.types import Hold
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
+from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.payments.ach.rules.windows import held_until
+from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
+from billfold.payments.deposits.rules import sweep_and_invest
+from billfold.platform.errors import NotFound
+from billfold.treasury.overdraft.rules import claw_back
+from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.withdraw import withdraw
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.ledger.commands import Context
+    from billfold.payments.ach.rules.windows import Schedule
+
+ACH_WINDOW = "ach.window"
+"""The kind of scheduled job that writes a file."""
+IDENTIFICATION_WIDTH = 15
+_TITLES = {
+    (AchWay.ORIGINATION, Direction.CREDIT): "ACH payment",
+    (AchWay.ORIGINATION, Direction.DEBIT): "ACH collection",
+    (AchWay.RECEIVING, Direction.CREDIT): "ACH credit",
+    (AchWay.RECEIVING, Direction.DEBIT): "ACH debit",
+}
+
+
+def referenced_entry(book: Book, ach_id: UUID) -> AchEntry:
+    """Return the entry of the command. Raises NotFound."""
+    entry = book.referenced.get(ach_id)
+    if not isinstance(entry, AchEntry):
+        raise NotFound
+    return entry
+
+
+def add_entry(book: Book, entry: AchEntry) -> None:
+    """Record a new entry, visible to later commands of the batch."""
+    book.draft.add(entry)
+    book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
+    book.put(book.referenced, entry.ach_id, entry)
+
+
+def update_entry(book: Book, entry: AchEntry, ctx: Context, **columns: object) -> AchEntry:
+    """Change columns of an entry, visible to later commands of the batch; return the changed entry."""
+    columns["updated_at"] = ctx.now
+    book.change(AchEntry, entry.ach_id, **columns)
+    changed = msgspec.structs.replace(entry, **columns)
+    book.put(book.referenced, entry.ach_id, changed)
+    return changed
+
+
+def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: kinds.EventKind[payloads.AchPayload]) -> None:
+    """Raise an event about an entry; entries of the bank itself raise none."""
+    if entry.pocket_id is not None:
+        payload = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
+        record.event(book, ctx, kind, payload=payload)
+
+
+def approve(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> dict[str, Any]:
+    """Schedule the window of an entry; return the columns of its approval."""
+    schedule_window(book, times.due_at)
+    held = entry.direction == Direction.DEBIT
+    return {
+        "status": AchStatus.APPROVED,
+        "reason": None,
+        "due_at": times.due_at,
+        "effective_on": times.effective_on,
+        "settles_at": times.settles_at,
+        "settled_at": times.settled_at,
+        "held_until": held_until(times.effective_on, entry.sec_code, ctx.calendars) if held else None,
+    }
+
+
+def approve_stored(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> None:
+    """Approve an entry that was recorded before, for a first or another window."""
+    approved = update_entry(book, entry, ctx, **approve(book, entry, times, ctx=ctx))
+    book.keep_fingerprint(AchEntry, entry.ach_id, approved.proof)
+
+
+def schedule_window(book: Book, due_at: datetime) -> None:
+    """Schedule the window with this deadline."""
+    book.schedule(ACH_WINDOW, window_at(due_at), due_at, of_customer=False)
+
+
+def window_at(due_at: datetime) -> UUID:
+    """Return the id of the scheduled job of the window with this deadline."""
+    return UUID(int=int(due_at.timestamp()))
+
+
+def book_entry(
+    book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context, *, settles_at: datetime | None
+) -> AchEntry:
+    """Post what an entry moves: a deposit, or a debit at T+1. Raises InsufficientFunds."""
+    roll_business_day(book, pocket, ctx)
+    kind = JournalKind.ACH if entry.pays_out else JournalKind.DEPOSIT
+    entry_no = book.begin(kind, ctx, settles_on=ctx.settles_on)
+    rail = book.house_account(AccountKind.RAIL_ACH)
+    if entry.pays_out:
+        _, posting_no = withdraw(
+            book, pocket, ctx, amount=entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail
+        )
+    else:
+        posting_no = book.post(rail, pocket.bank, entry.amount)
+        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
+    settles_at = max(settles_at or book.booked_at, book.booked_at)
+    _close_with_transaction(
+        book, pocket, entry, ctx, posting_no=posting_no, is_debit=entry.pays_out, settles_at=settles_at
+    )
+    return msgspec.structs.replace(entry, entry_no=entry_no)
+
+
+def reverse_booking(
+    book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context, *, ending: str, trace_number: str | None = None
+) -> None:
+    """Post the opposite of what an entry moved: a deposit, or a clawback and the end of its hold."""
+    roll_business_day(book, pocket, ctx)
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.entry_no)
+    rail = book.house_account(AccountKind.RAIL_ACH)
+    if entry.pays_out:
+        posting_no = book.post(rail, pocket.bank, entry.amount)
+        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
+    else:
+        _release_hold(book, pocket, entry)
+        posting_no = claw_back(
+            book, pocket, ctx, amount=entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on
+        )
+    _close_with_transaction(
+        book,
+        pocket,
+        entry,
+        ctx,
+        posting_no=posting_no,
+        is_debit=not entry.pays_out,
+        settles_at=book.booked_at,
+        ending=ending,
+        trace_number=trace_number,
+    )
+
+
+def _close_with_transaction(
+    book: Book,
+    pocket: PocketBook,
+    entry: AchEntry,
+    ctx: Context,
+    *,
+    posting_no: int,
+    is_debit: bool,
+    settles_at: datetime,
+    ending: str = "",
+    trace_number: str | None = None,
+) -> None:
+    """Record the transaction of the entry's posting, and close the journal entry."""
+    record.transaction(
+        book,
+        pocket,
+        posting_no=posting_no,
+        group=ctx.ids.next_group(),
+        type=TransactionType.ACH,
+        direction=Direction.DEBIT if is_debit else Direction.CREDIT,
+        amount=entry.amount,
+        title=_TITLES[entry.way, entry.direction] + ending,
+        description=entry.description,
+        settles_at=settles_at,
+        details={
+            "company_name": entry.company_name,
+            "company_entry_description": entry.description,
+            "individual_identification_number": entry.identification or None,
+            "trace_number": trace_number or entry.trace_number,
+            "ach_id": entry.ach_id,
+            "ach_direction": entry.way,
+            "portal_id": entry.portal_id,
+        },
+        remittance={"unstructured": list(entry.lines), "structured": None} if entry.lines else None,
+    )
+    book.close()
+
+
+def _release_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
+    """Release the hold on the money of a collection, if it is still active."""
+    lien = (entry.amount, entry.held_until)
+    if entry.held_until is not None and lien in pocket.liens:
+        pocket.liens.remove((entry.amount, entry.held_until))
+        book.change(Hold, entry.ach_id, until=book.booked_at)

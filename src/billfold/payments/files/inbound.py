@@ -1,0 +1,147 @@
+"""Inbound files of the rails: each is accepted or refused as a whole.
+
+A file is stored first, then checked, then booked with idempotency keys made of its content. After a
+crash another process continues without booking twice. A file that fails is retried with growing
+delays and blocks no other.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from hashlib import sha256
+from itertools import count
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import msgspec
+import structlog
+
+from billfold.payments.files import retries
+from billfold.payments.files import store as files_store
+from billfold.payments.files.types import DuplicateFile, InvalidFile
+from billfold.platform.clock import wall_now
+from billfold.platform.database.claims import claimed
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from billfold.ledger.bank import Bank
+    from billfold.payments.files.types import RailFile
+
+log = structlog.get_logger(__name__)
+
+WAIT = timedelta(seconds=30)
+
+
+class InboundFiles(ABC):
+    """Processes the inbound files of one rail. A rail gives a file its id, and checks and books it."""
+
+    rail: ClassVar[str]
+    whole_file: ClassVar[NamedTuple]
+    """A mistake of the whole file, without its reason."""
+
+    @abstractmethod
+    def file_id(self, bank: Bank, name: str, digest: str, attempt: int) -> UUID:
+        """Return the id of a file; `attempt` counts refused files of the same name and content."""
+
+    @abstractmethod
+    async def book(self, bank: Bank, file: RailFile, content: bytes) -> Mapping[str, Any]:
+        """Check and book a file; return its report, with what is `stuck`. Raises InvalidFile."""
+
+    def normalize(self, raw: bytes) -> bytes:
+        """Return the content as it is stored: equal contents have equal bytes."""
+        return raw
+
+    async def process_all(self, bank: Bank) -> int:
+        """Process every inbound file, new and incomplete; return how many.
+
+        Skips files that another process is working on and files whose retry is not due.
+        """
+        done = 0
+        for name in await bank.rails.of(self.rail).list_inbound():
+            done += await self.store_file(bank, name) is None
+        for file in await retries.list_due(bank.pool, self.rail, wall_now()):
+            done += await self.process(bank, file)
+        return done
+
+    async def store_file(self, bank: Bank, name: str) -> RailFile | None:
+        """Store a file and return it; archive one whose content was received before."""
+        exchange = bank.rails.of(self.rail)
+        raw = await exchange.read(name)
+        if raw is None:
+            return None
+        content = self.normalize(raw)
+        digest = sha256(content).hexdigest()
+        for attempt in count():
+            file_id = self.file_id(bank, name, digest, attempt=attempt)
+            try:
+                file = await files_store.save_inbound(
+                    bank.pool, file_id, self.rail, name=name, content=content, now=await bank.now()
+                )
+            except DuplicateFile as duplicate:
+                await self._refuse_duplicate(bank, name, duplicate)
+                return None
+            if file.done_at is None:
+                return file
+            if await exchange.read(name) is None:  # another process has completed it meanwhile
+                return None
+            if file.state != "REFUSED":
+                await self._refuse_duplicate(bank, name, DuplicateFile(file.name, file.created_at))
+                return None
+        raise AssertionError
+
+    async def process(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
+        """Check and book a file; False if another process is working on it. One that fails is postponed."""
+        async with claimed(bank.pool, f"{self.rail.lower()} file {file.file_id}", wait=wait) as acquired:
+            if not acquired:
+                return False
+            file = await files_store.find_file(bank.pool, file.file_id)
+            if file.done_at is None:
+                try:
+                    await self._process(bank, file)
+                except retries.DATABASE_UNAVAILABLE:
+                    raise
+                except Exception as error:  # noqa: BLE001 - a bug in one file must not block others
+                    await retries.postpone_file(bank, file, error=retries.error_summary(error))
+            return True
+
+    async def _process(self, bank: Bank, file: RailFile) -> None:
+        content = await files_store.read_content(bank.pool, file.file_id)
+        try:
+            fields = await self.book(bank, file, content)
+        except InvalidFile as invalid:
+            report = await self._refuse(bank, file.name, invalid.mistakes)
+        else:
+            if fields.get("stuck"):
+                await self._archive(bank, file, await retries.postpone_file(bank, file, **fields))
+                return
+            report = {"file": file.name, "state": "PROCESSED", **fields}
+            # Archive first: a completed file that is still in the folder counts as a duplicate.
+            await self._archive(bank, file, _json(report))
+        state = report["state"]
+        await files_store.complete_file(bank.pool, file.file_id, state, now=await bank.now(), report=report)
+        log.info("rail_file_processed", rail=self.rail, name=file.name, state=state)
+
+    async def _archive(self, bank: Bank, file: RailFile, report: bytes) -> None:
+        """Archive a file, unless a later file of its name has replaced it."""
+        exchange = bank.rails.of(self.rail)
+        if retries.retry_state_of(file) is not None:
+            current = await exchange.read(file.name)
+            if current and sha256(self.normalize(current)).hexdigest() != file.sha256:
+                return
+        await exchange.archive(file.name, report=report)
+
+    async def _refuse_duplicate(self, bank: Bank, name: str, duplicate: DuplicateFile) -> None:
+        await self._refuse(bank, name, [self.whole_file._replace(reason=str(duplicate))])
+
+    async def _refuse(self, bank: Bank, name: str, mistakes: Sequence[Any]) -> dict[str, Any]:
+        """Archive a refused file with the lines and reasons; return its report."""
+        report = {"file": name, "state": "REFUSED", "mistakes": [each._asdict() for each in mistakes]}
+        await bank.rails.of(self.rail).archive(name, report=_json(report), refused=True)
+        log.warning("rail_file_refused", rail=self.rail, name=name, first=str(mistakes[0]))
+        return report
+
+
+def _json(report: Mapping[str, Any]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(report), indent=2)

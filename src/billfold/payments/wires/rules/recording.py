@@ -1,0 +1,137 @@
+"""What the rules of wires share: a wire, its transaction, its event and its messages are recorded."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
+from billfold.ledger.book.draft import to_json
+from billfold.ledger.types import Direction, TransactionType
+from billfold.payments.wires.rules import cut_offs, messages
+from billfold.payments.wires.types import QueuedMessage, ReferencedWire, WireDirection, WireRow, WireType
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.ledger.commands import Context
+    from billfold.payments.wires.rules.messages import MessageFields
+    from billfold.payments.wires.types import WireStatus
+
+WIRE_SEND = "wire.send"
+"""The kind of scheduled job that sends queued messages."""
+
+
+def referenced_wire(book: Book, wire_id: UUID) -> ReferencedWire:
+    """Return the wire of the command. Raises NotFound."""
+    seen: ReferencedWire | None = book.referenced.get(wire_id)
+    if seen is None:
+        raise NotFound("There is no such wire.")
+    return seen
+
+
+def add_wire(book: Book, wire: WireRow) -> None:
+    """Record a new wire."""
+    book.draft.add(wire)
+    book.keep_fingerprint(WireRow, wire.wire_id, wire.proof)
+    book.enter("wire", str(wire.wire_id), wire.wire_id)
+
+
+def return_row(
+    original: WireRow, ctx: Context, wire_id: UUID, direction: WireDirection, *, status: WireStatus, **fields: Any
+) -> WireRow:
+    """Return the row of a return, a wire of its own."""
+    return WireRow(
+        customer_id=original.customer_id,
+        wire_id=wire_id,
+        partner_id=original.partner_id,
+        pocket_id=original.pocket_id,
+        direction=direction,
+        wire_type=WireType.RETURN,
+        original_wire_id=original.wire_id,
+        status=status,
+        counterparty_id=original.counterparty_id,
+        counterparty_name=original.counterparty_name,
+        reference_number=cut_offs.reference_of(ctx.seed, wire_id),
+        uetr=original.uetr,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+        **fields,
+    )
+
+
+def record_wire_transaction(
+    book: Book,
+    pocket: PocketBook,
+    wire: WireRow,
+    *,
+    posting_no: int,
+    group: UUID,
+    direction: Direction,
+    title: str,
+    description: str,
+    settles_at: datetime,
+    wire_type: WireType | None = None,
+    remittance: dict[str, Any] | None = None,
+) -> None:
+    """Record the transaction of a posting that a wire caused."""
+    record.transaction(
+        book,
+        pocket,
+        posting_no=posting_no,
+        group=group,
+        type=TransactionType.WIRE,
+        direction=direction,
+        amount=wire.amount,
+        title=title,
+        description=description,
+        settles_at=settles_at,
+        details=wire_details(wire, wire_type or wire.wire_type),
+        remittance=remittance,
+    )
+
+
+def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
+    """Return the transaction details of a wire."""
+    return {
+        "wire_type": wire_type,
+        "wire_id": str(wire.wire_id),
+        "original_wire_id": str(wire.original_wire_id) if wire.original_wire_id else None,
+        "reference_number": wire.reference_number,
+        "counterparty_name": wire.counterparty_name,
+        "counterparty_id": str(wire.counterparty_id) if wire.counterparty_id else None,
+        "portal_id": str(wire.portal_id) if wire.portal_id else None,
+    }
+
+
+def raise_wire_event(
+    book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire_id: UUID, pocket_id: UUID
+) -> None:
+    """Raise an event about a wire."""
+    record.event(book, ctx, kind, payload=payloads.WirePayload(wire_id=wire_id, service_account_id=pocket_id))
+
+
+def send_time(ctx: Context, *, international: bool = False) -> datetime:
+    """Return when a message accepted now is sent and settles."""
+    return cut_offs.send_time(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international)
+
+
+def queue_message(
+    book: Book, ctx: Context, kind: str, wire_id: UUID, terms: MessageFields, *, send_at: datetime
+) -> None:
+    """Queue a message about a wire, to be sent at its instant."""
+    messages.expect_sendable(kind, terms)
+    message = QueuedMessage(
+        message_id=ctx.ids.next(),
+        customer_id=book.customer_id,
+        wire_id=wire_id,
+        kind=kind,
+        send_at=send_at,
+        terms=to_json(terms),
+    )
+    book.draft.add(message)
+    book.keep_fingerprint(QueuedMessage, message.message_id, message.proof)
+    book.schedule(WIRE_SEND, message.message_id, send_at)

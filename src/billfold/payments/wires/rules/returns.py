@@ -1,0 +1,165 @@
+"""Returns of wires, each a wire of its own: one that comes back to us, and one that we return in full.
+
+What the pocket cannot cover of a return becomes its overdraft; the return itself is always in full.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.events import kinds
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, PocketStatus
+from billfold.payments.deposits.rules import sweep_and_invest
+from billfold.payments.wires.rules import messages
+from billfold.payments.wires.rules.recording import (
+    add_wire,
+    queue_message,
+    raise_wire_event,
+    record_wire_transaction,
+    referenced_wire,
+    return_row,
+    send_time,
+)
+from billfold.payments.wires.types import WireDirection, WireStatus, WireType
+from billfold.platform.errors import Refused
+from billfold.platform.money import format_usd
+from billfold.treasury.overdraft.rules import claw_back
+from billfold.treasury.rules.day_end import roll_business_day
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.payments.wires.commands import ReceiveWireReturn, ReturnWire
+    from billfold.payments.wires.types import WireRow
+
+
+def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> Outcome:
+    """Book the returned money, once per wire.
+
+    Refuses: wire-already-returned, wire-not-completed if the wire was never sent, pocket-not-open
+    if its pocket is closed.
+    """
+    book = book_of(books, cmd.customers[0])
+    original, returned, _ = referenced_wire(book, cmd.original_id)
+    if returned:
+        raise Refused("wire-already-returned", "The wire is already returned.")
+    if original.status == WireStatus.REJECTED or original.entry_no is None:
+        raise Refused("wire-not-completed", "The wire has not settled and cannot be returned.")
+    pocket = book.pockets[original.pocket_id]
+    if pocket.status not in NOT_CLOSED:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    roll_business_day(book, pocket, ctx)
+    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=original.entry_no)
+    group = ctx.ids.next_group()
+    wire = return_row(
+        original,
+        ctx,
+        cmd.wire_id,
+        direction=WireDirection.INCOMING,
+        status=WireStatus.COMPLETED,
+        amount=cmd.amount,
+        imad=cmd.imad,
+        omad=cmd.omad,
+        description=_description(original, cmd),
+        message=cmd.message,
+        transaction_id=group,
+        entry_no=book.entry_no,
+        settled_at=ctx.now,
+    )
+    posting_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
+    sweep_and_invest(book, pocket, ctx, amount=cmd.amount)
+    record_wire_transaction(
+        book,
+        pocket,
+        wire,
+        posting_no=posting_no,
+        group=group,
+        direction=Direction.CREDIT,
+        title="Wire returned",
+        description=f"Wire to {original.counterparty_name}: {wire.description}",
+        settles_at=book.booked_at,
+    )
+    book.close()
+    add_wire(book, wire)
+    raise_wire_event(book, ctx, kinds.WIRE_IN_SUCCESS, wire_id=cmd.wire_id, pocket_id=original.pocket_id)
+    return {"wire_id": str(cmd.wire_id), "status": WireStatus.COMPLETED, "transaction_id": str(group)}
+
+
+def _description(original: WireRow, cmd: ReceiveWireReturn) -> str:
+    """Return the return reason and the charges that banks deducted."""
+    why = cmd.information or cmd.code
+    kept = original.amount - cmd.amount
+    return f"{why}, less {format_usd(kept)} in charges" if kept else why
+
+
+def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
+    """Book the return and queue its message.
+
+    Refuses: wire-not-completed unless it was received as a payment, wire-already-returned,
+    pocket-not-open if its pocket is closed. A rejected return does not count: the new one reverses
+    the reversal of the rejected one.
+    """
+    book = book_of(books, cmd.customers[0])
+    original, booked_journal_no = _returnable(book, cmd.original_id)
+    pocket = book.pockets[original.pocket_id]
+    send_at = send_time(ctx)
+    roll_business_day(book, pocket, ctx)
+    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date, reverses=booked_journal_no)
+    group = ctx.ids.next_group()
+    wire = return_row(
+        original,
+        ctx,
+        ctx.ids.next(),
+        direction=WireDirection.OUTGOING,
+        status=WireStatus.PENDING,
+        portal_id=original.portal_id,
+        amount=original.amount,
+        description=cmd.information,
+        transaction_id=group,
+        entry_no=book.entry_no,
+        send_at=send_at,
+    )
+    posting_no = claw_back(
+        book,
+        pocket,
+        ctx,
+        amount=original.amount,
+        to=book.house_account(AccountKind.RAIL_WIRE),
+        price_of=ctx.t0_bid,
+        settles_on=ctx.business_date,
+    )
+    record_wire_transaction(
+        book,
+        pocket,
+        wire,
+        posting_no=posting_no,
+        group=group,
+        direction=Direction.DEBIT,
+        title="Wire returned",
+        description=f"Wire from {original.counterparty_name} went back: {cmd.code}",
+        settles_at=send_at,
+    )
+    book.close()
+    add_wire(book, wire)
+    terms = messages.payment_return(
+        messages.payment_message_of(original),
+        bank=ctx.terms.routing_number,
+        reason=cmd.code,
+        information=cmd.information or "Returned as requested",
+    )
+    queue_message(book, ctx, "pacs.004", wire_id=wire.wire_id, terms=terms, send_at=send_at)
+    return {"wire_id": str(wire.wire_id), "status": WireStatus.PENDING, "reason": None}
+
+
+def _returnable(book: Book, wire_id: UUID) -> tuple[WireRow, int | None]:
+    """Return a received payment with the journal entry that booked its money last. Raises Refused."""
+    original, returned, booked_journal_no = referenced_wire(book, wire_id)
+    if returned:
+        raise Refused("wire-already-returned", "The wire is already returned.")
+    arrived = original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT
+    if not arrived or original.status != WireStatus.COMPLETED or original.message is None:
+        raise Refused("wire-not-completed", "Only a received payment can be returned.")
+    if book.pockets[original.pocket_id].status == PocketStatus.CLOSED:
+        raise Refused("pocket-not-open", "The pocket is closed and holds no money.")
+    return original, booked_journal_no
