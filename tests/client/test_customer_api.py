@@ -29,13 +29,25 @@ async def registered(bank, client_id="books", **fields):
     async with bank.pool.acquire() as conn:
         await program(conn, client_id, keys=(), **{"scopes": SCOPES, **fields})
         kept = await clients.add_client_key(conn, client_id, key.pem, now=wall_now())
+    return registration_of(bank, client_id, kept.key_id, key=key)
+
+
+def registration_of(bank, client_id, key_id, key):
+    """Return what a program with this key knows of itself."""
     return ClientRegistration(
         issuer=bank.settings.auth_origin,
         client_id=client_id,
-        kid=kept.key_id,
+        kid=key_id,
         private_key=private_pem(key.private).decode(),
         redirect_uri=REDIRECT,
     )
+
+
+def as_program(bank, calling, registration):
+    """Return the calls of a program without a user, and its tokens."""
+    authorization = Authorization(registration)
+    tokens = authorization.client_credentials(calling(bank.settings.auth_origin))
+    return CustomerApi(calling(bank.settings.customer_origin, DpopAuth(authorization, tokens))), tokens
 
 
 @pytest.fixture
@@ -154,10 +166,7 @@ async def test_client_credentials_need_no_user(bank, customer_world, calling):
         post_logout_redirect_uris=(),
         scopes=("customer.read", "pockets.read"),
     )
-    authorization = Authorization(me)
-    http = calling(bank.settings.auth_origin)
-    tokens = await asyncio.to_thread(authorization.client_credentials, http)
-    calls = CustomerApi(calling(bank.settings.customer_origin, DpopAuth(authorization, tokens)))
+    calls, _ = await asyncio.to_thread(as_program, bank, calling, me)
     assert str((await asyncio.to_thread(calls.customer)).id) == customer
     with pytest.raises(ApiError, match="invalid_scope"):
-        await asyncio.to_thread(authorization.client_credentials, http, ["team.read"])
+        await asyncio.to_thread(Authorization(me).client_credentials, calling(me.issuer), ["team.read"])

@@ -1,13 +1,10 @@
 """An administrator's program looks after the team; a service user it makes works, until it ends."""
 
 import pytest
-from tests.access.partners.test_jwt_login_routes import private_pem
 from tests.client.bridge import in_thread
+from tests.client.test_customer_api import as_program, registration_of
 from tests.support.oauth_clients import new_key
 
-from billfold.client.customer_api import CustomerApi
-from billfold.client.dpop import DpopAuth
-from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.responses import ApiError
 
 
@@ -15,22 +12,6 @@ from billfold.client.responses import ApiError
 async def calls(customer_world, administrator):
     """The calls of the only administrator of a customer."""
     return await administrator(await customer_world.customer())
-
-
-def as_program(bank, calling, made, key):
-    """Return the calls of a service user."""
-    authorization = Authorization(
-        ClientRegistration(
-            issuer=bank.settings.auth_origin,
-            client_id=made.client_id,
-            kid=made.key_id,
-            private_key=private_pem(key.private).decode(),
-        )
-    )
-    auth_http = calling(bank.settings.auth_origin)
-    tokens = authorization.client_credentials(auth_http)
-    auth = DpopAuth(authorization, tokens)
-    return CustomerApi(calling(bank.settings.customer_origin, auth)), tokens
 
 
 @in_thread
@@ -53,7 +34,7 @@ def test_members_are_invited_changed_and_deactivated(calls):
 def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank, calls, calling):
     key, next_key = new_key(), new_key()
     made = calls.create_service_user("Ledger", ["customer.read", "team.read"], key.pem)
-    its, tokens = as_program(bank, calling, made, key=key)
+    its, tokens = as_program(bank, calling, registration_of(bank, made.client_id, made.key_id, key=key))
     assert set(tokens.scope.split()) == {"customer.read", "team.read"}
     assert its.customer().name
     assert its.team_member(made.member_id).is_service_user
@@ -67,7 +48,7 @@ def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank, call
     with pytest.raises(ApiError, match="invalid_client"):
         its.customer()
     made = calls.program(made.member_id)
-    its, _ = as_program(bank, calling, made, key=next_key)
+    its, _ = as_program(bank, calling, registration_of(bank, made.client_id, made.key_id, key=next_key))
     assert calls.deactivate_member(made.member_id).status == "DEACTIVATED"
     with pytest.raises(ApiError, match="invalid_client"):
         its.customer()
