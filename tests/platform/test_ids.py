@@ -96,18 +96,18 @@ def test_digits_are_spread_over_all_ten():
     assert all(1_000 < drawn.count(digit) < 1_400 for digit in "0123456789")
 
 
-@pytest.mark.parametrize(
-    ("limits", "call"),
-    [
-        ("1 to 64 bytes", lambda: ids.IdSource(b"", _COMMAND)),
-        ("1 to 64 bytes", lambda: ids.IdSource(bytes(65), _COMMAND)),
-        ("0 to 65535", lambda: ids.member_of(_COMMAND, -1)),
-        ("0 to 65535", lambda: ids.member_of(_COMMAND, 65_536)),
-        ("1 to 64", lambda: ids.digits(_SEED, _COMMAND, 0, count=0)),
-        ("1 to 64", lambda: ids.digits(_SEED, _COMMAND, 0, count=65)),
-    ],
-)
-def test_seeds_members_and_counts_out_of_range_are_refused(limits, call):
+OUT_OF_RANGE = {
+    "a seed of 0 bytes": ("1 to 64 bytes", lambda: ids.IdSource(b"", _COMMAND)),
+    "a seed of 65 bytes": ("1 to 64 bytes", lambda: ids.IdSource(bytes(65), _COMMAND)),
+    "member -1": ("0 to 65535", lambda: ids.member_of(_COMMAND, -1)),
+    "member 65,536": ("0 to 65535", lambda: ids.member_of(_COMMAND, 65_536)),
+    "0 digits": ("1 to 64", lambda: ids.digits(_SEED, _COMMAND, 0, count=0)),
+    "65 digits": ("1 to 64", lambda: ids.digits(_SEED, _COMMAND, 0, count=65)),
+}
+
+
+@pytest.mark.parametrize(("limits", "call"), OUT_OF_RANGE.values(), ids=OUT_OF_RANGE)
+def test_a_value_out_of_range_is_refused(limits, call):
     with pytest.raises(ValueError, match=limits):
         call()
 
