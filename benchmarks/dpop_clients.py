@@ -18,8 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from benchmarks.dataset import Location
 from billfold.access.oauth import access_tokens, clients
-from billfold.access.oauth.rules.client_metadata import NewClient
-from billfold.access.oauth.types import CLIENT_CREDENTIALS
+from billfold.access.oauth.types import CLIENT_CREDENTIALS, NewClient
 from billfold.client.keys import ProofKey
 from billfold.platform.clock import wall_now
 

@@ -3,9 +3,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from billfold.audit import record as audit_record
+from billfold.audit import seals
 from billfold.audit.file_archive import FileArchive
 from billfold.audit.types import NewEntry, Origin
-from billfold.audit.worker import AuditSealer
+from billfold.audit.worker import AuditSealer, archive_seals, seal_audit_log
 from billfold.platform import ids
 
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
@@ -23,24 +24,26 @@ def clock():
     return Clock()
 
 
-async def record(bank):
-    entry = NewEntry(customer_id=ids.new(), origin=Origin.system(), action="a.b", resource_type="a")
+async def record(bank, count=1):
+    entries = [
+        NewEntry(customer_id=ids.new(), origin=Origin.system(), action="a.b", resource_type="a") for _ in range(count)
+    ]
     async with bank.pool.acquire() as conn, conn.transaction():
-        await audit_record.record(conn, bank.vault, entry, now=NOW)
+        await audit_record.record_all(conn, bank.vault, entries, now=NOW)
 
 
 async def test_seals_are_made_every_hour_and_carried_out(bank, clock, tmp_path):
     archive = FileArchive(tmp_path / "seals.txt")
-    notary = AuditSealer(archive, clock)
-    assert await notary(bank) == 0
+    sealer = AuditSealer(archive, clock)
+    assert await sealer(bank) == 0
     await record(bank)
     clock.now += timedelta(minutes=2)
-    assert await notary(bank) == 1
+    assert await sealer(bank) == 1
     await record(bank)
     clock.now += timedelta(minutes=30)
-    assert await notary(bank) == 0
+    assert await sealer(bank) == 0
     clock.now += timedelta(minutes=31)
-    assert await notary(bank) == 1
+    assert await sealer(bank) == 1
     assert len(await archive.lines()) == 2
 
 
@@ -50,3 +53,28 @@ async def test_another_worker_carries_out_what_the_first_did_not(bank, clock, tm
     archive = FileArchive(tmp_path / "seals.txt")
     assert await AuditSealer(archive, clock)(bank) == 0
     assert len(await archive.lines()) == 1
+
+
+async def test_every_end_that_moved_is_sealed_once_whatever_their_number(bank, monkeypatch):
+    monkeypatch.setattr(seals, "HEADS_MAX", 2)
+    await record(bank, 5)
+    assert await seal_audit_log(bank, NOW) == 3
+    assert await seal_audit_log(bank, NOW) == 0
+    lines = await seals.list_seal_lines(bank.pool, 0)
+    sealed = [seals.parse_seal(line, bank.vault) for line in lines]
+    assert [len(each.heads) for each in sealed] == [2, 2, 1]
+    assert sealed[1].previous == seals.fingerprint(lines[0])
+
+
+async def test_seals_are_carried_out_once_each_though_one_was_cut_short(bank, tmp_path):
+    path = tmp_path / "seals.txt"
+    archive = FileArchive(path)
+    for count in (1, 1, 1):
+        await record(bank, count)
+        await seal_audit_log(bank, NOW)
+        assert await archive_seals(bank, archive) == await bank.pool.fetchval("SELECT count(*) FROM audit_seal")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    assert await archive_seals(bank, archive) == 3
+    assert path.read_bytes() == whole
+    assert await archive.lines() == await seals.list_seal_lines(bank.pool, 0)

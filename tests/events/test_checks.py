@@ -6,13 +6,14 @@ from datetime import timedelta
 import asyncpg
 import pytest
 from tests.events.test_sequencer import subscribe
+from tests.events.webhooks.test_attempts import DELIVERED, FAILED, attempt_of
 from tests.support.raised_events import BOTH, CUSTOMERS, NOW, PARTNER, PARTNERS, add_customer, raise_event
 
 from billfold.events import sequencer
 from billfold.events.checks import CHECKS
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import attempts, redelivery
-from billfold.events.webhooks.types import Attempt, DeliveryOutcome, EventSimulation
+from billfold.events.webhooks.types import DeliveryOutcome, EventSimulation
 from billfold.platform import ids
 from billfold.platform.checks import Findings, run_checks
 
@@ -30,32 +31,9 @@ async def sequenced(conn):
     event = EventSimulation(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload="{}")
     await redelivery.simulate_event(conn, Subscriber(PARTNER), event, now=NOW)
     rows = await conn.fetch("SELECT event_id FROM delivery WHERE subscription_id = $1 ORDER BY sequence", wants)
-    await attempts.record_attempts(
-        conn,
-        [
-            Attempt(
-                attempt_id=ids.new(),
-                subscription_id=wants,
-                event_id=row["event_id"],
-                response_code=code,
-                response_message="",
-                called_at=NOW,
-                duration_ms=1,
-                outcome=outcome,
-            )
-            for row, code, outcome in zip(
-                rows,
-                (200, 500, 500),
-                (
-                    DeliveryOutcome(state="delivered"),
-                    DeliveryOutcome(state="failed"),
-                    DeliveryOutcome(state="pending", due_at=NOW + timedelta(hours=1)),
-                ),
-                strict=False,
-            )
-        ],
-        now=NOW,
-    )
+    outcomes = DELIVERED, FAILED, DeliveryOutcome(state="pending", due_at=NOW + timedelta(hours=1))
+    made = [attempt_of(wants, row["event_id"], outcome) for row, outcome in zip(rows, outcomes, strict=False)]
+    await attempts.record_attempts(conn, made, now=NOW)
     await raise_event(conn, anna)  # nobody has read it yet
     return conn
 

@@ -12,8 +12,8 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from billfold.access.oauth import clients
-from billfold.access.oauth.rules.client_metadata import NewClient
 from billfold.access.oauth.rules.public_keys import from_jwk, to_jwk, to_pem
+from billfold.access.oauth.types import NewClient
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 

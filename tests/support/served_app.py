@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.http.caller import Caller
-from billfold.http.edge.lazy_app import LazyApp
+from billfold.http.edge.serve import LazyApp
 from billfold.http.operations import get
 from billfold.http.partner_api.app import create_partner_app
 

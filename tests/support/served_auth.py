@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.http.edge.lazy_app import LazyApp
+from billfold.http.edge.serve import LazyApp
 from billfold.platform.clock import wall_now
 from billfold.platform.network.tls import ensure_certificates
 from billfold.wiring.server import make_host_router

@@ -11,8 +11,8 @@ import msgspec
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
 from billfold.access.team import store as team_store
-from billfold.access.team.transaction import Administrator
-from billfold.access.team.types import NewInvitation
+from billfold.access.team.administrator import Administrator
+from billfold.access.team.types import InviteMember
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.approvals.store import authorization_requests
 from billfold.approvals.store.authorization_requests import APPLY_AUTHORIZATION_REQUEST
@@ -71,7 +71,7 @@ async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> U
             by, change.resource_id, role=change_fields["role"], status=change_fields["status"]
         )
         return None
-    return (await team_invitations.invite(by, msgspec.convert(change_fields["invited"], NewInvitation))).member_id
+    return (await team_invitations.invite(by, msgspec.convert(change_fields["invited"], InviteMember))).member_id
 
 
 def _link(change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin) -> AddCounterparty:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from billfold.events.envelope import Envelope
+from billfold.events.types import Envelope
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import sign_webhook
 

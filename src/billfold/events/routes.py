@@ -63,14 +63,14 @@ async def list_event_types(
 
 @get("/api/v1/events/", SIGNED, READS, tag="events", refuses=("not-found",))
 async def list_events(
-    caller: Caller | CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: EventQuery
+    caller: Caller | CustomerCaller, bank: Bank, wanted: OrderedQuery, filters: EventQuery
 ) -> CursorList[Event]:
     """List events.
 
     Each comes with its delivery attempts; the newest come first. With `subscription_id` they are
     the events queued for that subscription. A simulated event has no sequence and is listed only there.
     """
-    subscriber, after, of = subscriber_of(caller), asked.after, asked.subscription_id
+    subscriber, after, of = subscriber_of(caller), filters.after, filters.subscription_id
     if of is not None:
         await webhook_store.get_subscription(bank.pool, subscriber, of)
     await sequence_events(bank.pool, now=caller.wall)
@@ -96,7 +96,11 @@ async def list_events(
 
 @get("/api/v1/events/stream/", SIGNED, READS, **STREAM_OPTIONS)
 async def stream_events(
-    caller: Caller | CustomerCaller, bank: Bank, broadcaster: EventBroadcaster, request: RawRequest, asked: StreamQuery
+    caller: Caller | CustomerCaller,
+    bank: Bank,
+    broadcaster: EventBroadcaster,
+    request: RawRequest,
+    stream_query: StreamQuery,
 ) -> StreamedResponse:
     """Stream events.
 
@@ -114,7 +118,9 @@ async def stream_events(
             return None
         return access.expires_at
 
-    return await event_stream(broadcaster, subscriber_of(caller), asked.resumed(request), find_expiry=find_expiry)
+    return await event_stream(
+        broadcaster, subscriber_of(caller), stream_query.resumed(request), find_expiry=find_expiry
+    )
 
 
 @get("/api/v1/events/{event_id}/", SIGNED, READS, tag="events")

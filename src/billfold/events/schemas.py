@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from billfold.events.envelope import Envelope
 from billfold.events.kinds import EventKind, example_payload, payload_schema
+from billfold.events.types import Envelope
 from billfold.events.webhooks.types import DeliveryAttempt
 
 

@@ -13,8 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.envelope import API_VERSION, Envelope
-from billfold.events.types import Subscriber
+from billfold.events.types import API_VERSION, Envelope, Subscriber
 from billfold.platform.errors import NotFound
 from billfold.platform.paging import SortKey
 

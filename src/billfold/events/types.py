@@ -1,14 +1,36 @@
-"""Who reads events, and which event types they see."""
+"""Who reads events, which event types they see, and the envelope in which they are sent."""
 
 from __future__ import annotations
 
-from typing import Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.platform.errors import FieldError
+
+API_VERSION = "v1"
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One event, once. `event_id` is the same wherever and however often it is received.
+
+    `sequence` counts what this reader's API can see, without a gap; `previous_sequence` is that of
+    the event before it. Both are null for an event that never happened (a simulated one).
+    """
+
+    event_id: UUID
+    event_type: str
+    timestamp: Annotated[datetime, msgspec.Meta(tz=True)]
+    sequence: int | None
+    previous_sequence: int | None
+    api_version: str
+    resource_version: int | None
+    """Of two events about one resource, the one with the higher number is later."""
+    customer_id: UUID | msgspec.UnsetType = msgspec.UNSET
+    payload: Any
 
 
 class Subscriber(msgspec.Struct, frozen=True):

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.envelope import API_VERSION, Envelope
 from billfold.events.kinds import KINDS, EventKind, payload_schema
+from billfold.events.types import API_VERSION, Envelope
 
 _EVENT = UUID("0d1c2b3a-4f5e-4697-8877-665544332211")
 _CUSTOMER = UUID("7a6b5c4d-3e2f-4a1b-9c0d-8e7f6a5b4c3d")
@@ -42,8 +42,8 @@ def _call(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
         "description": f"{kind.meaning} Answer with a 2xx within 10 seconds, and work afterwards.",
         "tags": ["webhooks"],
         "parameters": [
-            {"name": name, "in": "header", "required": True, "description": told, "schema": {"type": "string"}}
-            for name, told in _HEADERS
+            {"name": name, "in": "header", "required": True, "description": meaning, "schema": {"type": "string"}}
+            for name, meaning in _HEADERS
         ],
         "requestBody": {
             "required": True,

@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,7 +27,6 @@ from billfold.http.limits.idempotency import (
     Admission,
     AdmissionRequest,
     IdempotencyStore,
-    StoredResponse,
     rate_limit_headers,
 )
 from billfold.http.operations import Access, Operation, Proof
@@ -206,8 +205,7 @@ class Api:
             or len(response.body) > _STORED_BYTES_MAX
         ):
             return False
-        kept = StoredResponse(response.status, response.content_type, response.body)
-        self._store.store_response(request, kept)
+        self._store.store_response(request, response)
         return True
 
 
@@ -255,8 +253,7 @@ def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpR
     """Return the response to a request that does not run: repeated or refused."""
     if admission.verdict == "replay" and admission.stored is not None:
         replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
-        stored = admission.stored
-        return HttpResponse(stored.status, stored.content_type, stored.body, headers=replayed)
+        return replace(admission.stored, headers=replayed)
     if admission.verdict == "limited":
         seconds = max(1, admission.resets_at - int(wall.timestamp()))
         after = (b"retry-after", str(seconds).encode())

@@ -60,7 +60,7 @@ class ClockTooFar(Refused):
 class ClockState:
     """A settable clock: at `wall_anchor` it showed `business_anchor`; frozen, it still does.
 
-    Every verb takes the wall time of the deed and returns the state from then on.
+    Every method that changes it takes the wall time and returns the state from then on.
     """
 
     business_anchor: datetime

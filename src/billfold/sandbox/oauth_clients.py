@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from billfold.access.oauth import clients
-from billfold.access.oauth.rules.client_metadata import NewClient
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
-from billfold.access.oauth.types import CLIENT_CREDENTIALS
+from billfold.access.oauth.types import CLIENT_CREDENTIALS, NewClient
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

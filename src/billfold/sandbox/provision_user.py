@@ -55,6 +55,5 @@ async def reset_credentials(
         await codes.remove_authenticator(conn, user_id)
         await codes.store_pending_authenticator(conn, vault, user_id, secret=secret, now=now)
         confirmed_at = now - _CONFIRMED_EARLIER
-        await codes.confirm_authenticator(
-            conn, vault, user_id, code=pyotp.TOTP(secret).at(confirmed_at), now=confirmed_at
-        )
+        code = pyotp.TOTP(secret).at(confirmed_at)
+        await codes.consume_code(conn, vault, user_id, code=code, now=confirmed_at, pending=True)

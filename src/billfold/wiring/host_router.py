@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from billfold.http.edge.lazy_app import AppWithLifespan
+from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.raw_request import name_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from billfold.access.oauth.purge import purge_oauth
-from billfold.access.partners.credentials import purge_partner_credentials
 from billfold.documents import store as document_store
 from billfold.events.webhooks import attempts
 
@@ -26,26 +24,34 @@ ORPHAN_FILE_RETENTION = timedelta(days=7)
 RATE_WINDOW_RETENTION = timedelta(minutes=30)
 """How long counters are kept; those of failed logins are read for a quarter of an hour."""
 
+ASSERTION_RETENTION = timedelta(minutes=1)
+"""How long a used assertion is remembered after its end: longer than the skew it is granted."""
+USED_CODE_RETENTION = timedelta(days=1)
+"""How long a code is remembered after its end: a second use ends what was issued from it."""
+_NONE = timedelta(0)
+
 _EXPIRED_ROWS = {
-    "idempotency_key": (
-        """DELETE FROM idempotency_key WHERE (caller, key) IN
-           (SELECT caller, key FROM idempotency_key WHERE claimed_at < $1 LIMIT $2)""",
-        IDEMPOTENCY_KEY_RETENTION,
-    ),
-    "rate_limit_window": (
-        """DELETE FROM rate_limit_window WHERE (caller, kind, starts_at) IN
-           (SELECT caller, kind, starts_at FROM rate_limit_window WHERE starts_at < $1 LIMIT $2)""",
-        RATE_WINDOW_RETENTION,
-    ),
+    "idempotency_key": ("caller, key", "claimed_at", IDEMPOTENCY_KEY_RETENTION),
+    "rate_limit_window": ("caller, kind, starts_at", "starts_at", RATE_WINDOW_RETENTION),
+    "partner_token": ("token_hash", "expires_at", _NONE),
+    "consumed_assertion": ("issuer, jti_hash", "expires_at", ASSERTION_RETENTION),
+    "consumed_dpop_proof": ("jkt, jti_hash", "expires_at", _NONE),
+    "access_token": ("token_hash", "expires_at", _NONE),
+    "refresh_token": ("token_hash", "expires_at", _NONE),
+    "authorization_code": ("code_hash", "expires_at", USED_CODE_RETENTION),
+    "oauth_authorization_request": ("request_id", "expires_at", USED_CODE_RETENTION),
+    "signing_key": ("key_id", "retires_at", _NONE),
+    "client_key": ("client_id, key_id", "expires_at", USED_CODE_RETENTION),
 }
+"""Table -> its key, the column of an instant, and how long after that instant a row is kept."""
+_PURGE = "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {column} < $1 LIMIT $2)"
 
 
 async def purge(pool: Pool, wall: datetime, *, attempts_days: int) -> dict[str, int]:
-    """Remove what is past its life, up to `AT_ONCE` rows of a busy table; return how many."""
-    await purge_partner_credentials(pool, wall)
-    await purge_oauth(pool, wall)
+    """Remove expired rows, up to `ROWS_PER_STATEMENT` of each table; return how many."""
     removed = {}
-    for table, (statement, retention) in _EXPIRED_ROWS.items():
+    for table, (key, column, retention) in _EXPIRED_ROWS.items():
+        statement = _PURGE.format(table=table, key=key, column=column)
         answer = await pool.execute(statement, wall - retention, ROWS_PER_STATEMENT)
         removed[table] = int(answer.split()[-1])
     removed["delivery_attempt"] = await attempts.purge_attempts(

@@ -14,7 +14,7 @@ from billfold.access.auth_server.app import create_auth_app
 from billfold.access.pages.app import create_pages_app
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.customer_api.app import create_customer_app
-from billfold.http.edge.lazy_app import LazyApp
+from billfold.http.edge.serve import LazyApp
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
 from billfold.payments.ach.inbound.files import AchFileProcessor

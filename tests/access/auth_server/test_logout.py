@@ -14,18 +14,6 @@ from billfold.platform.crypto import hash_token
 LOGOUT, BYE = "/api/oauth2/logout", "https://books.example/bye"
 
 
-async def test_what_a_client_got_in_a_session_ends_and_the_person_is_sent_back(books_client):
-    tokens = await books_client.tokens()
-    answer = await books_client.http.get(
-        LOGOUT, params={"id_token_hint": tokens["id_token"], "post_logout_redirect_uri": BYE, "state": "s"}
-    )
-    assert answer.status_code == 303
-    assert came(answer.headers["location"]).address == BYE
-    assert came(answer.headers["location"]).fields == {"state": "s"}
-    assert not await books_client.is_good(tokens["access_token"])
-    assert (await books_client.refresh(tokens["refresh_token"])).status_code == 400
-
-
 async def signed_in(bank, user):
     """Sign a person in with a browser; return its cookie and the session's id."""
     cookie = await sessions.open_session(

@@ -1,19 +1,14 @@
 """openid-client and oauth4webapi, driven by Node, live a whole life with a running server."""
 
 import asyncio
-import base64
 import json
 import os
 from uuid import UUID
 
-import asyncpg
-import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+import jwt
 from tests.node.runtime import node_command
 from tests.support.oauth_clients import KEYS, REDIRECT, program
 from tests.support.oauth_users import company, member
-from tests.support.served_auth import serving
-from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.access.oauth import consent
 from billfold.platform import ids
@@ -21,38 +16,6 @@ from billfold.platform.clock import wall_now
 
 SCOPE = "openid profile pockets.read"
 PATIENCE_SECONDS = 90
-
-
-def private_jwk(key):
-    """Return a private key as JWK."""
-
-    def text(number):
-        return base64.urlsafe_b64encode(number).rstrip(b"=").decode()
-
-    if isinstance(key.private, ec.EllipticCurvePrivateKey):
-        return {**key.jwk, "d": text(key.private.private_numbers().private_value.to_bytes(32))}
-    if isinstance(key.private, ed25519.Ed25519PrivateKey):
-        return {**key.jwk, "d": text(key.private.private_bytes_raw())}
-    numbers = key.private.private_numbers()
-    names = ("d", "p", "q", "dmp1", "dmq1", "iqmp")
-    parts = [getattr(numbers, name) for name in names]
-    texts = [text(part.to_bytes((part.bit_length() + 7) // 8)) for part in parts]
-    return {**key.jwk, **dict(zip(("d", "p", "q", "dp", "dq", "qi"), texts, strict=True))}
-
-
-@pytest.fixture
-async def founded(database_dsn):
-    """A bank that was founded and left to the server, and a connection to its database."""
-    await close_bank(await open_bank(database_dsn))
-    conn = await asyncpg.connect(database_dsn)
-    yield conn
-    await conn.close()
-
-
-@pytest.fixture
-async def served(founded, database_dsn, tmp_path):
-    async with serving(database_dsn, tmp_path, workers=2) as running:
-        yield running
 
 
 async def run(script, served, conn, user, **given):
@@ -129,7 +92,12 @@ async def test_real_clients_complete_every_flow(served, founded):
 
 def given(client, algorithm):
     key = KEYS[algorithm]
-    return {"client_id": client.client_id, "key": private_jwk(key), "kid": key.thumbprint, "scope": SCOPE}
+    return {
+        "client_id": client.client_id,
+        "key": jwt.get_algorithm_by_name(algorithm).to_jwk(key.private, as_dict=True),
+        "kid": key.thumbprint,
+        "scope": SCOPE,
+    }
 
 
 def expected(user, token_type):

@@ -23,7 +23,7 @@ async def test_a_code_becomes_tokens_bound_to_a_key(relying, algorithm):
     books_client = await relying("books", keys=(algorithm,), requires_nonce=False)
     books_client.key, books_client.proof_key = KEYS[algorithm], new_key(algorithm)
 
-    tokens = await books_client.tokens()
+    tokens = await books_client.tokens(scope="pockets.read openid")
 
     assert (tokens["token_type"], tokens["expires_in"]) == ("DPoP", 900)
     assert tokens["scope"] == "openid pockets.read"
@@ -107,6 +107,14 @@ async def test_a_code_is_refused_when_any_parameter_differs(books_client, bank, 
     refused(answer, "invalid_grant")
     assert await counts(bank) == [0, 0]
     assert (await books_client.exchange(code)).status_code == 200
+
+
+async def test_a_code_is_bound_to_the_key_that_its_request_names(books_client, bank):
+    other = await books_client.code(dpop_jkt=new_key().thumbprint)
+    refused(await books_client.exchange(other), "invalid_grant")
+    assert await counts(bank) == [0, 0]
+    own = await books_client.code(dpop_jkt=books_client.proof_key.thumbprint)
+    assert (await books_client.exchange(own)).status_code == 200
 
 
 async def test_a_code_belongs_to_the_client_it_was_given_to(books_client, relying, bank):

@@ -3,13 +3,9 @@
 import asyncio
 import time
 
-import asyncpg
-import pytest
 from tests.support.oauth_clients import KEYS, SPA, program, proof, raw_jwt
 from tests.support.oauth_users import company, member
 from tests.support.relying_party import JWT_BEARER
-from tests.support.served_auth import serving
-from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.access.oauth import access_tokens
 from billfold.platform import ids
@@ -18,23 +14,14 @@ from billfold.platform.clock import wall_now
 AT_ONCE = 12
 
 
-@pytest.fixture
-async def server(database_dsn, tmp_path):
-    await close_bank(await open_bank(database_dsn))
-    conn = await asyncpg.connect(database_dsn)
-    async with serving(database_dsn, tmp_path, workers=2) as served:
-        yield served, conn
-    await conn.close()
-
-
 async def at_once(http, method, path, **options):
     """Return the statuses of the same request, sent many times at once over many connections."""
     made = await asyncio.gather(*(http.request(method, path, **options) for _ in range(AT_ONCE)))
     return sorted(each.status_code for each in made)
 
 
-async def test_one_process_knows_what_the_other_has_seen(server):
-    served, conn = server
+async def test_one_process_knows_what_the_other_has_seen(served, founded):
+    conn = founded
     oauth_user = await member(conn, await company(conn))
     await program(conn, "books", requires_nonce=False)
     token = await access_tokens.issue_access(

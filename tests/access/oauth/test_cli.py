@@ -1,34 +1,12 @@
 """Registering programs from the command line."""
 
 import json
-import os
 
 import pytest
 from tests.support.oauth_clients import new_key
 
 from billfold.cli.app import run
 from billfold.wiring.cli_context import Wiring
-
-
-@pytest.fixture
-def billfold(database_dsn, tmp_path, capsys):
-    """Run a command on a founded bank; return (status, what was said)."""
-    environment = {
-        "BILLFOLD_DATABASE_URL": database_dsn,
-        "BILLFOLD_STATE_DIR": str(tmp_path),
-        "BILLFOLD_SEED": "a seed of programs",
-        "BILLFOLD_LOG_LEVEL": "ERROR",
-        "PATH": os.environ["PATH"],
-        "COLUMNS": "300",
-    }
-
-    def call(*words):
-        status = run(Wiring(environment), arguments=words)
-        captured = capsys.readouterr()
-        return status, " ".join((captured.out + captured.err).split())
-
-    assert call("migrate", "up")[0] == 0
-    return call
 
 
 @pytest.fixture
@@ -43,8 +21,8 @@ def pem(tmp_path):
     return write
 
 
-def create(billfold, pem, *more):
-    return billfold(
+def create(founded, pem, *more):
+    return founded(
         "oauth-client",
         "create",
         "Books",
@@ -60,21 +38,21 @@ def create(billfold, pem, *more):
     )
 
 
-def test_an_oauth_client_is_registered_listed_rotated_and_revoked(billfold, pem):
-    status, said = create(billfold, pem)
+def test_an_oauth_client_is_registered_listed_rotated_and_revoked(founded, pem):
+    status, said = create(founded, pem)
     assert status == 0
     assert "kid (ES256)" in said
     assert "https://auth.localhost:8443" in said
-    assert "books" in billfold("oauth-client", "list")[1]
-    assert "kid = " in billfold("oauth-client", "rotate-key", "books", pem("next.pem"))[1]
-    assert billfold("oauth-client", "revoke", "books")[0] == 0
-    assert billfold("oauth-client", "revoke", "books")[0] == 1
-    assert billfold("oauth-client", "rotate-key", "nobody", pem("other.pem"))[0] == 1
+    assert "books" in founded("oauth-client", "list")[1]
+    assert "kid = " in founded("oauth-client", "rotate-key", "books", pem("next.pem"))[1]
+    assert founded("oauth-client", "revoke", "books")[0] == 0
+    assert founded("oauth-client", "revoke", "books")[0] == 1
+    assert founded("oauth-client", "rotate-key", "nobody", pem("other.pem"))[0] == 1
 
 
-def test_an_invalid_client_is_rejected_with_every_error(billfold, pem):
+def test_an_invalid_client_is_rejected_with_every_error(founded, pem):
     status, said = create(
-        billfold,
+        founded,
         pem,
         "--profile",
         "loose",
@@ -86,16 +64,16 @@ def test_an_invalid_client_is_rejected_with_every_error(billfold, pem):
     assert status == 1
     for place in ("profile", "scopes", "post_logout_redirect_uris"):
         assert place in said
-    assert "books" not in billfold("oauth-client", "list")[1]
+    assert "books" not in founded("oauth-client", "list")[1]
 
 
-def test_a_client_id_is_unique(billfold, pem):
-    assert create(billfold, pem)[0] == 0
-    assert "duplicate-id" in create(billfold, pem)[1]
+def test_a_client_id_is_unique(founded, pem):
+    assert create(founded, pem)[0] == 0
+    assert "duplicate-id" in create(founded, pem)[1]
 
 
-def test_the_keys_of_id_tokens_are_replaced(billfold):
-    assert "published" in billfold("oauth-client", "rotate-signing-keys")[1]
+def test_the_keys_of_id_tokens_are_replaced(founded):
+    assert "published" in founded("oauth-client", "rotate-signing-keys")[1]
 
 
 def test_the_document_of_the_authorization_server_is_printed(capsysbinary):

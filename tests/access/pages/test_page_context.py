@@ -21,8 +21,7 @@ def filled(path):
     return path.replace("{grant_id:str}", "x").replace("{name:str}", "pages.css")
 
 
-async def test_every_form_is_refused_when_another_site_sends_it(pages_app, anna, browser, bank):
-    await anna.sign_in(browser)
+async def test_every_form_is_refused_when_another_site_sends_it(pages_app, browser, signed_in, bank):
     tokens = await rows(bank)
     for path in routes(pages_app, "POST"):
         form = {"csrf": browser.csrf, "decision": "grant"}
@@ -31,8 +30,7 @@ async def test_every_form_is_refused_when_another_site_sends_it(pages_app, anna,
     assert await rows(bank) == tokens
 
 
-async def test_every_form_is_refused_when_its_token_is_missing(pages_app, anna, browser, bank):
-    await anna.sign_in(browser)
+async def test_every_form_is_refused_when_its_token_is_missing(pages_app, browser, signed_in, bank):
     before = await rows(bank)
     for path in routes(pages_app, "POST"):
         for form in ({}, {"csrf": "x" * 43}):
@@ -94,8 +92,7 @@ async def test_no_page_leads_away(anna, browser, to):
     assert page.status_code == 400
 
 
-async def test_every_page_carries_its_headers(pages_app, anna, browser, new_browser):
-    await anna.sign_in(browser)
+async def test_every_page_carries_its_headers_and_nothing_inline(pages_app, browser, signed_in, new_browser):
     for client_info in (browser, new_browser()):
         for path in routes(pages_app, "GET"):
             page = await client_info.go(filled(path))
@@ -111,6 +108,7 @@ async def test_every_page_carries_its_headers(pages_app, anna, browser, new_brow
             assert page.headers["cache-control"] == "no-store"
             assert "strict-transport-security" in page.headers
             assert page.headers["x-service-clock"] == "2025-06-02T13:00:00.000000Z"
+            assert not [each for each in ("style=", "<style", "onclick", "<script>") if each in page.text]
 
 
 async def test_an_error_is_a_page_with_the_same_headers(browser):
@@ -120,17 +118,6 @@ async def test_an_error_is_a_page_with_the_same_headers(browser):
             assert page.status_code == 404
             assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
             assert page.headers["content-type"].startswith("text/html")
-
-
-async def test_no_page_has_anything_inline(pages_app, anna, browser):
-    await anna.sign_in(browser)
-    for path in routes(pages_app, "GET"):
-        page = (await browser.go(filled(path))).text
-        if not path.startswith("/files/"):
-            assert "style=" not in page
-            assert "<style" not in page
-            assert "onclick" not in page
-            assert "<script>" not in page
 
 
 async def test_the_way_on_is_never_one_that_sends_the_form_again(pages_app, anna, browser):

@@ -1,6 +1,7 @@
 """What teams learn of the sign-ins and credentials of their people: audit log and alerts."""
 
 import msgspec
+from tests.access.pages.steps import give_password
 from tests.fixtures.pages import PASSWORD
 from tests.support.oauth_users import company
 
@@ -39,8 +40,7 @@ async def test_a_sign_in_is_in_the_log_of_every_team_of_the_person(bank, anna, b
 
 
 async def test_a_failed_sign_in_is_recorded_and_the_password_is_not(bank, anna, browser):
-    await browser.go("/sign-in")
-    await browser.send("/sign-in", email=anna.email, password="not the password")
+    await give_password(browser, anna.email, "not the password")
     await browser.send("/sign-in", email=anna.email, password=PASSWORD)
     await browser.follow()
     await browser.send("/second-factor", code="000000")
@@ -58,8 +58,7 @@ async def test_a_lock_alerts_the_administrators(bank, anna, browser, pages_clock
     await user_members.add_member(bank.pool, anna.customer_id, boss, role="ADMIN", now=pages_clock.now)
     for _ in range(5):
         pages_clock.forward(minutes=1)
-        await browser.go("/sign-in")
-        await browser.send("/sign-in", email=anna.email, password="not the password")
+        await give_password(browser, anna.email, "not the password")
     log = await log_of(bank, anna.customer_id)
     assert ("user.locked", "FAILURE", {}) in log
     (description,) = await alerts(bank)
@@ -71,8 +70,7 @@ async def test_a_lock_alerts_the_administrators(bank, anna, browser, pages_clock
     ]
 
 
-async def test_a_new_password_is_recorded_and_alerted(bank, anna, browser):
-    await anna.sign_in(browser)
+async def test_a_new_password_is_recorded_and_alerted(bank, anna, browser, signed_in):
     await browser.go("/account/password")
     new = "granite-velvet-harbour"
     await browser.send("/account/password", current=PASSWORD, password=new, again=new)

@@ -7,12 +7,9 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from tests.support.partner_client import PartnerClient, close_app, new_partner
 
 from billfold.access.partners import credentials
 from billfold.access.partners import jwt_login_routes as token
-from billfold.access.partners import login_routes as login
-from billfold.http.partner_api.app import create_partner_app
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, Refused
@@ -32,15 +29,6 @@ def pem_of(key):
 
 def private_pem(key):
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-@pytest.fixture
-async def client(bank):
-    made = create_partner_app(bank, operations=[login.log_in, token.exchange_assertion])
-    client = PartnerClient(made, await new_partner(bank))
-    yield client
-    await client.close()
-    await close_app(made)
 
 
 @pytest.fixture
@@ -179,15 +167,6 @@ async def test_a_revoked_key_signs_no_more(client, key_ids, bank):
 async def test_errors_are_those_of_oauth(client, key_ids, changed, status, error):
     answer = await exchange(client, signed(key_ids["ES256"]), **changed)
     assert (answer.status_code, answer.json()["error"]) == (status, error)
-
-
-async def test_the_form_is_read_strictly(client, key_ids):
-    assertion = signed(key_ids["ES256"])
-    twice = f"grant_type={token.JWT_BEARER_GRANT}&assertion={assertion}&assertion={assertion}"
-    kind = {"content-type": "application/x-www-form-urlencoded"}
-    for content, headers in ((twice, kind), ("&&", kind), (f'{{"assertion":"{assertion}"}}', {})):
-        answer = await client.http.post("/token/", content=content, headers=headers)
-        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
 
 
 async def test_a_key_must_fit_its_algorithm(client, bank, key_ids):

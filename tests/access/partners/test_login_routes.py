@@ -4,30 +4,14 @@ import asyncio
 from datetime import datetime, timedelta
 
 import pytest
-from tests.support.partner_client import PASSWORD, PartnerClient, close_app, new_partner
+from tests.support.partner_client import PASSWORD, PartnerClient, new_partner
 
-from billfold.access.partners import jwt_login_routes as token
 from billfold.access.partners import login_routes as login
-from billfold.access.partners.password_hashing import PasswordGate
+from billfold.access.users.passwords import PasswordGate
 from billfold.http.limits import rate_limits as addresses
-from billfold.http.partner_api.app import create_partner_app
 from billfold.platform.clock import wall_now
 
 LOGIN = "/api/v1/login/"
-
-
-@pytest.fixture
-async def app(bank):
-    made = create_partner_app(bank, operations=[login.log_in, token.exchange_assertion])
-    yield made
-    await close_app(made)
-
-
-@pytest.fixture
-async def client(app, bank):
-    made = PartnerClient(app, await new_partner(bank))
-    yield made
-    await made.close()
 
 
 async def log_in(client, password=PASSWORD, username="acme-app"):

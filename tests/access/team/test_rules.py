@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from billfold.access.team import rules
-from billfold.access.team.types import NewInvitation
+from billfold.access.team.types import InviteMember
 from billfold.access.users.rules import PERMISSIONS
 from billfold.platform.errors import InvalidInput, Refused
 
@@ -19,15 +19,15 @@ BEN: dict[str, Any] = {
 
 
 def test_what_was_typed_is_kept_in_one_form():
-    found = rules.check_invited(NewInvitation(**BEN))
+    found = rules.check_invited(InviteMember(**BEN))
     assert (found.first_name, found.email, found.phone_number) == ("Ben", "ben@northwind.example", "+12025550123")
-    assert rules.check_invited(NewInvitation(**BEN | {"phone_number": None})).phone_number is None
+    assert rules.check_invited(InviteMember(**BEN | {"phone_number": None})).phone_number is None
 
 
 def test_every_mistake_is_told_at_once():
     wrong = {"first_name": "", "last_name": "x" * 51, "email": "x", "phone_number": "1"}
     with pytest.raises(InvalidInput) as refused:
-        rules.check_invited(NewInvitation(**BEN | wrong))
+        rules.check_invited(InviteMember(**BEN | wrong))
     assert [each.loc for each in refused.value.errors] == [(name,) for name in wrong]
 
 
@@ -42,8 +42,3 @@ def test_a_person_gives_everything_and_a_program_what_it_has():
     ):
         with pytest.raises(Refused, match="more than its own scopes"):
             rules.check_grantable(scopes, wanted)
-
-
-def test_roles_that_change_the_team_are_those_of_administrators_and_programs():
-    assert [each for each in PERMISSIONS if rules.can_change_team(each)] == ["ADMIN", "SERVICE"]
-    assert not rules.can_change_team("OWNER")

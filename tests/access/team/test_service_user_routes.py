@@ -57,10 +57,7 @@ async def test_a_program_is_refused_with_each_mistake(customer_desk):
     good = new_key()
     for changed, place in (
         ({"name": " "}, "name"),
-        ({"name": "x" * 201}, "name"),
         ({"description": "x" * 501}, "description"),
-        ({"scopes": []}, "scopes"),
-        ({"scopes": ["pockets.own"]}, "scopes"),
         ({"scopes": ["transfers.approve"]}, "scopes"),
         ({"scopes": ["openid"]}, "scopes"),
         ({"scopes": "pockets.read"}, "scopes"),

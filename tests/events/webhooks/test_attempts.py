@@ -1,4 +1,4 @@
-"""What was attempted is forgotten when it is old: for each delivery all of it or nothing."""
+"""Attempts are purged when they are old: for each delivery all or none."""
 
 from datetime import timedelta
 
@@ -26,18 +26,22 @@ async def queued(conn):
     return wants, event_id
 
 
-async def attempt(conn, wants, event_id, outcome, at):
-    made = Attempt(
+def attempt_of(subscription_id, event_id, outcome, *, at=NOW):
+    """An attempt to deliver an event, with a response as its outcome has it."""
+    return Attempt(
         attempt_id=ids.new(),
-        subscription_id=wants,
+        subscription_id=subscription_id,
         event_id=event_id,
-        response_code=200 if outcome is DELIVERED else 500,
+        response_code=200 if outcome == DELIVERED else 500,
         response_message="",
         called_at=at,
         duration_ms=1,
         outcome=outcome,
     )
-    await attempts.record_attempts(conn, [made], now=at)
+
+
+async def attempt(conn, wants, event_id, outcome, at):
+    await attempts.record_attempts(conn, [attempt_of(wants, event_id, outcome, at=at)], now=at)
 
 
 async def listed(conn, wants):

@@ -4,10 +4,10 @@ import asyncio
 import base64
 from uuid import UUID
 
+from tests.events.webhooks.test_attempts import FAILED, attempt_of
 from tests.support.customer_client import new_key
 
 from billfold.events.webhooks import attempts
-from billfold.events.webhooks.types import Attempt, DeliveryOutcome
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
@@ -234,16 +234,7 @@ async def test_events_are_sent_again_and_what_was_missed_is_sent_at_last(bank, c
 async def failed(bank, subscription_id, event_id):
     """Let a delivery fail, as a courier would write it down."""
     now = wall_now()
-    attempt = Attempt(
-        attempt_id=ids.new(),
-        subscription_id=UUID(subscription_id),
-        event_id=UUID(event_id),
-        response_code=500,
-        response_message="Internal Server Error",
-        called_at=now,
-        duration_ms=7,
-        outcome=DeliveryOutcome(state="failed"),
-    )
+    attempt = attempt_of(UUID(subscription_id), UUID(event_id), FAILED, at=now)
     async with bank.pool.acquire() as conn, conn.transaction():
         await attempts.record_attempts(conn, [attempt], now=now)
 

@@ -8,12 +8,13 @@ from datetime import timedelta
 import pytest
 
 from billfold.http.limits import idempotency as admissions
-from billfold.http.limits.idempotency import AdmissionRequest, IdempotencyStore, StoredResponse
+from billfold.http.limits.idempotency import AdmissionRequest, IdempotencyStore
+from billfold.http.responses import HttpResponse
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.pool import create_pool
 
-ANSWER = StoredResponse(201, "application/json", b'{"run":1}')
+ANSWER = HttpResponse(201, "application/json", b'{"run":1}')
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ async def test_a_read_is_kept_though_it_was_never_claimed(two, pools):
     assert await verdicts([(two[0], request), (two[1], request)]) == {"run": 2}
     assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 0
     two[0].store_response(request, ANSWER)
-    two[1].store_response(request, StoredResponse(200, "text/plain", b"another"))
+    two[1].store_response(request, HttpResponse(200, "text/plain", b"another"))
     await two[0]._stored.settle()
     assert (await two[0].admit(request)).stored is not None
     assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 1

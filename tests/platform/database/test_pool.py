@@ -56,19 +56,6 @@ async def test_json_stays_text(pool):
     assert await pool.fetchval("select $1::jsonb", '{"a": 1}') == '{"a": 1}'
 
 
-async def test_session_settings_are_added_to_the_usual_ones(empty_database_dsn):
-    async with await db.create_pool(empty_database_dsn, server_settings={"application_name": "billfold-lane"}) as pool:
-        assert await pool.fetchval("show application_name") == "billfold-lane"
-        assert await pool.fetchval("show timezone") == "UTC"
-
-
-async def test_statements_are_not_kept_when_the_cache_is_off(empty_database_dsn):
-    async with await db.create_pool(empty_database_dsn, statement_cache_size=0) as pool:
-        await pool.fetchval("select 1 as kept")
-        kept = "select count(*) from pg_prepared_statements where statement like '%as kept%'"
-        assert await pool.fetchval(kept.replace("kept%'", "'||'kept%'")) == 0
-
-
 async def test_opening_fails_when_there_is_no_database():
     with pytest.raises(OSError, match=r"nowhere|No such|Connect"):
         await db.create_pool("postgresql:///nowhere?host=/nonexistent-directory")

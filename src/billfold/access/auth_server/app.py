@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from billfold import __version__
-from billfold.access.auth_server import errors as refused
 from billfold.access.auth_server.auth_server import AuthServer
+from billfold.access.oauth.endpoint import error_response
 from billfold.access.oauth.errors import OAuthError
 from billfold.http.api import Api
 from billfold.http.limits.rate_limits import count_address
@@ -72,7 +72,7 @@ class AuthApi(Api):
             return super().error_response(error, request)
         nonce = (b"dpop-nonce", self._server.nonces.current(wall_now()).encode())
         headers = [nonce] if error.error == "use_dpop_nonce" else []
-        return refused.as_json(error, *headers)
+        return error_response(error, *headers)
 
 
 def auth_operations() -> list[Operation]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from billfold.access.auth_server.form_params import Fields
 from billfold.access.oauth import client_assertions as assertions
 from billfold.access.oauth import clients, dpop
 from billfold.access.oauth import signing_keys as signing
+from billfold.access.oauth.endpoint import Fields
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import Client
+from billfold.access.pages.theme import Theme
 from billfold.access.partners import credentials
 from billfold.http.authentication.access_tokens import AccessTokenAuthenticator
 from billfold.http.raw_request import RawRequest
@@ -41,19 +42,20 @@ class AuthServer:
         self.bank = bank
         self.issuer = bank.settings.auth_origin
         self.nonces = dpop.Nonces(bank.vault)
+        self.theme = Theme()
         self.access_tokens = AccessTokenAuthenticator(bank, self.issuer)
         self._key_cache: tuple[datetime, Sequence[SigningKey]] | None = None
 
     async def prove(
-        self, arrival: RawRequest, form: Fields, now: datetime, *, must_bind: bool = False
+        self, request: RawRequest, form: Fields, now: datetime, *, must_bind: bool = False
     ) -> AuthenticatedClient:
         """Return the client that sent a form, proven by its assertion and its DPoP proof.
 
         Nothing is used up before all checks pass. `must_bind` requires a proof where the client
         is registered for tokens that are bound. Raises OAuthError.
         """
-        client, assertion = await self._verify_assertion(arrival, form, now)
-        proof = self._verify_dpop(arrival, client, now, must_bind=must_bind)
+        client, assertion = await self._verify_assertion(request, form, now)
+        proof = self._verify_dpop(request, client, now, must_bind=must_bind)
         if not await credentials.consume_assertion(
             self.bank.pool, issuer=f"oauth:{client.client_id}", jti=assertion.jti, expires_at=assertion.until
         ):
@@ -83,9 +85,9 @@ class AuthServer:
         return keys
 
     async def _verify_assertion(
-        self, arrival: RawRequest, form: Fields, now: datetime
+        self, request: RawRequest, form: Fields, now: datetime
     ) -> tuple[Client, assertions.Assertion]:
-        if arrival.header(b"authorization") is not None or "client_secret" in form:
+        if request.header(b"authorization") is not None or "client_secret" in form:
             raise OAuthError("invalid_client", "Clients prove themselves by private_key_jwt only.")
         if form.get("client_assertion_type") != assertions.ASSERTION_TYPE:
             raise OAuthError("invalid_client", "client_assertion_type must be jwt-bearer.")
@@ -104,14 +106,14 @@ class AuthServer:
             sent, client, keys=keys, issuer=self.issuer, token_url=token_url, now=now
         )
 
-    def _verify_dpop(self, arrival: RawRequest, client: Client, now: datetime, *, must_bind: bool) -> dpop.Proof | None:
-        sent = arrival.header(b"dpop")
+    def _verify_dpop(self, request: RawRequest, client: Client, now: datetime, *, must_bind: bool) -> dpop.Proof | None:
+        sent = request.header(b"dpop")
         if sent is None and not (must_bind and client.dpop_bound):
             return None
         return dpop.verify_proof(
             sent,
-            method=arrival.method,
-            url=self.issuer + arrival.path,
+            method=request.method,
+            url=self.issuer + request.path,
             now=now,
             nonces=self.nonces,
             requires_nonce=client.requires_nonce,

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from html import escape
 from uuid import UUID
 
 from billfold.access.auth_server.auth_server import AuthServer
-from billfold.access.auth_server.errors import HTML, as_page
-from billfold.access.auth_server.form_params import Fields, fields_of, form_of
 from billfold.access.auth_server.openapi import AUTHORIZE_OPENAPI
 from billfold.access.oauth import authorization_requests, clients, consent
+from billfold.access.oauth.endpoint import Fields, fields_of, form_of
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import authorization_params as asking
 from billfold.access.oauth.types import Client
+from billfold.access.pages.theme import page_headers
 from billfold.http.operations import OPEN, get, post
 from billfold.http.parameters import parse_uuid
 from billfold.http.raw_request import RawRequest
@@ -28,17 +27,6 @@ from billfold.platform.clock import wall_now
 PATH = "/api/oauth2/authorize"
 CONSENT_PATH = "/consent"
 _RESPONSE_PARAMS = ("code", "state", "iss", "error", "error_description")
-_SCRIPT_PATH = "/api/oauth2/form-post.js"
-_SCRIPT = "document.forms[0].submit();\n"
-_FORM = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Back to the application</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"></head>
-<body><form method="post" action="{action}">
-{fields}
-<p>You are sent back to the application.</p><button>Go on</button></form>
-<script src="{script}"></script></body></html>
-"""
 
 
 @get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=AUTHORIZE_OPENAPI)
@@ -59,23 +47,8 @@ async def form_post_response(request_id: str, request: RawRequest, server: AuthS
     async with server.bank.pool.acquire() as conn:
         action = await consent.get_form_post_target(conn, parse_uuid("path", "request_id", request_id), wall_now())
     params = fields_of(request.query)
-    hidden = "\n".join(
-        f'<input type="hidden" name="{name}" value="{escape(params[name])}">'
-        for name in _RESPONSE_PARAMS
-        if name in params
-    )
-    page = _FORM.format(action=escape(action), fields=hidden, script=_SCRIPT_PATH)
-    policy = (
-        f"default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action {_origin(action)}"
-    )
-    headers = [(b"content-security-policy", policy.encode()), (b"x-frame-options", b"DENY")]
-    return HttpResponse(200, HTML, page.encode(), headers=headers)
-
-
-@get(_SCRIPT_PATH, OPEN, hidden=True)
-async def show_script() -> HttpResponse:
-    """Return the one line that presses the button of that form."""
-    return HttpResponse(200, "text/javascript; charset=utf-8", _SCRIPT.encode())
+    fields = {name: params[name] for name in _RESPONSE_PARAMS if name in params}
+    return _page(server, "form_post", form_target_uri=action, action=action, fields=fields)
 
 
 async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> HttpResponse:
@@ -90,7 +63,13 @@ async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> Ht
             return _redirect_to_consent(server, request_id)
         redirect_uri = asking.parse_redirect_uri(client, params)
     except OAuthError as error:
-        return as_page(error)
+        # No redirect: no address could be trusted.
+        sentence = (
+            f"{error.description} ({error.error}) Nothing was granted. Go back to the application that sent you here "
+            "and begin again."
+        )
+        heading = "This request cannot be answered"
+        return _page(server, "error", status=400, heading=heading, sentence=sentence, trace_id=request.trace_id)
     try:
         return _redirect_to_consent(server, await _create_request(server, client, params, now=now))
     except OAuthError as error:
@@ -130,6 +109,9 @@ def _redirect(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
     return redirect(consent.redirect_with(uri, fields))
 
 
-def _origin(uri: str) -> str:
-    """Return scheme and authority of a registered address; nothing else can be in them."""
-    return "/".join(uri.split("/", 3)[:3]).partition("?")[0]
+def _page(
+    server: AuthServer, name: str, *, status: int = 200, form_target_uri: str | None = None, **facts: object
+) -> HttpResponse:
+    text = server.theme.render(name, {"session": None, "csrf": "", **facts})
+    headers = [(name.encode(), value.encode()) for name, value in page_headers(form_target_uri).items()]
+    return HttpResponse(status, "text/html; charset=utf-8", text.encode(), headers=headers)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from billfold.access.auth_server.auth_server import AuthServer
-from billfold.access.auth_server.form_params import form_of, required
 from billfold.access.auth_server.openapi import INTROSPECT_OPENAPI, REVOKE_OPENAPI
 from billfold.access.oauth import grants
+from billfold.access.oauth.endpoint import form_of, required
 from billfold.access.oauth.grants import TokenIntrospection
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest

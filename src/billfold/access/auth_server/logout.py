@@ -6,13 +6,15 @@ from typing import Any
 from uuid import UUID
 
 from billfold.access.auth_server.auth_server import AuthServer
-from billfold.access.auth_server.form_params import Fields, fields_of, form_of
 from billfold.access.auth_server.openapi import LOGOUT_OPENAPI
 from billfold.access.oauth import clients, consent, grants
 from billfold.access.oauth import signing_keys as signing
+from billfold.access.oauth.access_tokens import delete_tokens
+from billfold.access.oauth.endpoint import Fields, fields_of, form_of
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import Client
-from billfold.access.pages.session import COOKIE, parse_cookies
+from billfold.access.pages.page_context import parse_cookies
+from billfold.access.pages.theme import COOKIE
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.http.operations import OPEN, get, post
@@ -41,7 +43,7 @@ async def log_out_by_form(request: RawRequest, server: AuthServer) -> HttpRespon
     return await _log_out(server, request, form_of(request))
 
 
-async def _log_out(server: AuthServer, arrival: RawRequest, params: Fields) -> HttpResponse:
+async def _log_out(server: AuthServer, request: RawRequest, params: Fields) -> HttpResponse:
     hint = params.get("id_token_hint")
     keys = await server.signing_keys(wall_now())
     claims = None if hint is None else signing.verify_id_token(keys, hint, issuer=server.issuer)
@@ -53,14 +55,14 @@ async def _log_out(server: AuthServer, arrival: RawRequest, params: Fields) -> H
         raise OAuthError("invalid_request", "post_logout_redirect_uri is not registered for this client.")
     if client is not None and claims is not None:
         await _end_session(server, client, claims)
-    if claims is None or target is None or await _is_signed_in(server, arrival):
+    if claims is None or target is None or await _is_signed_in(server, request):
         return redirect(consent.redirect_with(server.issuer + SIGN_OUT_PATH, _page_params(client, params)))
     return redirect(consent.redirect_with(target, {"state": params.get("state")}))
 
 
-async def _is_signed_in(server: AuthServer, arrival: RawRequest) -> bool:
+async def _is_signed_in(server: AuthServer, request: RawRequest) -> bool:
     """Return whether this browser is still signed in to another session than the token's."""
-    cookie_hash = hash_token(parse_cookies(arrival).get(COOKIE, ""))
+    cookie_hash = hash_token(parse_cookies(request).get(COOKIE, ""))
     return await user_store.find_session(server.bank.pool, cookie_hash, wall_now()) is not None
 
 
@@ -87,6 +89,6 @@ async def _end_session(server: AuthServer, client: Client, claims: dict[str, Any
         return
     session_uuid, user_id = UUID(session_id), UUID(claims["sub"])
     async with server.bank.pool.acquire() as conn, conn.transaction():
-        await grants.revoke_client_session(conn, client.client_id, session_uuid)
+        await delete_tokens(conn, client_id=client.client_id, session_id=session_uuid)
         await sessions.end_one_session(conn, user_id, session_uuid)
         await grants.revoke_session_tokens(conn, session_uuid)

@@ -5,79 +5,57 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from billfold.access.auth_server.form_params import FORM
 from billfold.access.oauth.client_assertions import ASSERTION_TYPE
+from billfold.access.oauth.endpoint import STRING, form_openapi
 
-_STRING: Mapping[str, Any] = {"type": "string"}
-_ERROR: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {"error": _STRING, "error_description": _STRING},
-}
 _CLIENT: Mapping[str, Any] = {
-    "client_id": {**_STRING, "description": "If sent, the issuer of the assertion."},
+    "client_id": {**STRING, "description": "If sent, the issuer of the assertion."},
     "client_assertion_type": {"const": ASSERTION_TYPE},
     "client_assertion": {
-        **_STRING,
+        **STRING,
         "description": "A JWT by a registered key (ES256, PS256, EdDSA): `iss` and `sub` the "
         "client_id, `aud` the issuer, `exp` at most 5 minutes ahead, `jti` new.",
     },
 }
 _AUTHORIZE_PARAMS: Mapping[str, Any] = {
     "response_type": {"const": "code"},
-    "redirect_uri": {**_STRING, "description": "One of the registered addresses, exactly."},
-    "scope": {**_STRING, "description": "Scopes between spaces; all of the client's without it."},
-    "state": _STRING,
-    "nonce": _STRING,
-    "code_challenge": {**_STRING, "minLength": 43, "maxLength": 43},
+    "redirect_uri": {**STRING, "description": "One of the registered addresses, exactly."},
+    "scope": {**STRING, "description": "Scopes between spaces; all of the client's without it."},
+    "state": STRING,
+    "nonce": STRING,
+    "code_challenge": {**STRING, "minLength": 43, "maxLength": 43},
     "code_challenge_method": {"const": "S256"},
     "response_mode": {"enum": ["query", "form_post"], "default": "query"},
-    "dpop_jkt": {**_STRING, "description": "The thumbprint of the key the code is bound to."},
-    "prompt": _STRING,
+    "dpop_jkt": {**STRING, "description": "The thumbprint of the key the code is bound to."},
+    "prompt": STRING,
     "max_age": {"type": "integer", "minimum": 0},
-    "login_hint": _STRING,
+    "login_hint": STRING,
 }
 _PROOF: Mapping[str, Any] = {
     "name": "DPoP",
     "in": "header",
     "required": False,
     "description": "A proof of possession (RFC 9449). With it the tokens are bound to its key.",
-    "schema": _STRING,
+    "schema": STRING,
 }
-_TOKEN: Mapping[str, Any] = {"token": _STRING, "token_type_hint": _STRING}
-
-
-def _error_responses(*errors: str) -> dict[str, Any]:
-    content = {"application/json": {"schema": _ERROR}}
-    return {
-        "400": {"description": f"{', '.join(errors)} (RFC 6749)", "content": content},
-        "401": {"description": "invalid_client (RFC 6749)", "content": content},
-    }
-
-
-def _form_body(fields: Mapping[str, Any], required: Iterable[str]) -> dict[str, Any]:
-    schema = {"type": "object", "required": list(required), "properties": dict(fields)}
-    return {"required": True, "content": {FORM: {"schema": schema}}}
+_TOKEN: Mapping[str, Any] = {"token": STRING, "token_type_hint": STRING}
 
 
 def _client_authenticated(
     fields: Mapping[str, Any], required: Iterable[str], *errors: str, parameters: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
-    return dict[str, Any](
-        requestBody=_form_body({**fields, **_CLIENT}, [*required, "client_assertion_type", "client_assertion"]),
-        responses=_error_responses(*errors),
-        **({"parameters": parameters} if parameters else {}),
-    )
+    described = form_openapi({**fields, **_CLIENT}, [*required, "client_assertion_type", "client_assertion"], *errors)
+    return {**described, "parameters": parameters} if parameters else described
 
 
 TOKEN_OPENAPI = _client_authenticated(
     {
         "grant_type": {"enum": ["authorization_code", "refresh_token", "client_credentials"]},
-        "code": _STRING,
-        "redirect_uri": _STRING,
-        "code_verifier": _STRING,
-        "refresh_token": _STRING,
-        "scope": _STRING,
+        "code": STRING,
+        "redirect_uri": STRING,
+        "code_verifier": STRING,
+        "refresh_token": STRING,
+        "scope": STRING,
     },
     ["grant_type"],
     "invalid_request",
@@ -105,12 +83,12 @@ REVOKE_OPENAPI = _client_authenticated(_TOKEN, ["token"], "invalid_request")
 REVOKE_OPENAPI["responses"]["200"] = {
     "description": "The token is worth nothing any more.",
     "headers": {},
-    "content": {"application/json": {"schema": _STRING}},
+    "content": {"application/json": {"schema": STRING}},
 }
 AUTHORIZE_OPENAPI: dict[str, Any] = {
     "parameters": [
         {"name": name, "in": "query", "required": name == "client_id", "schema": schema}
-        for name, schema in {"client_id": _STRING, "request_uri": _STRING, **_AUTHORIZE_PARAMS}.items()
+        for name, schema in {"client_id": STRING, "request_uri": STRING, **_AUTHORIZE_PARAMS}.items()
     ],
     "responses": {
         "303": {"description": "To the consent page, or back to the client with an error."},
@@ -119,7 +97,7 @@ AUTHORIZE_OPENAPI: dict[str, Any] = {
 }
 LOGOUT_OPENAPI: dict[str, Any] = {
     "parameters": [
-        {"name": name, "in": "query", "required": False, "schema": _STRING}
+        {"name": name, "in": "query", "required": False, "schema": STRING}
         for name in ("id_token_hint", "client_id", "post_logout_redirect_uri", "state")
     ],
     "responses": {"303": {"description": "To the registered address, or to the page to sign out."}},

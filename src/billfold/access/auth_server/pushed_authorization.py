@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from billfold.access.auth_server.auth_server import AuthServer
-from billfold.access.auth_server.form_params import form_of
 from billfold.access.auth_server.openapi import PUSH_OPENAPI
 from billfold.access.oauth import authorization_requests
+from billfold.access.oauth.endpoint import form_of
 from billfold.access.oauth.rules import authorization_params as asking
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest

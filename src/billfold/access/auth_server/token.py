@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from billfold.access.auth_server.auth_server import TOKEN_PATH, AuthenticatedClient, AuthServer
-from billfold.access.auth_server.form_params import Fields, form_of, required
 from billfold.access.auth_server.openapi import TOKEN_OPENAPI
 from billfold.access.oauth import access_tokens, token_exchange
 from billfold.access.oauth import signing_keys as signing
+from billfold.access.oauth.endpoint import Fields, form_of, required
 from billfold.access.oauth.errors import OAuthError
-from billfold.access.oauth.rules import claims
+from billfold.access.oauth.rules.public_keys import base64url
 from billfold.access.oauth.rules.scopes import parse_scopes
 from billfold.access.oauth.token_exchange import IssuedTokens
 from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, TokenSubject
+from billfold.access.users import store as user_store
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
-from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
+ID_TOKEN_LIFETIME = timedelta(minutes=5)
 Exchange = Callable[["Connection", AuthenticatedClient, Fields, datetime], Awaitable[IssuedTokens]]
 
 
@@ -57,9 +59,9 @@ async def issue_token(request: RawRequest, server: AuthServer) -> HttpResponse:
         tokens = await exchange(conn, authenticated, form, now)
         id_token = await _id_token(server, conn, authenticated, tokens=tokens, now=now)
     answer = TokenAnswer(
-        access_token=tokens.access.token,
+        access_token=tokens.access_token,
         token_type="Bearer" if tokens.holder.jkt is None else "DPoP",
-        expires_in=int((tokens.access.expires_at - now).total_seconds()),
+        expires_in=int(access_tokens.ACCESS_TOKEN_LIFETIME.total_seconds()),
         scope=" ".join(tokens.holder.scopes),
         refresh_token=tokens.refresh_token,
         id_token=id_token,
@@ -97,11 +99,10 @@ async def _client_credentials(
         client_id=client.client_id,
         customer_id=client.customer_id,
         scopes=parse_scopes(form.get("scope"), client.scopes),
-        family_id=ids.new(),
         jkt=authenticated.jkt,
     )
-    access = await access_tokens.issue_access_token(conn, subject, now)
-    return IssuedTokens(holder=subject, access=access, refresh_token=None)
+    access_token = await access_tokens.issue_access_token(conn, subject, now)
+    return IssuedTokens(holder=subject, access_token=access_token, refresh_token=None)
 
 
 async def _id_token(
@@ -111,10 +112,35 @@ async def _id_token(
     subject = tokens.holder
     if "openid" not in subject.scopes or subject.user_id is None:
         return None
-    user = await claims.user_claims(conn, subject.user_id, subject.customer_id, scopes=subject.scopes)
-    id_claims = claims.id_token_claims(tokens, user, issuer=server.issuer, now=now)
+    user = await user_store.user_claims(conn, subject.user_id, subject.customer_id, scopes=subject.scopes)
+    id_claims = _id_token_claims(tokens, user, issuer=server.issuer, now=now)
     algorithm = "PS256" if authenticated.client.is_fapi2 else "RS256"
     return signing.sign(await server.signing_keys(now), algorithm, id_claims, now=now)
+
+
+def _id_token_claims(tokens: IssuedTokens, user: dict[str, Any], *, issuer: str, now: datetime) -> dict[str, Any]:
+    """Return the claims of an ID token: who signed in, when, for which client."""
+    subject, seconds = tokens.holder, int(now.timestamp())
+    claims = {
+        **user,
+        "iss": issuer,
+        "aud": subject.client_id,
+        "iat": seconds,
+        "exp": seconds + int(ID_TOKEN_LIFETIME.total_seconds()),
+        "sid": str(subject.session_id),
+        "at_hash": _at_hash(tokens.access_token),
+    }
+    if subject.auth_time is not None:
+        claims["auth_time"] = int(subject.auth_time.timestamp())
+    if tokens.nonce is not None:
+        claims["nonce"] = tokens.nonce
+    return claims
+
+
+def _at_hash(token: str) -> str:
+    """Return the left half of the hash of an access token (OpenID Connect Core 3.1.3.6)."""
+    digest = hashlib.sha256(token.encode()).digest()
+    return base64url(digest[: len(digest) // 2])
 
 
 _EXCHANGES: dict[str, Exchange] = {

@@ -1,12 +1,12 @@
-"""Who signed in, told to whoever holds an access token with the scopes for it."""
+"""The claims of the signed-in user, for access tokens with the scopes for them (OpenID Connect UserInfo)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from billfold.access.auth_server.auth_server import AuthServer
-from billfold.access.oauth.rules import claims
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES
+from billfold.access.users import store as user_store
 from billfold.http.authentication.access_tokens import challenge, insufficient_scope
 from billfold.http.operations import OPEN, get, post
 from billfold.http.raw_request import RawRequest
@@ -31,7 +31,7 @@ async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     access = await server.access_tokens.verify(request, wall_now())
     scheme = "bearer" if access.jkt is None else "dpop"
     if access.user_id is None:
-        raise challenge(scheme, "invalid_token", "No person stands behind this token.")
+        raise challenge(scheme, "invalid_token", "There is no user behind this token.")
     if not PERSONAL_SCOPES & access.scopes:
         raise insufficient_scope(access, "openid")
-    return await claims.user_claims(server.bank.pool, access.user_id, access.customer_id, scopes=access.scopes)
+    return await user_store.user_claims(server.bank.pool, access.user_id, access.customer_id, scopes=access.scopes)

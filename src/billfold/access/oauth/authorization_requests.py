@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -51,13 +52,32 @@ async def push_request(
     Until a user has answered, it may be opened again and again: browsers look ahead.
     """
     reference, uri_hash = crypto.new_token()
-    await _insert_request(conn, client, params, now=now, uri_hash=uri_hash)
+    await create_request(conn, client, params, now=now, uri_hash=uri_hash)
     return URI_PREFIX + reference, int(PUSHED_REQUEST_LIFETIME.total_seconds())
 
 
-async def create_request(conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime) -> UUID:
-    """Keep a request that a browser has brought; return its id."""
-    return await _insert_request(conn, client, params, now=now, uri_hash=None)
+async def create_request(
+    conn: Connection | Pool,
+    client: Client,
+    params: AuthorizationParams,
+    now: datetime,
+    *,
+    uri_hash: bytes | None = None,
+) -> UUID:
+    """Keep a request, brought by a browser or pushed under a hash; return its id."""
+    request_id = ids.new()
+    uri_expires_at = None if uri_hash is None else now + PUSHED_REQUEST_LIFETIME
+    await conn.execute(
+        _NEW,
+        request_id,
+        client.client_id,
+        uri_hash,
+        uri_expires_at,
+        *astuple(params),
+        now,
+        now + PENDING_REQUEST_LIFETIME,
+    )
+    return request_id
 
 
 async def get_pushed_request_id(conn: Connection | Pool, client: Client, request_uri: str, now: datetime) -> UUID:
@@ -80,29 +100,3 @@ async def get_pending_request(conn: Connection | Pool, request_id: UUID, now: da
     if row is None:
         raise NotFound("The request is unknown, too old, or answered.")
     return msgspec.convert(dict(row), PendingRequest)
-
-
-async def _insert_request(
-    conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime, uri_hash: bytes | None
-) -> UUID:
-    request_id = ids.new()
-    await conn.execute(
-        _NEW,
-        request_id,
-        client.client_id,
-        uri_hash,
-        None if uri_hash is None else now + PUSHED_REQUEST_LIFETIME,
-        params.redirect_uri,
-        list(params.scopes),
-        params.state,
-        params.nonce,
-        params.response_mode,
-        params.code_challenge,
-        params.jkt,
-        list(params.prompts),
-        params.max_age,
-        params.login_hint,
-        now,
-        now + PENDING_REQUEST_LIFETIME,
-    )
-    return request_id

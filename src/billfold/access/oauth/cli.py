@@ -10,8 +10,7 @@ from uuid import UUID
 import typer
 
 from billfold.access.oauth import clients, signing_keys
-from billfold.access.oauth.rules.client_metadata import NewClient
-from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN
+from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, NewClient
 from billfold.access.operator_audit import record_oauth_client
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.output import console, key_value_table, print_success

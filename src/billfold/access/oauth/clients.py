@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -12,22 +12,27 @@ import msgspec
 
 from billfold.access.oauth.access_tokens import delete_tokens
 from billfold.access.oauth.rules import client_metadata as client_rules
-from billfold.access.oauth.rules.public_keys import InvalidKey, algorithm_names, from_jwk, from_pem, to_pem
-from billfold.access.oauth.types import Client, ClientKey
+from billfold.access.oauth.rules.public_keys import InvalidKey, from_jwk, from_pem, to_pem
+from billfold.access.oauth.types import Client, ClientKey, NewClient
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
-    from billfold.access.oauth.rules.client_metadata import NewClient
     from billfold.access.oauth.rules.public_keys import PublicKeyInfo
     from billfold.platform.database.pool import Connection, Pool
 
+KEYS_MAX = 10
+"""How many keys a client of a company, or a service user, may have."""
 OVERLAP = timedelta(hours=24)
 """How long a key that was replaced is still accepted."""
-_COLUMNS = """client_id, name, description, profile, redirect_uris, post_logout_redirect_uris,
-       scopes, grant_types, customer_id, member_id, owner_id, dpop_bound, requires_nonce,
-       requires_signature, created_at, revoked_at"""
-_NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL)"  # noqa: E501 - our columns
+_COLUMNS = """name, scopes, description, profile, redirect_uris, post_logout_redirect_uris,
+       grant_types, customer_id, owner_id, dpop_bound, requires_nonce, requires_signature,
+       client_id, member_id, created_at, revoked_at"""
+"""In the order of the fields of `Client`."""
+_NEW = f"""
+INSERT INTO oauth_client ({_COLUMNS})
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+"""
 _FIND = f"SELECT {_COLUMNS} FROM oauth_client WHERE client_id = $1"
 _LIST = f"SELECT {_COLUMNS} FROM oauth_client ORDER BY created_at, client_id"
 _OF_CUSTOMER = f"""
@@ -64,24 +69,7 @@ async def register_client(conn: Connection, new: NewClient, *, now: datetime, cl
     member_id = None if new.customer_id is None else ids.new()
     client = client_rules.build_client(new, client_id or ids.new().hex, now, member_id=member_id)
     try:
-        await conn.execute(
-            _NEW,
-            client.client_id,
-            client.name,
-            client.description,
-            client.profile,
-            list(client.redirect_uris),
-            list(client.post_logout_redirect_uris),
-            list(client.scopes),
-            list(client.grant_types),
-            client.customer_id,
-            client.member_id,
-            client.owner_id,
-            client.dpop_bound,
-            client.requires_nonce,
-            client.requires_signature,
-            now,
-        )
+        await conn.execute(_NEW, *astuple(client))
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"There is a client {client.client_id!r} already.") from None
     except asyncpg.ForeignKeyViolationError:
@@ -128,7 +116,7 @@ async def get_customer_client(conn: Connection | Pool, owner_id: UUID, client_id
     """Return a client that this company has registered. Raises NotFound for all others."""
     found = await find_client(conn, client_id)
     if found is None or found.owner_id != owner_id:
-        raise NotFound("There is no such program.")
+        raise NotFound("There is no such OAuth client.")
     return found
 
 
@@ -181,13 +169,19 @@ async def add_client_key(
     return ClientKey(client_id, key_id, parsed.algorithm, public_pem=pem, created_at=now, expires_at=None)
 
 
+async def check_key_count(conn: Connection, client_id: str, now: datetime) -> None:
+    """Refuse one more key than a client may have. Raises InvalidInput at `public_key`."""
+    if len(await list_client_keys(conn, client_id, now)) >= KEYS_MAX:
+        raise InvalidInput.at("public_key", msg=f"would be one more than {KEYS_MAX} keys")
+
+
 async def rotate_client_key(
-    conn: Connection, client_id: str, key: str, *, now: datetime, overlap: timedelta = OVERLAP, by: UUID | None = None
+    conn: Connection, client_id: str, key: str, *, now: datetime, by: UUID | None = None
 ) -> ClientKey:
-    """Register a key in the place of all others; those are accepted for `overlap` more."""
+    """Register a key in the place of all others; those are accepted for a day more."""
     async with conn.transaction():
         added = await add_client_key(conn, client_id, key, now=now, by=by)
-        await conn.execute(_RETIRE, client_id, now + overlap, added.key_id)
+        await conn.execute(_RETIRE, client_id, now + OVERLAP, added.key_id)
     return added
 
 
@@ -230,15 +224,6 @@ def read_key(text: str) -> PublicKeyInfo:
         raise InvalidInput.at("public_key", msg="must be a public key as PEM or JWK") from None
     except InvalidKey as error:
         raise InvalidInput.at("public_key", msg=f"cannot be used: {error}") from None
-
-
-def candidate_keys(keys: Iterable[ClientKey], key_id: object, algorithm: object) -> list[ClientKey]:
-    """Return the keys that may have signed what names this key id, or none, and algorithm."""
-    return [
-        each
-        for each in keys
-        if algorithm in algorithm_names(each.algorithm) and (key_id is None or each.key_id == key_id)
-    ]
 
 
 def _client(row: Any) -> Client:  # noqa: ANN401 - a record of asyncpg

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from uuid import UUID
 
-from billfold.access.oauth.consent_validity import lock_member
-from billfold.access.oauth.rules.scopes import sort_scopes
+from billfold.access.users.members import is_active_member
 from billfold.platform import crypto, ids
 from billfold.platform.errors import NotFound, Refused
 
@@ -37,9 +36,10 @@ ON CONFLICT (client_id, user_id, customer_id) WHERE revoked_at IS NULL DO UPDATE
 RETURNING grant_id
 """
 _CODE = """
-INSERT INTO authorization_code (code_hash, family_id, grant_id, client_id, user_id, customer_id,
-    redirect_uri, scopes, nonce, code_challenge, jkt, auth_time, session_id, issued_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+INSERT INTO authorization_code (code_hash, family_id, grant_id, user_id, customer_id, auth_time, session_id,
+    issued_at, expires_at, client_id, redirect_uri, scopes, nonce, code_challenge, jkt)
+SELECT $2, $3, $4, $5, $6, $7, $8, $9, $10, client_id, redirect_uri, scopes, nonce, code_challenge, jkt
+  FROM oauth_authorization_request WHERE request_id = $1
 """
 
 
@@ -62,7 +62,7 @@ async def approve(
     """
     async with conn.transaction():
         request_row = await _claim_request(conn, request_id, now)
-        if not await lock_member(conn, customer_id, user_id):
+        if not await is_active_member(conn, customer_id, user_id, lock=True):
             raise Refused("forbidden", "You are no active member of this customer's team.")
         if request_row["owner_id"] not in {None, customer_id}:
             raise Refused("forbidden", "This application works for another company only.")
@@ -75,17 +75,12 @@ async def approve(
         code, code_hash = crypto.new_token()
         await conn.execute(
             _CODE,
+            request_id,
             code_hash,
             ids.new(),
             grant_id,
-            request_row["client_id"],
             user_id,
             customer_id,
-            request_row["redirect_uri"],
-            list(sort_scopes(request_row["scopes"])),
-            request_row["nonce"],
-            request_row["code_challenge"],
-            request_row["jkt"],
             authenticated_at,
             session_id,
             now,

@@ -5,24 +5,31 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from billfold.access.oauth.errors import OAuthError, invalid_dpop_proof
-from billfold.access.oauth.rules.jws import parse_jws
-from billfold.access.oauth.rules.public_keys import ALGORITHMS, InvalidKey, PublicKeyInfo, algorithm_names, from_jwk
+from billfold.access.oauth.rules.jws import instant_of, parse_jws
+from billfold.access.oauth.rules.public_keys import (
+    ALGORITHMS,
+    InvalidKey,
+    PublicKeyInfo,
+    algorithm_names,
+    base64url,
+    from_jwk,
+)
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 LEEWAY_SECONDS = 10
-_ROUNDING_SECONDS = 1
+_LEEWAY = timedelta(seconds=LEEWAY_SECONDS)
+_ROUNDING = timedelta(seconds=1)
 """Clients cut their `iat` to whole seconds."""
 NONCE_STEP_SECONDS = 60
 _PROOF_CHARS_MAX = 8192
@@ -63,7 +70,7 @@ class Nonces:
         return any(hmac.compare_digest(nonce, each) for each in known)
 
     def _of(self, step: int) -> str:
-        return _base64url(hmac.digest(self._key, str(step).encode(), "sha256"))
+        return base64url(hmac.digest(self._key, str(step).encode(), "sha256"))
 
 
 def verify_proof(
@@ -96,8 +103,8 @@ def verify_proof(
     if (requires_nonce or "nonce" in claims) and not nonces.is_valid(claims.get("nonce"), now):
         raise OAuthError("use_dpop_nonce", "Send the proof with the nonce of the DPoP-Nonce header.")
     # A second longer than `_issued_at` accepts it.
-    lifetime = timedelta(seconds=LEEWAY_SECONDS + _ROUNDING_SECONDS + 1)
-    return Proof(key.thumbprint, jti, issued_at + lifetime)
+    until = issued_at + _LEEWAY + _ROUNDING + timedelta(seconds=1)
+    return Proof(key.thumbprint, jti, until)
 
 
 async def consume_proof(conn: Connection | Pool, jkt: str, jti: str, until: datetime) -> bool:
@@ -136,20 +143,19 @@ def _key_of(header: Mapping[str, Any]) -> PublicKeyInfo:
 
 def _issued_at(claims: Mapping[str, Any], now: datetime) -> datetime:
     """Return `iat`. Raises unless it is within the leeway of now, and `exp` and `nbf` allow it."""
-    seconds = now.timestamp()
-    times = {name: claims[name] for name in ("iat", "exp", "nbf") if name in claims}
-    for name, value in times.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e11:  # noqa: PLR2004 - no instant is that far
-            raise invalid_dpop_proof(f"{name} must be a number of seconds.")
-    if "iat" not in times:
+    try:
+        issued_at, expires_at, valid_from = (instant_of(claims, name) for name in ("iat", "exp", "nbf"))
+    except ValueError as error:
+        raise invalid_dpop_proof(f"{error}.") from None
+    if issued_at is None:
         raise invalid_dpop_proof("iat is missing.")
-    if not abs(seconds - times["iat"]) <= LEEWAY_SECONDS + _ROUNDING_SECONDS:
+    if abs(now - issued_at) > _LEEWAY + _ROUNDING:
         raise invalid_dpop_proof(f"iat must be within {LEEWAY_SECONDS} seconds of now.")
-    if times.get("exp", seconds) + LEEWAY_SECONDS < seconds:
+    if expires_at is not None and expires_at + _LEEWAY < now:
         raise invalid_dpop_proof("The proof has expired.")
-    if times.get("nbf", seconds) - LEEWAY_SECONDS - _ROUNDING_SECONDS > seconds:
+    if valid_from is not None and valid_from - _LEEWAY - _ROUNDING > now:
         raise invalid_dpop_proof("The proof is not valid yet.")
-    return datetime.fromtimestamp(times["iat"], UTC)
+    return issued_at
 
 
 def _is_same(htu: object, url: str) -> bool:
@@ -172,9 +178,5 @@ def _normalized(url: str) -> tuple[str, str, int | None, str]:
 
 
 def _is_hash_of(ath: object, token: str) -> bool:
-    digest = _base64url(hashlib.sha256(token.encode()).digest())
+    digest = base64url(hashlib.sha256(token.encode()).digest())
     return isinstance(ath, str) and hmac.compare_digest(ath.encode(), digest.encode())
-
-
-def _base64url(value: bytes) -> str:
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()

@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.access.oauth.access_tokens import delete_tokens
-from billfold.access.oauth.consent_validity import is_member
 from billfold.access.oauth.rules.scopes import sort_scopes
 from billfold.access.oauth.types import OAuthGrant
+from billfold.access.users.members import is_active_member
 from billfold.platform import crypto
 
 if TYPE_CHECKING:
@@ -102,12 +102,6 @@ async def revoke_member_grants(conn: Connection, customer_id: UUID, user_id: UUI
         await delete_tokens(conn, customer_id=customer_id, user_id=user_id)
 
 
-async def revoke_client_session(conn: Connection, client_id: str, session_id: UUID) -> None:
-    """Delete the tokens that a client got in one session: it has signed its user out."""
-    async with conn.transaction():
-        await delete_tokens(conn, client_id=client_id, session_id=session_id)
-
-
 async def revoke_token(conn: Connection, client: Client, token: str) -> None:
     """Revoke a token of this client; with a refresh token all that was issued from it (RFC 7009).
 
@@ -135,7 +129,7 @@ async def introspect(conn: Connection | Pool, client: Client, token: str, now: d
     if row is None:
         return None
     introspection = TokenIntrospection(*row)._replace(scopes=sort_scopes(row["scopes"]))
-    if introspection.user_id is not None and not await is_member(
+    if introspection.user_id is not None and not await is_active_member(
         conn, introspection.customer_id, introspection.user_id
     ):
         return None

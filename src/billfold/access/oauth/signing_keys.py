@@ -66,19 +66,17 @@ async def ensure_signing_keys(conn: Connection, vault: Vault, now: datetime) -> 
                 await _create_key(conn, vault, algorithm, now=now, active_at=now)
 
 
-async def rotate_signing_keys(
-    conn: Connection, vault: Vault, now: datetime, *, lead: timedelta = PUBLICATION_LEAD
-) -> list[str]:
-    """Replace the keys: new ones sign after `lead`, the old ones are published a day longer.
+async def rotate_signing_keys(conn: Connection, vault: Vault, now: datetime) -> list[str]:
+    """Replace the keys: new ones sign after `PUBLICATION_LEAD`, the old ones are published a day longer.
 
     Returns the new key ids.
     """
+    active_at = now + PUBLICATION_LEAD
+    retires_at = active_at + RETIRED_KEY_PUBLICATION
     async with conn.transaction():
         await conn.execute("LOCK TABLE signing_key IN SHARE ROW EXCLUSIVE MODE")
-        await conn.execute(
-            "UPDATE signing_key SET retires_at = $1 WHERE retires_at IS NULL", now + lead + RETIRED_KEY_PUBLICATION
-        )
-        return [await _create_key(conn, vault, algorithm, now=now, active_at=now + lead) for algorithm in ALGORITHMS]
+        await conn.execute("UPDATE signing_key SET retires_at = $1 WHERE retires_at IS NULL", retires_at)
+        return [await _create_key(conn, vault, algorithm, now=now, active_at=active_at) for algorithm in ALGORITHMS]
 
 
 def jwks_document(keys: Sequence[SigningKey]) -> dict[str, list[dict[str, str]]]:

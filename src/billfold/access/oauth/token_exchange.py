@@ -6,7 +6,6 @@ issued beside a revocation.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import re
@@ -16,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from billfold.access.oauth.access_tokens import delete_tokens, issue_access_token
-from billfold.access.oauth.consent_validity import is_member
+from billfold.access.oauth.access_tokens import delete_tokens, insert_token, issue_access_token
 from billfold.access.oauth.errors import invalid_grant
+from billfold.access.oauth.rules.public_keys import base64url
 from billfold.access.oauth.rules.scopes import parse_scopes, sort_scopes
-from billfold.access.oauth.types import REFRESH_TOKEN, Client, IssuedToken, TokenSubject
+from billfold.access.oauth.types import REFRESH_TOKEN, Client, TokenSubject
+from billfold.access.users.members import is_active_member
 from billfold.platform import crypto
 
 if TYPE_CHECKING:
@@ -37,11 +37,6 @@ _REFRESH = "SELECT * FROM refresh_token WHERE token_hash = $1"
 _USE_REFRESH = """
 UPDATE refresh_token SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL RETURNING true
 """
-_NEW_REFRESH = """
-INSERT INTO refresh_token (token_hash, client_id, user_id, customer_id, grant_id, family_id, scopes,
-                           jkt, auth_time, session_id, issued_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-"""
 _LOCK_GRANT = "SELECT revoked_at FROM oauth_grant WHERE grant_id = $1 FOR NO KEY UPDATE"
 
 
@@ -50,7 +45,7 @@ class IssuedTokens:
     """The tokens issued for a code or a refresh token. The ID token repeats `nonce`."""
 
     holder: TokenSubject
-    access: IssuedToken
+    access_token: str
     refresh_token: str | None
     nonce: str | None = None
 
@@ -98,24 +93,28 @@ async def refresh(
         if row["jkt"] not in {None, jkt}:
             raise invalid_grant("The refresh token belongs to another key.")
         scopes = parse_scopes(scope, set(row["scopes"]) & set(client.scopes))
-        holder = replace(_subject(row, jkt), scopes=scopes)
+        subject = _subject(row, jkt)
+        holder = replace(subject, scopes=scopes)
         if row["jkt"] is not None:
             is_valid = await conn.fetchval("SELECT true FROM refresh_token WHERE token_hash = $1", row["token_hash"])
             if not is_valid:
                 raise invalid_grant("The refresh token was revoked.")
-            return IssuedTokens(holder=holder, access=await issue_access_token(conn, holder, now), refresh_token=token)
+            return IssuedTokens(
+                holder=holder, access_token=await issue_access_token(conn, holder, now), refresh_token=token
+            )
         if await conn.fetchval(_USE_REFRESH, row["token_hash"], now):
-            refresh_token_value = await _issue_refresh_token(conn, row, jkt, now=now, expires_at=row["expires_at"])
-            access = await issue_access_token(conn, holder, now)
-            return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value)
+            refresh_token_value = await insert_token(
+                conn, "refresh_token", subject, now=now, expires_at=row["expires_at"]
+            )
+            access_token = await issue_access_token(conn, holder, now)
+            return IssuedTokens(holder=holder, access_token=access_token, refresh_token=refresh_token_value)
         await delete_tokens(conn, family_id=row["family_id"])
     raise invalid_grant("The refresh token was used before; what came of it is revoked.")
 
 
 def challenge_of(verifier: str) -> str:
     """Return the S256 challenge of a verifier (RFC 7636)."""
-    digest = hashlib.sha256(verifier.encode()).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return base64url(hashlib.sha256(verifier.encode()).digest())
 
 
 def _check_code(
@@ -148,45 +147,18 @@ async def _issue_first_tokens(
     holder = _subject(row, jkt)
     refresh_token_value = None
     if REFRESH_TOKEN in client.grant_types:
-        refresh_token_value = await _issue_refresh_token(
-            conn, row, jkt, now=now, expires_at=now + REFRESH_TOKEN_LIFETIME
-        )
-    access = await issue_access_token(conn, holder, now)
-    return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value, nonce=row["nonce"])
+        expires_at = now + REFRESH_TOKEN_LIFETIME
+        refresh_token_value = await insert_token(conn, "refresh_token", holder, now=now, expires_at=expires_at)
+    access_token = await issue_access_token(conn, holder, now)
+    return IssuedTokens(holder=holder, access_token=access_token, refresh_token=refresh_token_value, nonce=row["nonce"])
 
 
 async def _lock_grant(conn: Connection, row: Any) -> None:  # noqa: ANN401 - as above
     """Hold the grant. Raises OAuthError when it, or the membership behind it, has ended."""
     grant = await conn.fetchrow(_LOCK_GRANT, row["grant_id"])
-    member = await is_member(conn, row["customer_id"], row["user_id"])
+    member = await is_active_member(conn, row["customer_id"], row["user_id"])
     if grant is None or grant["revoked_at"] is not None or not member:
         raise invalid_grant("What was granted has ended.")
-
-
-async def _issue_refresh_token(
-    conn: Connection,
-    row: Any,  # noqa: ANN401 - as above
-    jkt: str | None,
-    now: datetime,
-    expires_at: datetime,
-) -> str:
-    token, token_hash = crypto.new_token()
-    await conn.execute(
-        _NEW_REFRESH,
-        token_hash,
-        row["client_id"],
-        row["user_id"],
-        row["customer_id"],
-        row["grant_id"],
-        row["family_id"],
-        row["scopes"],
-        jkt,
-        row["auth_time"],
-        row["session_id"],
-        now,
-        expires_at,
-    )
-    return token
 
 
 def _subject(row: Any, jkt: str | None) -> TokenSubject:  # noqa: ANN401 - as above

@@ -2,44 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from billfold.access.users.types import Role
+from billfold.platform import ids
 
 AUTHORIZATION_CODE = "authorization_code"
 REFRESH_TOKEN = "refresh_token"  # noqa: S105 - a name, not a secret
 CLIENT_CREDENTIALS = "client_credentials"
-SERVICE_ROLE: Role = "SERVICE"
-"""The role of a client that acts by itself: a service user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
-    """A registered client. `fapi2` clients must push their requests and prove their keys.
+class NewClient:
+    """A client to register. None leaves a choice to the profile.
 
-    `customer_id` is the customer of a service user, `member_id` its membership there.
-    `owner_id` is the company that registered a client, and for which alone it is granted
-    anything: None for those of the operator. `dpop_bound`: no token without a proof;
+    `fapi2` clients must push their requests and prove their keys. `customer_id` is the customer of a
+    service user. `owner_id` is the company that registered a client, and for which alone it is
+    granted anything: None for those of the operator. `dpop_bound`: no token without a proof;
     `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
     API carry an RFC 9421 signature.
     """
 
-    client_id: str
     name: str
-    description: str
-    profile: str
-    redirect_uris: tuple[str, ...]
-    post_logout_redirect_uris: tuple[str, ...]
     scopes: tuple[str, ...]
-    grant_types: tuple[str, ...]
-    customer_id: UUID | None
-    member_id: UUID | None
-    owner_id: UUID | None
+    description: str = ""
+    profile: str = "fapi2"
+    redirect_uris: tuple[str, ...] = ()
+    post_logout_redirect_uris: tuple[str, ...] = ()
+    grant_types: tuple[str, ...] = (AUTHORIZATION_CODE, REFRESH_TOKEN)
+    customer_id: UUID | None = None
+    owner_id: UUID | None = None
+    dpop_bound: bool | None = None
+    requires_nonce: bool | None = None
+    requires_signature: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client(NewClient):
+    """A registered client. `member_id` is the membership of a service user."""
+
     dpop_bound: bool
     requires_nonce: bool
-    requires_signature: bool
+    client_id: str
+    member_id: UUID | None
     created_at: datetime
     revoked_at: datetime | None
 
@@ -87,25 +94,17 @@ class AccessToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSubject:
-    """For whom a token is issued, with which scopes, and under which grant."""
+    """For whom a token is issued, with which scopes, and under which grant. Stored in the order of its fields."""
 
     client_id: str
     customer_id: UUID
     scopes: tuple[str, ...]
-    family_id: UUID
+    family_id: UUID = field(default_factory=ids.new)
     user_id: UUID | None = None
     grant_id: UUID | None = None
     jkt: str | None = None
     auth_time: datetime | None = None
     session_id: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IssuedToken:
-    """A token just made: the only time it is seen."""
-
-    token: str
-    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

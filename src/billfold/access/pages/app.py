@@ -1,4 +1,8 @@
-"""The application of the pages: routes, middleware and error pages."""
+"""The application of the pages: routes, middleware, files and error pages.
+
+A page declares who may see it; without that it is for users signed in with both factors.
+What changes something comes by POST, from our own origin, with the token of its browser.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +13,34 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from litestar import Litestar, Request, Response
+from litestar import Litestar, Request, Response, get
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, LitestarDeprecationWarning
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 
-from billfold.access.pages.page_context import PageMiddleware, PageServer, find_page_context, get_page_context
-from billfold.access.pages.session import PageContext
+from billfold.access.pages.page_context import HOME, PUBLIC, PageContext, PageResponse, PageServer, parse_form
+from billfold.access.pages.team.administrator import page_administrator
+from billfold.access.pages.theme import MEDIA_TYPES, page_headers
+from billfold.access.users import sessions
+from billfold.access.users import store as user_store
 from billfold.http.edge.clock_headers import create_clock_headers
 from billfold.http.edge.middleware import EdgeMiddleware
-from billfold.http.raw_request import raw_request_of
-from billfold.http.responses import response_to
+from billfold.http.limits.rate_limits import count_address
+from billfold.http.raw_request import raw_request_of, read_body
+from billfold.http.responses import HttpResponse, response_to
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import BillfoldError, InvalidInput
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
 
 if TYPE_CHECKING:
-    from litestar.types import Receive, Send
+    from litestar.types import ASGIApp, Receive, Scope, Send
 
+BODY_BYTES_MAX = 64 * 1024
+_CONTEXT = "page_context"
 _HEADINGS = {
     400: "The request cannot be read",
     403: "This is not allowed",
@@ -40,10 +51,37 @@ _HEADINGS = {
 
 
 def page_routes() -> list[HTTPRouteHandler]:
-    """Return the PAGE_ROUTES of every module here, at any depth."""
+    """Return the route functions of every module here, at any depth."""
     here = importlib.import_module(str(__package__))
     names = [each.name for each in pkgutil.walk_packages(here.__path__, f"{__package__}.")]
-    return [route for name in names for route in getattr(importlib.import_module(name), "PAGE_ROUTES", ())]
+    found = [each for name in names for each in vars(importlib.import_module(name)).values()]
+    return [each for each in found if isinstance(each, HTTPRouteHandler)]
+
+
+class PageMiddleware:
+    """Finds the session, checks forms, and redirects to the authentication that a page requires."""
+
+    def __init__(self, app: ASGIApp, server: PageServer) -> None:
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the request, or redirect to the authentication it needs."""
+        raw, pool = raw_request_of(scope), self._server.bank.pool
+        raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
+        page = scope["state"][_CONTEXT] = PageContext(self._server, raw)
+        page.session = await user_store.find_session(pool, page.cookie_hash, page.now)
+        if raw.method == "POST":
+            await count_address(pool, raw.client, page.now)
+            _check_form(page)
+        handler: Any = scope["route_handler"]
+        next_page = _required_step(page, handler.opt.get("authentication", "both factors"))
+        if next_page is not None:
+            await _redirect(next_page).send(send)
+            return
+        if page.is_signed_in:
+            await sessions.touch_session(pool, page.cookie_hash, page.now)
+        await self._app(scope, receive, send)
 
 
 class PagesApp:
@@ -51,10 +89,6 @@ class PagesApp:
 
     def __init__(self, bank: Bank, server: PageServer) -> None:
         self._clock = create_clock_headers(bank)
-
-        def the_server() -> PageServer:
-            return server
-
         with warnings.catch_warnings():
             # Litestar 3 will want a marker around what a page function asks for by name.
             warnings.simplefilter("ignore", LitestarDeprecationWarning)
@@ -62,8 +96,8 @@ class PagesApp:
                 route_handlers=page_routes(),
                 middleware=[DefineMiddleware(PageMiddleware, server=server)],
                 dependencies={
-                    "server": Provide(the_server, sync_to_thread=False),
-                    "context": Provide(the_context, sync_to_thread=False),
+                    "page": Provide(the_page, sync_to_thread=False),
+                    "by": Provide(page_administrator),
                 },
                 exception_handlers={Exception: _on_error},
                 openapi_config=None,
@@ -95,26 +129,71 @@ def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) ->
     return PagesApp(bank, PageServer(bank, clock))
 
 
-def the_context(request: Request[Any, Any, Any]) -> PageContext:
-    """Return the page context of a request."""
-    return get_page_context(request.scope)
+def the_page(request: Request[Any, Any, Any]) -> PageContext:
+    """Return the page context of a request that passed the middleware."""
+    found: PageContext = request.scope["state"][_CONTEXT]
+    return found
 
 
-def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+@get("/files/{name:str}", opt=PUBLIC)
+async def show_file(name: str, page: PageContext) -> PageResponse:
+    """Show a file of the pages: the style sheet, the script, the icon."""
+    content = page.server.theme.files.get(name)
+    if content is None:
+        raise NotFound("There is no such file.")
+    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]])
+
+
+def _check_form(page: PageContext) -> None:
+    page.check_origin()
+    if page.request.header(b"content-type") == "application/json":
+        page.check_csrf(page.request.header(b"x-csrf"))
+        return
+    page.form = parse_form(page.request)
+    page.check_csrf(page.form.pop("csrf", None))
+
+
+def _required_step(page: PageContext, required: str) -> str | None:
+    """Return where the visitor must authenticate first, or None."""
+    step = None
+    if required == "none":
+        return None
+    if page.session is None:
+        step = "/sign-in"
+    elif not page.session.complete and required != "first factor":
+        step = "/second-factor"
+    elif required == "recent" and not page.is_fresh:
+        step = "/confirm"
+    return None if step is None else f"{step}?next={_next_path(page)}"
+
+
+def _next_path(page: PageContext) -> str:
+    """Return what the visitor wanted to see; a form is not sent again by itself."""
+    if page.request.method != "GET":
+        return quote(HOME, safe="")
+    query = page.request.query.decode("latin-1")
+    return quote(f"{page.request.path}?{query}" if query else page.request.path, safe="")
+
+
+def _redirect(to: str) -> HttpResponse:
+    headers = {"location": to, **page_headers()}
+    named = [(name.encode(), value.encode()) for name, value in headers.items()]
+    return HttpResponse(303, "text/plain", b"", headers=named)
+
+
+def _on_error(request: Request[Any, Any, Any], error: Exception) -> PageResponse:
     """Return the error page. Unexpected errors are logged with their trace."""
-    arrival = raw_request_of(request.scope)
-    answer = response_to(error, arrival)
+    raw = raw_request_of(request.scope)
+    answer = response_to(error, raw)
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
-    server: PageServer = request.app.state.page_server
-    context = find_page_context(request.scope) or PageContext(arrival, server.csrf_key, server.clock())
-    return server.theme.page(
-        context,
+    page = request.scope["state"].get(_CONTEXT) or PageContext(request.app.state.page_server, raw)
+    return page.render(
         "error",
         status=answer.status,
         headers=headers,
         heading=_HEADINGS.get(answer.status, "Something went wrong"),
         sentence=_sentence(error),
-        trace_id=arrival.trace_id,
+        trace_id=raw.trace_id,
     )
 
 

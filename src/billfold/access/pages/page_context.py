@@ -1,42 +1,79 @@
-"""Middleware of all pages: session, origin and CSRF token, and the required authentication.
+"""One request to a page: whose browser it is, who is signed in there, what came with it.
 
-A page declares who may see it; without that it is for users signed in with both factors.
-What changes something comes by POST, from our own origin, with the token of its browser.
+The cookie is a random secret. Signed in, its hash identifies a session; before that it does not, and
+still what the forms of this browser are bound to.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
-from collections.abc import Callable
+import hmac
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl
+from uuid import UUID
 
-from billfold.access.pages.session import HOME, PageContext, parse_form
-from billfold.access.pages.theme import Theme, page_headers
-from billfold.access.partners.password_hashing import PasswordGate
-from billfold.access.users import sessions
-from billfold.access.users import store as user_store
+from litestar import Response
+from litestar.datastructures import Cookie
+from litestar.enums import MediaType
+
+from billfold.access.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.access.users.passkeys import RelyingParty
-from billfold.http.limits.rate_limits import count_address
-from billfold.http.raw_request import raw_request_of, read_body
-from billfold.http.responses import HttpResponse
+from billfold.access.users.passwords import PasswordGate
+from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
+from billfold.access.users.types import ClientInfo, Session, User
+from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.crypto import hash_token
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Receive, Scope, Send
-
-BODY_BYTES_MAX = 64 * 1024
-_CONTEXT = "page_context"
 RouteOptions = dict[str, Any]
-
+PageResponse = Response[Any]
 PUBLIC: RouteOptions = {"authentication": "none"}
 """Without authentication."""
 FIRST_FACTOR: RouteOptions = {"authentication": "first factor"}
 """For users who presented one factor, or both."""
 RECENT_AUTHENTICATION: RouteOptions = {"authentication": "recent"}
 """For users who authenticated within the last five minutes."""
+
+HOME = "/account"
+_FIELDS_MAX = 60
+_COOKIE_BYTES = 32
+_LINK_CHARS_MAX = 100
+_NUL = "\0"
+"""What no column of the database takes."""
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
+_OWN_PATH = re.compile(r"/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/-]*)?(?:\?[A-Za-z0-9._~=&%+:/-]*)?")
+_BROWSER_TOKENS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
+_BROWSER_NAMES = {"Edg": "Edge", "OPR": "Opera"}
+_OS_TOKENS = ("iPhone", "iPad", "Android", "Windows", "Mac OS X", "Linux")
+_SYSTEM_NAMES = {"Mac OS X": "macOS"}
+_LABELS = {"again": "password", "email": "email address", "public_key": "key"}
+"""What a form calls a field whose name does not say it."""
+
+
+class LockedOut(BillfoldError):
+    """There were too many tries; none is accepted for some seconds."""
+
+    def __init__(self, seconds: int) -> None:
+        minutes = -(-seconds // 60)
+        wait = f"{seconds} seconds" if seconds < 60 else f"{minutes} minutes"  # noqa: PLR2004 - seconds of a minute
+        wait = wait.removesuffix("s") if wait.startswith("1 ") else wait
+        super().__init__("too-many-tries", f"There were too many tries. Wait {wait}, or use a passkey.")
+        self.headers = {"retry-after": str(seconds)}
+
+
+Mistake = str | InvalidInput | Refused | LockedOut
+"""Why a form is shown again: a sentence, or the error that says so."""
+
+
+_STATUS: Mapping[type, int] = {Refused: 409, LockedOut: 429}
 
 
 class PageServer:
@@ -53,76 +90,191 @@ class PageServer:
         self.csrf_key = hashlib.blake2b(bank.seed, person=b"billfold.forms").digest()
 
 
-class PageMiddleware:
-    """The ASGI layer between the router and the pages."""
+class PageContext:
+    """One request: the browser, its session, and what it sent."""
 
-    def __init__(self, app: ASGIApp, server: PageServer) -> None:
-        self._app = app
-        self._server = server
+    def __init__(self, server: PageServer, request: RawRequest) -> None:
+        cookies = parse_cookies(request)
+        cookie_sent = cookies.get(COOKIE, "")
+        self.server = server
+        self.pool = server.bank.pool
+        self.vault = server.bank.vault
+        self.request = request
+        self.now = server.clock()
+        self.is_new = _SECRET.fullmatch(cookie_sent) is None
+        self.cookie = secrets.token_urlsafe(_COOKIE_BYTES) if self.is_new else cookie_sent
+        self.csrf = csrf_token(self.cookie, server.csrf_key)
+        self.device = cookies.get(DEVICE_COOKIE, "")
+        self.session: Session | None = None
+        self.form: dict[str, str] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the request, or redirect to the authentication it needs."""
-        server, arrival = self._server, raw_request_of(scope)
-        arrival.body = await read_body(arrival, receive, BODY_BYTES_MAX)
-        context = PageContext(arrival, server.csrf_key, server.clock())
-        scope["state"][_CONTEXT] = context
-        context.session = await user_store.find_session(server.bank.pool, context.cookie_hash, context.now)
-        if arrival.method == "POST":
-            await count_address(server.bank.pool, arrival.client, context.now)
-            self._check_form(context)
-        handler: Any = scope["route_handler"]
-        next_page = _required_step(context, handler.opt.get("authentication", "both factors"), scope)
-        if next_page is not None:
-            await _redirect(next_page).send(send)
-            return
-        if context.is_signed_in:
-            await sessions.touch_session(server.bank.pool, context.cookie_hash, context.now)
-        await self._app(scope, receive, send)
+    @property
+    def cookie_hash(self) -> bytes:
+        """What the cookie is known by in the database."""
+        return hash_token(self.cookie)
 
-    def _check_form(self, context: PageContext) -> None:
-        context.check_origin(self._server.site)
-        if context.arrival.header(b"content-type") == "application/json":
-            context.check_csrf(context.arrival.header(b"x-csrf"))
-            return
-        context.form = parse_form(context.arrival)
-        context.check_csrf(context.form.pop("csrf", None))
+    @property
+    def own_session(self) -> Session:
+        """The session, with one factor or both. The middleware has checked that there is one."""
+        assert self.session is not None
+        return self.session
+
+    @property
+    def user(self) -> User:
+        """The user of the session."""
+        return self.own_session.user
+
+    @property
+    def is_signed_in(self) -> bool:
+        """Return whether a user is signed in with both factors."""
+        return self.session is not None and self.session.complete
+
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether the user authenticated within the last minutes."""
+        return self.is_signed_in and self.now - self.own_session.authenticated_at <= RECENT_AUTHENTICATION_WINDOW
+
+    @property
+    def user_agent(self) -> str | None:
+        """The User-Agent header."""
+        return self.request.header(b"user-agent")
+
+    @property
+    def client_info(self) -> ClientInfo:
+        """From where the request comes, in words."""
+        return ClientInfo(address=self.request.client, device=describe_device(self.user_agent or ""))
+
+    @cached_property
+    def query(self) -> dict[str, str]:
+        """The query. Raises `bad-request` when a name comes twice."""
+        return _unique_fields(parse_qsl(self.request.query.decode("latin-1"), keep_blank_values=True))
+
+    @property
+    def next_path(self) -> str:
+        """Where the form or the link says to go next. Raises `bad-request`."""
+        return self.local_path(self._sent.get("next"))
+
+    @property
+    def link(self) -> str:
+        """The secret of the mailed link that led here, from the form or the query."""
+        return self._sent.get("link", "")[:_LINK_CHARS_MAX]
+
+    @property
+    def _sent(self) -> Mapping[str, str]:
+        return self.form if self.request.method == "POST" else self.query
+
+    def local_path(self, value: str | None) -> str:
+        """Return where to go next: a path of these pages. Raises `bad-request` for any other."""
+        if not value:
+            return HOME
+        if _OWN_PATH.fullmatch(value) is None or "//" in value.partition("?")[0]:
+            raise BillfoldError("bad-request", "This link leads away from these pages.")
+        return value
+
+    def check_origin(self) -> None:
+        """Refuse what another site has sent. Raises `forbidden`.
+
+        Pages send no referrer, so some browsers say "null" for the origin of their own forms;
+        what they say beside it (Sec-Fetch-Site) cannot be set by a page.
+        """
+        origin = self.request.header(b"origin")
+        fetched = self.request.header(b"sec-fetch-site")
+        if origin != self.server.origin and (origin not in {None, "null"} or fetched != "same-origin"):
+            raise BillfoldError("forbidden", "This form was sent from another site.")
+
+    def check_csrf(self, token: str | None) -> None:
+        """Refuse a form that was not made for this browser. Raises `forbidden`."""
+        if self.is_new or not hmac.compare_digest((token or "").encode(), self.csrf.encode()):
+            raise BillfoldError("forbidden", "This form has expired. Reload the page and try again.")
+
+    def render(
+        self,
+        name: str,
+        *,
+        wrong: Mistake = "",
+        status: int | None = None,
+        headers: dict[str, str] | None = None,
+        form_target_uri: str | None = None,
+        **facts: Any,
+    ) -> PageResponse:
+        """Return a page; with a mistake it is 422, 409 where a rule refused, 429 after too many tries.
+
+        `form_target_uri` is a foreign address its form may end up at.
+        """
+        status = status or (_STATUS.get(type(wrong), 422) if wrong else 200)
+        if isinstance(wrong, LockedOut):
+            headers = wrong.headers
+        facts = {"csrf": self.csrf, "session": self.session, "now": self.now, "wrong": sentence_of(wrong)} | facts
+        return Response(
+            self.server.theme.render(name, facts),
+            status_code=status,
+            media_type=MediaType.HTML,
+            headers={**page_headers(form_target_uri), **(headers or {})},
+            cookies=[session_cookie(self.cookie)] if self.is_new else [],
+        )
 
 
-def get_page_context(scope: Any) -> PageContext:  # noqa: ANN401 - a scope of the framework
-    """Return the page context of a request that passed the middleware."""
-    found: PageContext = scope["state"][_CONTEXT]
+def redirect(to: str, cookies: Sequence[Cookie] = ()) -> PageResponse:
+    """Return the way to another page: 303, so that nothing is sent a second time."""
+    return Response(b"", status_code=303, headers={"location": to, **page_headers()}, cookies=list(cookies))
+
+
+def sentence_of(mistake: Mistake) -> str:
+    """Return what a form says about what was wrong with it."""
+    if isinstance(mistake, InvalidInput):
+        return " ".join(f"The {_label(str(each.loc[0]))} {each.msg}." for each in mistake.errors)
+    return mistake if isinstance(mistake, str) else mistake.detail
+
+
+def _label(field: str) -> str:
+    return _LABELS.get(field, field.replace("_", " "))
+
+
+def path_id(text: str, detail: str = "The address is wrong.") -> UUID:
+    """Return the id in the path of a page. Raises NotFound."""
+    if not is_uuid(text):
+        raise NotFound(detail)
+    return UUID(text)
+
+
+def csrf_token(cookie: str, key: bytes) -> str:
+    """Return the CSRF token of a browser, from its cookie and the key."""
+    digest = hmac.digest(key, b"csrf:" + cookie.encode(), "sha256")
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def parse_form(request: RawRequest) -> dict[str, str]:
+    """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
+    try:
+        pairs = parse_qsl(
+            request.body.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS_MAX, errors="strict"
+        )
+    except ValueError:
+        raise BillfoldError("bad-request", "The form cannot be read.") from None
+    return _unique_fields(pairs)
+
+
+def parse_cookies(request: RawRequest) -> dict[str, str]:
+    """Return the cookies of a request: the first of a name counts, being the most specific."""
+    found: dict[str, str] = {}
+    for part in (request.header(b"cookie") or "").split(";"):
+        name, _, value = part.strip().partition("=")
+        found.setdefault(name, value)
     return found
 
 
-def find_page_context(scope: Any) -> PageContext | None:  # noqa: ANN401 - as above
-    """Return the page context of a request, or None when it went wrong before there was one."""
-    found: PageContext | None = scope["state"].get(_CONTEXT)
+def describe_device(agent: str) -> str:
+    """Return a browser and its system from a User-Agent: "Firefox on macOS"."""
+    browser = next((each for each in _BROWSER_TOKENS if each in agent), "")
+    system = next((each for each in _OS_TOKENS if each in agent), "")
+    name = _BROWSER_NAMES.get(browser, browser) or "a browser"
+    return f"{name} on {_SYSTEM_NAMES.get(system, system)}" if system else name
+
+
+def _unique_fields(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise BillfoldError("bad-request", "A field comes twice.")
+    if any(_NUL in value for value in found.values()):
+        raise BillfoldError("bad-request", "A field is no text.")
     return found
-
-
-def _required_step(context: PageContext, required: str, scope: Any) -> str | None:  # noqa: ANN401 - a scope of the framework
-    """Return where the visitor has to go before, or None when they may come in."""
-    page = None
-    if required == "none":
-        return None
-    if context.session is None:
-        page = "/sign-in"
-    elif not context.session.complete and required != "first factor":
-        page = "/second-factor"
-    elif required == "recent" and not context.is_fresh:
-        page = "/confirm"
-    return None if page is None else f"{page}?next={_next_path(context, scope)}"
-
-
-def _next_path(context: PageContext, scope: Any) -> str:  # noqa: ANN401 - a scope of the framework
-    """Return what the visitor wanted to see; a form is not sent again by itself."""
-    if context.arrival.method != "GET":
-        return quote(HOME, safe="")
-    query = scope["query_string"].decode("latin-1")
-    return quote(f"{context.arrival.path}?{query}" if query else context.arrival.path, safe="")
-
-
-def _redirect(page: str) -> HttpResponse:
-    headers = {"location": page, **page_headers()}
-    named = [(name.encode(), value.encode()) for name, value in headers.items()]
-    return HttpResponse(303, "text/plain", b"", headers=named)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from importlib.resources import files
 from typing import Any
@@ -10,12 +11,10 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from litestar import Response
 from litestar.datastructures import Cookie
-from litestar.enums import MediaType
 
-from billfold.access.pages.session import COOKIE, DEVICE_COOKIE, PageContext
-
+COOKIE = "__Host-session"
+DEVICE_COOKIE = "__Host-device"
 _DEVICE_SECONDS = 180 * 24 * 3600
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -45,28 +44,9 @@ class Theme:
         self._templates.filters["capitalize_first"] = _capitalize_first
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
 
-    def page(
-        self,
-        context: PageContext,
-        name: str,
-        *,
-        status: int = 200,
-        headers: dict[str, str] | None = None,
-        cookies: Sequence[Cookie] = (),
-        form_target_uri: str | None = None,
-        **facts: Any,
-    ) -> Response[str]:
-        """Return a page. `leads_to` is a foreign address its form may end up at."""
-        text = self._templates.get_template(f"{name}.html").render(
-            csrf=context.csrf, session=context.session, now=context.now, **facts
-        )
-        return Response(
-            text,
-            status_code=status,
-            media_type=MediaType.HTML,
-            headers={**page_headers(form_target_uri), **(headers or {})},
-            cookies=[*new_browser_cookies(context), *cookies],
-        )
+    def render(self, name: str, facts: Mapping[str, Any]) -> str:
+        """Return the text of a page."""
+        return self._templates.get_template(f"{name}.html").render(facts)
 
 
 def page_headers(form_target_uri: str | None = None) -> dict[str, str]:
@@ -79,16 +59,6 @@ def page_headers(form_target_uri: str | None = None) -> dict[str, str]:
     return {"content-security-policy": policy, **_HEADERS}
 
 
-def redirect(to: str, *cookies: Cookie) -> Response[bytes]:
-    """Return the way to another page: 303, so that nothing is sent a second time."""
-    return Response(b"", status_code=303, headers={"location": to, **page_headers()}, cookies=list(cookies))
-
-
-def new_browser_cookies(context: PageContext) -> list[Cookie]:
-    """Return the cookie of a browser that has none yet."""
-    return [session_cookie(context.cookie)] if context.is_new else []
-
-
 def session_cookie(value: str) -> Cookie:
     """Return the cookie of a browser, signed in or not; it goes with the browser."""
     return Cookie(key=COOKIE, value=value, path="/", secure=True, httponly=True, samesite="lax")
@@ -96,9 +66,7 @@ def session_cookie(value: str) -> Cookie:
 
 def device_cookie(value: str) -> Cookie:
     """Return the cookie by which a browser is known again for half a year."""
-    return Cookie(
-        key=DEVICE_COOKIE, value=value, path="/", secure=True, httponly=True, samesite="lax", max_age=_DEVICE_SECONDS
-    )
+    return replace(session_cookie(value), key=DEVICE_COOKIE, max_age=_DEVICE_SECONDS)
 
 
 def _capitalize_first(sentence: str) -> str:

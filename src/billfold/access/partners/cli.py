@@ -21,8 +21,6 @@ from billfold.platform.clock import wall_now
 from billfold.wiring.initialize import PartnerIds, create_partner_customers, partner_ids
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from billfold.access.partners.types import PartnerRow
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
@@ -108,17 +106,13 @@ async def rotate_secret(bank: Bank, slug: Slug) -> None:
 @group.command("enable acme customer_closure")
 async def enable(conn: Connection, slug: Slug, feature: Feature) -> str:
     """Enable a feature for a partner."""
-    partner_id, name = await _feature(conn, slug, feature)
-    await credentials.enable_feature(conn, partner_id, name)
-    return f"{name} is on for {slug}."
+    return await _set_feature(conn, slug, feature, enabled=True)
 
 
 @group.command("disable acme customer_closure")
 async def disable(conn: Connection, slug: Slug, feature: Feature) -> str:
     """Disable a feature for a partner."""
-    partner_id, name = await _feature(conn, slug, feature)
-    await credentials.disable_feature(conn, partner_id, name)
-    return f"{name} is off for {slug}."
+    return await _set_feature(conn, slug, feature, enabled=False)
 
 
 @group.command("set-rate-limit acme --requests 1200 --of-which-money 300")
@@ -174,11 +168,12 @@ def new_password() -> str:
     return secrets.token_urlsafe(PASSWORD_BYTES)
 
 
-async def _feature(conn: Connection, slug: str, feature: str) -> tuple[UUID, str]:
+async def _set_feature(conn: Connection, slug: str, feature: str, *, enabled: bool) -> str:
     name = feature.replace("-", "_")
     if name not in FEATURES:
         raise CliError(f"There is no feature {name!r}.", f"Use one of {', '.join(sorted(FEATURES))}.")
-    return (await _partner(conn, slug)).partner_id, name
+    await credentials.set_feature(conn, (await _partner(conn, slug)).partner_id, name, enabled=enabled)
+    return f"{name} is {'on' if enabled else 'off'} for {slug}."
 
 
 async def _partner(conn: Connection, slug: str) -> PartnerRow:

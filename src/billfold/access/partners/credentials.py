@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -45,6 +45,10 @@ UPDATE partner_user
                            WHEN locked_until IS NULL AND failures + 1 >= $3 THEN $4 END
  WHERE user_id = $1 RETURNING locked_until
 """
+_SET_FEATURE = """
+UPDATE partner SET features = array_remove(features, $2::text) || $3::text[], version = version + 1
+ WHERE partner_id = $1 RETURNING partner_id
+"""
 _COUNT_UNKNOWN_USER = """
 INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used) VALUES ($1, 'stranger', $2, 1)
 ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1
@@ -81,15 +85,13 @@ async def create_partner(
     return NewPartner(partner_id, secret)
 
 
-async def rotate_secret(
-    conn: Connection, vault: Vault, partner_id: UUID, *, now: datetime, overlap: timedelta = rules.OVERLAP
-) -> str:
-    """Return a new signing secret, shown once. The former stays in force for `overlap`."""
+async def rotate_secret(conn: Connection, vault: Vault, partner_id: UUID, *, now: datetime) -> str:
+    """Return a new signing secret, shown once. The former stays in force for a day."""
     async with conn.transaction():
         found = await conn.fetchval("SELECT 1 FROM partner WHERE partner_id = $1 FOR UPDATE", partner_id)
         if found is None:
             raise NotFound("There is no such partner.")
-        await conn.execute(_RETIRE, partner_id, now, now + overlap)
+        await conn.execute(_RETIRE, partner_id, now, now + rules.OVERLAP)
         return await _add_secret(conn, vault, partner_id, now=now)
 
 
@@ -168,16 +170,11 @@ async def revoke_partner_key(conn: Connection | Pool, key_id: str, *, now: datet
         raise NotFound("There is no such key.")
 
 
-async def enable_feature(conn: Connection | Pool, partner_id: UUID, feature: str) -> None:
-    """Switch a feature on for a partner."""
-    await _set_features(
-        conn, partner_id, "array(SELECT DISTINCT f FROM unnest(features || $2::text) f)", feature=feature
-    )
-
-
-async def disable_feature(conn: Connection | Pool, partner_id: UUID, feature: str) -> None:
-    """Switch a feature off for a partner."""
-    await _set_features(conn, partner_id, "array_remove(features, $2::text)", feature=feature)
+async def set_feature(conn: Connection | Pool, partner_id: UUID, feature: str, *, enabled: bool) -> None:
+    """Switch a feature of a partner on or off. Raises NotFound."""
+    updated = await conn.fetchval(_SET_FEATURE, partner_id, feature, [feature] if enabled else [])
+    if updated is None:
+        raise NotFound("There is no such partner.")
 
 
 async def set_limits(conn: Connection | Pool, partner_id: UUID, *, rate_per_minute: int, money_per_minute: int) -> None:
@@ -247,14 +244,6 @@ async def consume_assertion(conn: Connection | Pool, *, issuer: str, jti: str, e
     return updated is True
 
 
-async def purge_partner_credentials(conn: Connection | Pool, now: datetime) -> None:
-    """Delete tokens and used assertions that have expired; for the worker, now and then."""
-    await conn.execute("DELETE FROM partner_token WHERE expires_at < $1", now)
-    # A minute longer than the skew that is granted to an assertion.
-    cutoff = now - timedelta(minutes=1)
-    await conn.execute("DELETE FROM consumed_assertion WHERE expires_at < $1", cutoff)
-
-
 async def _add_secret(conn: Connection, vault: Vault, partner_id: UUID, now: datetime) -> str:
     number: int = await conn.fetchval(
         "SELECT coalesce(max(secret_no), 0) + 1 FROM partner_secret WHERE partner_id = $1", partner_id
@@ -263,16 +252,6 @@ async def _add_secret(conn: Connection, vault: Vault, partner_id: UUID, now: dat
     sealed = vault.seal(secret.encode(), secret_context(partner_id, number))
     await conn.execute(_INSERT_SECRET, partner_id, number, sealed, now)
     return secret
-
-
-async def _set_features(conn: Connection | Pool, partner_id: UUID, expression: str, feature: str) -> None:
-    updated = await conn.fetchval(
-        f"UPDATE partner SET features = {expression}, version = version + 1 WHERE partner_id = $1 RETURNING partner_id",
-        partner_id,
-        feature,
-    )
-    if updated is None:
-        raise NotFound("There is no such partner.")
 
 
 def _checked_key(algorithm: str, public_pem: str) -> tuple[str, str]:

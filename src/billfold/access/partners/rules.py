@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from uuid import UUID
 
-from billfold.platform.errors import FieldError, InvalidInput
+from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
 
 TOKEN_LIFETIME = timedelta(hours=1)
@@ -31,7 +31,7 @@ def lockout_seconds(locked_until: datetime | None, now: datetime) -> int:
 
 
 def lockout_window(now: datetime) -> datetime:
-    """Return the start of the quarter of an hour in which a stranger's failures are counted."""
+    """Return the start of the quarter of an hour in which failures of an unknown user name are counted."""
     return now.replace(minute=now.minute - now.minute % 15, second=0, microsecond=0)
 
 
@@ -43,15 +43,10 @@ def unknown_user_id(name: str) -> UUID:
 def check_slug(slug: str) -> str:
     """Return a slug that can be a host name of its own. Raises InvalidInput."""
     if not _SLUG.fullmatch(slug) or slug in _RESERVED_SLUGS:
-        raise InvalidInput(
-            [
-                FieldError(
-                    ("slug",),
-                    "must be 1 to 63 of a-z, 0-9 and -, begin with a letter, not end with -, and "
-                    f"be none of {', '.join(sorted(_RESERVED_SLUGS))}",
-                    "value_error",
-                )
-            ]
+        raise InvalidInput.at(
+            "slug",
+            msg="must be 1 to 63 of a-z, 0-9 and -, begin with a letter, not end with -, and "
+            f"be none of {', '.join(sorted(_RESERVED_SLUGS))}",
         )
     return slug
 

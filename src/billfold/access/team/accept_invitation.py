@@ -7,7 +7,7 @@ password in the same step.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _IS_VALID = "link_hash = $1 AND expires_at > $2 AND link_expires_at > $3"
-_FIND = f"""
-SELECT i.member_id, i.customer_id, c.name AS customer_name, i.first_name, i.last_name, i.email,
-       i.phone_number, i.role
-  FROM invitation i JOIN customer c USING (customer_id) WHERE {_IS_VALID}
+_INVITATION = """i.member_id, i.customer_id, c.name AS customer_name, i.first_name, i.last_name, i.email,
+       i.phone_number, i.role"""
+_FIND = f"SELECT {_INVITATION} FROM invitation i JOIN customer c USING (customer_id) WHERE {_IS_VALID}"
+_CONSUME = f"""
+DELETE FROM invitation i USING customer c WHERE c.customer_id = i.customer_id AND {_IS_VALID} RETURNING {_INVITATION}
 """
-_CONSUME = f"DELETE FROM invitation WHERE {_IS_VALID} RETURNING member_id, customer_id, email, role"
 _VERIFY_EMAIL = """
 UPDATE user_account SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1
 """
@@ -64,12 +64,12 @@ async def redeem_invitation(conn: Connection, acceptance: InvitationAcceptance, 
     Raises Refused `forbidden` when it was sent to another address.
     """
     async with conn.transaction():
-        row = await _consume_link(conn, acceptance)
-        if row is None:
+        invitation = await _consume_link(conn, acceptance)
+        if invitation is None:
             return None
-        if row["email"] != user.email:
+        if invitation.email != user.email:
             raise Refused("forbidden", "This invitation was mailed to another address.")
-        return await _add_member(conn, acceptance, row, user=user)
+        return await _add_member(conn, acceptance, invitation, user=user)
 
 
 async def accept_as_new_user(
@@ -81,9 +81,8 @@ async def accept_as_new_user(
     InvalidInput, Refused `forbidden` when they have one, `member-shut-out`.
     """
     async with conn.transaction():
-        invitation = await find_invitation(conn, acceptance.secret, now=acceptance.now, wall=acceptance.wall)
-        row = await _consume_link(conn, acceptance)
-        if invitation is None or row is None:
+        invitation = await _consume_link(conn, acceptance)
+        if invitation is None:
             return None
         existing = await user_store.find_user_by_email(conn, invitation.email)
         if existing is not None and await passwords.find_password_hash(conn, existing.user_id):
@@ -96,26 +95,23 @@ async def accept_as_new_user(
         await passwords.set_password(conn, user_id, password_hash, now=acceptance.wall)
         user = await user_store.find_user(conn, user_id)
         assert user is not None
-        await _add_member(conn, acceptance, row, user=user)
+        await _add_member(conn, acceptance, invitation, user=user)
         return user
 
 
-async def _consume_link(conn: Connection, acceptance: InvitationAcceptance) -> Any:  # noqa: ANN401 - a record of asyncpg
-    hashed = crypto.hash_token(acceptance.secret)
-    return await conn.fetchrow(_CONSUME, hashed, acceptance.now, acceptance.wall)
+async def _consume_link(conn: Connection, acceptance: InvitationAcceptance) -> Invitation | None:
+    row = await conn.fetchrow(_CONSUME, crypto.hash_token(acceptance.secret), acceptance.now, acceptance.wall)
+    return None if row is None else msgspec.convert(dict(row), Invitation)
 
 
 async def _add_member(
-    conn: Connection,
-    acceptance: InvitationAcceptance,
-    row: Any,  # noqa: ANN401 - as above
-    user: User,
+    conn: Connection, acceptance: InvitationAcceptance, invitation: Invitation, *, user: User
 ) -> UUID:
     """Make the user a member, notify the administrators, and record it under the new member id."""
-    customer_id, role = row["customer_id"], row["role"]
+    customer_id, role = invitation.customer_id, invitation.role
     await conn.execute(_VERIFY_EMAIL, user.user_id, acceptance.wall)
     member_id = await user_members.add_member(
-        conn, customer_id, user.user_id, role=role, now=acceptance.now, member_id=row["member_id"]
+        conn, customer_id, user.user_id, role=role, now=acceptance.now, member_id=invitation.member_id
     )
     await notification_notify.notify(
         conn,

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from billfold.access.team import rules
+from billfold.access.team.administrator import Administrator, audited, notify_administrators
 from billfold.access.team.store import get_member
-from billfold.access.team.transaction import Administrator, audited, notify_administrators
-from billfold.access.team.types import Member, NewInvitation
+from billfold.access.team.types import InviteMember, Member
 from billfold.access.users.rules import PERMISSIONS
-from billfold.events.email import outbox as letters
+from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.platform import crypto, ids
 from billfold.platform.errors import NotFound, Refused
@@ -28,8 +29,8 @@ _DELETE_EXPIRED = """
 DELETE FROM invitation WHERE customer_id = $1 AND email = $2 AND expires_at <= $3
 """
 _INVITE = """
-INSERT INTO invitation (member_id, customer_id, email, first_name, last_name, phone_number, role,
-                        created_at, expires_at, link_hash, link_expires_at)
+INSERT INTO invitation (member_id, customer_id, created_at, expires_at, link_hash, link_expires_at,
+                        first_name, last_name, email, phone_number, role)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
 _RENEW = """
@@ -40,10 +41,10 @@ _CANCEL = "DELETE FROM invitation WHERE customer_id = $1 AND member_id = $2 RETU
 _ALREADY_INVITED = "There is a member, or an open invitation, with this address already."
 
 
-async def invite(by: Administrator, wanted: NewInvitation) -> Member:
+async def invite(by: Administrator, wanted: InviteMember) -> Member:
     """Invite a user by e-mail. An expired invitation is replaced.
 
-    Nobody learns whether the address is known here otherwise. Raises InvalidInput, Refused
+    The answer does not reveal whether the address has an account. Raises InvalidInput, Refused
     `member-already-invited`, `forbidden`.
     """
     wanted = rules.check_invited(wanted)
@@ -61,15 +62,11 @@ async def invite(by: Administrator, wanted: NewInvitation) -> Member:
                 _INVITE,
                 member_id,
                 by.customer_id,
-                wanted.email,
-                wanted.first_name,
-                wanted.last_name,
-                wanted.phone_number,
-                wanted.role,
                 by.now,
                 by.now + rules.INVITATION_LIFETIME,
                 link_hash,
                 by.wall + rules.INVITATION_LIFETIME,
+                *msgspec.structs.astuple(wanted),
             )
         except asyncpg.UniqueViolationError:
             raise Refused("member-already-invited", _ALREADY_INVITED) from None
@@ -137,7 +134,7 @@ async def _send_link(conn: Connection, by: Administrator, invited: Member, secre
     assert invited.email is not None
     link = f"{by.pages}/invitation?link={secret}"
     notice = notices.invitation(invited.first_name, by.customer_name, by.name, role=invited.role, link=link)
-    await letters.queue_email(conn, by.vault, invited.email, notice=notice, now=by.wall)
+    await outbox.queue_email(conn, by.vault, invited.email, notice=notice, now=by.wall)
 
 
 def _not_pending(member: Member) -> Refused:

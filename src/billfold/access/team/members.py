@@ -7,15 +7,16 @@ from uuid import UUID
 
 from billfold.access.oauth import clients, grants
 from billfold.access.team import rules
+from billfold.access.team.administrator import Administrator, audited, notify_administrators
 from billfold.access.team.store import get_member
-from billfold.access.team.transaction import Administrator, audited, notify_administrators
 from billfold.access.team.types import Member
+from billfold.access.users import members as user_members
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import Role
 from billfold.audit.record import AuditedAction
-from billfold.events.email import outbox as letters
+from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.platform.errors import InvalidInput, Refused
 
@@ -31,9 +32,6 @@ SELECT m.member_id, m.role = 'ADMIN' AND m.status = 'ACTIVE' AND p.status = 'ACT
  ORDER BY m.member_id FOR UPDATE OF m
 """
 _ROLE = "UPDATE membership SET role = $3, changed_at = $4 WHERE customer_id = $1 AND member_id = $2"
-_STATUS = """
-UPDATE membership SET status = $3, changed_at = $4 WHERE customer_id = $1 AND member_id = $2
-"""
 _INVITED_ROLE = "UPDATE invitation SET role = $3 WHERE customer_id = $1 AND member_id = $2"
 
 
@@ -118,7 +116,7 @@ async def _activate(conn: Connection, by: Administrator, member: Member) -> None
     if await user_store.find_user(conn, member.user_id) is None:
         raise Refused("member-shut-out", "The operator of the bank has shut this person out.")
     rules.check_grantable(by.scopes, PERMISSIONS[member.role])
-    await conn.execute(_STATUS, by.customer_id, member.member_id, "ACTIVE", by.wall)
+    await user_members.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.wall)
 
 
 async def _deactivate(conn: Connection, by: Administrator, member: Member) -> None:
@@ -127,13 +125,13 @@ async def _deactivate(conn: Connection, by: Administrator, member: Member) -> No
         await clients.revoke_client(conn, member.client_id, now=by.wall)
         return
     assert member.user_id is not None
-    await conn.execute(_STATUS, by.customer_id, member.member_id, "DEACTIVATED", by.wall)
+    await user_members.deactivate_member(conn, by.customer_id, member.user_id, now=by.wall)
     await grants.revoke_member_grants(conn, by.customer_id, member.user_id, now=by.wall)
     await sessions.end_sessions(conn, member.user_id)
     user = await user_store.find_user(conn, member.user_id)
     if user is not None:
         notice = notices.access_ended(user, by.customer_name, by.wall)
-        await letters.queue_email(conn, by.vault, user.email, notice=notice, now=by.wall)
+        await outbox.queue_email(conn, by.vault, user.email, notice=notice, now=by.wall)
 
 
 def _describe_changes(before: Member, after: Member) -> str:

@@ -14,8 +14,10 @@ from billfold.access.team import rules as team_rules
 from billfold.access.team import store as team_store
 from billfold.access.team import types as team_types
 from billfold.access.team.administrator import calling_administrator
-from billfold.access.team.schemas import Role, Team, TeamMember, render_member, render_team
-from billfold.access.team.types import NewInvitation
+from billfold.access.team.schemas import Team, TeamMember, render_member, render_team
+from billfold.access.team.types import InviteMember
+from billfold.access.users.rules import PERMISSIONS
+from billfold.access.users.types import UserRole
 from billfold.http.caller import CustomerCaller, RequestApproval
 from billfold.http.json_body import in_body
 from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, put, with_scope
@@ -26,20 +28,10 @@ from billfold.platform.errors import InvalidInput
 READS, WRITES = with_scope("team.read", "team"), with_scope("team.write", "team")
 
 
-class InviteMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Whom to invite by mail, and as what. A `phone_number` is international: +12025550123."""
-
-    first_name: str
-    last_name: str
-    email: str
-    phone_number: str | None = None
-    role: Role
-
-
 class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Another role, or another status, or both."""
 
-    role: Role | None = None
+    role: UserRole | None = None
     status: Literal["ACTIVE", "DEACTIVATED"] | None = None
 
 
@@ -110,16 +102,9 @@ async def invite_team_member(
 
     The invitation may wait for a second user, where a rule of the team requires it.
     """
-    invitation = NewInvitation(
-        first_name=data.first_name,
-        last_name=data.last_name,
-        email=data.email,
-        phone_number=data.phone_number,
-        role=data.role,
-    )
     by = await calling_administrator(member, bank)
     with in_body():
-        invitation = team_rules.check_invited(invitation)
+        invitation = team_rules.check_invited(data)
         pending_response = await request_approval(
             member, bank, "MEMBER_ROLE", "member.invite", ("member", None), invited=msgspec.to_builtins(invitation)
         )
@@ -146,4 +131,4 @@ async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> 
 def _may_see_private(member: CustomerCaller, other: team_types.Member) -> bool:
     """Return whether the caller may see the private fields of a member."""
     own = member.access.member_id == other.member_id
-    return own or team_rules.can_change_team(member.access.role)
+    return own or "team.write" in PERMISSIONS[member.access.role]

@@ -10,20 +10,20 @@ import msgspec
 
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.access.users.rules import PERMISSIONS, check_email, check_name, check_phone_number
-from billfold.access.users.types import Role
+from billfold.access.users.types import Role, UserRole
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from billfold.access.team.types import Member, NewInvitation
+    from billfold.access.team.types import InviteMember, Member
 
 INVITATION_LIFETIME = timedelta(days=7)
-ROLES: tuple[Role, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
+ROLES: tuple[UserRole, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
 """The roles of users; SERVICE is that of service users."""
 
 
-def check_invited(requested: NewInvitation) -> NewInvitation:
+def check_invited(requested: InviteMember) -> InviteMember:
     """Return the invitation with normalized address, names and phone number.
 
     Raises InvalidInput with every mistake, each at its field.
@@ -68,12 +68,7 @@ def check_grantable(granter_scopes: Collection[str] | None, requested: Collectio
 def check_not_last_administrator(member: Member, others: int) -> None:
     """Refuse to let the last administrator go. `others` counts those who are active beside them."""
     if member.role == "ADMIN" and member.status == "ACTIVE" and not others:
-        raise Refused("last-administrator", "He is the only active administrator of the team.")
-
-
-def can_change_team(role: str) -> bool:
-    """Return whether a role includes changing the team."""
-    return any(role == each and "team.write" in may for each, may in PERMISSIONS.items())
+        raise Refused("last-administrator", "This is the only active administrator of the team.")
 
 
 def permissions_of(role: Role, scopes: Collection[str] | None) -> list[str]:

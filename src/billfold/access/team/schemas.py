@@ -13,11 +13,8 @@ from msgspec import UNSET, UnsetType
 from billfold.access.oauth.types import ClientKey
 from billfold.access.team.rules import permissions_of
 from billfold.access.team.service_users import ServiceUser
-from billfold.access.team.types import STATUSES, Member
-
-Role = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]
-Status = Literal["ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED"]
-
+from billfold.access.team.types import STATUSES, Member, Status
+from billfold.access.users.types import Role
 
 PrivateOf = Callable[[Member], bool]
 """Tells whether a reader is shown what is private of a member."""
@@ -32,7 +29,7 @@ class TeamMember(msgspec.Struct, kw_only=True):
     last_name: str
     email: str | None
     phone_number: str | None
-    role: Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER", "SERVICE"]
+    role: Role
     status: Status
     permissions: list[str]
     is_service_user: bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from billfold.access.team import service_users as programs
 from billfold.access.team.administrator import calling_administrator
 from billfold.access.team.schemas import ProgramKey, ProgramKeys, TeamProgram, render_key, render_service_user
+from billfold.access.team.types import CreateProgram, PublicKey
 from billfold.http.caller import CustomerCaller
 from billfold.http.json_body import in_body
 from billfold.http.operations import delete, get, post, with_scope
@@ -17,26 +17,6 @@ from billfold.ledger.bank import Bank
 
 READS, WRITES = with_scope("team.read", "team"), with_scope("team.write", "team")
 _ONE = "/api/v1/team/service-users/{member_id}/"
-PublicKey = Annotated[
-    str,
-    msgspec.Meta(
-        max_length=10_000,
-        description="A public key as PEM: EC P-256 (ES256), RSA of 2048 bits or more (PS256), or Ed25519 (EdDSA).",
-    ),
-]
-
-
-class CreateProgram(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A service user and its scopes, which cannot be changed. `profile` says whether its tokens need DPoP.
-
-    `fapi2` clients prove a key with every request; for `documented` ones bearer tokens will do.
-    """
-
-    name: str
-    description: str = ""
-    scopes: list[str]
-    public_key: PublicKey
-    profile: Literal["fapi2", "documented"] = "fapi2"
 
 
 class AddKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -50,15 +30,7 @@ async def create_service_user(member: CustomerCaller, bank: Bank, data: CreatePr
     """Create a service user. It gets tokens with client credentials, authenticated by its key."""
     by = await calling_administrator(member, bank)
     with in_body():
-        service_user = await programs.create_service_user(
-            by,
-            name=data.name,
-            description=data.description,
-            scopes=tuple(dict.fromkeys(data.scopes)),
-            public_key=data.public_key,
-            profile=data.profile,
-        )
-    return render_service_user(service_user)
+        return render_service_user(await programs.create_service_user(by, data))
 
 
 @get(_ONE, READS, name="get_service_user", tag="team")

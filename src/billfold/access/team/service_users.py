@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.access.oauth import clients
-from billfold.access.oauth.rules.client_metadata import NewClient
-from billfold.access.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey
+from billfold.access.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
 from billfold.access.team import rules
+from billfold.access.team.administrator import Administrator, audited, notify_administrators
 from billfold.access.team.store import get_member
-from billfold.access.team.transaction import Administrator, audited, notify_administrators
-from billfold.access.team.types import Member
+from billfold.access.team.types import CreateProgram, Member
 from billfold.audit.record import AuditedAction
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.platform.database.pool import Connection, Pool
 
-_KEYS_MAX = 10
 _KEY_OWNERS = """
 WITH RECURSIVE keeper (member_id) AS (
   SELECT k.registered_by FROM client_key k WHERE k.client_id = $1
@@ -44,34 +42,32 @@ class ServiceUser(NamedTuple):
     keys: list[ClientKey]
 
 
-async def create_service_user(
-    by: Administrator, *, name: str, description: str, scopes: tuple[str, ...], public_key: str, profile: str = "fapi2"
-) -> ServiceUser:
+async def create_service_user(by: Administrator, wanted: CreateProgram) -> ServiceUser:
     """Create a service user that can get a token at once.
 
     Raises InvalidInput with the fields' names, Refused `forbidden`.
     """
     new = NewClient(
-        name=name,
-        description=description,
-        scopes=scopes,
-        profile=profile,
+        name=wanted.name,
+        description=wanted.description,
+        scopes=tuple(dict.fromkeys(wanted.scopes)),
+        profile=wanted.profile,
         requires_nonce=False,
         grant_types=(CLIENT_CREDENTIALS,),
         customer_id=by.customer_id,
     )
-    details = {"name": name, "scopes": list(scopes)}
+    details = {"name": new.name, "scopes": list(new.scopes)}
     async with audited(by, "service_user.created", ("member", None), **details) as audited_action:
-        rules.check_grantable(by.scopes, scopes)
+        rules.check_grantable(by.scopes, new.scopes)
         conn = audited_action.conn
         made, key = await clients.register_client_with_key(
-            conn, new, public_key, now=by.now, wall=by.wall, by=by.origin.member_id
+            conn, new, wanted.public_key, now=by.now, wall=by.wall, by=by.origin.member_id
         )
         assert made.member_id is not None
         audited_action.resource_id = made.member_id
-        said = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
+        description = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
         await notify_administrators(
-            audited_action, by, "SECURITY_ALERT", title="A service user was made", description=said
+            audited_action, by, "SECURITY_ALERT", title="A service user was made", description=description
         )
         member = await get_member(conn, by.customer_id, made.member_id, now=by.now)
     return ServiceUser(member, made, [key])
@@ -105,8 +101,7 @@ async def add_service_user_key(by: Administrator, member_id: UUID, public_key: s
     """
     async with audited(by, "service_user.key_added", ("member", member_id)) as audited_action:
         service_user = await _get_active(audited_action, by, member_id)
-        if len(service_user.keys) >= _KEYS_MAX:
-            raise InvalidInput.at("public_key", msg=f"would be one more than {_KEYS_MAX} keys")
+        await clients.check_key_count(audited_action.conn, service_user.client.client_id, by.wall)
         key = await _register_key(audited_action, by, service_user, public_key=public_key)
         await _alert(audited_action, by, service_user, title="A key of a service user was added")
     return key
@@ -156,5 +151,5 @@ async def _register_key(
 
 
 async def _alert(audited_action: AuditedAction, by: Administrator, service_user: ServiceUser, title: str) -> None:
-    said = f"{by.name} changed the keys of the service user {service_user.client.name}."
-    await notify_administrators(audited_action, by, "SECURITY_ALERT", title=title, description=said)
+    description = f"{by.name} changed the keys of the service user {service_user.client.name}."
+    await notify_administrators(audited_action, by, "SECURITY_ALERT", title=title, description=description)

@@ -5,12 +5,12 @@ bank's clock, sign-ins on the wall clock.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.types import Role
+from billfold.access.users.types import Role, UserRole
 
 Status = Literal["ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED"]
 STATUSES: tuple[Status, ...] = ("ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED")
@@ -49,14 +49,36 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.first_name} {self.last_name}".strip()
 
 
-class NewInvitation(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom an administrator wants in the team. `rules.check_invited` makes it proper."""
+PublicKey = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=10_000,
+        description="A public key as PEM: EC P-256 (ES256), RSA of 2048 bits or more (PS256), or Ed25519 (EdDSA).",
+    ),
+]
+
+
+class CreateProgram(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A service user and its scopes, which cannot be changed. `profile` says whether its tokens need DPoP.
+
+    `fapi2` clients prove a key with every request; for `documented` ones bearer tokens will do.
+    """
+
+    name: str
+    description: str = ""
+    scopes: list[str]
+    public_key: PublicKey
+    profile: Literal["fapi2", "documented"] = "fapi2"
+
+
+class InviteMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whom to invite by mail, and as what. A `phone_number` is international: +12025550123."""
 
     first_name: str
     last_name: str
     email: str
-    phone_number: str | None
-    role: Role
+    phone_number: str | None = None
+    role: UserRole
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
-"""Counting tries to prove who one is, so that guessing takes too long. `now` is wall time.
+"""Failed sign-in attempts are counted, so that guessing takes too long. `now` is wall time.
 
-A try is counted before it is looked at: those who guess side by side are slowed down as well.
+An attempt is counted before it is checked, so parallel guesses are slowed down as well.
 Attempts are counted for unknown e-mail addresses as well.
 """
 
@@ -29,7 +29,7 @@ UPDATE login_attempt SET failures = $3, last_failed_at = $4 WHERE subject = $1 A
 
 
 class AttemptSubject(NamedTuple):
-    """Whose tries are counted, with which factor."""
+    """Whose attempts are counted, with which factor."""
 
     subject: UUID
     factor: Factor

@@ -31,6 +31,10 @@ _DEACTIVATE = """
 UPDATE membership SET status = 'DEACTIVATED', changed_at = $3
  WHERE customer_id = $1 AND user_id = $2 AND status <> 'DEACTIVATED' RETURNING member_id
 """
+_IS_ACTIVE = """
+SELECT true FROM membership m JOIN user_account p USING (user_id)
+ WHERE m.customer_id = $1 AND m.user_id = $2 AND m.status = 'ACTIVE' AND p.status = 'ACTIVE'
+"""
 
 
 async def create_user(
@@ -41,10 +45,9 @@ async def create_user(
     last_name: str,
     now: datetime,
     phone_number: str | None = None,
-    user_id: UUID | None = None,
 ) -> UUID:
     """Create a user, without a password yet. Raises InvalidInput, Refused `duplicate-id`."""
-    user_id = user_id or ids.new()
+    user_id = ids.new()
     phone = None if phone_number is None else rules.check_phone_number(phone_number)
     row = (
         user_id,
@@ -57,7 +60,7 @@ async def create_user(
     try:
         await conn.execute(_ENROL, *row)
     except asyncpg.UniqueViolationError:
-        raise Refused("duplicate-id", f"There is a person {email!r} already.") from None
+        raise Refused("duplicate-id", f"There is a user {email!r} already.") from None
     return user_id
 
 
@@ -78,8 +81,16 @@ async def add_member(
     try:
         found: UUID = await conn.fetchval(_ADD, customer_id, user_id, new_id, role, now)
     except asyncpg.ForeignKeyViolationError:
-        raise NotFound("There is no such customer, or no such person.") from None
+        raise NotFound("There is no such customer, or no such user.") from None
     return found
+
+
+async def is_active_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, lock: bool = False) -> bool:
+    """Return whether an active user is an active member of a customer's team.
+
+    With `lock` the membership stays as it is until the transaction ends.
+    """
+    return await conn.fetchval(_IS_ACTIVE + ("FOR SHARE OF m" if lock else ""), customer_id, user_id) is True
 
 
 async def deactivate_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime) -> None:
@@ -95,7 +106,7 @@ async def deactivate_user(conn: Connection, user_id: UUID) -> None:
             "UPDATE user_account SET status = 'DEACTIVATED' WHERE user_id = $1 RETURNING user_id", user_id
         )
         if done is None:
-            raise NotFound("There is no such person.")
+            raise NotFound("There is no such user.")
         await conn.execute("DELETE FROM session WHERE user_id = $1", user_id)
         await conn.execute("DELETE FROM email_link WHERE user_id = $1", user_id)
 

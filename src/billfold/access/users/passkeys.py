@@ -13,25 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 import asyncpg
-from webauthn import (
-    generate_authentication_options,
-    generate_registration_options,
-    options_to_json,
-    verify_authentication_response,
-    verify_registration_response,
-)
-from webauthn.helpers import (
-    parse_authentication_credential_json,
-    parse_client_data_json,
-    parse_registration_credential_json,
-)
+import webauthn
+from webauthn import helpers
+from webauthn.helpers import structs
 from webauthn.helpers.exceptions import WebAuthnException
-from webauthn.helpers.structs import (
-    AuthenticatorSelectionCriteria,
-    PublicKeyCredentialDescriptor,
-    ResidentKeyRequirement,
-    UserVerificationRequirement,
-)
 
 from billfold.access.users.rules import CHALLENGE_LIFETIME
 from billfold.access.users.types import Passkey, User
@@ -43,7 +28,7 @@ if TYPE_CHECKING:
 _CHALLENGE_BYTES = 32
 _INVALID = (WebAuthnException, ValueError, KeyError, TypeError)
 """What the library raises about what a browser sent."""
-_REQUIRED = UserVerificationRequirement.REQUIRED
+_REQUIRED = structs.UserVerificationRequirement.REQUIRED
 
 _ADD = """
 INSERT INTO passkey (credential_id, passkey_id, user_id, public_key, sign_count, name, created_at)
@@ -72,36 +57,36 @@ class NewPasskey(NamedTuple):
 
 def registration_options(site: RelyingParty, user: User, existing: Iterable[Passkey], challenge: bytes) -> str:
     """Return the JSON options to create a passkey. Pure."""
-    options = generate_registration_options(
+    options = webauthn.generate_registration_options(
         rp_id=site.host,
         rp_name="Billfold",
         user_id=user.user_id.bytes,
         user_name=user.email,
         user_display_name=user.name,
         challenge=challenge,
-        exclude_credentials=[PublicKeyCredentialDescriptor(each.credential_id) for each in existing],
-        authenticator_selection=AuthenticatorSelectionCriteria(
-            resident_key=ResidentKeyRequirement.REQUIRED, user_verification=_REQUIRED
+        exclude_credentials=[structs.PublicKeyCredentialDescriptor(each.credential_id) for each in existing],
+        authenticator_selection=structs.AuthenticatorSelectionCriteria(
+            resident_key=structs.ResidentKeyRequirement.REQUIRED, user_verification=_REQUIRED
         ),
     )
-    return options_to_json(options)
+    return webauthn.options_to_json(options)
 
 
 def sign_in_options(site: RelyingParty, challenge: bytes, existing: Iterable[Passkey] = ()) -> str:
     """Return the JSON options to authenticate with a passkey; without `known`, of any user."""
-    options = generate_authentication_options(
+    options = webauthn.generate_authentication_options(
         rp_id=site.host,
         challenge=challenge,
-        allow_credentials=[PublicKeyCredentialDescriptor(each.credential_id) for each in existing],
+        allow_credentials=[structs.PublicKeyCredentialDescriptor(each.credential_id) for each in existing],
         user_verification=_REQUIRED,
     )
-    return options_to_json(options)
+    return webauthn.options_to_json(options)
 
 
 def verify_registration(site: RelyingParty, answer: str, challenge: bytes) -> NewPasskey | None:
     """Return the passkey a browser's answer holds, or None when it does not hold. Pure."""
     try:
-        registration = verify_registration_response(
+        registration = webauthn.verify_registration_response(
             credential=answer,
             expected_challenge=challenge,
             expected_rp_id=site.host,
@@ -116,7 +101,7 @@ def verify_registration(site: RelyingParty, answer: str, challenge: bytes) -> Ne
 def verify_authentication(site: RelyingParty, passkey: Passkey, answer: str, challenge: bytes) -> int | None:
     """Return the new count of a passkey whose answer holds, or None when it does not. Pure."""
     try:
-        verification = verify_authentication_response(
+        verification = webauthn.verify_authentication_response(
             credential=answer,
             expected_challenge=challenge,
             expected_rp_id=site.host,
@@ -132,9 +117,9 @@ def verify_authentication(site: RelyingParty, passkey: Passkey, answer: str, cha
 
 def parse_challenge(answer: str) -> bytes | None:
     """Return the challenge an answer says it answers, or None when it is no answer."""
-    for parse in (parse_registration_credential_json, parse_authentication_credential_json):
+    for parse in (helpers.parse_registration_credential_json, helpers.parse_authentication_credential_json):
         try:
-            return parse_client_data_json(parse(answer).response.client_data_json).challenge
+            return helpers.parse_client_data_json(parse(answer).response.client_data_json).challenge
         except _INVALID:
             continue
     return None
@@ -143,7 +128,7 @@ def parse_challenge(answer: str) -> bytes | None:
 def parse_credential_id(answer: str) -> bytes | None:
     """Return the id of the credential that answers, or None when it is no answer."""
     try:
-        return parse_authentication_credential_json(answer).raw_id
+        return helpers.parse_authentication_credential_json(answer).raw_id
     except _INVALID:
         return None
 

@@ -1,13 +1,24 @@
-"""Passwords of users: only their hashes are kept. `now` is wall time."""
+"""Passwords: only their hashes are kept. Hashing is slow on purpose, so two run at a time. `now` is wall time."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
+
+from billfold.platform.crypto import hash_password, verify_password
+from billfold.platform.errors import Unavailable
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
+
+AT_ONCE = 2
+"""How many are worked on side by side; each takes 19 MiB and a core."""
+WAITING_MAX = 100
+
+Result = TypeVar("Result")
 
 _HASH = """
 SELECT w.password_hash FROM user_password w JOIN user_account p USING (user_id)
@@ -29,3 +40,31 @@ async def find_password_hash(conn: Connection | Pool, user_id: UUID) -> str | No
 async def set_password(conn: Connection | Pool, user_id: UUID, password_hash: str, *, now: datetime) -> None:
     """Give a user another password, checked and hashed before."""
     await conn.execute(_SET, user_id, password_hash, now)
+
+
+class PasswordGate:
+    """Verifies at most two passwords at a time; up to a hundred wait."""
+
+    __slots__ = ("_gate", "_waiting")
+
+    def __init__(self) -> None:
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._waiting = 0
+
+    async def verify(self, password_hash: str | None, password: str) -> bool:
+        """Return whether a password is right; None takes as long. Raises Unavailable."""
+        return await self._let_in(lambda: verify_password(password_hash, password))
+
+    async def hash(self, password: str) -> str:
+        """Return the hash of a new password. Raises Unavailable."""
+        return await self._let_in(lambda: hash_password(password))
+
+    async def _let_in(self, work: Callable[[], Result]) -> Result:
+        if self._waiting >= WAITING_MAX:
+            raise Unavailable("Too many logins are waiting.", retry_after_seconds=2)
+        self._waiting += 1
+        try:
+            async with self._gate:
+                return await asyncio.to_thread(work)
+        finally:
+            self._waiting -= 1

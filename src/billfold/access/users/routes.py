@@ -8,7 +8,6 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.access.oauth.rules import claims
 from billfold.access.users import store as user_store
 from billfold.http.caller import CustomerCaller
 from billfold.http.operations import get, with_scope
@@ -54,7 +53,7 @@ class Memberships(msgspec.Struct, kw_only=True):
 async def get_user(member: CustomerCaller, bank: Bank) -> User:
     """Read who the user is."""
     access = member.access
-    oidc_claims = await claims.user_claims(bank.pool, _user_id(member), access.customer_id, scopes=access.scopes)
+    oidc_claims = await user_store.user_claims(bank.pool, _user_id(member), access.customer_id, scopes=access.scopes)
     return msgspec.convert(oidc_claims, User)
 
 
@@ -62,18 +61,7 @@ async def get_user(member: CustomerCaller, bank: Bank) -> User:
 async def list_memberships(member: CustomerCaller, bank: Bank) -> Memberships:
     """List the customers whose team the user belongs to."""
     found = await user_store.list_user_memberships(bank.pool, _user_id(member))
-    return Memberships(
-        items=[
-            Membership(
-                member_id=each.member_id,
-                customer_id=each.customer_id,
-                customer_name=each.customer_name,
-                role=each.role,
-                status=each.status,
-            )
-            for each in found
-        ]
-    )
+    return Memberships(items=[msgspec.convert(each, Membership, from_attributes=True) for each in found])
 
 
 def _user_id(member: CustomerCaller) -> UUID:

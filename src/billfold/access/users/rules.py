@@ -1,6 +1,7 @@
 """How long things live, what a password must be, what a role may do. Pure; `now` is wall time."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from math import ceil
 from types import MappingProxyType
@@ -23,7 +24,6 @@ WELCOME_LINK_LIFETIME = timedelta(days=7)
 RESET_LINK_LIFETIME = timedelta(hours=1)
 LINK_RESEND_INTERVAL = timedelta(minutes=1)
 CHALLENGE_LIFETIME = timedelta(minutes=5)
-DEVICE_LIFETIME = timedelta(days=180)
 
 PASSWORD_CHARS_MIN = 12
 PASSWORD_CHARS_MAX = 128
@@ -114,6 +114,14 @@ def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
     estimate = zxcvbn(password[:_ESTIMATED_CHARS], user_inputs=[*words, "billfold"])
     if estimate["guesses_log10"] < _GUESSES_LOG10_MIN:
         raise InvalidInput.at("password", msg="is too easy to guess; three unrelated words are not")
+    return password
+
+
+def check_new_password(form: Mapping[str, str], *, known: tuple[str, ...]) -> str:
+    """Return the `password` of a form, typed the same way `again`. Raises InvalidInput as `check_password`."""
+    password = check_password(form.get("password", ""), known=known)
+    if password != form.get("again", ""):
+        raise InvalidInput.at("again", msg="was typed differently the second time")
     return password
 
 

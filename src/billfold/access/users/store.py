@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -22,9 +23,8 @@ _BY_ID = f"SELECT {_PERSON} FROM user_account p WHERE user_id = $1 AND status = 
 _BY_EMAIL = f"SELECT {_PERSON} FROM user_account p WHERE email = $1 AND status = 'ACTIVE'"
 _ALL = f"SELECT {_PERSON} FROM user_account p WHERE status = 'ACTIVE' ORDER BY email"
 _SESSION = f"""
-SELECT {_PERSON}, s.session_id, s.auth_methods, s.complete, s.authenticated_at, s.started_at, s.last_seen_at
-       AS last_seen_at,
-       s.ends_at, s.address, s.device
+SELECT {_PERSON}, s.session_id, s.auth_methods, s.complete, s.authenticated_at, s.started_at,
+       s.last_seen_at, s.ends_at, s.address, s.device
   FROM session s JOIN user_account p USING (user_id)
  WHERE p.status = 'ACTIVE' AND s.ends_at > $2 AND s.last_seen_at > $3 AND
 """
@@ -47,6 +47,12 @@ SELECT (SELECT changed_at FROM user_password WHERE user_id = $1) AS password_cha
 _PASSKEY = """
 SELECT passkey_id, credential_id, user_id, public_key, sign_count, name, created_at, used_at
   FROM passkey WHERE
+"""
+_CLAIMS = """
+SELECT p.user_id, p.first_name, p.last_name, p.email, p.email_verified_at, p.phone_number,
+       p.phone_verified_at, m.member_id, m.customer_id, k.partner_id
+  FROM user_account p JOIN membership m USING (user_id) JOIN customer k USING (customer_id)
+ WHERE p.user_id = $1 AND m.customer_id = $2
 """
 
 
@@ -73,21 +79,18 @@ async def find_session(conn: Connection | Pool, session_hash: bytes, now: dateti
     return None if row is None else _session(row)
 
 
-async def find_session_user(conn: Connection | Pool, session_hash: bytes, now: datetime) -> User | None:
-    """Return who is signed in with both factors under that cookie, or None."""
-    session = await find_session(conn, session_hash, now)
-    return session.user if session is not None and session.complete else None
-
-
 async def list_sessions(conn: Connection | Pool, user_id: UUID, now: datetime) -> list[Session]:
     """Return the sessions of a user, the last seen first."""
     rows = await conn.fetch(_SESSIONS_OF, user_id, now, now - IDLE_TIMEOUT)
     return [_session(row) for row in rows]
 
 
-async def list_user_memberships(conn: Connection | Pool, user_id: UUID) -> list[Membership]:
-    """Return all memberships of a user, by the customers' names; their status says which hold."""
-    return [_read(row, Membership) for row in await conn.fetch(_MEMBERSHIPS, user_id)]
+async def list_user_memberships(
+    conn: Connection | Pool, user_id: UUID, *, only_active: bool = False
+) -> list[Membership]:
+    """Return the memberships of a user, by the customers' names; their status says which hold."""
+    rows = await conn.fetch(_MEMBERSHIPS, user_id)
+    return [_read(row, Membership) for row in rows if row["status"] == "ACTIVE" or not only_active]
 
 
 async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID) -> bool:
@@ -110,6 +113,33 @@ async def find_passkey(conn: Connection | Pool, credential_id: bytes) -> Passkey
     """Return the passkey a device names, or None."""
     row = await conn.fetchrow(f"{_PASSKEY} credential_id = $1", credential_id)
     return None if row is None else _read(row, Passkey)
+
+
+async def user_claims(
+    conn: Connection | Pool, user_id: UUID, customer_id: UUID, scopes: Collection[str]
+) -> dict[str, Any]:
+    """Return `sub` and what the scopes `profile`, `email` and `phone` let a client know."""
+    row = await conn.fetchrow(_CLAIMS, user_id, customer_id)
+    user_info: dict[str, Any] = {"sub": str(user_id)}
+    if row is None:
+        return user_info
+    if "profile" in scopes:
+        user_info |= {
+            "name": f"{row['first_name']} {row['last_name']}",
+            "given_name": row["first_name"],
+            "family_name": row["last_name"],
+            "member_id": str(row["member_id"]),
+            "customer_id": str(row["customer_id"]),
+            "partner_id": None if row["partner_id"] is None else str(row["partner_id"]),
+        }
+    if "email" in scopes:
+        user_info |= {"email": row["email"], "email_verified": row["email_verified_at"] is not None}
+    if "phone" in scopes and row["phone_number"] is not None:
+        user_info |= {
+            "phone_number": row["phone_number"],
+            "phone_number_verified": row["phone_verified_at"] is not None,
+        }
+    return user_info
 
 
 def _session(row: Any) -> Session:  # noqa: ANN401 - a record of asyncpg

@@ -70,32 +70,24 @@ async def find_pending_secret(conn: Connection | Pool, vault: Vault, user_id: UU
     return vault.open(row["sealed"], _place(user_id)).decode()
 
 
-async def confirm_authenticator(
-    conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime
+async def consume_code(
+    conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime, pending: bool = False
 ) -> bool:
-    """Put the proposed secret in force when the code is right."""
-    return await _verify_code(conn, vault, user_id, code=code, now=now, pending=True)
+    """Return whether a code is right and was not used before; from now on it was.
 
-
-async def consume_code(conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime) -> bool:
-    """Return whether a code is right and was not used before; from now on it was."""
-    return await _verify_code(conn, vault, user_id, code=code, now=now, pending=False)
+    With `pending` it is a code of the proposed secret, which is in force from now on.
+    """
+    row = await conn.fetchrow(_SECRET, user_id)
+    if row is None or (row["confirmed_at"] is None) != pending:
+        return False
+    step = matching_totp_step(vault.open(row["sealed"], _place(user_id)).decode(), code, now)
+    return step is not None and await conn.fetchval(_USE, user_id, step, now, pending) is True
 
 
 async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
     """Delete a user's authenticator; return whether there was one in force."""
     found = await conn.fetchval("DELETE FROM authenticator WHERE user_id = $1 RETURNING confirmed_at", user_id)
     return found is not None
-
-
-async def _verify_code(
-    conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime, pending: bool
-) -> bool:
-    row = await conn.fetchrow(_SECRET, user_id)
-    if row is None or (row["confirmed_at"] is None) != pending:
-        return False
-    step = matching_totp_step(vault.open(row["sealed"], _place(user_id)).decode(), code, now)
-    return step is not None and await conn.fetchval(_USE, user_id, step, now, pending) is True
 
 
 def _place(user_id: UUID) -> bytes:

@@ -6,7 +6,9 @@ from uuid import UUID
 
 import msgspec
 
-Role = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER", "SERVICE"]
+UserRole = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]
+Role = Literal[UserRole, "SERVICE"]
+"""The role of a user, or that of service users."""
 MemberStatus = Literal["PENDING", "ACTIVE", "DEACTIVATED"]
 AuthMethod = Literal["pwd", "otp", "hwk"]
 """An authentication method, as RFC 8176 names it."""

@@ -98,6 +98,19 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
     return pocket
 
 
+def require_open(pocket: PocketBook) -> None:
+    """Raise Refused pocket-frozen or pocket-not-open unless money may leave the pocket."""
+    if pocket.status == PocketStatus.FROZEN:
+        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
+    require_not_closed(pocket)
+
+
+def require_not_closed(pocket: PocketBook) -> None:
+    """Raise Refused pocket-not-open if the pocket is closed."""
+    if pocket.status not in NOT_CLOSED:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+
+
 def open_ach_entries(book: Book) -> list[OpenEntry]:
     """Return the customer's ACH entries that wait to be sent or to collect, of those seen."""
     seen = book.referenced.values()

@@ -1,4 +1,4 @@
-"""What users receive: every type, who hears of it by default, and whether a team may choose.
+"""What users are notified of: every type, its default audience, and whether a team may choose another.
 
 The one table of the platform's defaults; `docs/reference/notifications.md` is made of it.
 """
@@ -17,8 +17,8 @@ ROLES: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "
 """Roles that users have: a client in the role SERVICE reads no mail."""
 
 
-class NotificationType(msgspec.Struct, frozen=True, kw_only=True):
-    """A type of notification: who hears of it by default, and whether a team may change that."""
+class NotificationType(msgspec.Struct, frozen=True):
+    """A type of notification, its default audience, and whether a team may choose another."""
 
     name: str
     raised_when: str
@@ -26,7 +26,7 @@ class NotificationType(msgspec.Struct, frozen=True, kw_only=True):
     configurable: bool = True
 
 
-_DOERS: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "INITIATOR")
+_INITIATORS: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "INITIATOR")
 _READERS: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "VIEWER")
 _ADMIN: Final[tuple[Role, ...]] = ("ADMIN",)
 
@@ -35,42 +35,28 @@ NOTIFICATION_TYPES: Final[Mapping[str, NotificationType]] = MappingProxyType(
         kind.name: kind
         for kind in (
             NotificationType(
-                name="TRANSFER_REQUEST_PENDING_REVIEW",
-                raised_when="a transfer waits for an approval",
-                roles=("ADMIN", "MANAGER", "APPROVER"),
+                "TRANSFER_REQUEST_PENDING_REVIEW",
+                "a transfer waits for an approval",
+                ("ADMIN", "MANAGER", "APPROVER"),
+            ),
+            NotificationType("TRANSFER_REQUEST_REVIEWED", "a transfer was approved or denied", _INITIATORS),
+            NotificationType("TRANSFER_COMPLETED", "a transfer was carried out", _INITIATORS),
+            NotificationType("TRANSFER_REJECTED", "a transfer was rejected", _INITIATORS),
+            NotificationType("FUNDS_RECEIVED", "money arrived", ("ADMIN", "MANAGER")),
+            NotificationType(
+                "COUNTERPARTY_STATUS_CHANGED", "a counterparty was linked, verified or unlinked", _INITIATORS
+            ),
+            NotificationType("STATEMENT_AVAILABLE", "a statement can be downloaded", _READERS),
+            NotificationType("REPORT_READY", "a report can be downloaded", _READERS),
+            NotificationType(
+                "TEAM_MEMBER_CHANGED", "a member joined, left, or got another role", _ADMIN, configurable=False
             ),
             NotificationType(
-                name="TRANSFER_REQUEST_REVIEWED", raised_when="a transfer was approved or denied", roles=_DOERS
+                "SECURITY_ALERT", "a sign-in was locked, or a credential was changed", _ADMIN, configurable=False
             ),
-            NotificationType(name="TRANSFER_COMPLETED", raised_when="a transfer was carried out", roles=_DOERS),
-            NotificationType(name="TRANSFER_REJECTED", raised_when="a transfer was rejected", roles=_DOERS),
-            NotificationType(name="FUNDS_RECEIVED", raised_when="money arrived", roles=("ADMIN", "MANAGER")),
+            NotificationType("APPLICATION_STATUS_CHANGED", "a business application was decided", _ADMIN),
             NotificationType(
-                name="COUNTERPARTY_STATUS_CHANGED",
-                raised_when="a counterparty was linked, verified or unlinked",
-                roles=_DOERS,
-            ),
-            NotificationType(name="STATEMENT_AVAILABLE", raised_when="a statement can be downloaded", roles=_READERS),
-            NotificationType(name="REPORT_READY", raised_when="a report can be downloaded", roles=_READERS),
-            NotificationType(
-                name="TEAM_MEMBER_CHANGED",
-                raised_when="a member joined, left, or got another role",
-                roles=_ADMIN,
-                configurable=False,
-            ),
-            NotificationType(
-                name="SECURITY_ALERT",
-                raised_when="a sign-in was locked, or a credential was changed",
-                roles=_ADMIN,
-                configurable=False,
-            ),
-            NotificationType(
-                name="APPLICATION_STATUS_CHANGED", raised_when="a business application was decided", roles=_ADMIN
-            ),
-            NotificationType(
-                name="SUBSCRIPTION_DELIVERY_FAILING",
-                raised_when="deliveries of a webhook subscription keep failing",
-                roles=_ADMIN,
+                "SUBSCRIPTION_DELIVERY_FAILING", "deliveries of a webhook subscription keep failing", _ADMIN
             ),
         )
     }

@@ -115,7 +115,7 @@ async def notify_of_payments(conn: Connection | Pool, vault: Vault, *, now: date
 
 
 async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> int | None:
-    """Go on by up to AT_ONCE events; None when another is at it."""
+    """Process up to BATCH_SIZE events; None when another transaction does."""
     last_processed = await conn.fetchval(mark)
     if last_processed is None:
         return None
@@ -123,7 +123,7 @@ async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> 
     if batch_end is None:
         return None
     for index, row in enumerate(await conn.fetch(_NEW_EVENTS, last_processed, batch_end, list(PAYMENT_NOTIFICATIONS))):
-        # Lists go by time: what is told together keeps the order in which it happened.
+        # Lists are sorted by time: notifications of one batch keep the order of their events.
         await _notify(conn, vault, row, now=now + timedelta(microseconds=index))
     await conn.execute("UPDATE notification_cursor SET global_sequence = $1", batch_end)
     return int(batch_end - last_processed)

@@ -91,26 +91,26 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def event_stream(
-    broadcaster: EventBroadcaster, subscriber: Subscriber, asked: StreamQuery, find_expiry: TokenExpiry
+    broadcaster: EventBroadcaster, subscriber: Subscriber, query: StreamQuery, find_expiry: TokenExpiry
 ) -> StreamedResponse:
     """Return the stream of a subscriber's events. Raises `too-many-streams`, InvalidInput."""
-    if not set(asked.kinds or ()) <= set(subscriber.kinds):
+    if not set(query.kinds or ()) <= set(subscriber.kinds):
         raise InvalidInput([unknown_event_type_error("query", "event_type[]")])
     broadcaster.check_capacity(subscriber)
     newest = await broadcaster.position(subscriber)
-    after = newest if asked.after is None else min(asked.after, newest)
-    messages = _messages(broadcaster, subscriber, asked, find_expiry=find_expiry, after=after)
+    after = newest if query.after is None else min(query.after, newest)
+    messages = _messages(broadcaster, subscriber, query, find_expiry=find_expiry, after=after)
     return StreamedResponse(MEDIA_TYPE, messages, [(b"x-accel-buffering", b"no")])
 
 
 async def _messages(
-    broadcaster: EventBroadcaster, subscriber: Subscriber, asked: StreamQuery, find_expiry: TokenExpiry, after: int
+    broadcaster: EventBroadcaster, subscriber: Subscriber, query: StreamQuery, find_expiry: TokenExpiry, after: int
 ) -> AsyncIterator[bytes]:
-    writer = _MessageWriter(subscriber, asked.kinds, after)
+    writer = _MessageWriter(subscriber, query.kinds, after)
     monitor = _TokenMonitor(find_expiry)
     await monitor.look()
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + writer.heartbeat()
-    if not asked.follow:
+    if not query.follow:
         async for event in broadcaster.events_until_now(subscriber, after):
             if message := writer.message(event):
                 yield message

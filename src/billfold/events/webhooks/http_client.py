@@ -2,7 +2,7 @@
 
 Written on sockets and h11 because the connection is the point: it goes to the very address that
 was checked, with the name of the host in TLS and in the request. No redirect is followed, no
-proxy is asked, no cookie kept.
+proxy used, no cookie kept.
 """
 
 from __future__ import annotations

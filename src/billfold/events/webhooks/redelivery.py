@@ -1,6 +1,6 @@
-"""What a receiver asks for again, and what it is told that did not happen. `now` is wall time.
+"""Deliveries on request: events that are sent again, and simulated events. `now` is wall time.
 
-Whatever is put into the queue has all its tries again.
+A delivery that is queued again has all its attempts again.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ ON CONFLICT DO NOTHING
 async def resend(
     conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, event_id: UUID, *, now: datetime
 ) -> None:
-    """Deliver one event once more, whatever was issued from it before.
+    """Deliver one event again, whatever the result of its earlier attempts.
 
     Raises NotFound for an event that was never for this subscription, and Refused
     `subscription-disabled`.
@@ -111,7 +111,7 @@ async def replay_missing(
 
 
 async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: EventSimulation, *, now: datetime) -> int:
-    """Notify the owner's subscriptions of that kind of an event that did not happen; how many.
+    """Queue a simulated event for the owner's subscriptions to its kind; return how many.
 
     The same event again changes nothing. Raises Refused `duplicate-id` for another under its id.
     """
@@ -128,7 +128,7 @@ async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: Even
 async def send_example(
     conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, event: EventSimulation, *, now: datetime
 ) -> None:
-    """Notify one subscription of an event that did not happen, whatever its kinds."""
+    """Queue a simulated event for one subscription, whatever its kinds."""
     async with in_transaction(conn) as tx:
         await _lock_enabled(tx, owner, subscription_id)
         serial = await _insert_simulated(tx, owner, event, subscription_id=subscription_id, now=now)

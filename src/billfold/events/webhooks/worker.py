@@ -83,7 +83,7 @@ class WebhookDispatcher:
                 await wait_or_stop(stop, self._pause_seconds)
 
     async def _register(self, stop: asyncio.Event) -> None:
-        """Work under one number, until told to stop or given up."""
+        """Work under one number, until stopped or given up."""
         async with self.pool.acquire() as conn:
             number = await claims.register_worker(conn, self.clock())
             session = _Session(self, number, stop)

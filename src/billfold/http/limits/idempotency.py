@@ -18,6 +18,7 @@ from uuid import UUID
 import asyncpg
 import structlog
 
+from billfold.http.responses import HttpResponse
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.database.batcher import Batcher
 from billfold.platform.errors import Unavailable
@@ -53,7 +54,7 @@ Verdict = Literal["run", "limited", "replay", "running", "reused"]
 
 # Locks are taken in the order of callers and keys, so that two processes never wait in a circle.
 _ADMIT = """
-WITH asked AS MATERIALIZED (
+WITH requested AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::int[], $6::uuid[],
                        $7::bytea[], $8::boolean[], $16::text[])
     WITH ORDINALITY AS a(caller, behind, room, money_behind, money_room, key, fingerprint,
@@ -67,7 +68,7 @@ WITH asked AS MATERIALIZED (
   RETURNING w.caller, w.kind, w.used
 ), admitted AS MATERIALIZED (
   SELECT a.*, r.used - a.behind AS used, m.used - a.money_behind AS money_used
-    FROM asked a
+    FROM requested a
     JOIN counted r ON r.caller = a.caller AND r.kind = a.kind
     LEFT JOIN counted m ON m.caller = a.caller AND m.kind = 'money' AND a.money_behind IS NOT NULL
 ), claimed AS (
@@ -113,15 +114,6 @@ DELETE FROM idempotency_key k USING unnest($1::uuid[], $2::uuid[]) AS r(caller, 
 
 
 @dataclass(frozen=True, slots=True)
-class StoredResponse:
-    """A response as it was sent, for whoever repeats the request."""
-
-    status: int
-    content_type: str
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class AdmissionRequest:
     """A request to be admitted. `claims` when its key is to be claimed: running it twice would matter.
 
@@ -148,7 +140,7 @@ class Admission:
     remaining: int
     resets_at: int
     clock: ClockState | None
-    stored: StoredResponse | None = None
+    stored: HttpResponse | None = None
 
 
 @dataclass(slots=True)
@@ -156,11 +148,11 @@ class _Open:
     """A key this process is working on, or whose response is about to be stored."""
 
     fingerprint: bytes
-    response: StoredResponse | None = None
+    response: HttpResponse | None = None
 
 
 Slot = tuple[UUID, UUID]
-_Stored = tuple[Slot, bytes, StoredResponse]
+_Stored = tuple[Slot, bytes, HttpResponse]
 
 
 class PinnedConnection:
@@ -237,7 +229,7 @@ class IdempotencyStore:
             self._open.pop(slot, None)
         return admission
 
-    def store_response(self, request: AdmissionRequest, response: StoredResponse) -> None:
+    def store_response(self, request: AdmissionRequest, response: HttpResponse) -> None:
         """Remember the response to an admitted request; it is stored with the next batch."""
         if request.key is None:
             return
@@ -316,7 +308,7 @@ class IdempotencyStore:
         return [None] * len(batch)
 
 
-def _recalled(known: _Open, fingerprint: bytes) -> tuple[Verdict, StoredResponse | None]:
+def _recalled(known: _Open, fingerprint: bytes) -> tuple[Verdict, HttpResponse | None]:
     if known.fingerprint != fingerprint:
         return "reused", None
     return ("replay", known.response) if known.response is not None else ("running", None)
@@ -368,7 +360,7 @@ def _admission(request: AdmissionRequest, row: Record, resets_at: int) -> Admiss
     return admission
 
 
-def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, StoredResponse | None]:
+def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, HttpResponse | None]:
     """Judge a key that was not claimed: it is in use, or need not be claimed."""
     if row["fingerprint"] is None:
         # Nobody's, or claimed by another process a moment ago.
@@ -377,4 +369,4 @@ def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, StoredR
         return "reused", None
     if row["status"] is None:
         return "running", None
-    return "replay", StoredResponse(row["status"], row["content_type"], row["response_body"])
+    return "replay", HttpResponse(row["status"], row["content_type"], row["response_body"])

@@ -46,6 +46,18 @@ _REFS = {
     "signature": {"$ref": "#/components/parameters/Signature"},
 }
 _WEBHOOKS = {"name": "webhooks", "description": "What is sent to the addresses of subscriptions."}
+_TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
+
+
+def _shape(**properties: Document) -> Document:
+    """Return the schema of an object whose properties are all required."""
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _list_of(items: Document) -> Document:
+    return {"type": "array", "items": items}
+
+
 COMPONENTS: Document = {
     "securitySchemes": {
         "bearer": {
@@ -74,40 +86,25 @@ COMPONENTS: Document = {
     },
     "schemas": {
         "Problem": {
+            **_shape(
+                type={"type": "string", "format": "uri"},
+                title=_TEXT,
+                status=_NUMBER,
+                detail=_TEXT,
+                instance=_TEXT,
+                code=_TEXT,
+                trace_id=_TEXT,
+                retryable={"type": "boolean"},
+            ),
             "title": "Problem",
             "description": "What went wrong (RFC 9457). `code` is stable; `detail` is for people.",
-            "type": "object",
-            "required": ["type", "title", "status", "detail", "instance", "code", "trace_id", "retryable"],
-            "properties": {
-                "type": {"type": "string", "format": "uri"},
-                "title": {"type": "string"},
-                "status": {"type": "integer"},
-                "detail": {"type": "string"},
-                "instance": {"type": "string"},
-                "code": {"type": "string"},
-                "trace_id": {"type": "string"},
-                "retryable": {"type": "boolean"},
-            },
         },
         "InvalidRequest": {
+            **_shape(
+                detail=_list_of(_shape(loc=_list_of({"oneOf": [_TEXT, _NUMBER]}), msg=_TEXT, type=_TEXT)),
+            ),
             "title": "InvalidRequest",
             "description": "The request does not have the declared shape: one entry per mistake.",
-            "type": "object",
-            "required": ["detail"],
-            "properties": {
-                "detail": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["loc", "msg", "type"],
-                        "properties": {
-                            "loc": {"type": "array", "items": {"oneOf": [{"type": "string"}, {"type": "integer"}]}},
-                            "msg": {"type": "string"},
-                            "type": {"type": "string"},
-                        },
-                    },
-                }
-            },
         },
     },
 }
@@ -141,7 +138,7 @@ def examples_of(package: str) -> Examples:
 
 
 def describe(what: Described, *, include_deprecated: bool = False) -> Document:
-    """Return the document; deprecated operations only when asked for."""
+    """Return the document; with `include_deprecated` deprecated operations too."""
     schemas = Schemas()
     paths: Document = {}
     for each in what.operations:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from billfold import __version__
-from billfold.access.partners.login_routes import LoginService
+from billfold.access.users.passwords import PasswordGate
 from billfold.approvals.routes.pending_authorization import request_approval
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
@@ -49,7 +49,7 @@ class PartnerApi(Api):
         self.open(
             bank,
             SignedRequestAuthenticator(bank),
-            login=LoginService(bank),
+            gate=PasswordGate(),
             broadcaster=self._broadcaster,
             peers=self._peers,
             request_approval=request_approval,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from billfold.accounts.pockets.rules import pocket_of
+from billfold.accounts.pockets.rules import pocket_of, require_not_closed
 from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, TransactionType
+from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
@@ -106,13 +106,12 @@ _CREDIT = {"CASH_BACK": "Cash back", "PROMOTION": "Promotion", "ADJUSTMENT": "Ad
 
 def _require_receivable(pocket: PocketBook, amount: int) -> None:
     """Raise Refused unless the pocket may be credited; a closed one may up to its overdraft."""
-    if pocket.status not in NOT_CLOSED and not 0 < amount <= overdraft_of(pocket):
-        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    if not 0 < amount <= overdraft_of(pocket):
+        require_not_closed(pocket)
 
 
 def _require_covered(pocket: PocketBook, ctx: Context, amount: int) -> None:
-    if pocket.status not in NOT_CLOSED:
-        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    require_not_closed(pocket)
     kept = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now)
     if liquidation_value(pocket, ctx.t0_bid) - kept < amount:
         raise Refused("insufficient-funds", "The pocket does not cover the adjustment.")

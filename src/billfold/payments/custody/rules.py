@@ -12,14 +12,14 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets.rules import pocket_of
+from billfold.accounts.pockets.rules import pocket_of, require_not_closed, require_open
 from billfold.bills.rules import fees
 from billfold.bills.rules import lots as lots_module
 from billfold.bills.types import Bill
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import NOT_CLOSED, AccountKind, JournalKind, PocketStatus, TradeActivity
+from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.payments.custody.types import (
     MovedLot,
     SecurityTransfer,
@@ -50,8 +50,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     """Book the received lot. Refuses: pocket-not-open, bill-not-deliverable."""
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in NOT_CLOSED:
-        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    require_not_closed(pocket)
     bill = _outstanding_bill(ctx, cmd.cusip)
     today = max(book.business_date, ctx.business_date)
     acquired_on = cmd.acquired_on or today
@@ -72,9 +71,7 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status != PocketStatus.OPEN:
-        frozen = pocket.status == PocketStatus.FROZEN
-        raise Refused("pocket-frozen" if frozen else "pocket-not-open", f"It is {pocket.status}.")
+    require_open(pocket)
     _outstanding_bill(ctx, cmd.cusip)
     _require_deliverable(pocket, cmd, ctx)
     roll_business_day(book, pocket, ctx)

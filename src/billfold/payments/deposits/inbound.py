@@ -57,7 +57,14 @@ def _command(payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocke
             key=payment.ach_id,
             rail=Rail.ACH,
             description=payment.company_entry_description,
-            details=_ach_details(payment),
+            details={
+                "company_name": payment.company_name,
+                "company_entry_description": payment.company_entry_description,
+                "individual_identification_number": payment.individual_identification_number,
+                "trace_number": payment.trace_number,
+                "ach_id": str(payment.ach_id),
+                "ach_direction": "RECEIVING",
+            },
         )
     wire = incoming.incoming_wire_of(payment.message, payment.omad)
     return ReceiveMoney(
@@ -76,14 +83,3 @@ def _sender(wire: IncomingWire) -> Account | None:
     """Return the account that sent a wire, if the wire names it."""
     bank, number = wire.sender_routing_number, wire.sender_account_number
     return Account(bank.upper(), compact(number)) if bank and number else None
-
-
-def _ach_details(ach: IncomingAch) -> dict[str, Any]:
-    return {
-        "company_name": ach.company_name,
-        "company_entry_description": ach.company_entry_description,
-        "individual_identification_number": ach.individual_identification_number,
-        "trace_number": ach.trace_number,
-        "ach_id": str(ach.ach_id),
-        "ach_direction": "RECEIVING",
-    }

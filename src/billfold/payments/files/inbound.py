@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from hashlib import sha256
-from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
@@ -73,7 +72,8 @@ class InboundFiles(ABC):
             return None
         content = self.normalize(raw)
         digest = sha256(content).hexdigest()
-        for attempt in count():
+        attempt = 0
+        while True:
             file_id = self.file_id(bank, name, digest, attempt=attempt)
             try:
                 file = await files_store.save_inbound(
@@ -89,7 +89,7 @@ class InboundFiles(ABC):
             if file.state != "REFUSED":
                 await self._refuse_duplicate(bank, name, DuplicateFile(file.name, file.created_at))
                 return None
-        raise AssertionError
+            attempt += 1  # a refused file is checked again: what it refers to may have arrived since
 
     async def process(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
         """Check and book a file; False if another process is working on it. One that fails is postponed."""

@@ -13,7 +13,7 @@ import asyncpg
 import msgspec
 import structlog
 
-from billfold.payments.files.store import COLUMNS, rail_file_of
+from billfold.payments.files.store import COLUMNS
 from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import iso_z
@@ -93,12 +93,12 @@ async def retry_now(conn: Connection | Pool, file: RailFile, wall: datetime) -> 
 
 async def list_due(conn: Connection | Pool, rail: str, wall: datetime) -> list[RailFile]:
     """Return incomplete inbound files whose retry is due, oldest first."""
-    return [rail_file_of(row) for row in await conn.fetch(_DUE, rail, wall)]
+    return [RailFile(*row) for row in await conn.fetch(_DUE, rail, wall)]
 
 
 async def list_failing(conn: Connection | Pool) -> list[RailFile]:
     """Return inbound files of all rails that failed and wait for a retry, oldest first."""
-    return [rail_file_of(row) for row in await conn.fetch(_FAILING)]
+    return [RailFile(*row) for row in await conn.fetch(_FAILING)]
 
 
 def error_summary(error: Exception) -> str:

@@ -18,8 +18,6 @@ from billfold.payments.files.types import DuplicateFile, RailFile
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from asyncpg import Record
-
     from billfold.platform.database.pool import Connection, Pool
 
 OUT, IN = "OUT", "IN"
@@ -77,7 +75,7 @@ async def complete_file(
 
 async def list_unfinished(conn: Connection | Pool, rail: str, direction: str) -> list[RailFile]:
     """Return incomplete files, oldest first."""
-    return [rail_file_of(row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
+    return [RailFile(*row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
 
 
 async def list_files(
@@ -89,7 +87,7 @@ async def list_files(
     limit: int = 100,
 ) -> list[RailFile]:
     """Return files, newest first, then by name descending: names of outbound files are numbered."""
-    return [rail_file_of(row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
+    return [RailFile(*row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
 
 
 async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
@@ -97,7 +95,7 @@ async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
     row = await conn.fetchrow(_GET, file_id)
     if row is None:
         raise NotFound("There is no such file.")
-    return rail_file_of(row)
+    return RailFile(*row)
 
 
 async def read_content(conn: Connection | Pool, file_id: UUID) -> bytes:
@@ -113,9 +111,4 @@ async def _save(
 ) -> RailFile:
     state, content_hash = ("CREATED" if direction == OUT else "ARRIVED"), sha256(content).digest()
     row = await conn.fetchrow(_INSERT, file_id, rail, direction, name, content, content_hash, state, now)
-    return await find_file(conn, file_id) if row is None else rail_file_of(row)
-
-
-def rail_file_of(row: Record) -> RailFile:
-    """Return a file from a row of `COLUMNS`."""
-    return RailFile(*row)
+    return await find_file(conn, file_id) if row is None else RailFile(*row)

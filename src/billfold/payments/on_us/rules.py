@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.bills.rules import fees, lots
 from billfold.bills.rules.lots import Sale
 from billfold.events import kinds, payloads
@@ -22,7 +23,6 @@ from billfold.ledger.types import (
     AccountKind,
     Direction,
     JournalKind,
-    PocketStatus,
     TradeActivity,
     TransactionType,
 )
@@ -79,19 +79,16 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     """
     payer = book_of(books, cmd.customers[0])
     payee = book_of(books, cmd.customers[-1])
-    origin = payer.pockets.get(cmd.from_pocket_id)
-    if origin is None:
-        raise NotFound
+    origin = pocket_of(payer, cmd.from_pocket_id)
     if cmd.to_pocket_id == cmd.from_pocket_id:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     amount, status, reason = cmd.amount or 0, TransferStatus.PENDING, None
     if cmd.later and not cmd.accepted:
-        _require_open(origin)
+        require_open(origin)
         return _record_transfer(payer, cmd, ctx, transfer_id=transfer_id, status=status, reason=reason, amount=amount)
     try:
-        destination = _require_movable(payer, origin, payee, cmd=cmd)
-        _screen(cmd, ctx)
+        destination = _require_movable(payer, origin, payee, cmd=cmd, ctx=ctx)
         transfer = _Transfer(cmd, ctx, transfer_id, payer=payer, origin=origin, payee=payee, destination=destination)
         amount = _move_bills(transfer) if cmd.order.in_kind else _move_money(transfer)
         status = TransferStatus.COMPLETED
@@ -105,24 +102,20 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 # -- conditions -----------------------------------------------------------------------
 
 
-def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
+def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs, ctx: Context) -> PocketBook:
     """Return the destination if both pockets may take part; else refuse, or reject what was accepted before."""
     try:
-        _require_open(origin)
+        require_open(origin)
         if cmd.references:
             _require_linked(payer, cmd)
-        return _destination(payee, cmd, payer)
+        destination = _destination(payee, cmd, payer)
     except Refused:
         if not (cmd.accepted or cmd.approved):
             raise
         raise _Rejected("ACCOUNT_UNAVAILABLE") from None
-
-
-def _require_open(origin: PocketBook) -> None:
-    if origin.status == PocketStatus.FROZEN:
-        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if origin.status != PocketStatus.OPEN:
-        raise Refused("pocket-not-open", f"The pocket is {origin.status}.")
+    if stopped := ctx.terms.screening.stopped_transfer(cmd.amount):
+        raise _Rejected(stopped)
+    return destination
 
 
 def _require_linked(payer: Book, cmd: TransferOnUs) -> None:
@@ -143,11 +136,6 @@ def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
             raise Refused("pocket-not-open", f"The receiving pocket is {destination.status}.")
         raise _Rejected("ACCOUNT_UNAVAILABLE")
     return destination
-
-
-def _screen(cmd: TransferOnUs, ctx: Context) -> None:
-    if reason := ctx.terms.screening.stopped_transfer(cmd.amount):
-        raise _Rejected(reason)
 
 
 # -- money ------------------------------------------------------------------------------

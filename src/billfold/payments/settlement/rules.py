@@ -73,17 +73,8 @@ def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
     _move(book, reserve, rail, amount=clearing.inflow)
     _move(book, rail, reserve, amount=clearing.outflow)
     book.close()
-    book.draft.add(
-        RailSettlement(
-            customer_id=book.customer_id,
-            entry_no=entry_no,
-            rail=clearing.rail,
-            settles_on=clearing.settles_on,
-            closed_on=day,
-            inflow=clearing.inflow,
-            outflow=clearing.outflow,
-        )
-    )
+    totals = msgspec.structs.asdict(clearing)
+    book.draft.add(RailSettlement(customer_id=book.customer_id, entry_no=entry_no, closed_on=day, **totals))
 
 
 def _settle(book: Book, block: SettlementBlock, day: date) -> None:
@@ -99,18 +90,7 @@ def _settle(book: Book, block: SettlementBlock, day: date) -> None:
     _move(book, cash_there, cash_here, amount=bought * cents)
     _move(book, cash_there, rounding, amount=bought * difference)
     _move(book, bills_here, bills_there, amount=bought * block.units)
-    book.draft.add(
-        BillSettlement(
-            settles_on=block.settles_on,
-            cusip=block.cusip,
-            price_micros=block.price_micros,
-            side=block.side,
-            closed_on=day,
-            units=block.units,
-            customers_cents=block.customers_cents,
-            block_cents=cents,
-        )
-    )
+    book.draft.add(BillSettlement(closed_on=day, block_cents=cents, **msgspec.structs.asdict(block)))
 
 
 def _move(book: Book, debit: Account, credit: Account, amount: int) -> None:

@@ -28,7 +28,6 @@ from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import Account
     from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 
 RECORDED = ("rail", "direction", "amount", "reason")
@@ -38,13 +37,6 @@ RECORDED = ("rail", "direction", "amount", "reason")
 def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
     """Post the item from its rail to suspense."""
     book = book_of(books, cmd.customers[0])
-    entry_no = _begin(book, ctx, cmd.settles_on)
-    rail, suspense = _accounts(book, cmd.rail)
-    fee = cmd.details.get(FEE, 0)
-    _move(book, cmd.direction, rail, credit=suspense, amount=cmd.amount - fee)
-    if fee:
-        book.post(book.house_account(AccountKind.PROMOTIONS), suspense, fee)
-    book.close()
     item = SuspenseItem(
         customer_id=book.customer_id,
         item_id=cmd.item_id,
@@ -54,14 +46,15 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
         status=SuspenseStatus.HELD,
         reason=cmd.reason,
         details=to_json(cmd.details),
-        entry_no=entry_no,
+        entry_no=0,
         created_at=ctx.now,
     )
+    item = msgspec.structs.replace(item, entry_no=_post(book, ctx, item, settles_on=cmd.settles_on))
     book.draft.add(item)
     book.keep_fingerprint(SuspenseItem, item.item_id, item.proof)
     book.put(book.referenced, item.item_id, item)
     recorded = {name: getattr(item, name) for name in ("status", *RECORDED)}
-    return {**recorded, "item_id": str(cmd.item_id), "journal_no": entry_no}
+    return {**recorded, "item_id": str(cmd.item_id), "journal_no": item.entry_no}
 
 
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
@@ -74,7 +67,7 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
     stays = _details(item).get(NOT_RETURNABLE)
     if stays is not None:
         raise Refused("suspense-item-stays", stays)
-    entry_no = _post_return(book, ctx, item, settles_on=cmd.settles_on)
+    entry_no = _post(book, ctx, item, settles_on=cmd.settles_on, released=True)
     book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
     return _close_item(book, ctx, item, status=SuspenseStatus.RETURNED, entry_no=entry_no, return_reason=cmd.reason)
 
@@ -86,7 +79,7 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     if item.direction != Direction.CREDIT:
         raise Refused("suspense-item-settled", "A debit cannot be assigned. Return it.")
     details = _details(item)
-    entry_no, fee = _post_return(book, ctx, item, settles_on=None), details.get(FEE, 0)
+    entry_no, fee = _post(book, ctx, item, released=True), details.get(FEE, 0)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
@@ -163,33 +156,26 @@ def _held_item(book: Book, item_id: UUID) -> SuspenseItem:
     return item
 
 
-def _post_return(book: Book, ctx: Context, item: SuspenseItem, settles_on: date | None) -> int:
-    entry_no = _begin(book, ctx, settles_on)
-    rail, suspense = _accounts(book, item.rail)
+def _post(
+    book: Book, ctx: Context, item: SuspenseItem, *, settles_on: date | None = None, released: bool = False
+) -> int:
+    """Post an item from its rail to suspense, or back once it is released; return the journal entry.
+
+    It is booked on the open business date of the bank: only the day end moves on to the next.
+    """
+    settles_on = settles_on or ctx.business_date
+    entry_no = book.begin(JournalKind.SUSPENSE, ctx, settles_on=settles_on, business_date=book.business_date)
+    rail, suspense = book.house_account(AccountKind.of_rail(item.rail)), book.house_account(AccountKind.SUSPENSE)
     fee = _details(item).get(FEE, 0)
-    _move(book, item.direction, suspense, credit=rail, amount=item.amount - fee)
+    if (item.direction == Direction.CREDIT) == released:
+        book.post(suspense, rail, item.amount - fee)
+    else:
+        book.post(rail, suspense, item.amount - fee)
     if fee:
-        book.post(suspense, book.house_account(AccountKind.PROMOTIONS), fee)
+        sides = (book.house_account(AccountKind.PROMOTIONS), suspense)
+        book.post(*(sides[::-1] if released else sides), fee)
     book.close()
     return entry_no
-
-
-def _begin(book: Book, ctx: Context, settles_on: date | None) -> int:
-    """Return the open business date of the bank: only the day end moves on to the next."""
-    return book.begin(
-        JournalKind.SUSPENSE, ctx, settles_on=settles_on or ctx.business_date, business_date=book.business_date
-    )
-
-
-def _accounts(book: Book, rail: Rail) -> tuple[Account, Account]:
-    return book.house_account(AccountKind.of_rail(rail)), book.house_account(AccountKind.SUSPENSE)
-
-
-def _move(book: Book, direction: Direction, debit: Account, credit: Account, amount: int) -> None:
-    if direction == Direction.CREDIT:
-        book.post(debit, credit, amount)
-    else:
-        book.post(credit, debit, amount)
 
 
 def _close_item(

@@ -131,19 +131,15 @@ async def _number(
 
 def _wire(bank: Bank, pending: PendingMessage, imad: str, now: datetime) -> FedwireMessage:
     message = message_of(bank, pending, imad, at=now)
-    return FedwireMessage(header=header_of(bank, message, imad, now=now), message=message)
-
-
-def header_of(bank: Bank, message: Message, number: str, now: datetime) -> Header:
-    """Return the header of an outbound message."""
-    return Header(
+    header = Header(
         sender=bank.settings.bank_routing_number,
         receiver=FEDWIRE_ROUTING_NUMBER,
-        business_id=number,
+        business_id=imad,
         message_name=str(type(message).__struct_config__.tag),
         environment=environment_of(bank.settings),
         created_at=now,
     )
+    return FedwireMessage(header=header, message=message)
 
 
 async def queue_about(

@@ -1,7 +1,7 @@
-"""One round trip for everybody who asks at the same moment.
+"""One round trip for all items that arrive at the same moment.
 
 While one batch is away the next gathers; nobody waits for a timer, and a lone caller is sent off
-at once. The answer of a batch is a list in the order of what was asked.
+at once. A batch returns its results in the order of its items.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BATCH_MAX = 500
 
 
 class Batcher(Generic[Item, Result]):
-    """Sends what was asked meanwhile as one batch, one batch at a time, in order."""
+    """Runs items as batches, one batch at a time, in order."""
 
     __slots__ = ("_limit", "_run", "_task", "_waiting")
 

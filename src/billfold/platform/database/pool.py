@@ -4,7 +4,7 @@ Values of type json and jsonb stay text: whoever reads them decides what to deco
 are written and read by the thousand, so they come and go in the shape the driver is quickest with.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -27,7 +27,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _INSTANT_CACHE_SIZE = 4096
 
 APP_ROLE = "billfold_app"
-"""As whom the application works: it uses the tables and owns none. Some it may only add to."""
+"""The role of the application: it uses the tables and owns none. Some it may only add to."""
 _STATEMENT_CACHE_SIZE = 1024
 _COMMAND_SECONDS = 60.0
 _SESSION = {
@@ -45,26 +45,20 @@ async def create_pool(
     *,
     min_size: int = 1,
     max_size: int = 10,
-    statement_cache_size: int = _STATEMENT_CACHE_SIZE,
-    command_timeout: float | None = _COMMAND_SECONDS,
     role: str | None = None,
-    server_settings: Mapping[str, str] | None = None,
 ) -> "Pool":
     """Return an open pool of `min_size` to `max_size` connections whose sessions speak UTC.
 
-    `command_timeout` is seconds per command, None for no limit. Prepared statements are kept as
-    long as their connection; `statement_cache_size` 0 is for poolers that hand one session to
-    several clients. `role` is whose rights the sessions have. Raises what the driver
-    raises when the database does not answer.
+    `role` is whose rights the sessions have. Raises what the driver raises when the database does not answer.
     """
     return await asyncpg.create_pool(
         dsn,
         min_size=min_size,
         max_size=max_size,
-        statement_cache_size=statement_cache_size,
+        statement_cache_size=_STATEMENT_CACHE_SIZE,
         max_cached_statement_lifetime=0,
-        command_timeout=command_timeout,
-        server_settings={**_SESSION, **({} if role is None else {"role": role}), **(server_settings or {})},
+        command_timeout=_COMMAND_SECONDS,
+        server_settings=_SESSION if role is None else {**_SESSION, "role": role},
         init=_set_timestamp_codec,
         reset=_skip_reset,
     )

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from billfold.platform.settings.kinds import Network
+from billfold.platform.settings.kinds import Network, is_dns_label
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -20,7 +20,7 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 PORTS = {"https": 443, "http": 80}
 PUBLIC_PORTS = frozenset({443, 8443})
 URL_CHARS_MAX = 2083
-_LABEL_CHARS_MAX, _NAME_CHARS_MAX = 63, 253
+_NAME_CHARS_MAX = 253
 
 # The only part of the IPv6 space that is handed out, and what of it leads elsewhere: protocol
 # assignments with Teredo, documentation twice, 6to4.
@@ -134,16 +134,7 @@ def _check_host(host: str) -> None:
         ipaddress.ip_address(host)
     except ValueError:
         labels = host.split(".")
-        is_name = len(host) <= _NAME_CHARS_MAX and all(map(_is_label, labels))
+        is_name = len(host) <= _NAME_CHARS_MAX and all(is_dns_label(each.replace("_", "a")) for each in labels)
         # What ends in a number is an address in some old spelling: octal, hex, or in fewer parts.
         if not is_name or labels[-1].isdigit() or labels[-1].startswith("0x"):
             raise ForbiddenAddress("must name a host as DNS does, or give its address") from None
-
-
-def _is_label(label: str) -> bool:
-    return (
-        0 < len(label) <= _LABEL_CHARS_MAX
-        and label.replace("-", "a").replace("_", "a").isalnum()
-        and not label.startswith("-")
-        and not label.endswith("-")
-    )

@@ -21,6 +21,7 @@ Default = TypeVar("Default")
 Network = IPv4Network | IPv6Network
 
 _SECRET_KEY_BYTES = 32
+_LABEL_CHARS_MAX = 63
 _DISTINCT_BYTES_MIN = 12
 _SEED_BYTES_MAX = 64
 _ABA_DIGITS = 9
@@ -117,16 +118,7 @@ def _mail_server(raw: str) -> str:
 
 def _domain(raw: str) -> str:
     name = raw.lower().rstrip(".")
-    labels = name.split(".")
-    ok = all(
-        0 < len(label) <= 63  # noqa: PLR2004 - the longest label DNS has
-        and label.isascii()
-        and label.replace("-", "a").isalnum()
-        and not label.startswith("-")
-        and not label.endswith("-")
-        for label in labels
-    )
-    return _require(name, ok)
+    return _require(name, name.isascii() and all(map(is_dns_label, name.split("."))))
 
 
 def _instant(raw: str) -> datetime:
@@ -155,6 +147,16 @@ def _secret_key(raw: str) -> bytes:
     except binascii.Error as error:
         raise ValueError(raw) from error
     return _require(key, len(key) == _SECRET_KEY_BYTES and is_hard_to_guess(key))
+
+
+def is_dns_label(text: str) -> bool:
+    """Tell whether a text may be one part of a host name in ASCII; hyphens stand inside only."""
+    return (
+        0 < len(text) <= _LABEL_CHARS_MAX
+        and text.replace("-", "a").isalnum()
+        and not text.startswith("-")
+        and not text.endswith("-")
+    )
 
 
 def is_hard_to_guess(key: bytes) -> bool:

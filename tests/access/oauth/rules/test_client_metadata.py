@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from billfold.access.oauth.rules.client_metadata import NewClient, build_client, redirect_uri_error
+from billfold.access.oauth.rules.client_metadata import build_client, redirect_uri_error
+from billfold.access.oauth.types import NewClient
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput
 

@@ -1,5 +1,6 @@
 """The account: browsers are signed out from here, passwords changed with the old one."""
 
+from tests.access.pages.steps import give_password
 from tests.fixtures.pages import PASSWORD
 
 NEW = "lantern-gravel-otter"
@@ -25,8 +26,7 @@ async def test_all_others_are_signed_out_from_here(anna, new_browser):
     assert (await one.go("/account")).status_code == 200
 
 
-async def test_a_session_of_somebody_else_is_not_found(anna, browser, bank):
-    await anna.sign_in(browser)
+async def test_a_session_of_somebody_else_is_not_found(browser, signed_in, bank):
     foreign = "/account/sessions/8f3b6f60-0000-4000-8000-00000000aaaa/end"
     answer = await browser.post(foreign, {"csrf": browser.csrf})
     assert answer.status_code == 404
@@ -44,14 +44,11 @@ async def test_a_password_is_changed_with_the_old_one(anna, new_browser, emails)
     assert one.page.status_code == 303
     assert [subject for subject, _ in await emails()] == ["Your password was changed"]
     assert (await other.go("/account")).status_code == 303
-    await other.go("/sign-in")
-    assert (await other.send("/sign-in", email=anna.email, password=PASSWORD)).status_code == 422
-    await other.go("/sign-in")
-    assert (await other.send("/sign-in", email=anna.email, password=NEW)).status_code == 303
+    assert (await give_password(other, anna.email)).status_code == 422
+    assert (await give_password(other, anna.email, NEW)).status_code == 303
 
 
-async def test_the_last_factor_stays(anna, browser, bank):
-    await anna.sign_in(browser)
+async def test_the_last_factor_stays(browser, signed_in, bank):
     page = await browser.send("/account/authenticator/remove")
     assert page.status_code == 409
     assert await bank.pool.fetchval("SELECT count(*) FROM authenticator") == 1

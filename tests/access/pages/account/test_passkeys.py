@@ -1,7 +1,7 @@
 """Passkeys: made after a fresh proof; they sign in alone, bound to site, browser and count."""
 
 import pytest
-from tests.fixtures.pages import PASSWORD
+from tests.access.pages.steps import give_password
 from tests.support.passkey_device import PRESENT, Device
 
 MAKE, MADE = "/passkeys/options", "/passkeys"
@@ -13,10 +13,16 @@ async def add(browser, device):
     return await browser.ask(MADE, {"credential": device.make(options), "next": "/account"})
 
 
-async def sign_in(browser, device, to="/account"):
+async def answer_of(browser, device):
+    """Let a device answer what the page to sign in asks for."""
     await browser.go("/sign-in")
     options = (await browser.ask(ASK, {})).json()
-    return await browser.ask(SIGN, {"credential": device.sign(options), "next": to})
+    return {"credential": device.sign(options), "next": ""}
+
+
+async def sign_in(browser, device, to="/account"):
+    sent = await answer_of(browser, device)
+    return await browser.ask(SIGN, sent | {"next": to})
 
 
 @pytest.fixture
@@ -42,17 +48,14 @@ async def test_a_passkey_works_when_the_password_is_locked(device, anna, new_bro
     attacker, own = new_browser(address="198.51.100.9"), new_browser()
     for _ in range(5):
         pages_clock.forward(seconds=10)
-        await attacker.go("/sign-in")
-        await attacker.send("/sign-in", email=anna.email, password="x")
-    await own.go("/sign-in")
-    assert (await own.send("/sign-in", email=anna.email, password=PASSWORD)).status_code == 429
+        await give_password(attacker, anna.email, "x")
+    assert (await give_password(own, anna.email)).status_code == 429
     assert (await sign_in(own, device)).status_code == 200
 
 
 async def test_a_passkey_is_the_second_factor_after_a_password(device, anna, new_browser):
     other = new_browser()
-    await other.go("/sign-in")
-    await other.send("/sign-in", email=anna.email, password=PASSWORD)
+    await give_password(other, anna.email)
     await other.follow()
     options = (await other.ask(ASK, {})).json()
     assert len(options["allowCredentials"]) == 1
@@ -62,9 +65,7 @@ async def test_a_passkey_is_the_second_factor_after_a_password(device, anna, new
 
 async def test_an_answer_is_taken_once(device, new_browser):
     other = new_browser()
-    await other.go("/sign-in")
-    options = (await other.ask(ASK, {})).json()
-    sent = {"credential": device.sign(options), "next": ""}
+    sent = await answer_of(other, device)
     csrf = other.csrf
     assert (await other.ask(SIGN, sent)).status_code == 200
     other.http.cookies.clear()
@@ -75,20 +76,15 @@ async def test_an_answer_is_taken_once(device, new_browser):
 
 async def test_an_answer_is_refused_in_another_browser(device, new_browser):
     one, other = new_browser(), new_browser()
-    await one.go("/sign-in")
     await other.go("/sign-in")
-    options = (await one.ask(ASK, {})).json()
-    answer = await other.ask(SIGN, {"credential": device.sign(options), "next": ""})
-    assert answer.status_code == 422
+    assert (await other.ask(SIGN, await answer_of(one, device))).status_code == 422
 
 
 async def test_an_answer_is_refused_when_it_is_late(device, new_browser, pages_clock):
     other = new_browser()
-    await other.go("/sign-in")
-    options = (await other.ask(ASK, {})).json()
+    sent = await answer_of(other, device)
     pages_clock.forward(minutes=6)
-    answer = await other.ask(SIGN, {"credential": device.sign(options), "next": ""})
-    assert answer.status_code == 422
+    assert (await other.ask(SIGN, sent)).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -110,16 +106,14 @@ async def test_an_answer_is_refused_when_something_is_wrong(device, new_browser,
     assert "not accepted" in answer.json()["wrong"]
 
 
-async def test_no_passkey_is_made_when_the_proof_is_old(anna, browser, pages_clock):
-    await anna.sign_in(browser)
+async def test_no_passkey_is_made_when_the_proof_is_old(browser, signed_in, pages_clock):
     pages_clock.forward(minutes=6)
     answer = await browser.ask(MAKE, {})
     assert answer.json() == {"go": "/confirm?next=%2Fset-up"}
 
 
 async def test_no_passkey_is_made_by_half_when_there_is_a_second_factor(anna, browser):
-    await browser.go("/sign-in")
-    await browser.send("/sign-in", email=anna.email, password=PASSWORD)
+    await give_password(browser, anna.email)
     await browser.follow()
     assert "second-factor" in (await browser.ask(MAKE, {})).json()["go"]
     answer = await browser.ask(MADE, {"credential": {}, "next": ""})

@@ -3,53 +3,38 @@
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from tests.support.apps import lend_auth_app, take_back
 from tests.support.browser import found
 from tests.support.oauth_clients import REDIRECT, program
 from tests.support.oauth_users import company
-from tests.support.relying_party import AUTHORIZE, ISSUER, PAR, TOKEN, Relying
+from tests.support.relying_party import ISSUER, Relying, came
 
 from billfold.access.oauth import access_tokens, grants
 from billfold.access.users import members as user_members
 from billfold.platform.clock import wall_now
 
 
-class Books(Relying):
-    """A program that can send people to the page on which they are asked."""
-
-    async def ask(self, **changed):
-        """Return the path to which the person's browser is sent."""
-        form = self.authenticated(self.asked(scope="openid pockets.read", **changed))
-        pushed = await self.http.post(PAR, data=form, headers={"dpop": self.proof_for(PAR)})
-        query = {"client_id": "books", "request_uri": pushed.json()["request_uri"]}
-        answer = await self.http.get(AUTHORIZE, params=query)
-        return answer.headers["location"].removeprefix(ISSUER)
-
-
 @pytest.fixture
-async def books(bank, anna, pages_clock):
+async def books(bank, anna, auth_app, pages_clock):
     """A program that asks Anna."""
     pages_clock.now = wall_now()
-    protocol = await lend_auth_app(bank)
     client = await program(bank.pool, "books", requires_nonce=False)
-    made = Books(bank, protocol, client, person=anna)
+    made = Relying(bank, auth_app, client, person=anna)
     yield made
     await made.close()
-    await take_back(protocol)
+
+
+async def asking(books, **changed):
+    """Return the path of the page on which the person is asked."""
+    return f"/consent?request={await books.waiting(**changed)}"
 
 
 async def token_of(books, page):
     """Exchange the code that consent led to."""
-    code = parse_qs(urlsplit(page.headers["location"]).query)["code"][0]
-    form = books.authenticated(
-        {"grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT, "code_verifier": books.verifier}
-    )
-    answer = await books.http.post(TOKEN, data=form, headers={"dpop": books.proof_for(TOKEN)})
-    return answer.json()["access_token"]
+    return (await books.exchange(came(page.headers["location"]).fields["code"])).json()["access_token"]
 
 
 async def test_consent_says_who_asks_for_what_and_leads_back(anna, browser, books, emails):
-    await anna.sign_in(browser, await books.ask())
+    await anna.sign_in(browser, await asking(books))
     assert "Give Books access?" in browser.text
     assert "for Northwind" in browser.text
     assert "See Pockets, what they are worth" in browser.text
@@ -66,16 +51,16 @@ async def test_consent_says_who_asks_for_what_and_leads_back(anna, browser, book
 
 
 async def test_the_client_gets_access_denied_when_consent_is_refused(anna, browser, books, bank):
-    await anna.sign_in(browser, await books.ask())
+    await anna.sign_in(browser, await asking(books))
     page = await browser.send("/consent", decision="deny")
     told = parse_qs(urlsplit(page.headers["location"]).query)
     assert told["error"] == ["access_denied"]
-    assert told["iss"] == [ISSUER]
+    assert (told["iss"], told["state"]) == ([ISSUER], ["a state"])
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
 
 
 async def test_consent_is_given_once(anna, browser, books, bank):
-    await anna.sign_in(browser, await books.ask())
+    await anna.sign_in(browser, await asking(books))
     shown = browser.page
     assert (await browser.send("/consent", decision="grant")).status_code == 303
     browser.page = shown
@@ -85,7 +70,7 @@ async def test_consent_is_given_once(anna, browser, books, bank):
 
 async def test_consent_is_refused_for_a_company_of_others(anna, browser, books, bank):
     other = await company(bank.pool, "Somebody else")
-    await anna.sign_in(browser, await books.ask())
+    await anna.sign_in(browser, await asking(books))
     page = await browser.send("/consent", decision="grant", customer=str(other))
     assert page.status_code == 422
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
@@ -94,7 +79,7 @@ async def test_consent_is_refused_for_a_company_of_others(anna, browser, books, 
 async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
     other = await company(bank.pool, "Southwind")
     await user_members.add_member(bank.pool, other, anna.user_id, role="VIEWER", now=anna.pages_clock.now)
-    await anna.sign_in(browser, await books.ask())
+    await anna.sign_in(browser, await asking(books))
     assert "For which company?" in browser.text
     page = await browser.send("/consent", decision="grant", customer=str(other))
     access = await access_tokens.find_access_token(bank.pool, await token_of(books, page), wall_now())
@@ -104,7 +89,7 @@ async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
 
 
 async def test_tokens_end_at_once_when_access_is_taken_back(anna, browser, books, bank):
-    await anna.sign_in(browser, await books.ask())
+    await anna.sign_in(browser, await asking(books))
     token = await token_of(books, await browser.send("/consent", decision="grant"))
     assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is not None
     await browser.go("/applications")
@@ -118,7 +103,7 @@ async def test_tokens_end_at_once_when_access_is_taken_back(anna, browser, books
 
 @pytest.mark.parametrize("way", ["sign out", "deactivate"])
 async def test_tokens_end_at_once_when_their_person_leaves(anna, browser, books, bank, way):
-    await anna.sign_in(browser, await books.ask())
+    await anna.sign_in(browser, await asking(books))
     token = await token_of(books, await browser.send("/consent", decision="grant"))
     await browser.go("/account")
     if way == "sign out":
@@ -133,9 +118,9 @@ async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(ann
     anna.pages_clock.forward(minutes=-3)
     await anna.sign_in(browser)
     anna.pages_clock.now = wall_now()
-    before = await books.ask()
+    before = await asking(books)
     assert (await browser.go(before)).status_code == 200
-    page = await books.ask(**asked)
+    page = await asking(books, **asked)
     assert (await browser.go(page)).status_code == 303
     assert browser.page.headers["location"] == f"/confirm?next={quote(page, safe='')}"
     await browser.follow()
@@ -153,9 +138,9 @@ async def test_a_grant_is_refused_when_the_fresh_proof_was_left_out(anna, browse
     anna.pages_clock.forward(minutes=-3)
     await anna.sign_in(browser)
     anna.pages_clock.now = wall_now()
-    await browser.go(await books.ask())
+    await browser.go(await asking(books))
     shown = browser.page.text
-    wanted = (await books.ask(prompt="login")).partition("request=")[2]
+    wanted = (await asking(books, prompt="login")).partition("request=")[2]
     asked = found(r'name="request" value="([^"]+)"', shown)
     form = {"csrf": browser.csrf, "request": wanted, "decision": "grant"}
     form["customer"] = str(anna.customer_id)
@@ -166,7 +151,7 @@ async def test_a_grant_is_refused_when_the_fresh_proof_was_left_out(anna, browse
 
 
 async def test_others_cannot_take_access_back(anna, browser, books, bank, pages_clock):
-    await anna.sign_in(browser, await books.ask())
+    await anna.sign_in(browser, await asking(books))
     await browser.send("/consent", decision="grant")
     grant_id = await bank.pool.fetchval("SELECT grant_id FROM oauth_grant")
     async with bank.pool.acquire() as conn:

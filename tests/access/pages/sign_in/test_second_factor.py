@@ -1,11 +1,10 @@
 """Codes: good once, few tries, asked for again before something delicate."""
 
-from tests.fixtures.pages import PASSWORD
+from tests.access.pages.steps import give_password
 
 
 async def halfway(anna, browser):
-    await browser.go("/sign-in")
-    await browser.send("/sign-in", email=anna.email, password=PASSWORD)
+    await give_password(browser, anna.email)
     await browser.follow()
 
 
@@ -53,8 +52,7 @@ async def test_half_a_session_ends_after_ten_minutes(anna, browser):
     assert page.headers["location"].startswith("/sign-in")
 
 
-async def test_a_proof_is_asked_for_again_before_something_delicate(anna, browser):
-    await anna.sign_in(browser)
+async def test_a_proof_is_asked_for_again_before_something_delicate(anna, browser, signed_in):
     anna.pages_clock.forward(minutes=6)
     await browser.go("/account/password")
     assert browser.page.headers["location"] == "/confirm?next=%2Faccount%2Fpassword"
@@ -66,8 +64,7 @@ async def test_a_proof_is_asked_for_again_before_something_delicate(anna, browse
     assert "Change your password" in browser.text
 
 
-async def test_nobody_confirms_with_a_wrong_code(anna, browser):
-    await anna.sign_in(browser)
+async def test_nobody_confirms_with_a_wrong_code(anna, browser, signed_in):
     anna.pages_clock.forward(minutes=6)
     await browser.go("/confirm?next=%2Faccount%2Fpassword")
     assert (await browser.send("/confirm", code="000000")).status_code == 422

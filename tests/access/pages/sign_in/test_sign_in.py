@@ -1,12 +1,13 @@
 """Signing in and out: passwords, locks, and what strangers learn (nothing)."""
 
 import pytest
+from tests.access.pages.steps import give_password
 from tests.fixtures.pages import PASSWORD
 from tests.support.oauth_clients import program
 
-from billfold.access.partners.password_hashing import PasswordGate
 from billfold.access.users import lockout
 from billfold.access.users import members as user_members
+from billfold.access.users.passwords import PasswordGate
 
 
 async def test_a_person_is_in_when_both_factors_are_right(anna, browser):
@@ -17,8 +18,7 @@ async def test_a_person_is_in_when_both_factors_are_right(anna, browser):
 
 
 async def test_nothing_is_open_after_the_password_alone(anna, browser):
-    await browser.go("/sign-in")
-    await browser.send("/sign-in", email=anna.email, password=PASSWORD)
+    await give_password(browser, anna.email)
     page = await browser.go("/account")
     assert page.status_code == 303
     assert page.headers["location"] == "/second-factor?next=%2Faccount"
@@ -34,8 +34,7 @@ async def test_pages_ask_to_sign_in_and_lead_back_when_nobody_is(browser, anna):
 async def test_the_page_says_the_same_when_the_address_is_unknown(anna, browser):
     said = []
     for email in (anna.email, "nobody@northwind.example"):
-        await browser.go("/sign-in")
-        page = await browser.send("/sign-in", email=email, password="not the password")
+        page = await give_password(browser, email, "not the password")
         said.append((page.status_code, browser.text))
     assert said[0] == said[1]
     assert said[0][0] == 422
@@ -53,15 +52,13 @@ async def test_a_password_is_verified_when_the_address_is_unknown_too(anna, new_
     monkeypatch.setattr(PasswordGate, "verify", noted)
     browser = new_browser()
     for email in (anna.email, "nobody@northwind.example"):
-        await browser.go("/sign-in")
-        await browser.send("/sign-in", email=email, password="not the password")
+        await give_password(browser, email, "not the password")
     assert verified == [False, True]
 
 
 async def test_the_right_password_is_refused_when_five_were_wrong(anna, browser, pages_clock, emails):
     await _fail(browser, anna.email, pages_clock, times=5)
-    await browser.go("/sign-in")
-    page = await browser.send("/sign-in", email=anna.email, password=PASSWORD)
+    page = await give_password(browser, anna.email)
     assert page.status_code == 429
     assert int(page.headers["retry-after"]) > 14 * 60
     assert "15 minutes" in browser.text
@@ -72,8 +69,7 @@ async def test_the_right_password_is_refused_when_five_were_wrong(anna, browser,
 
 async def test_an_unknown_address_is_locked_out_like_a_known_one(browser, pages_clock, emails):
     await _fail(browser, "nobody@northwind.example", pages_clock, times=5)
-    await browser.go("/sign-in")
-    page = await browser.send("/sign-in", email="nobody@northwind.example", password=PASSWORD)
+    page = await give_password(browser, "nobody@northwind.example")
     assert page.status_code == 429
     assert await emails() == []
 
@@ -81,23 +77,19 @@ async def test_an_unknown_address_is_locked_out_like_a_known_one(browser, pages_
 async def test_the_wait_doubles_when_tries_go_on(anna, browser, pages_clock):
     approval_response = []
     for _ in range(4):
-        await browser.go("/sign-in")
-        page = await browser.send("/sign-in", email=anna.email, password="not the password")
+        page = await give_password(browser, anna.email, "not the password")
         if page.status_code == 429:
             approval_response.append(int(page.headers["retry-after"]))
             pages_clock.forward(seconds=approval_response[-1])
-            await browser.go("/sign-in")
-            await browser.send("/sign-in", email=anna.email, password="not the password")
+            await give_password(browser, anna.email, "not the password")
     assert approval_response == [1, 2]
 
 
 async def test_an_address_is_slowed_down_when_it_tries_many_accounts(browser, pages_clock):
     for number in range(20):
-        await browser.go("/sign-in")
-        page = await browser.send("/sign-in", email=f"a{number}@b.example", password="x")
+        page = await give_password(browser, f"a{number}@b.example", "x")
         assert page.status_code == 422
-    await browser.go("/sign-in")
-    page = await browser.send("/sign-in", email="another@b.example", password="x")
+    page = await give_password(browser, "another@b.example", "x")
     assert page.status_code == 429
 
 
@@ -108,8 +100,7 @@ async def test_a_lock_is_no_lock_elsewhere_when_somebody_else_caused_it(anna, ne
             pages_clock.forward(minutes=9)
             assert (await lockout.begin_attempt(conn, address, pages_clock.now)).wait_seconds == 0
     thief = new_browser(address="198.51.100.9")
-    await thief.go("/sign-in")
-    page = await thief.send("/sign-in", email=anna.email, password=PASSWORD)
+    page = await give_password(thief, anna.email)
     assert page.status_code == 429
     assert int(page.headers["retry-after"]) == 15 * 60
     assert (await anna.sign_in(new_browser())).status_code == 200
@@ -141,8 +132,7 @@ async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser):
 @pytest.mark.parametrize(
     ("passed", "status"), [({"minutes": 29}, 200), ({"minutes": 31}, 303)], ids=["idle", "too long"]
 )
-async def test_a_session_ends_when_it_stands_idle_for_half_an_hour(anna, browser, pages_clock, passed, status):
-    await anna.sign_in(browser)
+async def test_a_session_ends_when_it_stands_idle_for_half_an_hour(browser, signed_in, pages_clock, passed, status):
     pages_clock.forward(**passed)
     assert (await browser.go("/account")).status_code == status
 
@@ -174,8 +164,7 @@ async def test_an_unregistered_post_logout_redirect_uri_is_never_used(anna, brow
     assert (await browser.go("/account")).status_code == 200
 
 
-async def test_a_session_ends_after_twelve_hours_when_it_was_used_all_the_time(anna, browser, pages_clock):
-    await anna.sign_in(browser)
+async def test_a_session_ends_after_twelve_hours_when_it_was_used_all_the_time(browser, signed_in, pages_clock):
     for _ in range(47):
         pages_clock.forward(minutes=15)
         assert (await browser.go("/account")).status_code == 200
@@ -183,8 +172,7 @@ async def test_a_session_ends_after_twelve_hours_when_it_was_used_all_the_time(a
     assert (await browser.go("/account")).status_code == 303
 
 
-async def test_the_session_is_gone_when_its_person_signs_out(anna, browser, bank):
-    await anna.sign_in(browser)
+async def test_the_session_is_gone_when_its_person_signs_out(browser, signed_in, bank):
     before = browser.cookie
     await browser.send("/sign-out")
     assert browser.page.status_code == 303
@@ -195,8 +183,7 @@ async def test_the_session_is_gone_when_its_person_signs_out(anna, browser, bank
     assert (await browser.go("/account")).status_code == 303
 
 
-async def test_nobody_is_signed_out_by_a_link(anna, browser):
-    await anna.sign_in(browser)
+async def test_nobody_is_signed_out_by_a_link(browser, signed_in):
     await browser.go("/sign-out")
     assert "Sign out?" in browser.text
     assert (await browser.go("/account")).status_code == 200
@@ -215,19 +202,16 @@ async def test_a_letter_tells_of_a_browser_that_is_new(anna, new_browser, emails
     assert "Firefox on macOS, from 198.51.100.4" in text
 
 
-async def test_a_person_who_was_shut_out_is_out_at_once(anna, browser, bank):
-    await anna.sign_in(browser)
+async def test_a_person_who_was_shut_out_is_out_at_once(anna, browser, signed_in, bank):
     async with bank.pool.acquire() as conn:
         await user_members.deactivate_user(conn, anna.user_id)
     assert (await browser.go("/account")).status_code == 303
-    await browser.go("/sign-in")
-    page = await browser.send("/sign-in", email=anna.email, password=PASSWORD)
+    page = await give_password(browser, anna.email)
     assert page.status_code == 422
 
 
 async def _fail(browser, email, pages_clock, *, times):
     for _ in range(times):
         pages_clock.forward(seconds=10)
-        await browser.go("/sign-in")
-        page = await browser.send("/sign-in", email=email, password="not the password")
+        page = await give_password(browser, email, "not the password")
         assert page.status_code == 422

@@ -9,8 +9,8 @@ from tests.support.browser import found
 from tests.support.oauth_users import company
 
 from billfold.access.team import invitations as team_invitations
-from billfold.access.team.transaction import Administrator
-from billfold.access.team.types import NewInvitation
+from billfold.access.team.administrator import Administrator
+from billfold.access.team.types import InviteMember
 from billfold.access.users import members as user_members
 from billfold.access.users import store as user_store
 from billfold.audit.types import Origin
@@ -47,7 +47,7 @@ def invited(boss, emails):
     """Invite somebody; the path his link leads to."""
 
     async def invite(email=BEN, role="MANAGER"):
-        wanted = NewInvitation(first_name="Ben", last_name="Ode", email=email, phone_number="+12025550123", role=role)
+        wanted = InviteMember(first_name="Ben", last_name="Ode", email=email, phone_number="+12025550123", role=role)
         made = await team_invitations.invite(boss, wanted)
         [text] = [text for subject, text in await emails() if subject == "Join Northwind"]
         return found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
@@ -107,7 +107,7 @@ async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, b
 async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, browser, emails):
     other_id = await company(bank.pool, "Contoso")
     by = await administrator(bank, anna.pages_clock, other_id, customer_name="Contoso")
-    wanted = NewInvitation(first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER")
+    wanted = InviteMember(first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER")
     made = await team_invitations.invite(by, wanted)
     [(_, text)] = await emails()
     path = found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)

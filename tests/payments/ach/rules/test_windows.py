@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.payments.ach.rules.windows import NEXT_DAY, SAME_DAY, schedule
+from billfold.payments.ach.rules.windows import SAME_DAY, schedule
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 
@@ -23,44 +23,38 @@ def at(text: str):
 # 2025-06-19 is a holiday of the Reserve and the market, 2025-10-13 of both; on Good Friday,
 # 2025-04-18, only the market is closed.
 @pytest.mark.parametrize(
-    ("now", "amount", "sent", "window", "settles"),
+    ("now", "amount", "due", "settles"),
     [
-        ("2025-06-03 09:00", SMALL, "2025-06-03", "same-day 1", "2025-06-03 13:00"),
-        ("2025-06-03 10:30", SMALL, "2025-06-03", "same-day 2", "2025-06-03 17:00"),
-        ("2025-06-03 11:59", SMALL, "2025-06-03", "same-day 2", "2025-06-03 17:00"),
-        ("2025-06-03 12:00", SMALL, "2025-06-04", "same-day 1", "2025-06-04 13:00"),
-        ("2025-06-03 09:00", LARGE, "2025-06-03", "next-day", "2025-06-04 08:30"),
-        ("2025-06-03 12:00", LARGE, "2025-06-04", "next-day", "2025-06-05 08:30"),
-        ("2025-06-06 13:00", SMALL, "2025-06-09", "same-day 1", "2025-06-09 13:00"),
-        ("2025-06-07 09:00", SMALL, "2025-06-09", "same-day 1", "2025-06-09 13:00"),
-        ("2025-06-18 09:00", LARGE, "2025-06-18", "next-day", "2025-06-20 08:30"),
-        ("2025-06-19 09:00", SMALL, "2025-06-20", "same-day 1", "2025-06-20 13:00"),
+        ("2025-06-03 09:00", SMALL, "2025-06-03 10:30", "2025-06-03 13:00"),
+        ("2025-06-03 10:30", SMALL, "2025-06-03 14:45", "2025-06-03 17:00"),
+        ("2025-06-03 11:59", SMALL, "2025-06-03 14:45", "2025-06-03 17:00"),
+        ("2025-06-03 12:00", SMALL, "2025-06-04 10:30", "2025-06-04 13:00"),
+        ("2025-06-03 09:00", LARGE, "2025-06-04 02:15", "2025-06-04 08:30"),
+        ("2025-06-03 12:00", LARGE, "2025-06-05 02:15", "2025-06-05 08:30"),
+        ("2025-06-06 13:00", SMALL, "2025-06-09 10:30", "2025-06-09 13:00"),
+        ("2025-06-07 09:00", SMALL, "2025-06-09 10:30", "2025-06-09 13:00"),
+        ("2025-06-18 09:00", LARGE, "2025-06-20 02:15", "2025-06-20 08:30"),
+        ("2025-06-19 09:00", SMALL, "2025-06-20 10:30", "2025-06-20 13:00"),
     ],
 )
-def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, sent, window, settles) -> None:
+def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, due, settles) -> None:
     way = schedule(at(now), amount, CALENDARS, is_credit=False)
-
-    assert way.accepted_on == way.sent_on == date.fromisoformat(sent)
-    assert way.window.name == window
-    assert way.settles_at == at(settles)
+    assert (way.due_at, way.settles_at) == (at(due), at(settles))
 
 
 @pytest.mark.parametrize(
-    ("now", "amount", "sent", "settles", "settled"),
+    ("now", "amount", "settles", "settled"),
     [
-        ("2025-06-03 09:00", SMALL, "2025-06-04", "2025-06-04 13:00", "2025-06-06 08:30"),
-        ("2025-06-03 09:00", LARGE, "2025-06-04", "2025-06-05 08:30", "2025-06-06 08:30"),
-        ("2025-06-06 09:00", SMALL, "2025-06-09", "2025-06-09 13:00", "2025-06-11 08:30"),
-        ("2025-06-18 09:00", SMALL, "2025-06-20", "2025-06-20 13:00", "2025-06-24 08:30"),
-        ("2025-04-17 09:00", SMALL, "2025-04-21", "2025-04-21 13:00", "2025-04-23 08:30"),
+        ("2025-06-03 09:00", SMALL, "2025-06-04 13:00", "2025-06-06 08:30"),
+        ("2025-06-03 09:00", LARGE, "2025-06-05 08:30", "2025-06-06 08:30"),
+        ("2025-06-06 09:00", SMALL, "2025-06-09 13:00", "2025-06-11 08:30"),
+        ("2025-06-18 09:00", SMALL, "2025-06-20 13:00", "2025-06-24 08:30"),
+        ("2025-04-17 09:00", SMALL, "2025-04-21 13:00", "2025-04-23 08:30"),
     ],
 )
-def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(now, amount, sent, settles, settled) -> None:
+def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(now, amount, settles, settled) -> None:
     way = schedule(at(now), amount, CALENDARS, is_credit=True)
-
-    assert way.sent_on == date.fromisoformat(sent)
-    assert way.settles_at == at(settles)
-    assert way.settled_at == at(settled)
+    assert (way.settles_at, way.settled_at) == (at(settles), at(settled))
 
 
 @given(minutes=st.integers(0, 3 * 365 * 24 * 60), amount=st.integers(1, 1_000_000_00), is_credit=st.booleans())
@@ -71,8 +65,7 @@ def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(minutes
 
     assert now < way.due_at < way.settles_at
     assert way.settles_at <= way.settled_at
-    assert CALENDARS.is_fed_day(way.sent_on)
     assert CALENDARS.is_fed_day(way.effective_on)
     assert et_date(way.settles_at) == way.effective_on
-    assert (way.window in SAME_DAY) == (way.effective_on == way.sent_on) == (amount < LARGE)
-    assert way.window in {*SAME_DAY, NEXT_DAY}
+    same_day = {et_instant(way.effective_on, window.deadline) for window in SAME_DAY}
+    assert (way.due_at in same_day) == (amount < LARGE)

@@ -120,7 +120,7 @@ async def test_a_rejected_wire_is_held_with_its_fee_when_its_pocket_has_been_clo
     (arrived,) = await fedwire.wires(holder)
     fedwire.bank.engine.terms = replace(fedwire.bank.engine.terms, wire_fee_cents=15_00)
     wire_id, second = await _closed_after_a_wire(fedwire, holder)
-    with pytest.raises(Refused, match="pocket is closed"):
+    with pytest.raises(Refused, match="pocket is CLOSED"):
         await wire_cases.pay_back(fedwire.bank, arrived.wire_id, "FOCR")
     await fedwire.drop("no.xml", await fedwire.status(wire_id, "AC04"))
     assert (await fedwire.wire(holder, wire_id)).status == "REJECTED"

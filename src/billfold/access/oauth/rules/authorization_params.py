@@ -21,7 +21,7 @@ _AGE_MAX = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationParams:
-    """An authorization request that may be shown to a user."""
+    """An authorization request that may be shown to a user. Stored in the order of its fields."""
 
     redirect_uri: str
     scopes: tuple[str, ...]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import datetime
 from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
 
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES, sort_scopes
-from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, Client
+from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, Client, NewClient
 from billfold.platform.errors import FieldError, InvalidInput
 
 PROFILES = ("fapi2", "documented")
@@ -23,24 +23,6 @@ _HOST_CHARS = re.compile(r"[A-Za-z0-9.:-]+")
 _URI_CHARS = re.compile(r"[!-~]{1,2000}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewClient:
-    """A client to register. None leaves a choice to the profile."""
-
-    name: str
-    scopes: tuple[str, ...]
-    description: str = ""
-    profile: str = "fapi2"
-    redirect_uris: tuple[str, ...] = ()
-    post_logout_redirect_uris: tuple[str, ...] = ()
-    grant_types: tuple[str, ...] = (AUTHORIZATION_CODE, REFRESH_TOKEN)
-    customer_id: UUID | None = None
-    owner_id: UUID | None = None
-    dpop_bound: bool | None = None
-    requires_nonce: bool | None = None
-    requires_signature: bool = False
-
-
 def build_client(new: NewClient, client_id: str, now: datetime, *, member_id: UUID | None = None) -> Client:
     """Return the client as it is to be. Raises InvalidInput with every mistake."""
     mistakes = [FieldError((field,), message, "value_error") for field, message in _errors(new)]
@@ -49,24 +31,15 @@ def build_client(new: NewClient, client_id: str, now: datetime, *, member_id: UU
     if mistakes:
         raise InvalidInput(mistakes)
     strict = new.profile == "fapi2"
-    return Client(
-        client_id=client_id,
-        name=new.name.strip(),
-        description=new.description.strip(),
-        profile=new.profile,
-        redirect_uris=new.redirect_uris,
-        post_logout_redirect_uris=new.post_logout_redirect_uris,
-        scopes=sort_scopes(new.scopes),
-        grant_types=tuple(each for each in GRANT_TYPES if each in new.grant_types),
-        customer_id=new.customer_id,
-        member_id=member_id,
-        owner_id=new.owner_id,
-        dpop_bound=strict if new.dpop_bound is None else new.dpop_bound,
-        requires_nonce=strict if new.requires_nonce is None else new.requires_nonce,
-        requires_signature=new.requires_signature,
-        created_at=now,
-        revoked_at=None,
-    )
+    checked = {
+        "name": new.name.strip(),
+        "description": new.description.strip(),
+        "scopes": sort_scopes(new.scopes),
+        "grant_types": tuple(each for each in GRANT_TYPES if each in new.grant_types),
+        "dpop_bound": strict if new.dpop_bound is None else new.dpop_bound,
+        "requires_nonce": strict if new.requires_nonce is None else new.requires_nonce,
+    }
+    return Client(**asdict(new) | checked, client_id=client_id, member_id=member_id, created_at=now, revoked_at=None)
 
 
 def _errors(new: NewClient) -> Iterator[tuple[str, str]]:
@@ -97,7 +70,7 @@ def _scope_errors(new: NewClient) -> Iterator[tuple[str, str]]:
     if unknown or not new.scopes:
         yield "scopes", f"must be some of {' '.join(SCOPES)}"
     if CLIENT_CREDENTIALS in new.grant_types and PERSONAL_SCOPES & set(new.scopes):
-        yield "scopes", "of a client that acts by itself cannot be about a person"
+        yield "scopes", "of a client that acts by itself cannot be about a user"
 
 
 def _grant_type_errors(new: NewClient) -> Iterator[tuple[str, str]]:

@@ -54,7 +54,7 @@ class _SignatureInput(NamedTuple):
 
 
 def verify_message(message: Message, keys: Iterable[ClientKey], now: datetime) -> None:
-    """Check the signature of a request. Raises NotSigned."""
+    """Check the signature of a request. Raises InvalidSignature."""
     signature_input = _parse_signature_input(message)
     required = _COVERED | ({"content-digest"} if message.body else set())
     if len(set(signature_input.components)) != len(signature_input.components) or not required <= set(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +19,7 @@ _ALGORITHMS: dict[str, Algorithm] = {
     "PS256": RSAPSSAlgorithm(RSAPSSAlgorithm.SHA256),
 }
 _PARTS = 3
+_INSTANT_MAX = 1e11
 
 
 class Jws(NamedTuple):
@@ -49,6 +52,18 @@ def parse_jws(text: str) -> Jws:
     if "crit" in header or "b64" in header:
         raise ValueError("its header has members that are not understood")
     return Jws(header, claims, b".".join(parts[:2]), signature=_decode_base64url(parts[2]))
+
+
+def instant_of(claims: Mapping[str, Any], name: str) -> datetime | None:
+    """Return the instant a claim stands for (NumericDate, RFC 7519), or None without it. Raises ValueError."""
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} must be a number of seconds")  # noqa: TRY004 - what was sent is wrong
+    if not 0 <= value < _INSTANT_MAX:
+        raise ValueError(f"{name} is not an instant")
+    return datetime.fromtimestamp(value, UTC)
 
 
 def _decode_object(part: bytes) -> dict[str, Any]:

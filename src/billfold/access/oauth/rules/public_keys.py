@@ -36,13 +36,18 @@ class PublicKeyInfo(NamedTuple):
     thumbprint: str
 
 
+def base64url(value: bytes) -> str:
+    """Return bytes in base64url without padding, as JOSE writes them."""
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
 def algorithm_names(algorithm: str) -> tuple[str, ...]:
     """Return all names of the one algorithm that a kind of key is used with."""
     return _NAMES.get(algorithm, (algorithm,))
 
 
 def from_jwk(jwk: Mapping[str, Any]) -> PublicKeyInfo:
-    """Return the key of a JWK. Raises WrongKey for a private one, a weak one, another kind."""
+    """Return the key of a JWK. Raises InvalidKey for a private one, a weak one, another kind."""
     if _PRIVATE & jwk.keys():
         raise InvalidKey("the key is a private one")
     members = _MEMBERS.get(str(jwk.get("kty")))
@@ -53,7 +58,7 @@ def from_jwk(jwk: Mapping[str, Any]) -> PublicKeyInfo:
 
 @lru_cache(4096)
 def from_pem(pem: str) -> PublicKeyInfo:
-    """Return the key of a PEM (SubjectPublicKeyInfo). Raises WrongKey as `from_jwk` does."""
+    """Return the key of a PEM (SubjectPublicKeyInfo). Raises InvalidKey as `from_jwk` does."""
     try:
         key = load_pem_public_key(pem.encode())
     except ValueError:
@@ -62,13 +67,13 @@ def from_pem(pem: str) -> PublicKeyInfo:
 
 
 def to_jwk(key: object) -> dict[str, str]:
-    """Return a public key as JWK. Raises WrongKey for a kind that is not used here."""
+    """Return a public key as JWK. Raises InvalidKey for a kind that is not used here."""
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1":
         point = key.public_numbers()
-        x, y = (_base64url(each.to_bytes(_COORDINATE_BYTES)) for each in (point.x, point.y))
+        x, y = (base64url(each.to_bytes(_COORDINATE_BYTES)) for each in (point.x, point.y))
         return {"kty": "EC", "crv": "P-256", "x": x, "y": y}
     if isinstance(key, ed25519.Ed25519PublicKey):
-        return {"kty": "OKP", "crv": "Ed25519", "x": _base64url(key.public_bytes_raw())}
+        return {"kty": "OKP", "crv": "Ed25519", "x": base64url(key.public_bytes_raw())}
     if isinstance(key, rsa.RSAPublicKey):
         numbers = key.public_numbers()
         return {"kty": "RSA", "n": _number_base64url(numbers.n), "e": _number_base64url(numbers.e)}
@@ -85,7 +90,7 @@ def _parse_jwk(members: tuple[tuple[str, str], ...]) -> PublicKeyInfo:
     """Read a JWK given by the members its thumbprint is made of, in their order."""
     jwk = dict(members)
     canonical = json.dumps(jwk, separators=(",", ":"), sort_keys=True).encode()
-    thumbprint = _base64url(hashlib.sha256(canonical).digest())
+    thumbprint = base64url(hashlib.sha256(canonical).digest())
     try:
         if jwk["kty"] == "EC":
             return PublicKeyInfo(_p256(jwk), "ES256", thumbprint)
@@ -121,14 +126,10 @@ def _rsa(jwk: Mapping[str, str]) -> PublicKey:
 def _decode_base64url(text: str, length: int | None = None) -> bytes:
     """Return what base64url stands for; one text for each value, so that a key has one name."""
     decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    if _base64url(decoded) != text or (length is not None and len(decoded) != length):
+    if base64url(decoded) != text or (length is not None and len(decoded) != length):
         raise InvalidKey("a member of the key is not base64url of its length")
     return decoded
 
 
-def _base64url(value: bytes) -> str:
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
-
-
 def _number_base64url(number: int) -> str:
-    return _base64url(number.to_bytes((number.bit_length() + 7) // 8))
+    return base64url(number.to_bytes((number.bit_length() + 7) // 8))

@@ -2,110 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
-from litestar import Request, Response, get, post
-from litestar.handlers import HTTPRouteHandler
+from litestar import get, post
 
-from billfold.access.pages.page_context import FIRST_FACTOR, PageServer
-from billfold.access.pages.session import PageContext, parse_query
-from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, finish_sign_in, format_wait
-from billfold.access.pages.sign_in_audit import complete_login, record_failed_login
-from billfold.access.pages.theme import redirect, session_cookie
-from billfold.access.users import lockout, sessions, totp
+from billfold.access.pages.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
+from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, complete_sign_in, reauthenticate
+from billfold.access.pages.sign_in_audit import record_failed_login
+from billfold.access.users import lockout, totp
 from billfold.access.users import store as user_store
 
 _WRONG = "This code is wrong, or was used already. Wait for the next one."
 
 
 @get("/second-factor", opt=FIRST_FACTOR)
-async def ask_for_code(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
+async def ask_for_code(page: PageContext) -> PageResponse:
     """Ask for a code or a passkey; who has neither sets one up."""
-    next_path = context.local_path(parse_query(request.scope).get("next"))
-    if context.is_signed_in:
-        return redirect(next_path)
-    return await _ask(server, context, "/second-factor", next_path=next_path)
+    return redirect(page.next_path) if page.is_signed_in else await _ask(page)
 
 
 @post("/second-factor", opt=FIRST_FACTOR)
-async def check_second_factor(server: PageServer, context: PageContext) -> Response[Any]:
-    """Look at a code; the session is whole when it is right."""
-    next_path = context.local_path(context.form.get("next"))
-    if context.is_signed_in:
+async def check_second_factor(page: PageContext) -> PageResponse:
+    """Check a code; the session is complete when it is right."""
+    next_path = page.next_path
+    if page.is_signed_in:
         return redirect(next_path)
-    refused = await _check_code(server, context, "/second-factor", next_path=next_path)
-    if refused is not None:
-        return refused
-    cookie = await complete_login(server, context, auth_methods="otp")
-    if cookie is None:
-        return redirect(f"/sign-in?next={quote(next_path, safe='')}")
-    return await finish_sign_in(server, context, context.user, cookie=cookie, to=next_path)
+    return await _refuse_code(page) or await complete_sign_in(page, "otp", next_path)
 
 
 @get("/confirm")
-async def ask_reauthentication(
-    request: Request[Any, Any, Any], server: PageServer, context: PageContext
-) -> Response[Any]:
+async def ask_reauthentication(page: PageContext) -> PageResponse:
     """Show the form that re-authenticates a signed-in user."""
-    next_path = context.local_path(parse_query(request.scope).get("next"))
-    return await _ask(server, context, "/confirm", next_path=next_path)
+    return await _ask(page)
 
 
 @post("/confirm")
-async def confirm(server: PageServer, context: PageContext) -> Response[Any]:
-    """Look at a code; right, it counts as having signed in now."""
-    next_path = context.local_path(context.form.get("next"))
-    refused = await _check_code(server, context, "/confirm", next_path=next_path)
-    if refused is not None:
-        return refused
-    cookie = await sessions.reauthenticate(server.bank.pool, context.cookie_hash, auth_methods="otp", now=context.now)
-    if cookie is None:
-        return redirect(f"/sign-in?next={quote(next_path, safe='')}")
-    return redirect(next_path, session_cookie(cookie))
+async def confirm(page: PageContext) -> PageResponse:
+    """Check a code; if it is right, the user has authenticated now."""
+    next_path = page.next_path
+    return await _refuse_code(page) or await reauthenticate(page, "otp", next_path)
 
 
-async def _ask(
-    server: PageServer,
-    context: PageContext,
-    action: str,
-    next_path: str,
-    *,
-    wrong: str = "",
-    status: int = 200,
-    headers: dict[str, str] | None = None,
-) -> Response[Any]:
-    factors = await user_store.get_factors(server.bank.pool, context.user.user_id)
+async def _ask(page: PageContext, wrong: Mistake = "") -> PageResponse:
+    factors = await user_store.get_factors(page.pool, page.user.user_id)
+    next_path = page.next_path
     if not factors.has_second_factor:
         return redirect(f"/set-up?next={quote(next_path, safe='')}")
-    return server.theme.page(
-        context,
-        "second_factor",
-        status=status,
-        headers=headers,
-        action=action,
-        next=next_path,
-        factors=factors,
-        wrong=wrong,
-    )
+    return page.render("second_factor", wrong=wrong, action=page.request.path, next=next_path, factors=factors)
 
 
-async def _check_code(server: PageServer, context: PageContext, action: str, next_path: str) -> Response[Any] | None:
+async def _refuse_code(page: PageContext) -> PageResponse | None:
     """Return the page that says what is wrong with a code, or None when it is right."""
-    user, pool = context.user, server.bank.pool
+    user = page.user
     subject = lockout.totp_subject(user.user_id)
-    wait = await check_lockout(server, context, subject, user=user)
-    if wait:
-        sentence = f"There were too many tries. Wait {format_wait(wait)}, or use a passkey."
-        return await _ask(
-            server, context, action, next_path=next_path, wrong=sentence, status=429, headers={"retry-after": str(wait)}
-        )
-    code = context.form.get("code", "")
-    if not await totp.consume_code(pool, server.bank.vault, user.user_id, code=code, now=context.now):
-        answer = await _ask(server, context, action, next_path=next_path, wrong=_WRONG, status=422)
-        return record_failed_login(answer, server, context, user=user, factor="code")
-    await clear_lockout(server, context, subject)
+    locked = await check_lockout(page, subject, user)
+    if locked is not None:
+        return await _ask(page, locked)
+    code = page.form.get("code", "")
+    if not await totp.consume_code(page.pool, page.vault, user.user_id, code=code, now=page.now):
+        return record_failed_login(await _ask(page, _WRONG), page, user, factor="code")
+    await clear_lockout(page, subject)
     return None
-
-
-PAGE_ROUTES: list[HTTPRouteHandler] = [ask_for_code, check_second_factor, ask_reauthentication, confirm]

@@ -1,20 +1,17 @@
-"""Signing in with an address of mail and a password, and signing out."""
+"""Signing in with an e-mail address and a password, and signing out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from typing import NamedTuple
 
-from litestar import Request, Response, get, post
-from litestar.handlers import HTTPRouteHandler
+from litestar import get, post
 
 from billfold.access.oauth import clients, consent, grants
-from billfold.access.pages.page_context import PUBLIC, PageServer
-from billfold.access.pages.session import PageContext, parse_query
-from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, format_wait
+from billfold.access.pages.page_context import PUBLIC, PageContext, PageResponse, redirect
+from billfold.access.pages.sign_in.signed_in import begin_sign_in, check_lockout, clear_lockout
 from billfold.access.pages.sign_in_audit import record_failed_login
-from billfold.access.pages.theme import redirect, session_cookie
+from billfold.access.pages.theme import session_cookie
 from billfold.access.users import lockout, passwords, sessions
 from billfold.access.users import store as user_store
 from billfold.platform.crypto import new_token
@@ -26,70 +23,59 @@ _WRONG_CREDENTIALS = "The email address and the password do not belong together.
 
 
 @get("/", opt=PUBLIC)
-async def go_home() -> Response[bytes]:
+async def go_home() -> PageResponse:
     """Lead to the account."""
     return redirect("/account")
 
 
 @get("/sign-in", opt=PUBLIC)
-async def show_sign_in(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
+async def show_sign_in(page: PageContext) -> PageResponse:
     """Ask for address and password."""
-    query = parse_query(request.scope)
-    next_path = context.local_path(query.get("next"))
-    if context.is_signed_in:
-        return redirect(next_path)
-    return server.theme.page(context, "sign_in", next=next_path, email=query.get("email", ""), wrong="")
+    if page.is_signed_in:
+        return redirect(page.next_path)
+    return page.render("sign_in", next=page.next_path, email=page.query.get("email", ""))
 
 
 @post("/sign-in", opt=PUBLIC)
-async def sign_in(server: PageServer, context: PageContext) -> Response[Any]:
-    """Look at address and password; the second factor comes next."""
-    next_path = context.local_path(context.form.get("next"))
-    email = context.form.get("email", "").strip().lower()
-    user = await user_store.find_user_by_email(server.bank.pool, email)
+async def sign_in(page: PageContext) -> PageResponse:
+    """Check address and password; the second factor comes next."""
+    next_path = page.next_path
+    email = page.form.get("email", "").strip().lower()
+    user = await user_store.find_user_by_email(page.pool, email)
     subject = lockout.password_subject(email)
-    wait = await check_lockout(server, context, subject, user=user)
-    if wait:
-        return _locked_out(server, context, next_path, email=email, wait=wait)
+    locked = await check_lockout(page, subject, user)
+    if locked is not None:
+        return page.render("sign_in", wrong=locked, next=next_path, email=email)
     # Done always, so that an unknown address takes as long as any other.
     user_id = _UNKNOWN_USER_ID if user is None else user.user_id
-    password_hash = await passwords.find_password_hash(server.bank.pool, user_id)
-    password = context.form.get("password", "")
-    if not await server.gate.verify(password_hash, password) or user is None:
-        page = server.theme.page(context, "sign_in", status=422, next=next_path, email=email, wrong=_WRONG_CREDENTIALS)
-        return record_failed_login(page, server, context, user=user, factor="password")
-    await clear_lockout(server, context, subject)
-    await sessions.end_session(server.bank.pool, context.cookie_hash)
-    cookie = await sessions.open_session(
-        server.bank.pool,
-        user.user_id,
-        auth_methods=("pwd",),
-        complete=False,
-        client_info=context.client_info,
-        now=context.now,
-    )
-    return redirect(f"/second-factor?next={quote(next_path, safe='')}", session_cookie(cookie))
+    password_hash = await passwords.find_password_hash(page.pool, user_id)
+    password = page.form.get("password", "")
+    if not await page.server.gate.verify(password_hash, password) or user is None:
+        answer = page.render("sign_in", wrong=_WRONG_CREDENTIALS, next=next_path, email=email)
+        return record_failed_login(answer, page, user, factor="password")
+    await clear_lockout(page, subject)
+    await sessions.end_session(page.pool, page.cookie_hash)
+    return await begin_sign_in(page, user.user_id, next_path)
 
 
 @get("/sign-out", opt=PUBLIC)
-async def show_sign_out(request: Request[Any, Any, Any], server: PageServer, context: PageContext) -> Response[Any]:
+async def show_sign_out(page: PageContext) -> PageResponse:
     """Ask whether to sign out: a link alone does not do it."""
-    leaving = await _logout_target(server, parse_query(request.scope))
-    if context.session is None:
-        return server.theme.page(context, "signed_out", leaving=leaving)
-    form_target_uri = None if leaving is None else leaving.address
-    return server.theme.page(context, "sign_out", form_target_uri=form_target_uri, leaving=leaving)
+    leaving = await _logout_target(page, page.query)
+    if page.session is None:
+        return page.render("signed_out", leaving=leaving)
+    return page.render("sign_out", form_target_uri=None if leaving is None else leaving.address, leaving=leaving)
 
 
 @post("/sign-out", opt=PUBLIC)
-async def sign_out(server: PageServer, context: PageContext) -> Response[Any]:
+async def sign_out(page: PageContext) -> PageResponse:
     """End the session and the access tokens issued from it; redirect to a client that requested it."""
-    leaving = await _logout_target(server, context.form)
-    ended = await sessions.end_session(server.bank.pool, context.cookie_hash)
+    leaving = await _logout_target(page, page.form)
+    ended = await sessions.end_session(page.pool, page.cookie_hash)
     if ended is not None:
-        await grants.revoke_session_tokens(server.bank.pool, ended)
+        await grants.revoke_session_tokens(page.pool, ended)
     new_cookie, _ = new_token()
-    return redirect("/sign-out" if leaving is None else leaving.address, session_cookie(new_cookie))
+    return redirect("/sign-out" if leaving is None else leaving.address, [session_cookie(new_cookie)])
 
 
 class LogoutTarget(NamedTuple):
@@ -102,24 +88,14 @@ class LogoutTarget(NamedTuple):
     address: str
 
 
-async def _logout_target(server: PageServer, sent: Mapping[str, str]) -> LogoutTarget | None:
+async def _logout_target(page: PageContext, sent: Mapping[str, str]) -> LogoutTarget | None:
     """Return where to lead on to, or None. Raises `bad-request` where it is not registered."""
     target = sent.get("post_logout_redirect_uri")
     if not target:
         return None
-    client = await clients.find_client(server.bank.pool, sent.get("client_id", ""))
+    client = await clients.find_client(page.pool, sent.get("client_id", ""))
     if client is None or target not in client.post_logout_redirect_uris:
         raise BillfoldError("bad-request", "This link leads away from these pages.")
     state = sent.get("state", "")
     address = consent.redirect_with(target, {"state": state or None})
     return LogoutTarget(client.name, client.client_id, target, state=state, address=address)
-
-
-def _locked_out(server: PageServer, context: PageContext, next_path: str, email: str, wait: int) -> Response[Any]:
-    sentence = f"There were too many tries. Wait {format_wait(wait)}, then try again. A passkey still works."
-    return server.theme.page(
-        context, "sign_in", status=429, headers={"retry-after": str(wait)}, next=next_path, email=email, wrong=sentence
-    )
-
-
-PAGE_ROUTES: list[HTTPRouteHandler] = [go_home, show_sign_in, sign_in, show_sign_out, sign_out]

@@ -1,65 +1,90 @@
-"""What follows a completed sign-in: a new cookie, and an e-mail about a new browser."""
+"""Steps of a sign-in: attempts are counted, sessions opened and completed, new browsers reported by e-mail."""
 
 from __future__ import annotations
 
 import secrets
+from urllib.parse import quote
+from uuid import UUID
 
-from litestar import Response
-
-from billfold.access.pages.page_context import PageServer
-from billfold.access.pages.session import PageContext
-from billfold.access.pages.sign_in_audit import record_lockout
-from billfold.access.pages.theme import device_cookie, redirect, session_cookie
+from billfold.access.pages.page_context import LockedOut, PageContext, PageResponse, redirect
+from billfold.access.pages.sign_in_audit import LOGIN, record_for_teams, record_lockout, send_email
+from billfold.access.pages.theme import device_cookie, session_cookie
 from billfold.access.users import lockout, sessions
 from billfold.access.users.lockout import AttemptSubject
-from billfold.access.users.types import User
-from billfold.events.email import outbox
+from billfold.access.users.types import AuthMethod, User
 from billfold.events.email import templates as notices
-from billfold.events.email.templates import EmailContent
 
 _DEVICE_BYTES = 32
 _DEVICE_CHARS_MAX = 64
 
 
-async def finish_sign_in(server: PageServer, context: PageContext, user: User, cookie: str, to: str) -> Response[bytes]:
-    """Redirect the user who is signed in now, and notify them of a new browser by e-mail."""
-    pool = server.bank.pool
-    known = context.device if 0 < len(context.device) <= _DEVICE_CHARS_MAX else ""
-    device = known or secrets.token_urlsafe(_DEVICE_BYTES)
-    if await sessions.remember_device(pool, user.user_id, device, now=context.now):
-        await send_email(server, context, user, notice=notices.new_device(user, context.client_info, context.now))
-    return redirect(to, session_cookie(cookie), device_cookie(device))
+async def begin_sign_in(page: PageContext, user_id: UUID, to: str) -> PageResponse:
+    """Open a session of the first factor, the password; the second one is asked for next."""
+    cookie = await sessions.open_session(
+        page.pool, user_id, auth_methods=("pwd",), complete=False, client_info=page.client_info, now=page.now
+    )
+    return redirect(f"/second-factor?next={quote(to, safe='')}", [session_cookie(cookie)])
 
 
-async def send_email(server: PageServer, context: PageContext, user: User, notice: EmailContent) -> None:
-    """Write an e-mail to a user."""
-    await outbox.queue_email(server.bank.pool, server.bank.vault, user.email, notice=notice, now=context.now)
+async def complete_sign_in(page: PageContext, auth_method: AuthMethod, to: str) -> PageResponse:
+    """Complete the session after its second factor."""
+    async with page.pool.acquire() as conn, conn.transaction():
+        cookie = await sessions.complete_session(conn, page.cookie_hash, auth_methods=auth_method, now=page.now)
+        if cookie is None:
+            return redirect_to_sign_in(to)
+        await record_for_teams(conn, page, page.user, action=LOGIN, proved=["pwd", auth_method])
+    return await _finish_sign_in(page, page.user, cookie, to=to)
 
 
-async def check_lockout(server: PageServer, context: PageContext, subject: AttemptSubject, user: User | None) -> int:
-    """Count an attempt and return for how many seconds none is accepted; a lock is notified by e-mail."""
-    async with server.bank.pool.acquire() as conn:
-        address = lockout.ip_subject(context.arrival.client)
-        from_here = await lockout.begin_attempt(conn, address, context.now)
+async def sign_in_at_once(page: PageContext, user: User, auth_method: AuthMethod, to: str) -> PageResponse:
+    """Sign a user in with all factors at once, in place of the browser's session."""
+    await sessions.end_session(page.pool, page.cookie_hash)
+    async with page.pool.acquire() as conn, conn.transaction():
+        cookie = await sessions.open_session(
+            conn,
+            user.user_id,
+            auth_methods=(auth_method,),
+            complete=True,
+            client_info=page.client_info,
+            now=page.now,
+        )
+        await record_for_teams(conn, page, user, action=LOGIN, proved=[auth_method])
+    return await _finish_sign_in(page, user, cookie, to=to)
+
+
+async def reauthenticate(page: PageContext, auth_method: AuthMethod, to: str) -> PageResponse:
+    """Count the signed-in user as having authenticated now."""
+    cookie = await sessions.reauthenticate(page.pool, page.cookie_hash, auth_methods=auth_method, now=page.now)
+    return redirect_to_sign_in(to) if cookie is None else redirect(to, [session_cookie(cookie)])
+
+
+def redirect_to_sign_in(to: str) -> PageResponse:
+    """Redirect a browser whose session has ended; it comes back to `to`."""
+    return redirect(f"/sign-in?next={quote(to, safe='')}")
+
+
+async def check_lockout(page: PageContext, subject: AttemptSubject, user: User | None) -> LockedOut | None:
+    """Count an attempt. Return why none is accepted now, or None; the user learns of a lock by e-mail."""
+    async with page.pool.acquire() as conn:
+        from_here = await lockout.begin_attempt(conn, lockout.ip_subject(page.request.client), page.now)
         if from_here.wait_seconds:
-            return from_here.wait_seconds
-        tried = await lockout.begin_attempt(conn, subject, context.now)
+            return LockedOut(from_here.wait_seconds)
+        tried = await lockout.begin_attempt(conn, subject, page.now)
     if tried.locks and user is not None:
-        await send_email(server, context, user, notice=notices.sign_in_locked(user, context.client_info, context.now))
-        await record_lockout(server, context, user)
-    return tried.wait_seconds
+        await record_lockout(page, user)
+    return LockedOut(tried.wait_seconds) if tried.wait_seconds else None
 
 
-async def clear_lockout(server: PageServer, context: PageContext, subject: AttemptSubject) -> None:
+async def clear_lockout(page: PageContext, subject: AttemptSubject) -> None:
     """Take back what was counted for a try that was right."""
-    address = lockout.ip_subject(context.arrival.client)
-    for each in (subject, address):
-        await lockout.clear_attempts(server.bank.pool, each)
+    for each in (subject, lockout.ip_subject(page.request.client)):
+        await lockout.clear_attempts(page.pool, each)
 
 
-def format_wait(seconds: int) -> str:
-    """Say how long to wait."""
-    if seconds < 60:  # noqa: PLR2004 - seconds of a minute
-        return "1 second" if seconds == 1 else f"{seconds} seconds"
-    minutes = -(-seconds // 60)
-    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+async def _finish_sign_in(page: PageContext, user: User, cookie: str, *, to: str) -> PageResponse:
+    """Redirect the user who is signed in now, and notify them of a new browser by e-mail."""
+    known = page.device if 0 < len(page.device) <= _DEVICE_CHARS_MAX else ""
+    device = known or secrets.token_urlsafe(_DEVICE_BYTES)
+    if await sessions.remember_device(page.pool, user.user_id, device, now=page.now):
+        await send_email(page.pool, page, user, notice=notices.new_device(user, page.client_info, page.now))
+    return redirect(to, [session_cookie(cookie), device_cookie(device)])

@@ -1,55 +1,72 @@
-"""For which company the visitor acts on a page, and as what."""
+"""For which company the visitor acts on a page, and as what; and the form that registers a client for it."""
 
 from __future__ import annotations
 
-from uuid import UUID
+from collections.abc import Mapping
 
-from billfold.access.pages.page_context import PageServer
-from billfold.access.pages.session import PageContext
+from litestar.params import SkipValidation
+
+from billfold.access.pages.page_context import PageContext, PageResponse
 from billfold.access.pages.sign_in_audit import origin_of
-from billfold.access.team.transaction import Administrator
+from billfold.access.team.administrator import Administrator
 from billfold.access.users import store as user_store
 from billfold.access.users.types import Membership
-from billfold.http.raw_request import is_uuid
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+
+_SCOPE = "scope."
+
+ByAdministrator = SkipValidation[Administrator]
+"""The visitor as an administrator of the company in the path; a page function takes it as `by`."""
 
 
-async def memberships(server: PageServer, context: PageContext) -> list[Membership]:
+async def memberships(page: PageContext) -> list[Membership]:
     """Return the active memberships of the visitor, by the names of the companies."""
-    found = await user_store.list_user_memberships(server.bank.pool, context.user.user_id)
-    return [each for each in found if each.status == "ACTIVE"]
+    return await user_store.list_user_memberships(page.pool, page.user.user_id, only_active=True)
 
 
-async def get_membership(server: PageServer, context: PageContext, customer_id: str) -> Membership:
+async def get_membership(page: PageContext, customer_id: str) -> Membership:
     """Return the visitor's membership of a company. Raises NotFound, for companies of others as well."""
-    for each in await memberships(server, context):
+    for each in await memberships(page):
         if str(each.customer_id) == customer_id.lower():
             return each
     raise NotFound("You are not a member of such a company.")
 
 
-async def page_administrator(server: PageServer, context: PageContext, customer_id: str) -> Administrator:
+async def page_administrator(page: PageContext, customer_id: str) -> Administrator:
     """Return the visitor as an administrator of a company. Raises NotFound, Refused `forbidden`."""
-    member = await get_membership(server, context, customer_id)
+    member = await get_membership(page, customer_id)
     if member.role != "ADMIN":
         raise Refused("forbidden", f"Only administrators of {member.customer_name} can do this.")
-    bank = server.bank
     return Administrator(
-        pool=bank.pool,
-        vault=bank.vault,
+        pool=page.pool,
+        vault=page.vault,
         customer_id=member.customer_id,
         customer_name=member.customer_name,
-        name=context.user.name,
-        origin=origin_of(context, context.user, member.member_id),
+        name=page.user.name,
+        origin=origin_of(page, page.user.name, member.member_id),
         scopes=None,
-        pages=server.origin,
-        now=await bank.now(),
-        wall=context.now,
+        pages=page.server.origin,
+        now=await page.server.bank.now(),
+        wall=page.now,
     )
 
 
-def path_id(text: str, detail: str = "The address is wrong.") -> UUID:
-    """Return the id in the path of a page. Raises NotFound."""
-    if not is_uuid(text):
-        raise NotFound(detail)
-    return UUID(text)
+def chosen_scopes(form: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the scopes whose boxes are ticked."""
+    return tuple(each.removeprefix(_SCOPE) for each in form if each.startswith(_SCOPE))
+
+
+def client_form(
+    page: PageContext,
+    template: str,
+    by: Administrator,
+    *,
+    scopes: Mapping[str, str],
+    given: Mapping[str, str],
+    wrong: InvalidInput | None = None,
+) -> PageResponse:
+    """Return the form that registers a client with its first key: as filled in, each field with its first mistake."""
+    messages = {} if wrong is None else {str(each.loc[-1]): each.msg for each in reversed(wrong.errors)}
+    if "scopes" in messages:
+        messages["scopes"] = "choose at least one of these"
+    return page.render(template, status=422 if wrong else 200, by=by, given=given, mistakes=messages, scopes=scopes)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
-from litestar import Response, get, post
-from litestar.handlers import HTTPRouteHandler
+from litestar import get, post
 
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
-from billfold.access.pages.applications.client_form import chosen_scopes, client_form
-from billfold.access.pages.page_context import RECENT_AUTHENTICATION, PageServer
-from billfold.access.pages.session import PageContext
-from billfold.access.pages.team.administrator import page_administrator, path_id
-from billfold.access.pages.theme import redirect
+from billfold.access.pages.page_context import (
+    RECENT_AUTHENTICATION,
+    Mistake,
+    PageContext,
+    PageResponse,
+    path_id,
+    redirect,
+)
+from billfold.access.pages.team.administrator import ByAdministrator, chosen_scopes, client_form
 from billfold.access.team import service_users
-from billfold.access.team.transaction import Administrator
+from billfold.access.team.administrator import Administrator
+from billfold.access.team.types import CreateProgram
 from billfold.platform.errors import InvalidInput, Refused
 
 _PATH = "/team/{customer_id:str}/programs"
@@ -25,89 +28,57 @@ _FORM = "service_user_new"
 
 
 @get(f"{_PATH}/new", opt=RECENT_AUTHENTICATION)
-async def show_new_service_user(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
+async def show_new_service_user(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Show the form that creates a service user."""
-    by = await page_administrator(server, context, customer_id)
-    return client_form(server, _FORM, context, by=by, given={}, scopes=_SCOPES)
+    return client_form(page, _FORM, by, scopes=_SCOPES, given={})
 
 
 @post(_PATH, opt=RECENT_AUTHENTICATION)
-async def create_service_user(customer_id: str, server: PageServer, context: PageContext) -> Response[Any]:
+async def create_service_user(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Create a service user with its first key."""
-    by = await page_administrator(server, context, customer_id)
-    form = context.form
+    form = page.form
+    wanted = CreateProgram(
+        name=form.get("name", ""),
+        description=form.get("description", ""),
+        scopes=list(chosen_scopes(form)),
+        public_key=form.get("key", ""),
+    )
     try:
-        created = await service_users.create_service_user(
-            by,
-            name=form.get("name", ""),
-            description=form.get("description", ""),
-            scopes=chosen_scopes(form),
-            public_key=form.get("key", ""),
-        )
+        created = await service_users.create_service_user(by, wanted)
     except InvalidInput as wrong:
-        return client_form(server, _FORM, context, by=by, given=form, scopes=_SCOPES, wrong=wrong)
-    return redirect(_path(by, created.member.member_id))
+        return client_form(page, _FORM, by, scopes=_SCOPES, given=form, wrong=wrong)
+    return _back(by, created.member.member_id)
 
 
 @get(_ONE, opt=RECENT_AUTHENTICATION)
-async def show_service_user(
-    customer_id: str, member_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def show_service_user(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Show a service user and its keys."""
-    by = await page_administrator(server, context, customer_id)
-    return await _show(server, context, by, member_id=path_id(member_id))
+    return await _show(page, by, path_id(member_id))
 
 
 @post(f"{_ONE}/keys", opt=RECENT_AUTHENTICATION)
-async def add_key(customer_id: str, member_id: str, server: PageServer, context: PageContext) -> Response[Any]:
+async def add_key(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Accept one more key."""
-    by = await page_administrator(server, context, customer_id)
     member_uuid = path_id(member_id)
     try:
-        await service_users.add_service_user_key(by, member_uuid, context.form.get("key", ""))
-    except InvalidInput as wrong:
-        return await _show(server, context, by, member_id=member_uuid, wrong=f"The key {wrong.errors[0].msg}.")
-    except Refused as refused:
-        return await _show(server, context, by, member_id=member_uuid, wrong=refused.detail, status=409)
-    return redirect(_path(by, member_uuid))
+        await service_users.add_service_user_key(by, member_uuid, page.form.get("key", ""))
+    except (InvalidInput, Refused) as wrong:
+        return await _show(page, by, member_uuid, wrong=wrong)
+    return _back(by, member_uuid)
 
 
 @post(f"{_ONE}/keys/{{key_id:str}}/revoke", opt=RECENT_AUTHENTICATION)
-async def revoke_key(
-    customer_id: str, member_id: str, key_id: str, server: PageServer, context: PageContext
-) -> Response[Any]:
+async def revoke_key(member_id: str, key_id: str, by: ByAdministrator) -> PageResponse:
     """Revoke a key; every token ends with it."""
-    by = await page_administrator(server, context, customer_id)
     member_uuid = path_id(member_id)
     await service_users.revoke_service_user_key(by, member_uuid, key_id)
-    return redirect(_path(by, member_uuid))
+    return _back(by, member_uuid)
 
 
-async def _show(
-    server: PageServer, context: PageContext, by: Administrator, member_id: UUID, *, wrong: str = "", status: int = 422
-) -> Response[Any]:
+async def _show(page: PageContext, by: Administrator, member_id: UUID, *, wrong: Mistake = "") -> PageResponse:
     found = await service_users.get_service_user(by.pool, by.customer_id, member_id, now=by.now, wall=by.wall)
-    return server.theme.page(
-        context,
-        "service_user",
-        status=status if wrong else 200,
-        by=by,
-        wrong=wrong,
-        member=found.member,
-        client=found.client,
-        keys=found.keys,
-        words=SCOPES,
-    )
+    return page.render("service_user", wrong=wrong, by=by, **found._asdict(), words=SCOPES)
 
 
-def _path(by: Administrator, member_id: UUID) -> str:
-    return f"/team/{by.customer_id}/programs/{member_id}"
-
-
-PAGE_ROUTES: list[HTTPRouteHandler] = [
-    show_new_service_user,
-    create_service_user,
-    show_service_user,
-    add_key,
-    revoke_key,
-]
+def _back(by: Administrator, member_id: UUID) -> PageResponse:
+    return redirect(f"/team/{by.customer_id}/programs/{member_id}")

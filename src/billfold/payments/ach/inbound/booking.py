@@ -114,7 +114,7 @@ class AchFileBooking:
         self.report.stuck = []
         if remaining:
             lines = (each for each in lines if each.number in remaining)
-        while chunk := await asyncio.to_thread(_next_chunk, lines):
+        while chunk := await asyncio.to_thread(lambda: list(islice(lines, COMMANDS_PER_BATCH))):
             await self._book(chunk)
         self.report.lines.sort(key=itemgetter("line"))
         return self.report
@@ -354,10 +354,6 @@ def _original(line: EntryLine, originals: Mapping[str, AchEntry]) -> AchEntry | 
 
 def _direction(line: EntryLine) -> Direction:
     return Direction.DEBIT if line.entry.is_debit else Direction.CREDIT
-
-
-def _next_chunk(lines: Iterator[EntryLine]) -> list[EntryLine]:
-    return list(islice(lines, COMMANDS_PER_BATCH))
 
 
 async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, ReturnEntry]]) -> None:

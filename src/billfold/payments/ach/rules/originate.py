@@ -13,9 +13,10 @@ import msgspec
 
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.pockets.rules import require_not_closed, require_open
 from billfold.accounts.pockets.types import Hold
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import NOT_CLOSED, Direction, PocketStatus, Rail
+from billfold.ledger.types import Direction, PocketStatus, Rail
 from billfold.payments.ach.rules.entries import (
     IDENTIFICATION_WIDTH,
     add_entry,
@@ -73,10 +74,9 @@ def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, se
 
 def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> None:
     """Raise Refused unless the pocket may originate this; a frozen pocket may only collect."""
-    if pocket.status == PocketStatus.FROZEN and direction == Direction.CREDIT:
-        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if pocket.status not in NOT_CLOSED:
-        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    if direction == Direction.CREDIT:
+        require_open(pocket)
+    require_not_closed(pocket)
     check_payable(payee, Rail.ACH, unverified_wires=False)
 
 

@@ -22,17 +22,16 @@ SETTLED_AFTER_DAYS = 2
 class Window(NamedTuple):
     """A file deadline of the operator, and the settlement time of the file (ET)."""
 
-    name: str
     deadline: time
     settles: time
 
 
 SAME_DAY = (
-    Window("same-day 1", time(10, 30), time(13)),
-    Window("same-day 2", time(14, 45), time(17)),
-    Window("same-day 3", time(16, 45), time(18)),
+    Window(time(10, 30), time(13)),
+    Window(time(14, 45), time(17)),
+    Window(time(16, 45), time(18)),
 )
-NEXT_DAY = Window("next-day", time(2, 15), time(8, 30))
+NEXT_DAY = Window(time(2, 15), time(8, 30))
 """Its deadline is in the night after the day of sending."""
 
 
@@ -47,9 +46,6 @@ REVERSAL_DAYS = 5
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """The schedule of one entry. `settled_at` is when the bank counts it as settled."""
 
-    accepted_on: date
-    sent_on: date
-    window: Window
     due_at: datetime
     effective_on: date
     settles_at: datetime
@@ -71,9 +67,6 @@ def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: boo
         due_at = et_instant(effective_on, NEXT_DAY.deadline)
     counted_on = calendars.add_fed_days(sent_on, SETTLED_AFTER_DAYS)
     return Schedule(
-        accepted_on=accepted_on,
-        sent_on=sent_on,
-        window=window,
         due_at=due_at,
         effective_on=effective_on,
         settles_at=et_instant(effective_on, window.settles),

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.accounts.pockets.rules import require_not_closed
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, PocketStatus
+from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import (
@@ -47,8 +48,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     if original.status == WireStatus.REJECTED or original.entry_no is None:
         raise Refused("wire-not-completed", "The wire has not settled and cannot be returned.")
     pocket = book.pockets[original.pocket_id]
-    if pocket.status not in NOT_CLOSED:
-        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    require_not_closed(pocket)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=original.entry_no)
     group = ctx.ids.next_group()
@@ -160,6 +160,5 @@ def _returnable(book: Book, wire_id: UUID) -> tuple[WireRow, int | None]:
     arrived = original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT
     if not arrived or original.status != WireStatus.COMPLETED or original.message is None:
         raise Refused("wire-not-completed", "Only a received payment can be returned.")
-    if book.pockets[original.pocket_id].status == PocketStatus.CLOSED:
-        raise Refused("pocket-not-open", "The pocket is closed and holds no money.")
+    require_not_closed(book.pockets[original.pocket_id])
     return original, booked_journal_no

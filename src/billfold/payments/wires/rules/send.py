@@ -13,11 +13,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
+from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.types import CustomerStatus
-from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, Rail, TransactionType
+from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.recording import (
     add_wire,
@@ -78,15 +79,10 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
 
 
 def _payable_pocket(book: Book, cmd: SendWire) -> PocketBook:
-    pocket = book.pockets.get(cmd.pocket_id)
-    if pocket is None:
-        raise NotFound
+    pocket = pocket_of(book, cmd.pocket_id)
     if book.account_status != CustomerStatus.OPEN:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
-    if pocket.status == PocketStatus.FROZEN:
-        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if pocket.status != PocketStatus.OPEN:
-        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    require_open(pocket)
     return pocket
 
 

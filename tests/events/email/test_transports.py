@@ -1,15 +1,50 @@
-"""Mail over SMTP is encrypted before anything is said; a server that is away is a refusal."""
+"""E-mails of a sandbox are files that a mail client reads; over SMTP they are encrypted before anything is sent."""
 
 import asyncio
 import ssl
+import stat
 from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from uuid import UUID
 
+import msgspec
 import pytest
-from tests.events.email.test_file_sender import LETTER
 
-from billfold.events.email.ports import EmailRejected
-from billfold.events.email.transports import SmtpEmailTransport
+from billfold.events.email.ports import EmailRejected, OutboundEmail
+from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.platform.network.tls import ensure_certificates
+
+EMAIL = OutboundEmail(
+    email_id=UUID("8f3b6f60-0000-4000-8000-00000000aaaa"),
+    recipient="anna@b.example",
+    subject="Grüße",
+    text="Hello,\n\nhttps://auth.localhost:8443/password?link=abc\n",
+)
+
+
+async def test_an_email_file_is_readable_by_its_owner_only(tmp_path):
+    mail = FileEmailTransport(tmp_path / "mail", "Billfold <no-reply@localhost>")
+    await mail.send(EMAIL)
+    await mail.send(EMAIL)
+    [path] = (tmp_path / "mail").iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    message = message_from_bytes(path.read_bytes(), policy=policy.default)
+    assert message["to"] == "anna@b.example"
+    assert message["subject"] == "Grüße"
+    assert message["message-id"] == f"<{EMAIL.email_id}@localhost>"
+    assert "password?link=abc\n" in message.get_content()
+
+
+async def test_a_long_link_is_one_piece_in_the_file(tmp_path):
+    link = f"https://auth.localhost:8443/invitation?link={'a' * 80}"
+    texts = {"plain": f"Hello,\n\n{link}\n", "other letters": f"Grüße\n{link}\n"}
+    for name, text in texts.items():
+        mail = FileEmailTransport(tmp_path / name, "Billfold <no-reply@localhost>")
+        await mail.send(msgspec.structs.replace(EMAIL, text=text))
+        [path] = (tmp_path / name).iterdir()
+        assert (link in path.read_text()) is (name == "plain")
+        message = message_from_bytes(path.read_bytes(), policy=policy.default)
+        assert message.get_content().splitlines() == text.splitlines()
 
 
 @pytest.fixture
@@ -19,7 +54,7 @@ def tls(tmp_path):
 
 
 class Server:
-    """Speaks as much SMTP as a letter needs; what was said to it stays in `said`."""
+    """Speaks as much SMTP as an e-mail needs; what was said to it stays in `said`."""
 
     def __init__(self, tls):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -28,19 +63,19 @@ class Server:
 
     async def serve(self, reader, writer):
         writer.write(b"220 here\r\n")
-        in_letter = False
+        in_message = False
         while line := await reader.readline():
             self.said.append(line)
             word = line.strip().upper()
-            if in_letter:
-                in_letter = word != b"."
-                writer.write(b"" if in_letter else b"250 taken\r\n")
+            if in_message:
+                in_message = word != b"."
+                writer.write(b"" if in_message else b"250 taken\r\n")
             elif word.startswith(b"EHLO"):
                 writer.write(b"250-here\r\n250 AUTH PLAIN\r\n")
             elif word.startswith(b"AUTH"):
                 writer.write(b"235 ok\r\n")
             elif word == b"DATA":
-                in_letter = True
+                in_message = True
                 writer.write(b"354 go on\r\n")
             else:
                 writer.write(b"221 bye\r\n" if word == b"QUIT" else b"250 ok\r\n")
@@ -55,7 +90,7 @@ async def test_an_email_is_sent_encrypted(tls):
     trust = ssl.create_default_context(cafile=str(tls.authority))
     mail = SmtpEmailTransport(f"smtps://us:p%40ss@localhost:{port}", "Billfold <no-reply@localhost>", trust)
     async with listening:
-        await mail.send(LETTER)
+        await mail.send(EMAIL)
     said = b"".join(server.said)
     assert b"AUTH PLAIN" in said
     assert b"password?link=abc" in said
@@ -79,11 +114,11 @@ async def test_nothing_is_said_to_a_server_that_cannot_encrypt():
     mail = SmtpEmailTransport(f"smtp://us:pass@localhost:{port}", "no-reply@localhost")
     async with listening:
         with pytest.raises(EmailRejected):
-            await mail.send(LETTER)
+            await mail.send(EMAIL)
         await asyncio.wait_for(closed.wait(), 5)
     assert not any(b"AUTH" in line or b"Hello" in line for line in said)
 
 
 async def test_a_server_that_is_away_is_a_refusal():
     with pytest.raises(EmailRejected, match="localhost:1"):
-        await SmtpEmailTransport("smtps://localhost:1", "no-reply@localhost").send(LETTER)
+        await SmtpEmailTransport("smtps://localhost:1", "no-reply@localhost").send(EMAIL)

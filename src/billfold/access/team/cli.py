@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
@@ -15,6 +15,7 @@ from billfold.access.users import email_links as links
 from billfold.access.users import members as user_members
 from billfold.access.users import rules as user_rules
 from billfold.access.users import store as user_store
+from billfold.access.users.types import UserRole
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line, print_success
@@ -35,7 +36,7 @@ group = CommandGroup(
 
 Email = Annotated[str, typer.Argument(help="The user's e-mail address.")]
 ShowLink = Annotated[bool, typer.Option("--show-link", help="Print the link as well: whoever has it can sign in.")]
-UserRole = Annotated[Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"], typer.Option(case_sensitive=False)]
+RoleOption = Annotated[UserRole, typer.Option(case_sensitive=False)]
 
 
 @group.command("add anna@acme.example --customer <id> --role ADMIN")
@@ -45,7 +46,7 @@ async def add(
     customer: Annotated[UUID, typer.Option(help="The id of the customer.")],
     first_name: Annotated[str, typer.Option(help="Required for a new user.")] = "",
     last_name: Annotated[str, typer.Option(help="Required for a new user.")] = "",
-    role: UserRole = "VIEWER",
+    role: RoleOption = "VIEWER",
     *,
     show_link: ShowLink = False,
 ) -> None:
