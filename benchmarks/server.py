@@ -16,6 +16,7 @@ import psutil
 from benchmarks.dataset import Location
 from benchmarks.measurements import peak_memory_mib
 from benchmarks.worker_processes import WorkloadError
+from billfold.cli.serve import child_command_line
 from billfold.platform.clock import monotonic
 from billfold.platform.settings.settings import PREFIX
 from billfold.wiring.cli_context import Wiring
@@ -54,7 +55,7 @@ class Server:
         )
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*wiring.program(), "run-https"],
+                child_command_line("run-https"),
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -3,12 +3,17 @@
 import os
 import sys
 
+from billfold import __version__
+
 _INTERRUPTED = 130
 """What a shell calls the end by Ctrl-C: 128 and the number of the signal."""
 
 
 def main() -> None:
-    """Run the command line. It is imported here so that importing this module costs nothing."""
+    """Run the command line. It is imported here: the version is printed without it."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"billfold {__version__}")  # noqa: T201 - the console is part of what is not imported
+        return
     try:
         from billfold.cli.app import run  # noqa: PLC0415 - importing this module stays cheap
         from billfold.wiring.cli_context import Wiring  # noqa: PLC0415 - importing this module stays cheap

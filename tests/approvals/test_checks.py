@@ -9,8 +9,8 @@ import pytest
 from tests.support.approvals import REQUESTS, ask_for_two, ask_step_up, decide, on_us, path_of
 from tests.support.damage import report_of, undetected
 
+from billfold.approvals.execute_transfers import reject_request
 from billfold.approvals.store.fingerprints import KEYS
-from billfold.approvals.transfer_requests import record_rejection
 from billfold.verify.fingerprints import FINGERPRINTED_TABLES, check_fingerprints
 from billfold.verify.runner import verify_bank
 
@@ -99,7 +99,7 @@ async def requested(customer_desk, customer_desks, manager, funded, other):
     for each in (done, failed):
         await decide(manager, each)
     customer_id, failed_id = UUID(customer_desk.team.customer), UUID(failed["id"])
-    await record_rejection(customer_desk.bank, customer_id, failed_id, reason="ACCOUNT_UNAVAILABLE")
+    await reject_request(customer_desk.bank, customer_id, failed_id, reason="ACCOUNT_UNAVAILABLE")
     asker, cancelled = await transfer()
     await asker.ask("DELETE", path_of(cancelled), status=204)
     asker, changed = await transfer()

@@ -1,6 +1,7 @@
 """What was approved is carried out, once, whoever is killed meanwhile."""
 
 import asyncio
+from contextlib import contextmanager
 from dataclasses import replace
 from uuid import UUID
 
@@ -11,6 +12,22 @@ from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.verify.runner import verify_bank
+
+
+@contextmanager
+def not_executed(bank):
+    """Approved requests are left for later."""
+    settings = bank.settings
+    bank.settings = replace(settings, execute_transfers=False)
+    yield
+    bank.settings = settings
+
+
+async def schedule_execution(customer_desk, made):
+    """Schedule the job of a request once more, as its approval did."""
+    key = (UUID(made["id"]), UUID(customer_desk.team.customer))
+    job = ScheduledJob(EXECUTE_TRANSFER_REQUEST, *key, at=await customer_desk.bank.now())
+    await jobs_store.schedule(customer_desk.bank.pool, [job])
 
 
 async def test_a_wire_leaves_when_it_is_approved(customer_desk, manager, customer_world, funded):
@@ -46,10 +63,8 @@ async def test_usdc_is_approved_and_waits_for_its_rail(customer_desk, manager, c
 
 async def test_nothing_is_carried_out_where_the_sandbox_is_set_so(customer_desk, manager, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    settings = customer_desk.bank.settings
-    customer_desk.bank.settings = replace(settings, execute_transfers=False)
-    done = await decide(manager, made)
-    customer_desk.bank.settings = settings
+    with not_executed(customer_desk.bank):
+        done = await decide(manager, made)
     assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "NOT_STARTED")
 
 
@@ -57,21 +72,9 @@ async def test_an_approved_request_is_executed_when_the_api_process_is_killed(
     customer_desk, manager, customer_world, funded, other
 ):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    settings = customer_desk.bank.settings
-    customer_desk.bank.settings = replace(settings, execute_transfers=False)
-    await decide(manager, made)
-    customer_desk.bank.settings = settings
-    await jobs_store.schedule(
-        customer_desk.bank.pool,
-        [
-            ScheduledJob(
-                EXECUTE_TRANSFER_REQUEST,
-                UUID(made["id"]),
-                UUID(customer_desk.team.customer),
-                at=await customer_desk.bank.now(),
-            )
-        ],
-    )
+    with not_executed(customer_desk.bank):
+        await decide(manager, made)
+    await schedule_execution(customer_desk, made)
     assert await status_of(customer_desk, made) == ("APPROVED", "NOT_STARTED")
     await customer_world.later(seconds=1)
     await customer_world.later(seconds=1)
@@ -83,11 +86,9 @@ async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(
 ):
     made = await customer_desk.post(REQUESTS, wire(funded, 2_000_00, await wire_counterparty(customer_desk)))
     await decide(manager, made)
-    pool, request_id = customer_desk.bank.pool, UUID(made["id"])
+    pool = customer_desk.bank.pool
     await pool.execute("UPDATE partner SET features = features || '{unverified_wires}'")
-    at = await customer_desk.bank.now()
-    customer_id = UUID(customer_desk.team.customer)
-    await jobs_store.schedule(pool, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, customer_id, at=at)])
+    await schedule_execution(customer_desk, made)
     await customer_world.later(seconds=1)
     assert await status_of(customer_desk, made) == ("APPROVED", "PROCESSING")
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 1
@@ -96,10 +97,8 @@ async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(
 async def test_a_wire_that_can_no_longer_be_sent_is_reported_once(customer_desk, manager, funded):
     linked = await wire_counterparty(customer_desk)
     made = await customer_desk.post(REQUESTS, wire(funded, 2_000_00, linked))
-    settings = customer_desk.bank.settings
-    customer_desk.bank.settings = replace(settings, execute_transfers=False)
-    await decide(manager, made)
-    customer_desk.bank.settings = settings
+    with not_executed(customer_desk.bank):
+        await decide(manager, made)
     await customer_desk.patch(f"/api/v2/counterparties/{linked}/", {"status": "UNLINKED"})
     for _ in range(2):
         await execute_request(customer_desk.bank, UUID(customer_desk.team.customer), UUID(made["id"]))
@@ -122,11 +121,9 @@ async def test_requests_approved_at_once_are_carried_out_each_by_itself(
     for body in (*bodies, on_us(funded, 4_00, to=other)):
         await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
         asked.append(await customer_desk.post(REQUESTS, body))
-    settings = customer_desk.bank.settings
-    customer_desk.bank.settings = replace(settings, execute_transfers=False)
-    for made in asked:
-        await decide(manager, made)
-    customer_desk.bank.settings = settings
+    with not_executed(customer_desk.bank):
+        for made in asked:
+            await decide(manager, made)
     names = [(UUID(customer_desk.team.customer), UUID(made["id"])) for made in asked]
     await asyncio.gather(*(execute_request(customer_desk.bank, *name) for name in names * 2))
     assert [await status_of(customer_desk, made) for made in asked] == [

@@ -1,4 +1,4 @@
-"""Which rule decides, and who may speak when."""
+"""Which rule decides, and who may review when."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -59,7 +59,7 @@ def test_only_what_asks_for_more_takes_the_place_of_a_rule_without_room():
     assert [each.required for each in rules.stricter([small, large], small)] == [2, 1]
 
 
-def test_nobody_speaks_before_his_turn():
+def test_approvals_out_of_order_are_refused():
     by_role = ApprovalRequirement(required=2, roles=("MANAGER", "ADMIN"), ordered=True)
     rules.check_turn(by_role, ANNA, "MANAGER", approvals=0)
     rules.check_turn(by_role, BEN, "ADMIN", approvals=1)
@@ -82,7 +82,7 @@ def test_nobody_speaks_before_his_turn():
         ({"actions": ("MEMBER_ROLE",), "min_amount": 1}, ("min_amount_usdc",)),
     ],
 )
-def test_a_rule_that_nobody_can_live_up_to_is_refused(fields: dict[str, object], place):
+def test_a_rule_that_cannot_be_met_is_refused(fields: dict[str, object], place):
     with pytest.raises(InvalidInput) as wrong:
         rules.check_rule(rule("x", **fields), {ANNA, BEN})
     assert [each.loc for each in wrong.value.errors] == [place]

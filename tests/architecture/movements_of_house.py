@@ -10,7 +10,7 @@ from billfold.accounts.transactions.types import BankBooking
 from billfold.ledger.book.rows import JournalEntry, TransactionEntry
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.payments.settlement.commands import CloseHouseDay
+from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.ids import command_id, derive
@@ -28,7 +28,7 @@ def _cleared(inflow, outflow):
     world, house = _house()
     day = world.books[house].business_date
     rail = RailTotals(day, "WIRE", inflow, outflow=outflow)
-    world.do(CloseHouseDay, house, day=day, blocks=(), clearings=(rail,))
+    world.do(CloseBankDay, house, day=day, blocks=(), clearings=(rail,))
     return world.moved()
 
 
@@ -238,7 +238,7 @@ def _settled(side):
     world.forget()
     day = world.books[house].business_date
     block = SettlementBlock(day, "912797PT8", 99_754_125, side=side, units=2506, customers_cents=2506 * 9975 + 1050)
-    world.do(CloseHouseDay, house, day=day, blocks=(block,))
+    world.do(CloseBankDay, house, day=day, blocks=(block,))
     return world.moved()
 
 

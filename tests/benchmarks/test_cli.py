@@ -12,6 +12,7 @@ from benchmarks.cli import Auth
 from benchmarks.long_history import shared_out
 from benchmarks.measurements import Result, figure
 from benchmarks.report import as_markdown, print_result, row_of
+from benchmarks.sizes import sizes_at
 
 TINY = 0.001
 
@@ -137,6 +138,10 @@ def test_busy_machine_is_told_of():
     result = Result(name="engine", setting={}, figures=[], peak_memory_mib={}, busy_before_percent=80.0)
     print_result(Console(file=out), result)
     assert "80 % busy" in out.getvalue()
+
+
+def test_customers_stay_even_when_scaled_since_they_are_paired():
+    assert all(sizes_at(n / 997).customers % 2 == 0 for n in range(1, 100))
 
 
 def test_history_is_shared_out_evenly():

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from billfold.bills.types import Auction, Bill
+from billfold.bills.types import Auction
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,3 @@ def test_only_a_regular_auction_has_weeks(term: str, *, cash_management: bool, w
     )
 
     assert row.weeks == weeks
-
-
-def test_a_simulated_bill_says_so() -> None:
-    bill = Bill("SIM26B193", "US", date(2026, 11, 19), first_issue=date(2026, 5, 21), original_term="26-Week")
-
-    assert bill.simulated
-    assert bill.description == "US T-Bill (simulated)"

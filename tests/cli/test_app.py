@@ -1,6 +1,7 @@
 """The command line: every command teaches, every failure says what to do next."""
 
 import os
+import subprocess
 import sys
 from socket import socket
 
@@ -8,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from billfold import __version__
 from billfold.__main__ import main
 from billfold.cli.app import build_app, run
 from billfold.wiring.cli_context import Wiring
@@ -31,56 +33,8 @@ def _below(group, words):
 ALL = sorted(commands(build_app(Wiring({}))))
 
 
-def test_every_command_is_registered():
-    top = {words[0] for words in ALL}
-    assert top == {
-        "ach",
-        "adjustment",
-        "approvals",
-        "audit",
-        "bench",
-        "calendar",
-        "clearing",
-        "clock",
-        "custody",
-        "deprecations",
-        "doctor",
-        "files",
-        "listen",
-        "market",
-        "migrate",
-        "oauth-client",
-        "openapi",
-        "partner",
-        "pocket",
-        "review",
-        "sandbox",
-        "serve",
-        "suspense",
-        "trigger",
-        "users",
-        "verify",
-        "wires",
-        "worker",
-    }
-    assert {words[1] for words in ALL if words[0] == "clock" and len(words) > 1} == {
-        "show",
-        "set",
-        "advance",
-        "next",
-        "freeze",
-        "resume",
-    }
-    assert {words[1] for words in ALL if words[0] == "partner" and len(words) > 1} == {
-        "create",
-        "add-user",
-        "add-key",
-        "rotate-secret",
-        "enable",
-        "disable",
-        "set-rate-limit",
-        "list",
-    }
+def test_commands_of_every_part_are_registered():
+    assert {("serve",), ("sandbox",), ("verify",), ("clock", "advance"), ("partner", "create")} <= set(ALL)
 
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
@@ -92,9 +46,10 @@ def test_the_help_of_a_command_says_what_it_does_and_shows_an_example(words):
     assert "billfold" in shown[shown.index("Example") :]
 
 
-def test_the_version_is_printed(capsys):
-    assert run(Wiring({}), arguments=["--version"]) == 0
-    assert capsys.readouterr().out.startswith("billfold ")
+def test_the_version_is_printed_without_the_command_line():
+    script = "import sys; from billfold.__main__ import main; main(); print('typer' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["billfold", __version__, "False"]
 
 
 def test_misuse_ends_with_two(capsys):

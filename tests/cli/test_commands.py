@@ -9,13 +9,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.fixtures.cli import SEED, fetch
 
+from billfold.access.partners.customers import partner_ids
 from billfold.access.partners.rules import FEATURES
 from billfold.accounts.customers import routes as customers
 from billfold.cli.app import run
 from billfold.payments.ach import routes as ach
 from billfold.payments.wires import routes as wires
 from billfold.wiring.cli_context import Wiring
-from billfold.wiring.initialize import partner_ids
 
 RESTART = "Restart `billfold serve` and every `billfold worker`"
 
@@ -142,21 +142,6 @@ def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
     status, said = founded("pocket", "freeze", "8f72b064-f013-8fbb-add9-dd64e9528fe6")
     assert status == 1
     assert "There is no Pocket" in said
-
-
-@pytest.mark.parametrize(
-    ("words", "when"),
-    [
-        (("market",), "seconds later"),
-        (("market", "import"), "seconds later"),
-        (("calendar",), "once it is restarted"),
-        (("calendar", "override"), "once it is restarted"),
-    ],
-)
-def test_help_says_when_running_processes_know(billfold, words, when):
-    status, said = billfold(*words, "--help")
-    assert status == 0
-    assert when in " ".join(said.split())
 
 
 def test_calendar_overrides_are_saved_and_removed(founded, database_dsn):

@@ -26,7 +26,7 @@ def test_a_partner_subscribes_reads_and_mends(partner_calls, customer_id):
     api.resend(made.id, told.event.event_id)
     api.send_example(made.id, "transfers.wire.in.rejected")
     assert (api.recover(made.id, SINCE), api.replay_missing(made.id, SINCE)) == (0, 0)
-    assert list(api.attempts(made.id)) == list(api.attempts(made.id, ids.new())) == []
+    assert list(api.attempts(made.id)) == list(api.attempts(made.id, event_id=ids.new())) == []
     changed = api.change_subscription(made.id, status="disabled", description="Books")
     assert api.subscription(made.id) == changed == next(api.subscriptions())
     api.unsubscribe(made.id)

@@ -11,7 +11,6 @@ from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.cli.resources import run_with_bank
 from billfold.documents import store as document_store
-from billfold.documents import uploads
 from billfold.documents.ports import FileKind
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.platform import ids
@@ -34,9 +33,9 @@ def waiting(founded, database_dsn, tmp_path):
         file = await bank.files.keep(b"%PDF-a statement")
         async with bank.pool.acquire() as conn, conn.transaction():
             now = await bank.now(conn)
-            await uploads.request_document(conn, CUSTOMER, DOCUMENT, type_=PROOF_OF_ACCOUNT, at=now)
+            await document_store.request_document(conn, CUSTOMER, DOCUMENT, type_=PROOF_OF_ACCOUNT, at=now)
             row = await document_store.get_document(conn, DOCUMENT)
-            await uploads.put_file(conn, row, file, kind=FileKind.PDF, name="s.pdf", invalid=None, at=now)
+            await document_store.put_file(conn, row, file, kind=FileKind.PDF, name="s.pdf", invalid=None, at=now)
         added = await do(
             AddCounterparty,
             type="wire",

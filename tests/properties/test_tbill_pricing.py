@@ -32,7 +32,7 @@ curves = st.dictionaries(st.integers(1, 400), rates, min_size=1, max_size=7).map
 
 def flat_market(rate_milli: int) -> Market:
     published = DailyRates(date(2023, 1, 3), (Quote(26, rate_milli, rate_milli),))
-    return Market.from_rows(CALENDARS, [HE0], [], rates=[published])
+    return Market(CALENDARS, [HE0], [], rates=[published])
 
 
 @given(rates, days_left)

@@ -6,7 +6,7 @@ from tests.reference.recorder import EXAMPLES, record
 
 from billfold.http.partner_api.app import partner_document, partner_operations
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.routes.routes import sandbox_operations
+from billfold.sandbox.partner_api import sandbox_operations
 
 
 async def test_examples_are_what_is_answered(bank):

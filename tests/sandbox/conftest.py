@@ -8,8 +8,7 @@ from tests.support.partner_client import PartnerClient, close_app, new_partner
 from billfold.accounts.commands import OpenPocket
 from billfold.http.partner_api.app import PartnerApi
 from billfold.platform import ids
-from billfold.sandbox.routes.routes import sandbox_operations
-from billfold.wiring.server import open_sandbox
+from billfold.sandbox.partner_api import open_sandbox, sandbox_operations
 
 
 @pytest.fixture

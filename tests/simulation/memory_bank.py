@@ -32,7 +32,7 @@ from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts,
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.types import RailSettlement
-from billfold.payments.settlement.commands import CloseHouseDay
+from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.wires.types import ReferencedWire, WireRow
 from billfold.platform.dates import et_date, et_instant
@@ -294,7 +294,7 @@ class MemoryBank:
         while (due := self._next_due()) is not None and due <= to:
             self.now = max(due, self.now)
             self._catch_up()
-            self._close_house_days()
+            self._close_bank_days()
         self.now = max(to, self.now)
 
     def _next_due(self):
@@ -322,13 +322,13 @@ class MemoryBank:
             for customer in due:
                 self.submit(CatchUp(caller="due", key=customer, customers=(customer,)))
 
-    def _close_house_days(self):
+    def _close_bank_days(self):
         house = bank_customer_id(self.seed)
         book = self.books.get(house)
         while book is not None and book.due_at is not None and book.due_at <= self.now:
             day = book.business_date
             self.submit(
-                CloseHouseDay(
+                CloseBankDay(
                     caller="house",
                     key=command_id("house-day", day.isoformat()),
                     customers=(house,),

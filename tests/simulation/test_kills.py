@@ -27,6 +27,7 @@ import pytest
 from tests.support.partner_client import new_partner
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.cli.serve import child_command_line
 from billfold.ledger.types import Rail
 from billfold.migrations import runner
 from billfold.payments.deposits.commands import ReceiveMoney
@@ -71,7 +72,7 @@ class Programs:
         )
         with (self.state_dir / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*Wiring({}).program(), name],
+                [*child_command_line(name)],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.approvals.store import mfa_policy
+from billfold.approvals.store.approval_rules import set_step_up
 from billfold.approvals.store.fingerprints import record_checksums
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
@@ -58,7 +58,7 @@ async def refused(customer_desk, request, code, *, answers, status="APPROVED", *
 async def ask_step_up(customer_desk):
     """Let the operator ask for a fresh proof of every reviewer of a team."""
     async with _by_operator(customer_desk) as audited_action:
-        await mfa_policy.set_step_up(audited_action, UUID(customer_desk.team.customer), asked=True)
+        await set_step_up(audited_action, UUID(customer_desk.team.customer), required=True)
 
 
 async def ask_for_two(customer_desk):

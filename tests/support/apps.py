@@ -11,7 +11,7 @@ from billfold.access.oauth import signing_keys as signing
 from billfold.http.customer_api.app import CustomerApi
 from billfold.http.partner_api.app import PartnerApi
 from billfold.platform.clock import wall_now
-from billfold.wiring.server import build_sandbox_app, open_sandbox
+from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 
 _free: dict[type, list[Any]] = defaultdict(list)
 _keys: list[tuple[object, ...]] = []

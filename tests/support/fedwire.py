@@ -21,9 +21,9 @@ from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import LISTS, get_wire
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.wires.fedwire import SimulatedFedwire
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank
-from billfold.wiring.fedwire import FedwireService
 from billfold.wiring.providers import rail_files_folder
 
 SENT = ["pacs.008", "pacs.004"]
@@ -68,7 +68,7 @@ class Fedwire:
     """Files in, reports out; `fed` makes the messages of the other banks."""
 
     def __init__(self, bank):
-        self.bank, self.room, self.clock = bank, FedwireService(), ClockStepper(bank)
+        self.bank, self.room, self.clock = bank, SimulatedFedwire(), ClockStepper(bank)
         self.fed = SimulatedFed(bank.settings.bank_routing_number)
         self.folder = rail_files_folder(bank.settings) / "wire"
 

@@ -17,8 +17,7 @@ from billfold.payments.wires.commands import SendWire
 from billfold.platform.ids import command_id
 from billfold.sandbox.ach.network import SimulatedAchNetwork
 from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.simulation import DestinationAccount, Sender
-from billfold.wiring.fedwire import FedwireService
+from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, SimulatedFedwire
 
 CALLER = "small rails"
 OURS, THEIRS = "061199992", "09100001"
@@ -122,19 +121,17 @@ async def live(dsn):
 
 
 async def _send_wires(bank, anna, bert):
-    room = FedwireService()
+    room = SimulatedFedwire()
     sent = {"paid": await anna.wire(1_000_00), "lost": await bert.wire(2_000_00)}
     await anna.wire(3_000_01)
     await anna.wire(4_000_02)
     paid_in = command_id(CALLER, "paid in")
     for key, cents in ((paid_in, 500_00), (command_id(CALLER, "kept"), 600_00)):
-        await room.simulation.pay(bank, key, DestinationAccount(OURS, bert.account), cents, Sender("Acme"))
+        await room.pay(bank, key, DestinationAccount(OURS, bert.account), cents, Sender("Acme"))
     rows = await bank.pool.fetch("SELECT wire_id FROM wire WHERE direction = 'INCOMING' ORDER BY amount")
-    await room.simulation.ask_for(bank, bert.id, rows[0][0], reason="DUPL")
+    await room.ask_for(bank, bert.id, rows[0][0], reason="DUPL")
     await wire_cases.pay_back(bank, rows[0][0], "FOCR")
-    await room.simulation.pay(
-        bank, command_id(CALLER, "nobody"), DestinationAccount(OURS, "999999999999"), 5_00, Sender("Acme")
-    )
+    await room.pay(bank, command_id(CALLER, "nobody"), DestinationAccount(OURS, "999999999999"), 5_00, Sender("Acme"))
     return sent
 
 
@@ -204,8 +201,8 @@ async def _receive(bank, anna, bert):
 
 
 async def _bounce(bank, anna, wires, entries):
-    room, world = FedwireService(), SimulatedAchNetwork(AchFileProcessor())
-    await room.simulation.give_back(bank, anna.id, wires["paid"], reason="AC04", information="Account closed")
+    room, world = SimulatedFedwire(), SimulatedAchNetwork()
+    await room.give_back(bank, anna.id, wires["paid"], reason="AC04", information="Account closed")
     await wire_cases.recall(bank, wires["lost"], "DUPL")
     bert_wrote = command_id(CALLER, "change")
     await world.change_entry(bank, bert_wrote, entries["other"], code="C01", corrected="998877")

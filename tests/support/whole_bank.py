@@ -11,9 +11,8 @@ import pytest
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.approvals.store.approved_transfers import ApprovedRequests
-from billfold.bills.business_days.store import load_calendars
 from billfold.bills.rules.market import Market
-from billfold.bills.store import load_market
+from billfold.bills.store import load_calendars, load_market
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
@@ -28,8 +27,9 @@ from billfold.platform.paging import Pager
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
+from billfold.verify.runner import verify_bank
 from billfold.wiring.initialize import create_bank_customer, initialize_bank
-from billfold.wiring.providers import file_store_of, linking_provider_of, rail_exchanges_of
+from billfold.wiring.providers import file_store_of, rail_exchanges_of, simulation_of
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
@@ -70,6 +70,7 @@ async def open_bank(dsn, **changes):
         vault=VAULT,
     )
     await engine.start()
+    simulation = simulation_of(settings, SEED)
     bank = Bank(
         pool=pool,
         engine=engine,
@@ -83,9 +84,9 @@ async def open_bank(dsn, **changes):
         rails=rail_exchanges_of(settings),
         files=file_store_of(settings),
         inspection=SubprocessFileInspector(),
-        job_runners=job_runners(),
+        job_runners=job_runners(simulation),
         approvals=ApprovedRequests(pool),
-        linking=linking_provider_of(settings, SEED),
+        linking=simulation.linking if simulation else None,
     )
     await create_bank_customer(bank)
     return bank
@@ -121,6 +122,13 @@ async def close_bank(bank):
     shutil.rmtree(bank.settings.files_dir, ignore_errors=True)
 
 
+async def expect_clean(bank):
+    """Verify the whole bank: no row is wrong."""
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market, vault=bank.vault)
+    assert report.is_clean, report.findings[:5]
+
+
 @pytest.fixture
 async def bank(market_dsn):
     """A founded bank at 2025-06-02 09:00 ET, with its house and nobody else."""
@@ -136,21 +144,22 @@ class Holder:
         self.bank = bank
         self.customer_id, self.pocket_id, self.portal_id = customer_id, pocket_id, portal_id
 
-    async def deposit(self, cents, *, rail="WIRE"):
-        answer = await self.bank.engine.submit(
-            ReceiveMoney(
-                caller="test",
-                key=ids.new(),
-                customers=(self.customer_id,),
-                rail=rail,
-                portal_id=self.portal_id,
-                pocket_id=self.pocket_id,
-                amount=cents,
-                description="a deposit",
-                details={},
-            )
+    def receipt(self, cents, *, rail="WIRE"):
+        """The command by which money arrives."""
+        return ReceiveMoney(
+            caller="test",
+            key=ids.new(),
+            customers=(self.customer_id,),
+            rail=rail,
+            portal_id=self.portal_id,
+            pocket_id=self.pocket_id,
+            amount=cents,
+            description="a deposit",
+            details={},
         )
-        return answer.outcome
+
+    async def deposit(self, cents, *, rail="WIRE"):
+        return (await self.bank.engine.submit(self.receipt(cents, rail=rail))).outcome
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A bank begins: the same from the same seed, and only once."""
 
 from datetime import date
-from uuid import UUID
 
 import pytest
 from tests.support.whole_bank import SEED
@@ -10,13 +9,10 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.initialize import (
-    SANDBOX_CUSTOMER_NAME,
     BankConfigMismatch,
     create_bank_customer,
-    create_partner_customers,
     find_bank_identity,
     initialize_bank,
-    partner_ids,
 )
 
 
@@ -51,27 +47,3 @@ async def test_the_bank_customer_is_created_once_and_its_day_is_due(bank):
     assert row["business_date"] == date(2025, 6, 2)
     assert row["due_at"] == bank.calendars.closes_at(date(2025, 6, 2))
     assert await bank.pool.fetchval("SELECT count(*) FROM customer") == 1
-
-
-async def test_a_partner_has_its_customers_and_its_pocket_once_when_enrolled_twice(bank):
-    places = await create_partner_customers(bank, "acme", "Acme Inc.")
-    assert await create_partner_customers(bank, "acme", "Acme Inc.") == places
-    assert places == partner_ids(SEED, "acme")
-    rows = await bank.pool.fetch(
-        "SELECT customer_id, name, role, account_status FROM customer WHERE partner_id = $1 ORDER BY name",
-        places.partner_id,
-    )
-    assert [tuple(row) for row in rows] == [
-        (places.own_customer_id, "Acme Inc.", "partner", "OPEN"),
-        (places.sandbox_customer_id, SANDBOX_CUSTOMER_NAME, "customer", "PENDING"),
-    ]
-    pocket = await bank.pool.fetchrow("SELECT * FROM pocket")
-    assert pocket["pocket_id"] == places.facilitation_pocket_id
-    assert (pocket["type"], pocket["deposit_weeks"]) == ("FACILITATION", 4)
-
-
-def test_partners_have_ids_of_their_own():
-    ids_of = {slug: partner_ids(SEED, slug) for slug in ("acme", "contoso")}
-    every = [each for places in ids_of.values() for each in places]
-    assert len(set(every)) == 10
-    assert all(isinstance(each, UUID) for each in every)

@@ -13,6 +13,7 @@ from tests.bills.test_market_refresh import NEW
 from billfold.bills import market_refresh as market_watch
 from billfold.bills.imports import import_auctions
 from billfold.cli.context import CliError
+from billfold.ledger.ports import NoScreening
 from billfold.payments.wires.rules.cut_offs import send_time
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import NotFound
@@ -111,7 +112,7 @@ async def test_a_running_bank_notices_what_is_imported(settings, database_dsn, m
 
 def test_hours_and_limits_of_the_settings_are_those_of_the_bank():
     settings = replace(Settings(), wires_open=time(10), wire_cutoff=time(11), ach_review_above_cents=5)
-    terms, calendars = policy_of(settings), Calendars()
+    terms, calendars = policy_of(settings, NoScreening()), Calendars()
     assert terms.ach_review_above_cents == 5
     at_ten = datetime(2025, 6, 2, 14, tzinfo=UTC)
     for asked, leaves in (

@@ -10,7 +10,6 @@ from tests.support.oauth_users import company, member
 from billfold.access.oauth import access_tokens, dpop
 from billfold.access.partners import credentials
 from billfold.documents import store as document_store
-from billfold.documents import uploads
 from billfold.documents.ports import FileKind
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.platform import ids
@@ -24,9 +23,9 @@ async def named(bank, content):
     """A file that is kept and written down."""
     file, document_id, now = await bank.files.keep(content), ids.new(), await bank.now()
     async with bank.pool.acquire() as conn:
-        await uploads.request_document(conn, CUSTOMER, document_id, type_=PROOF_OF_ACCOUNT, at=now)
+        await document_store.request_document(conn, CUSTOMER, document_id, type_=PROOF_OF_ACCOUNT, at=now)
         row = await document_store.get_document(conn, document_id)
-        await uploads.put_file(conn, row, file, kind=FileKind.PDF, name="proof.pdf", invalid=None, at=now)
+        await document_store.put_file(conn, row, file, kind=FileKind.PDF, name="proof.pdf", invalid=None, at=now)
     return file
 
 

@@ -1,10 +1,42 @@
-"""Which doors a bank has."""
+"""What a production bank is made of: nothing of the sandbox is offered, and nothing of it is imported."""
 
+import subprocess
+import sys
+
+import pytest
 from tests.journeys import cases
 from tests.support.partner_client import PartnerClient, close_app, new_partner
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.wiring.server import make_partner_app
+
+START = """
+import sys
+from billfold.cli.app import build_app
+from billfold.wiring.cli_context import Wiring
+
+app = build_app(Wiring({{}}), wanted="{command}")
+{rest}
+print(*(name for name in sys.modules if name.startswith("billfold.sandbox")))
+"""
+SERVE = """
+import billfold.wiring.server
+from billfold.http.partner_api.app import partner_operations
+from billfold.platform.settings.settings import Settings
+from billfold.wiring.providers import simulation_of
+from billfold.wiring.scheduled_jobs import file_receivers, job_runners
+
+partner_operations()
+file_receivers()
+job_runners(simulation_of(Settings(environment="production"), b""))
+"""
+
+
+@pytest.mark.parametrize("command", ["serve", "run-https", "run-http", "worker"])
+def test_a_production_process_imports_nothing_of_the_sandbox(command):
+    script = START.format(command=command, rest=SERVE)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
 async def test_nothing_of_the_sandbox_is_there_in_production(market_dsn):

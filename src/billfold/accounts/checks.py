@@ -26,10 +26,11 @@ from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
+_PORTAL = TrackedTable("portal", "portal_id", (OpenPocket, OpenPortal), created_at="created_at")
 _TABLES = (
     TrackedTable("customer", "customer_id", (EnrolCustomer,), created_at="opened_at"),
     TrackedTable("pocket", "pocket_id", (OpenPocket,), created_at="opened_at"),
-    TrackedTable("portal", "portal_id", (OpenPocket, OpenPortal), created_at="created_at"),
+    _PORTAL,
     TrackedTable("counterparty", "counterparty_id", (AddCounterparty,), created_at="created_at"),
 )
 
@@ -46,28 +47,14 @@ _PORTAL_NAMES = (
                       AND split_part(d.value, ':', 2) = p.account_number)""",
         certainty=Certainty.MISSING,
     ),
+    *directory_checks(_PORTAL, "account", "n.routing_number || ':' || n.account_number"),
+    *directory_checks(_PORTAL, "network", "n.network_address"),
     Check(
         "directory",
         "the entry refers to no row of this customer",
-        """SELECT d.kind, d.value FROM directory d
-            WHERE d.kind = 'account' AND NOT EXISTS (SELECT 1 FROM portal p
-                    WHERE p.customer_id = d.customer_id AND p.portal_id = d.object_id
-                      AND d.value = p.routing_number || ':' || p.account_number)
-               OR d.kind = 'network' AND NOT EXISTS (SELECT 1 FROM portal p
-                    WHERE p.customer_id = d.customer_id AND p.portal_id = d.object_id
-                      AND d.value = p.network_address)
-               OR d.kind NOT IN ('customer', 'pocket', 'portal', 'account', 'network',
-                                 'counterparty', 'transfer', 'wire')""",
-    ),
-    Check(
-        "directory",
-        "the entry is missing",
-        """SELECT kind, value FROM (
-             SELECT 'account' AS kind, routing_number || ':' || account_number AS value FROM portal
-             UNION ALL SELECT 'network', network_address FROM portal) n
-            WHERE value IS NOT NULL AND NOT EXISTS (
-              SELECT 1 FROM directory d WHERE d.kind = n.kind AND d.value = n.value)""",
-        certainty=Certainty.MISSING,
+        """SELECT kind, value FROM directory
+            WHERE kind NOT IN ('customer', 'pocket', 'portal', 'account', 'network',
+                               'counterparty', 'transfer', 'wire')""",
     ),
 )
 
@@ -76,15 +63,15 @@ _STATE_CHECKS = (
         Check(
             "pocket",
             f"{column} is {{found}}, but its last command left another",
-            f"""WITH said AS (
+            f"""WITH reported AS (
                   SELECT customer_id, outcome->>'pocket_id' AS id, {says} AS says,
                          rank() OVER (PARTITION BY customer_id, outcome->>'pocket_id'
                                       ORDER BY version DESC) AS place
                     FROM command WHERE accepted AND kind IN ({names_in_sql(*kinds)}))
                 SELECT p.customer_id, p.pocket_id, p.{column} AS found FROM pocket p
-                 WHERE EXISTS (SELECT 1 FROM said s
+                 WHERE EXISTS (SELECT 1 FROM reported s
                          WHERE s.customer_id = p.customer_id AND s.id = p.pocket_id::text)
-                   AND NOT EXISTS (SELECT 1 FROM said s
+                   AND NOT EXISTS (SELECT 1 FROM reported s
                          WHERE s.customer_id = p.customer_id AND s.id = p.pocket_id::text
                            AND s.place = 1 AND s.says = p.{column}::text)
                    AND NOT EXISTS (SELECT 1 FROM command c

@@ -14,9 +14,8 @@ from billfold.access.team import store as team_store
 from billfold.access.team.administrator import Administrator
 from billfold.access.team.types import InviteMember
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.approvals.store import authorization_requests
-from billfold.approvals.store.authorization_requests import APPLY_AUTHORIZATION_REQUEST
-from billfold.approvals.types import AuthorizationRequestRow
+from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
+from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
 from billfold.audit.types import Origin
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
@@ -39,15 +38,25 @@ async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id:
     A rule that refuses it now is recorded with the request: it is not tried again.
     """
     now = await bank.now()
-    change = await authorization_requests.get_change(bank.pool, customer_id, request_id, now=now)
+    change = await AUTHORIZATION_REQUESTS.get(bank.pool, customer_id, request_id, now=now)
     if change.status == "APPROVED" and change.applied_at is None:
         refused, made = None, None
         try:
             made = await _make(bank, change, now)
         except (Refused, NotFound, InvalidInput) as refusal:
             refused = None if refusal.code == _DONE_BEFORE else refusal.code
-        await authorization_requests.record_applied(
-            bank.pool, bank.vault, change, refused=refused, resource_id=made, now=now, wall=wall_now()
+        reason = {} if refused is None else {"reason": refused}
+        await AUTHORIZATION_REQUESTS.update_by_bank(
+            bank,
+            customer_id,
+            request_id,
+            verb="applied" if refused is None else "rejected",
+            where="status = 'APPROVED' AND applied_at IS NULL",
+            details={"change": change.action, **reason},
+            applied_at=now,
+            updated_at=now,
+            refused=refused,
+            resource_id=made or change.resource_id,
         )
     await jobs_store.cancel(bank.pool, APPLY_AUTHORIZATION_REQUEST, request_id)
 

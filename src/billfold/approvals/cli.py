@@ -9,8 +9,9 @@ from uuid import UUID
 import typer
 
 from billfold.approvals.apply_authorizations import apply_authorization_request
-from billfold.approvals.store import authorization_requests, mfa_policy, transfer_requests
-from billfold.approvals.store.transfer_requests import Filters
+from billfold.approvals.authorization_requests import confirm_as_operator
+from billfold.approvals.store.approval_rules import set_step_up
+from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
@@ -37,12 +38,9 @@ CustomerId = Annotated[UUID, typer.Argument(help="The id of the customer.")]
 async def list_pending(bank: Bank, customer: CustomerId) -> Iterable[Row]:
     """List the pending transfer requests and authorization requests of a customer."""
     now = await bank.now()
-    transfers = await transfer_requests.list_requests(
-        bank.pool, customer, Filters(statuses=["PENDING"]), place=None, now=now, descending=False, limit=_SHOWN
-    )
-    changes = await authorization_requests.list_changes(
-        bank.pool, customer, None, statuses=["PENDING"], actions=None, now=now, descending=False, limit=_SHOWN
-    )
+    pending = (bank.pool, customer, now, ["PENDING"], None)
+    transfers = await TRANSFER_REQUESTS.listed.rows(*pending, *[None] * 5, descending=False, limit=_SHOWN)
+    changes = await AUTHORIZATION_REQUESTS.listed.rows(*pending, descending=False, limit=_SHOWN)
     rows: list[Row] = [(t.request_id, f"{t.type} of {format_usd(t.amount)}", str(t.expires_at)) for t in transfers]
     return rows + [(each.request_id, each.action, str(each.expires_at)) for each in changes]
 
@@ -57,14 +55,11 @@ async def confirm(
 
     Make sure that the company itself wants it. Transfers cannot be approved here.
     """
-    now = await bank.now()
     try:
-        confirmed = await authorization_requests.confirm_as_operator(
-            bank.pool, bank.vault, customer, request_id=request, now=now, wall=wall_now()
-        )
+        confirmed = await confirm_as_operator(bank, customer, request)
         if confirmed.applied_at is None:
             await apply_authorization_request(bank, customer, request)
-        result = await authorization_requests.get_change(bank.pool, customer, request, now=now)
+        result = await AUTHORIZATION_REQUESTS.get(bank.pool, customer, request, now=await bank.now())
     except Refused as refusal:
         raise CliError(refusal.detail, "See `billfold approvals list`.") from None
     if result.refused is not None:
@@ -92,5 +87,5 @@ async def require_mfa(
         now=wall_now(),
         details={"step_up": on},
     ) as recording:
-        await mfa_policy.set_step_up(recording, customer, asked=on)
+        await set_step_up(recording, customer, required=on)
     return f"Reviewers {'must re-authenticate' if on else 'need not re-authenticate'}."

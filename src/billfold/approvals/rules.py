@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 REQUEST_LIFETIME = timedelta(days=7)
 """How long a request waits, on the bank's clock."""
+_ANY_TYPE = ("any",) * 4
+"""A rule without types is about more than one that names all three."""
 MAY_APPROVE = "transfers.approve"
 MAY_CONFIRM = "authorization_requests.write"
 """What a role must include to decide about transfers, and about sensitive changes."""
@@ -59,7 +61,7 @@ def matching(
 def stricter(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRequirement]:
     """Return the requirements that apply when the daily cap of a rule is used up, in order.
 
-    Only what asks for more approvals does; the usual one approval stands at the end.
+    Only what requires more approvals does; the usual one approval stands at the end.
     """
     others = [requirement_of(each) for each in ranked if each.rule_id != than.rule_id]
     return [each for each in (*others, DEFAULT_REQUIREMENT) if each.required > than.required_approvals]
@@ -88,19 +90,9 @@ def _is_about(rule: Rule, action: Action, *, type_: str | None, amount: int | No
 
 def _is_more_specific(one: Rule, other: Rule) -> bool:
     """Tell whether a rule is at least as specific in everything, and more so in something."""
-    types, amounts = (
-        _type_specificity(one) - _type_specificity(other),
-        _amount_specificity(one) - _amount_specificity(other),
-    )
+    types = len(other.transfer_types or _ANY_TYPE) - len(one.transfer_types or _ANY_TYPE)
+    amounts = (one.min_amount or 0) - (other.min_amount or 0)
     return types >= 0 and amounts >= 0 and types + amounts > 0
-
-
-def _type_specificity(rule: Rule) -> int:
-    return -len(rule.transfer_types or ("any", "any", "any", "any"))
-
-
-def _amount_specificity(rule: Rule) -> int:
-    return rule.min_amount or 0
 
 
 def check_rule(rule: Rule, approver_ids_allowed: Collection[UUID]) -> None:
@@ -164,7 +156,7 @@ def check_reviewer(
 ) -> None:
     """Refuse the requester, and members who are not reviewers of this request.
 
-    `named` are the reviewers the request names; nobody named means everybody. Raises Refused
+    `named` are the reviewers the request names; no name means all members. Raises Refused
     `self-approval`, `forbidden`, `not-a-reviewer`.
     """
     if is_requester:

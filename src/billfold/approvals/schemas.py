@@ -15,27 +15,24 @@ from billfold.approvals.transfer_request_schemas import (
     DecideTransferRequest,
     DualAuthUser,
     Review,
-    render_person,
-    render_review,
+    render_shared,
 )
-from billfold.approvals.types import AuthorizationRequestRow, Reviewer, ReviewRow, Rule
+from billfold.approvals.types import Action, AuthorizationRequestRow, Reviewer, ReviewRow, Rule, TransferType
 from billfold.http.schemas import NOT_BLANK
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]
-Kind = Literal["ON_US", "WIRE", "USDC"]
-About = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
 Approver = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]
 Threshold = Annotated[int, msgspec.Meta(ge=0, le=MOST_CENTS)]
 Cap = Annotated[int, msgspec.Meta(ge=1, le=1_000 * MOST_CENTS)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=5)]
-Actions = Annotated[list[About], msgspec.Meta(min_length=1, max_length=3)]
-Kinds = Annotated[list[Kind], msgspec.Meta(max_length=3)]
+Actions = Annotated[list[Action], msgspec.Meta(min_length=1, max_length=3)]
+Kinds = Annotated[list[TransferType], msgspec.Meta(max_length=3)]
 Roles = Annotated[list[Approver], msgspec.Meta(max_length=5)]
 Ids = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
 class CreateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A rule. Empty lists name nobody in particular: every type, every member who may approve.
+    """A rule. Empty lists do not limit the rule: every type, every member who may approve.
 
     `min_amount_usdc` and `daily_cap_usdc` are cents. `ordered`: the n-th approval comes from the
     n-th of `approver_ids`, or of `approver_roles`.
@@ -77,8 +74,8 @@ class ApprovalRule(msgspec.Struct, kw_only=True):
 
     id: UUID
     name: str
-    actions: list[About]
-    transfer_types: list[Kind]
+    actions: list[Action]
+    transfer_types: list[TransferType]
     min_amount_usdc: int | None
     daily_cap_usdc: int | None
     required_approvals: int
@@ -134,14 +131,14 @@ _SHOWN_NAMES = {
 
 def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]:
     """Return what a body says of a rule, in the words of the rule."""
-    told = {name: value for name in data.__struct_fields__ if (value := getattr(data, name)) is not UNSET}
+    given = {name: value for name in data.__struct_fields__ if (value := getattr(data, name)) is not UNSET}
     for name, shown in _SHOWN_NAMES.items():
-        if shown in told:
-            told[name] = told.pop(shown) or None
+        if shown in given:
+            given[name] = given.pop(shown) or None
     unique_fields = {"actions", "transfer_types"}
     return {
         name: tuple(dict.fromkeys(value) if name in unique_fields else value) if isinstance(value, list) else value
-        for name, value in told.items()
+        for name, value in given.items()
     }
 
 
@@ -157,25 +154,16 @@ def render_change(
     row: AuthorizationRequestRow, users: Mapping[UUID, Reviewer], reviews: Sequence[ReviewRow]
 ) -> AuthorizationRequest:
     """Return a sensitive change as it is shown; a rule as rules are shown."""
-    told = msgspec.json.decode(row.content)["change"]
-    if "rule" in told:
-        rule = msgspec.convert(told["rule"], Rule)
-        told = {"rule": msgspec.to_builtins(render_rule(rule))}
-    told.pop("scopes", None)
+    change = msgspec.json.decode(row.content)["change"]
+    if "rule" in change:
+        change = {"rule": msgspec.to_builtins(render_rule(msgspec.convert(change["rule"], Rule)))}
+    change.pop("scopes", None)
     return AuthorizationRequest(
-        id=row.request_id,
         action=row.action,
         resource_type=row.resource_type,
         resource_id=row.resource_id,
-        change=told,
-        status=row.status,  # type: ignore[arg-type]
-        requested_by=render_person(users[row.member_id]),
-        reviews=[render_review(each, users) for each in reviews],
-        required_approvals=row.terms.required,
-        content_hash=row.content_hash.hex(),
+        change=change,
         applied_at=row.applied_at,
         refused=row.refused,
-        time_created=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
+        **render_shared(row, users, reviews),
     )

@@ -10,9 +10,10 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.pockets.schemas import Fee
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
-from billfold.approvals.types import Reviewer, ReviewRow, TransferRequest
+from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
 from billfold.http.schemas import Amount, usd
 
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
@@ -40,9 +41,9 @@ class DecideTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=
     content_hash: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
     @property
-    def hash_read(self) -> bytes | None:
-        """The hash of the content that the reviewer has read."""
-        return bytes.fromhex(self.content_hash) if self.content_hash else None
+    def verdict(self) -> Verdict:
+        """The decision about the content that the reviewer has read."""
+        return Verdict(self.status, self.comment, bytes.fromhex(self.content_hash) if self.content_hash else None)
 
 
 class DualAuthUser(msgspec.Struct, kw_only=True):
@@ -134,22 +135,28 @@ def render_review(review: ReviewRow, users: Mapping[UUID, Reviewer]) -> Review:
     )
 
 
+def render_shared(row: StoredRequest, users: Mapping[UUID, Reviewer], reviews: Sequence[ReviewRow]) -> dict[str, Any]:
+    """Return what requests of both kinds show."""
+    return {
+        "id": row.request_id,
+        "status": row.status,
+        "requested_by": render_person(users[row.member_id]),
+        "reviews": [render_review(each, users) for each in reviews],
+        "required_approvals": row.terms.required,
+        "content_hash": row.content_hash.hex(),
+        "time_created": row.created_at,
+        "updated_at": row.updated_at,
+        "expires_at": row.expires_at,
+    }
+
+
 def render_request(row: TransferRequest, details: RequestDetails) -> ShownTransferRequest:
     """Return a transfer request as it is shown."""
-    users = details.users
     return ShownTransferRequest(
-        id=row.request_id,
-        status=row.status,
         transfer=_transfer_of(row, details),
-        requested_by=render_person(users[row.member_id]),
-        reviewers=[render_person(users[each]) for each in row.reviewers],
-        reviews=[render_review(each, users) for each in details.reviews[row.request_id]],
-        required_approvals=row.terms.required,
+        reviewers=[render_person(details.users[each]) for each in row.reviewers],
         approval_rule_id=row.terms.rule_id,
-        content_hash=row.content_hash.hex(),
-        time_created=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
+        **render_shared(row, details.users, details.reviews[row.request_id]),
     )
 
 
@@ -159,7 +166,7 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
     kept = ("details", "counterparty_id", "description", "wire_instructions", "end_to_end_identification")
     fields = {name: order[name] for name in kept if name in order}
     if content.payee is not None:
-        fields["counterparty_name"] = _name_of(content.payee["counterparty_name"])
+        fields["counterparty_name"] = format_name(content.payee["counterparty_name"])
     return msgspec.convert(
         {
             **fields,
@@ -174,9 +181,3 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
         },
         RequestedTransfer,
     )
-
-
-def _name_of(name: dict[str, Any]) -> str:
-    if name.get("type") == "business":
-        return str(name["business_name"])
-    return f"{name['first_name']} {name['last_name']}"

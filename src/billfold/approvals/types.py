@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
+from typing_extensions import override
 
 from billfold.access.users.types import Role
 from billfold.audit.types import Origin
@@ -24,6 +25,8 @@ Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
 """What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
 EXPIRE_TRANSFER_REQUEST: Final = "request.expire"
 EXECUTE_TRANSFER_REQUEST: Final = "request.execute"
+EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
+APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
 """Kinds of scheduled jobs; the object is the request."""
 
 
@@ -50,7 +53,7 @@ class Actor:
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule of approval. Empty lists name nobody in particular; amounts are in cents.
+    """A rule of approval. Empty lists do not limit the rule; amounts are in cents.
 
     `ordered`: the n-th approval comes from the n-th of `approver_ids`, or of `approver_roles`.
     `daily_cap` is what transfers of one business day may add up to under this rule.
@@ -99,59 +102,74 @@ class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool
 
 
-class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A transfer request as it stands. `content` is the JSON text that is approved.
+class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it stands. `content` is the JSON text that is approved, `terms` what it requires.
 
-    `status` is EXPIRED as soon as `expires_at` has passed. `execution` and `reason` are those of
-    the transfer once it was approved, `fee` is what a wire cost.
+    `status` is EXPIRED as soon as `expires_at` has passed. Without `reviewers` every member who may
+    review may do so.
     """
 
     customer_id: UUID
     request_id: UUID
+    content: str
+    content_hash: bytes
+    member_id: UUID
+    user_id: UUID | None
+    client_id: str
+    reviewers: tuple[UUID, ...] = ()
+    terms: ApprovalRequirement
+    status: Status = msgspec.field(name="status_now")
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+
+    @property
+    def affected_member(self) -> UUID | None:
+        """The member whose own role is decided: they may not review it."""
+        return None
+
+
+class TransferRequest(StoredRequest, frozen=True, kw_only=True):
+    """A transfer request. `asked` is the hash of what was sent when it was created.
+
+    `execution` and `reason` are those of the transfer once it was approved, `fee` is what a wire cost.
+    """
+
     type: TransferType
     pocket_id: UUID
     counterparty_id: UUID | None
     amount: int
-    content: str
-    content_hash: bytes
     asked: bytes
-    member_id: UUID
-    user_id: UUID | None
-    client_id: str
-    reviewers: tuple[UUID, ...]
-    terms: ApprovalRequirement
-    status: Status
     execution: Execution
-    reason: str | None
+    reason: str | None = msgspec.field(name="reason_now")
     fee: int
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime
 
 
-class AuthorizationRequestRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An authorization request: a sensitive change that needs a second person. `content` is JSON.
+class AuthorizationRequestRow(StoredRequest, frozen=True, kw_only=True):
+    """An authorization request: a sensitive change that needs a second person.
 
     `refused` is the code of the rule that refused the change when it was to be applied.
     """
 
-    customer_id: UUID
-    request_id: UUID
     action: str
     resource_type: str
     resource_id: UUID | None
-    content: str
-    content_hash: bytes
-    member_id: UUID
-    user_id: UUID | None
-    client_id: str
-    terms: ApprovalRequirement
-    status: Status
     applied_at: datetime | None
     refused: str | None
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime
+
+    @property
+    @override
+    def affected_member(self) -> UUID | None:
+        """The member whose own role is decided: they may not review it."""
+        return self.resource_id if self.resource_type == "member" else None
+
+
+class Verdict(NamedTuple):
+    """A decision; with `content_hash` it counts for the content of that hash only."""
+
+    decision: Decision
+    comment: str | None
+    content_hash: bytes | None
 
 
 class Reviewer(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from billfold.bills.business_days.overrides import remove_override, save_override
-from billfold.bills.business_days.store import CalendarOverride, list_overrides
 from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.imports import import_auctions, import_rates
 from billfold.bills.market_refresh import ACTIVATION_DELAY_SECONDS, REFRESH_SECONDS
+from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import print_line, print_success

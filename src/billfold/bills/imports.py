@@ -7,8 +7,10 @@ refused and named, unless it only fills in a result that was not out yet.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from billfold.bills import market_data as packaged
 from billfold.bills.market_data import securities_of
@@ -20,21 +22,6 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 _ERRORS_MAX = 50
-_SECURITY = ("cusip", "isin", "maturity", "first_issue", "original_term")
-_AUCTION = (
-    "cusip",
-    "issue_date",
-    "term",
-    "auction_date",
-    "announced_on",
-    "high_rate_milli",
-    "price_micros",
-    "investment_milli",
-    "reopening",
-    "cash_management",
-    "basis",
-)
-_RATE = ("day", "weeks", "discount_milli", "coupon_milli")
 _UPDATE_RESULT = """
 UPDATE auction SET announced_on = coalesce(announced_on, $3), high_rate_milli = $4,
        price_micros = $5, investment_milli = $6, reopening = coalesce(reopening, $7), basis = $8
@@ -74,20 +61,11 @@ async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> Impo
                 FieldError((row.cusip, "maturity_date"), f"is {bills[row.cusip].maturity} on record", "value_error")
                 for row in changed_maturities[:_ERRORS_MAX]
             )
-        await _copy(conn, "security", _SECURITY, rows=new_bills)
-        await _copy(conn, "auction", _AUCTION, rows=new)
-        for row in updated:
-            await conn.execute(
-                _UPDATE_RESULT,
-                row.cusip,
-                row.issue_date,
-                row.announced_on,
-                row.high_rate_milli,
-                row.price_micros,
-                row.investment_milli,
-                row.reopening,
-                row.basis,
-            )
+        await _copy(conn, "security", [asdict(bill) for bill in new_bills])
+        await _copy(conn, "auction", [_without_maturity(row) for row in new])
+        names = ("cusip", "issue_date", "announced_on", "high_rate_milli", "price_micros", "investment_milli")
+        results = attrgetter(*names, "reopening", "basis")
+        await conn.executemany(_UPDATE_RESULT, [results(row) for row in updated])
     return ImportCounts(len(new) + len(updated), len(auctions) - len(new) - len(updated))
 
 
@@ -103,13 +81,7 @@ async def import_rates(conn: Connection, rates: Iterable[DailyRates]) -> ImportC
                 FieldError((row.day.isoformat(),), "says otherwise than what is on record", "value_error")
                 for row in conflicting[:_ERRORS_MAX]
             )
-        await conn.copy_records_to_table(
-            "bill_rate",
-            columns=_RATE,
-            records=[
-                (row.day, quote.weeks, quote.discount_milli, quote.coupon_milli) for row in new for quote in row.quotes
-            ],
-        )
+        await _copy(conn, "bill_rate", [{"day": row.day, **asdict(quote)} for row in new for quote in row.quotes])
     return ImportCounts(len(new), len(same))
 
 
@@ -141,7 +113,13 @@ def _result(row: Auction) -> tuple[object, ...]:
     return row.term, row.price_micros
 
 
-async def _copy(conn: Connection, table: str, columns: tuple[str, ...], rows: Iterable[object]) -> None:
-    await conn.copy_records_to_table(
-        table, columns=columns, records=[tuple(getattr(row, name) for name in columns) for row in rows]
-    )
+def _without_maturity(row: Auction) -> dict[str, Any]:
+    """Return the columns of an auction: when its bill matures stands with the bill."""
+    columns = asdict(row)
+    del columns["maturity"]
+    return columns
+
+
+async def _copy(conn: Connection, table: str, rows: Sequence[dict[str, Any]]) -> None:
+    if rows:
+        await conn.copy_records_to_table(table, columns=list(rows[0]), records=[tuple(row.values()) for row in rows])

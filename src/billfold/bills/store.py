@@ -1,15 +1,18 @@
-"""The market from its tables."""
+"""The market from its tables, and the calendars with the operator's overrides of single days."""
 
 from __future__ import annotations
 
+from datetime import date, time
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from billfold.bills.rules.market import Market
 from billfold.bills.types import Auction, Bill, DailyRates, Quote
+from billfold.platform.calendars import Calendars, DayOverride
 
 if TYPE_CHECKING:
-    from billfold.platform.calendars import Calendars
     from billfold.platform.database.pool import Connection, Pool
 
 _SECURITIES = "SELECT cusip, isin, maturity, first_issue, original_term FROM security"
@@ -26,6 +29,25 @@ SELECT (SELECT count(*) FROM security), count(*), count(*) FILTER (WHERE basis <
   FROM auction
 """
 _RATES = "SELECT day, weeks, discount_milli, coupon_milli FROM bill_rate ORDER BY day, weeks"
+_OVERRIDES = "SELECT day, bond_market, closes_at, fed, reason FROM calendar_override ORDER BY day"
+_SAVE_OVERRIDE = """
+INSERT INTO calendar_override (day, bond_market, closes_at, fed, reason)
+VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (day) DO UPDATE
+   SET bond_market = excluded.bond_market, closes_at = excluded.closes_at, fed = excluded.fed,
+       reason = excluded.reason
+"""
+_REMOVE_OVERRIDE = "DELETE FROM calendar_override WHERE day = $1 RETURNING true"
+
+
+class CalendarOverride(msgspec.Struct, frozen=True):
+    """One day as the operator knows it. The bond market is open, early or closed."""
+
+    day: date
+    bond_market: str
+    closes_at: time | None
+    fed: str
+    reason: str
 
 
 async def load_market(conn: Connection, calendars: Calendars) -> Market:
@@ -34,7 +56,7 @@ async def load_market(conn: Connection, calendars: Calendars) -> Market:
     In a transaction that sees one snapshot, lest an import comes in between.
     """
     row_counts = await count_rows(conn)
-    market = Market.from_rows(
+    market = Market(
         calendars, await list_securities(conn), await list_auctions(conn), rates=await list_daily_rates(conn)
     )
     market.row_counts = row_counts
@@ -64,3 +86,33 @@ async def list_daily_rates(conn: Connection) -> list[DailyRates]:
         DailyRates(day, tuple(Quote(row["weeks"], row["discount_milli"], row["coupon_milli"]) for row in quotes))
         for day, quotes in groupby(rows, key=lambda row: row["day"])
     ]
+
+
+async def list_overrides(conn: Connection) -> list[CalendarOverride]:
+    """Return every override, earliest day first."""
+    return [CalendarOverride(*row) for row in await conn.fetch(_OVERRIDES)]
+
+
+async def load_calendars(conn: Connection) -> Calendars:
+    """Return the calendars with every override on record."""
+    overrides = await list_overrides(conn)
+    return Calendars(
+        {
+            each.day: DayOverride(
+                fed_open=each.fed == "open", bond_open=each.bond_market != "closed", closes=each.closes_at
+            )
+            for each in overrides
+        }
+    )
+
+
+async def save_override(conn: Connection, override: CalendarOverride) -> None:
+    """Write an override down; it replaces an earlier one of the day."""
+    await conn.execute(
+        _SAVE_OVERRIDE, override.day, override.bond_market, override.closes_at, override.fed, override.reason
+    )
+
+
+async def remove_override(conn: Connection, day: date) -> bool:
+    """Remove the override of a day; return whether there was one."""
+    return bool(await conn.fetchval(_REMOVE_OVERRIDE, day))

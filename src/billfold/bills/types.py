@@ -6,7 +6,7 @@ Prices are integer micro-dollars per $100 face, rates integer thousandths of a p
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from billfold.bills.cusip import is_simulated_cusip
 from billfold.platform.database.rows import Row
@@ -95,6 +95,10 @@ class BillPrices(NamedTuple):
     t1_bid_micros: int
     yield_to_maturity: str
     seconds_left: int
+
+
+EarningsPeriod = Literal["wtd", "mtd", "ytd", "all-time", "range"]
+"""The periods whose earnings a customer can ask for."""
 
 
 class Period(NamedTuple):

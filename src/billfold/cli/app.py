@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
 
 from billfold import __path__ as billfold_path
 from billfold import __version__
+from billfold.cli import __path__ as cli_path
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import example, print_error
@@ -23,8 +24,11 @@ _FIRST_SERVER_ERROR = 500
 """From this status on the caller cannot solve it."""
 
 
-def build_app(context: CliContext) -> typer.Typer:
-    """Return the command line with the commands of every part."""
+def build_app(context: CliContext, wanted: str = "") -> typer.Typer:
+    """Return the command line with the commands of every part; of this folder alone if `wanted` is one of them.
+
+    So a process of a production bank imports nothing of the sandbox, and no part it does not need.
+    """
     app = typer.Typer(
         name="billfold",
         no_args_is_help=True,
@@ -36,18 +40,19 @@ def build_app(context: CliContext) -> typer.Typer:
         context_settings={"obj": context, "help_option_names": ["-h", "--help"]},
     )
     app.callback()(_about)
-    for group in _command_groups():
+    groups = _command_groups(f"{__package__}.{each.name}" for each in pkgutil.iter_modules(cli_path))
+    if wanted not in {name for group in groups for name in group.names()}:
+        names = [each.name for each in pkgutil.walk_packages(billfold_path, "billfold.")]
+        groups += _command_groups(name for name in names if name.endswith(".cli"))
+    for group in groups:
         app.add_typer(group.app, name=group.name)
     return app
 
 
-def _command_groups() -> list[CommandGroup]:
-    """Return the groups of modules named `cli` at any depth, and of those in this folder."""
-    names = [each.name for each in pkgutil.walk_packages(billfold_path, "billfold.")]
+def _command_groups(modules: Iterable[str]) -> list[CommandGroup]:
     return [
         found
-        for name in names
-        if name.endswith(".cli") or name.startswith(f"{__package__}.")
+        for name in modules
         for found in vars(importlib.import_module(name)).values()
         if isinstance(found, CommandGroup)
     ]
@@ -61,8 +66,9 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the comman
 
 def run(context: CliContext, arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 1 for a failure, 2 for wrong usage."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        build_app(context)(list(sys.argv[1:] if arguments is None else arguments))
+        build_app(context, wanted=words[0] if words else "")(words)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except CliError as failure:

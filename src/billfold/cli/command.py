@@ -46,6 +46,10 @@ class CommandGroup:
         self.name = name
         self.app = typer.Typer(no_args_is_help=True, help=about, epilog=self._usage(example))
 
+    def names(self) -> list[str | None]:
+        """Return the first words of its commands: its own name, or those of its commands at the top."""
+        return [self.name] if self.name else [each.name for each in self.app.registered_commands]
+
     def command(self, *usages: str, **options: Any) -> Callable[[Work], Work]:
         """Declare a command by how it is called; a string that it returns is printed as its success."""
         return partial(self._declare, usages, options, _print_result)

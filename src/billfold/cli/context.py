@@ -9,13 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from billfold.sandbox.sandbox_client import SandboxClient
     from billfold.wiring.cli_context import EmbeddedDatabase, ExternalDatabase, Wiring
 
 StepReporter = Callable[[str], None]
 CliContext: TypeAlias = "Wiring"
 Database: TypeAlias = "EmbeddedDatabase | ExternalDatabase"
-SandboxApi: TypeAlias = "SandboxClient"
 
 
 class CliError(Exception):

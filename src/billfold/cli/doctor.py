@@ -16,7 +16,9 @@ from rich.table import Table
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, format_eastern, print_error
+from billfold.cli.resources import with_connection
 from billfold.ledger.jobs.due_work import next_due
+from billfold.migrations import runner
 from billfold.payments.files import retries
 from billfold.platform.clock import wall_now
 
@@ -76,7 +78,7 @@ def run_health_checks(context: CliContext) -> list[HealthCheck]:
 
 
 async def _check_bank(context: CliContext, settings: Settings, dsn: str) -> list[HealthCheck]:
-    pending = await context.pending_migrations(dsn)
+    pending = await with_connection(dsn, runner.pending)
     if pending:
         return [HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")]
     checks = [HealthCheck("schema", "up to date")]

@@ -10,6 +10,8 @@ import typer
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line
+from billfold.cli.resources import with_connection
+from billfold.migrations import runner
 from billfold.platform.logs import configure_logging
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def up(context: CliContext) -> str:
     with context.database(settings, print_line) as database:
 
         async def run() -> list[str]:
-            steps = await context.migrate_up(database.dsn, print_line)
+            steps = await with_connection(database.dsn, lambda conn: runner.up(conn, print_line))
             await context.initialize_database(settings, database.dsn)
             return steps
 
@@ -51,7 +53,7 @@ def down(
     if not yes and not typer.confirm(f"Everything above version {to} will be lost. Continue?"):
         raise typer.Abort
     with context.database(settings, print_line) as database:
-        steps = asyncio.run(context.migrate_down(database.dsn, to))
+        steps = asyncio.run(with_connection(database.dsn, lambda conn: runner.down(conn, to)))
     return f"Reverted: {', '.join(steps) or 'nothing'}."
 
 
@@ -59,7 +61,7 @@ def down(
 def status(context: CliContext) -> str:
     """List pending migrations; exits with 1 when there are any."""
     with context.database(context.settings(), lambda _: None) as database:
-        steps = asyncio.run(context.pending_migrations(database.dsn))
+        steps = asyncio.run(with_connection(database.dsn, runner.pending))
     for step in steps:
         console.print(f"pending: {step}")
     if steps:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import asyncpg
+
 from billfold.cli.context import CliContext, CliError
 from billfold.platform.database.pool import create_pool
 from billfold.platform.logs import configure_logging
@@ -28,8 +30,17 @@ def read_text_file(path: Path) -> str:
         raise CliError(f"{path} is not a text.", "Name another file.") from None
 
 
+async def with_connection(dsn: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    """Do the work on a connection of its own, as the owner of the database's objects."""
+    conn = await asyncpg.connect(dsn)
+    try:
+        return await work(conn)
+    finally:
+        await conn.close()
+
+
 def run_with_bank(context: CliContext, work: Callable[[Bank], Awaitable[Result]]) -> Result:
-    """Open the bank, do the work, close it. Starts the embedded database when nobody has."""
+    """Open the bank, do the work, close it. Starts the embedded database if it is not running."""
     settings = context.settings()
     configure_logging("ERROR")  # a command says itself what came of it
     with context.database(settings, _ignore) as database:

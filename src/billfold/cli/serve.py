@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,9 +18,9 @@ from billfold.access.partners.store import list_partners
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, Database
 from billfold.cli.output import errors
+from billfold.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
 from billfold.platform.logs import configure_logging
-from billfold.sandbox.process_supervisor import Supervisor, exit_with_parent
 
 if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles
@@ -92,17 +94,22 @@ def stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def child_command_line(context: CliContext, *command: str) -> Sequence[str]:
+def child_command_line(*command: str) -> Sequence[str]:
     """Return the command line of a child process that runs one of these commands."""
-    return (*context.program(), *command)
+    return (sys.executable, "-m", "billfold", *command)
+
+
+async def start_servers(supervisor: Supervisor, logs: Path | None = None) -> None:
+    """Start the server of each port; without a folder for `logs` they write to our output."""
+    for name, command, log in (("https", HTTPS, "https.log"), ("plain http", HTTP, "plain.log")):
+        await supervisor.start(name, child_command_line(command), logs and logs / log)
 
 
 async def _serve(context: CliContext, settings: Settings, database: Database) -> None:
     stop = stop_on_signals()
     environment = context.environment(settings, database.dsn)
     supervisor = Supervisor(environment, errors.print, watch=database.restart_if_stopped)
-    await supervisor.start("https", child_command_line(context, HTTPS))
-    await supervisor.start("plain http", child_command_line(context, HTTP))
+    await start_servers(supervisor)
     try:
         await stop.wait()
     finally:

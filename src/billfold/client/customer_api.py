@@ -6,38 +6,89 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
+from billfold.access.team.schemas import ProgramKey, Team, TeamMember, TeamProgram
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.customers.schemas import Customer
-from billfold.accounts.earnings.schemas import Earnings, EarningsList
 from billfold.accounts.pockets.schemas import Pocket
-from billfold.accounts.portals.schemas import FundingInstructions, Portal
+from billfold.accounts.portals.schemas import Portal
 from billfold.accounts.trades.schemas import Trade, V1Trade
-from billfold.accounts.transactions.schemas import Transaction
+from billfold.approvals.schemas import ApprovalRule, AuthorizationRequest
+from billfold.approvals.transfer_request_schemas import DualAuthUser, ShownTransferRequest
 from billfold.audit.schemas import CustomerAuditLogEntry
-from billfold.client.approvals import ApprovalApi
-from billfold.client.events import EventCalls
-from billfold.client.responses import ApiError
-from billfold.client.team import TeamApi
-from billfold.events.notifications.types import CustomerNotification, NotificationAudience, NotificationAudiences
+from billfold.client.both_apis import BankApi
+from billfold.client.responses import ApiError, changes, gets, items_of, lists
+from billfold.events.notifications.types import CustomerNotification, NotificationAudience
 from billfold.http.schemas import OffsetList
-from billfold.payments.wires.schemas import Wire
-from billfold.treasury.schemas import TradingStrategy
 
 _AUDIENCES = "/api/v1/notification-audiences/"
+_AUTHORIZATION_REQUESTS = "/api/v1/authorization-requests/"
 _COUNTERPARTIES = "/api/v2/counterparties/"
 _POCKETS = "/api/v2/pockets/"
+_RULES = "/api/v1/approval-rules/"
+_SERVICE_USERS = "/api/v1/team/service-users/"
+_TEAM = "/api/v1/team/"
+_TRANSFER_REQUESTS = "/api/v1/transfer-requests/"
 
 
-class CustomerApi(TeamApi, ApprovalApi, EventCalls):
-    """Calls with an httpx client that authenticates itself. Filters are named as in the API."""
+class CustomerApi(BankApi):
+    """Calls with an httpx client that authenticates itself, for one customer."""
 
-    def customer(self) -> Customer:
-        """Return the company."""
-        return self._get("/api/v1/customer/", Customer)
+    customer = gets("/api/v1/customer/", Customer)
+    user = gets("/api/v1/user/", dict[str, Any])
+    agreements = gets("/api/v1/agreements/", dict[str, Any])
+    notifications = lists("/api/v1/notifications/", CustomerNotification)
+    """Filters: `status="UNREAD"`."""
+    audiences = items_of(_AUDIENCES, NotificationAudience)
+    audience = gets(f"{_AUDIENCES}{{}}/", NotificationAudience)
+    """Who is notified of one type."""
+    clear_audience = changes("DELETE", f"{_AUDIENCES}{{}}/", type(None))
+    """Go back to the platform's default."""
+    trades = lists("/api/v2/trades/", Trade)
+    """Transfers of bills included."""
+    v1_trades = lists("/api/v1/trades/", V1Trade)
+    """Purchases, sales and maturities."""
 
-    def user(self) -> dict[str, Any]:
-        """Return the user."""
-        return self._get("/api/v1/user/", dict[str, Any])
+    counterparties = lists(_COUNTERPARTIES, Counterparty)
+    """Filters: `status="VERIFIED"`, `type="ach"`."""
+    add_counterparty = changes("POST", _COUNTERPARTIES, Counterparty)
+    change_counterparty = changes("PATCH", f"{_COUNTERPARTIES}{{}}/", Counterparty)
+    """Another `display_name`, or `status="UNLINKED"`."""
+    change_pocket = changes("PATCH", f"{_POCKETS}{{}}/", Pocket)
+    change_portal = changes("PATCH", f"{_POCKETS}{{}}/portals/{{}}/", type(None))
+    """Another `name`, or `status="CLOSED"`."""
+
+    team = gets(_TEAM, Team)
+    """All members in groups by status."""
+    team_member = gets(f"{_TEAM}{{}}/", TeamMember)
+    change_member = changes("PUT", f"{_TEAM}{{}}/", TeamMember)
+    """Another `role` or `status`."""
+    deactivate_member = changes("DELETE", f"{_TEAM}{{}}/", TeamMember)
+    resend_invite = changes("POST", f"{_TEAM}{{}}/invite/", TeamMember)
+    cancel_invite = changes("DELETE", f"{_TEAM}{{}}/invite/", TeamMember)
+    program = gets(f"{_SERVICE_USERS}{{}}/", TeamProgram)
+    """One service user."""
+    service_user_keys = items_of(f"{_SERVICE_USERS}{{}}/keys/", ProgramKey)
+    """Its public keys, newest first."""
+    revoke_service_user_key = changes("DELETE", f"{_SERVICE_USERS}{{}}/keys/{{}}/", type(None))
+    """The service user's tokens end."""
+
+    transfer_requests = lists(_TRANSFER_REQUESTS, ShownTransferRequest)
+    transfer_request = gets(f"{_TRANSFER_REQUESTS}{{}}/", ShownTransferRequest)
+    change_transfer_request = changes("PATCH", f"{_TRANSFER_REQUESTS}{{}}/", ShownTransferRequest)
+    """Another `transfer` or other `reviewers`; reviews given before are void."""
+    cancel_transfer_request = changes("DELETE", f"{_TRANSFER_REQUESTS}{{}}/", type(None))
+    transfer_reviewers = items_of(f"{_TRANSFER_REQUESTS}reviewers/", DualAuthUser)
+    """Who may be named as a reviewer."""
+    approval_rules = items_of(_RULES, ApprovalRule)
+    approval_rule = gets(f"{_RULES}{{}}/", ApprovalRule)
+    request_approval_rule = changes("POST", _RULES, AuthorizationRequest)
+    """Another member confirms it, as with a change and a deletion."""
+    request_approval_rule_change = changes("PATCH", f"{_RULES}{{}}/", AuthorizationRequest)
+    request_approval_rule_deletion = changes("DELETE", f"{_RULES}{{}}/", AuthorizationRequest)
+    authorization_requests = lists(_AUTHORIZATION_REQUESTS, AuthorizationRequest)
+    authorization_request = gets(f"{_AUTHORIZATION_REQUESTS}{{}}/", AuthorizationRequest)
+
+    # -- the user and what happened ------------------------------------------------------
 
     def memberships(self) -> list[dict[str, Any]]:
         """Return whose team the user belongs to."""
@@ -45,62 +96,36 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         items = memberships_page["items"]
         return items if isinstance(items, list) else []
 
-    def agreements(self) -> dict[str, Any]:
-        """Return the agreements in force."""
-        return self._get("/api/v1/agreements/", dict[str, Any])
-
-    def strategies(self) -> OffsetList[TradingStrategy]:
-        """Return the strategies a Pocket can follow."""
-        return self._get("/api/v2/trading-strategies/", OffsetList[TradingStrategy])
-
-    def notifications(self, **filters: Any) -> Iterator[CustomerNotification]:
-        """Go through what the member was told; `status="UNREAD"`."""
-        return self._iterate("/api/v1/notifications/", CustomerNotification, filters)
-
     def mark_notification(self, notification_id: UUID, status: str) -> CustomerNotification:
         """Mark a notification as READ or UNREAD."""
         path = f"/api/v1/notifications/{notification_id}/"
         return self._change("PATCH", path, {"status": status}, kind=CustomerNotification)
 
-    def audiences(self) -> list[NotificationAudience]:
-        """Return who hears of what."""
-        return self._get(_AUDIENCES, NotificationAudiences).items
-
-    def audience(self, notification_type: str) -> NotificationAudience:
-        """Return who hears of one type."""
-        return self._get(f"{_AUDIENCES}{notification_type}/", NotificationAudience)
-
     def set_audience(
         self, notification_type: str, *, roles: Sequence[str], user_ids: Sequence[UUID] = ()
     ) -> NotificationAudience:
-        """Choose who hears of a type; both empty means nobody."""
+        """Choose who is notified of a type; both empty means no one."""
         body = {"roles": list(roles), "user_ids": [str(each) for each in user_ids]}
         return self._change("PUT", f"{_AUDIENCES}{notification_type}/", body, kind=NotificationAudience)
-
-    def clear_audience(self, notification_type: str) -> None:
-        """Go back to the platform's default."""
-        self._change("DELETE", f"{_AUDIENCES}{notification_type}/", {}, kind=type(None))
 
     def audit_log(self, member_id: UUID | None = None, **timestamps: str) -> Iterator[CustomerAuditLogEntry]:
         """Go through what was done, by one member or by all: `timestamp_from`, `timestamp_to`."""
         member_path = "" if member_id is None else f"members/{member_id}/"
-        return self._iterate(f"/api/v1/team/{member_path}audit-logs/", CustomerAuditLogEntry, timestamps)
+        return self._iterate(f"{_TEAM}{member_path}audit-logs/", CustomerAuditLogEntry, timestamps)
 
     def audit_log_csv(self) -> str:
         """Return the whole log as CSV."""
-        return self._text("/api/v1/team/audit-logs.csv")
+        return self._text(f"{_TEAM}audit-logs.csv")
 
-    def counterparties(self, **filters: Any) -> Iterator[Counterparty]:
-        """Go through the counterparties; `status="VERIFIED"`, `type="ach"`."""
-        return self._iterate(_COUNTERPARTIES, Counterparty, filters)
+    def transactions_csv(self) -> str:
+        """Return all transactions as CSV."""
+        return self._text("/api/v2/transactions.csv")
 
-    def add_counterparty(self, *, key: str | None = None, **fields: Any) -> Counterparty:
-        """Add an account as payee; fields as in the API."""
-        return self._change("POST", _COUNTERPARTIES, fields, kind=Counterparty, key=key)
+    def trades_csv(self) -> str:
+        """Return all trades as CSV."""
+        return self._text("/api/v1/trades.csv")
 
-    def change_counterparty(self, counterparty_id: UUID, *, key: str | None = None, **fields: Any) -> Counterparty:
-        """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
-        return self._change("PATCH", f"{_COUNTERPARTIES}{counterparty_id}/", fields, kind=Counterparty, key=key)
+    # -- Pockets and payees ---------------------------------------------------------------
 
     def confirm_deposits(
         self, counterparty_id: UUID, first: int, second: int, *, key: str | None = None
@@ -113,18 +138,10 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         """Return some Pockets, newest first."""
         return self._get(_POCKETS, OffsetList[Pocket], {"offset": offset, "limit": limit})
 
-    def pocket(self, pocket_id: UUID) -> Pocket:
-        """Return one Pocket."""
-        return self._get(f"{_POCKETS}{pocket_id}/", Pocket)
-
     def open_pocket(self, name: str, strategy_id: str, *, key: str | None = None) -> Pocket:
         """Open a Pocket that follows one strategy, like `UST-4W`."""
         body = {"pocket_name": name, "trading_strategy_id": strategy_id}
         return self._change("POST", _POCKETS, body, kind=Pocket, key=key)
-
-    def change_pocket(self, pocket_id: UUID, *, key: str | None = None, **changes: Any) -> Pocket:
-        """Change a Pocket; fields as in the API."""
-        return self._change("PATCH", f"{_POCKETS}{pocket_id}/", changes, kind=Pocket, key=key)
 
     def portals(self, pocket_id: UUID | None = None) -> Iterator[Portal]:
         """Go through the portals of a Pocket, or of all."""
@@ -136,51 +153,53 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         path = f"{_POCKETS}{pocket_id}/portals/"
         return self._change("POST", path, {"name": name}, kind=Portal, key=key)
 
-    def change_portal(self, pocket_id: UUID, portal_id: UUID, *, key: str | None = None, **changes: str) -> None:
-        """Rename a portal, or close it with `status="CLOSED"`."""
-        path = f"{_POCKETS}{pocket_id}/portals/{portal_id}/"
-        self._change("PATCH", path, changes, kind=type(None), key=key)
+    # -- the team -------------------------------------------------------------------------
 
-    def funding_instructions(self, pocket_id: UUID, portal_id: UUID) -> FundingInstructions:
-        """Return how to pay into a portal."""
-        path = f"{_POCKETS}{pocket_id}/portals/{portal_id}/funding-instructions/"
-        return self._get(path, FundingInstructions)
+    def invite_member(
+        self, first_name: str, last_name: str, email: str, *, role: str, key: str | None = None, **fields: str
+    ) -> TeamMember:
+        """Invite a person by e-mail; `phone_number`."""
+        body = {"first_name": first_name, "last_name": last_name, "email": email, "role": role, **fields}
+        return self._change("POST", f"{_TEAM}invite/", body, kind=TeamMember, key=key)
 
-    def pocket_earnings(self, pocket_id: UUID, **period: str) -> Earnings:
-        """Return what a Pocket earned: `period="mtd"`."""
-        return self._get(f"{_POCKETS}{pocket_id}/earnings/", Earnings, period)
+    def create_service_user(
+        self, name: str, scopes: Sequence[str], public_key: str, *, key: str | None = None, **fields: str
+    ) -> TeamProgram:
+        """Create a service user with its first public key, PEM; `description`, `profile`."""
+        body: dict[str, Any] = {"name": name, "scopes": list(scopes), "public_key": public_key}
+        return self._change("POST", _SERVICE_USERS, body | fields, kind=TeamProgram, key=key)
 
-    def earnings(self, **period: str) -> EarningsList:
-        """Return what all Pockets earned, and the sum."""
-        return self._get("/api/v2/earnings/", EarningsList, period)
+    def add_service_user_key(
+        self, member_id: UUID, public_key: str, *, rotate: bool = False, key: str | None = None
+    ) -> ProgramKey:
+        """Register another public key, beside the others or in their place."""
+        path = f"{_SERVICE_USERS}{member_id}/keys/{'rotate/' if rotate else ''}"
+        return self._change("POST", path, {"public_key": public_key}, kind=ProgramKey, key=key)
 
-    def transactions(self, **filters: Any) -> Iterator[Transaction]:
-        """Go through transactions."""
-        return self._iterate("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
+    # -- dual control ----------------------------------------------------------------------
 
-    def wires(self, **filters: Any) -> Iterator[Wire]:
-        """Go through wires, newest first."""
-        return self._iterate("/api/v1/wires/", Wire, filters)
+    def request_transfer(
+        self, transfer: dict[str, Any], *, reviewers: Sequence[UUID] = (), key: str | None = None
+    ) -> ShownTransferRequest:
+        """Request a transfer; `transfer` has its fields as in the API, its `id` among them."""
+        body = {"transfer": transfer, "reviewers": list(reviewers)}
+        return self._change("POST", _TRANSFER_REQUESTS, body, kind=ShownTransferRequest, key=key)
 
-    def wire(self, wire_id: UUID) -> Wire:
-        """Return one wire."""
-        return self._get(f"/api/v1/wires/{wire_id}/", Wire)
+    def review_transfer_request(
+        self, request: ShownTransferRequest, status: str, *, comment: str | None = None
+    ) -> ShownTransferRequest:
+        """Approve (`APPROVED`) or deny (`DENIED`) a request as it was read."""
+        body = {"status": status, "comment": comment, "content_hash": request.content_hash}
+        path = f"{_TRANSFER_REQUESTS}{request.id}/status/"
+        return self._change("PATCH", path, body, kind=ShownTransferRequest)
 
-    def transactions_csv(self) -> str:
-        """Return all transactions as CSV."""
-        return self._text("/api/v2/transactions.csv")
-
-    def trades(self, **filters: Any) -> Iterator[Trade]:
-        """Go through trades, transfers of bills included."""
-        return self._iterate("/api/v2/trades/", Trade, filters)  # type: ignore[arg-type]
-
-    def v1_trades(self, **filters: Any) -> Iterator[V1Trade]:
-        """Go through purchases, sales and maturities."""
-        return self._iterate("/api/v1/trades/", V1Trade, filters)
-
-    def trades_csv(self) -> str:
-        """Return all trades as CSV."""
-        return self._text("/api/v1/trades.csv")
+    def review_authorization_request(
+        self, request: AuthorizationRequest, status: str, *, comment: str | None = None
+    ) -> AuthorizationRequest:
+        """Confirm (`APPROVED`) or refuse (`DENIED`) a change as it was read."""
+        body = {"status": status, "comment": comment, "content_hash": request.content_hash}
+        path = f"{_AUTHORIZATION_REQUESTS}{request.id}/status/"
+        return self._change("PATCH", path, body, kind=AuthorizationRequest)
 
     def _text(self, path: str) -> str:
         response = self._http.get(path)

@@ -52,6 +52,20 @@ class ProofKey:
         return jwt.encode(claims, self._private, algorithm="ES256", headers=headers)
 
 
+def client_assertion(client_id: str, audience: str, *, private_key: str, kid: str, lifetime_seconds: int) -> str:
+    """Return a JWT with which a client authenticates itself (RFC 7523); the key is PEM, ES256."""
+    now = int(wall_now().timestamp())
+    claims = {
+        "iss": client_id,
+        "sub": client_id,
+        "aud": audience,
+        "iat": now,
+        "exp": now + lifetime_seconds,
+        "jti": str(ids.new()),
+    }
+    return jwt.encode(claims, private_key, algorithm="ES256", headers={"kid": kid})
+
+
 def base64url(value: bytes) -> str:
     """Return bytes as JOSE writes them."""
     return base64.urlsafe_b64encode(value).rstrip(b"=").decode()

@@ -13,12 +13,10 @@ from typing import TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
-import jwt
 import msgspec
 
-from billfold.client.keys import ProofKey, base64url
+from billfold.client.keys import ProofKey, base64url, client_assertion
 from billfold.client.responses import ApiError
-from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -49,7 +47,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingAuthorization(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to send the user, and what must be remembered until he is back."""
+    """Where to send the user, and what must be remembered until they are back."""
 
     url: str
     state: str
@@ -129,15 +127,8 @@ class Authorization:
 
     def _request_tokens(self, form: Mapping[str, str]) -> RequestFlow[Tokens]:
         response = yield from self._post_form("token", form)
-        params = msgspec.json.decode(response.content, type=_TokenResponse)
-        return Tokens(
-            access_token=params.access_token,
-            token_type=params.token_type,
-            scope=params.scope,
-            expires_at=wall_now().timestamp() + params.expires_in,
-            refresh_token=params.refresh_token,
-            id_token=params.id_token,
-        )
+        fields = msgspec.structs.asdict(msgspec.json.decode(response.content, type=_TokenResponse))
+        return Tokens(expires_at=wall_now().timestamp() + fields.pop("expires_in"), **fields)
 
     def _post_form(self, endpoint: str, form: Mapping[str, str]) -> RequestFlow[httpx.Response]:
         """Post a form with everything that proves the program; again when a nonce is wanted."""
@@ -156,23 +147,16 @@ class Authorization:
             **form,
             "client_id": self._registration.client_id,
             "client_assertion_type": _ASSERTION,
-            "client_assertion": self._assertion(),
+            "client_assertion": client_assertion(
+                self._registration.client_id,
+                self._registration.issuer,
+                private_key=self._registration.private_key,
+                kid=self._registration.kid,
+                lifetime_seconds=_ASSERTION_SECONDS,
+            ),
         }
         headers = {"dpop": self.key.proof("POST", url, nonce=self._nonce)}
         return httpx.Request("POST", url, data=form_fields, headers=headers)
-
-    def _assertion(self) -> str:
-        now = int(wall_now().timestamp())
-        claims = {
-            "iss": self._registration.client_id,
-            "sub": self._registration.client_id,
-            "aud": self._registration.issuer,
-            "iat": now,
-            "exp": now + _ASSERTION_SECONDS,
-            "jti": str(ids.new()),
-        }
-        headers = {"kid": self._registration.kid}
-        return jwt.encode(claims, self._registration.private_key, algorithm="ES256", headers=headers)
 
 
 def _run(http: httpx.Client, flow: RequestFlow[Result]) -> Result:

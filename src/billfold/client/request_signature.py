@@ -6,10 +6,10 @@ from collections.abc import Generator
 from urllib.parse import urlencode
 
 import httpx
-import jwt
 from typing_extensions import override
 
 from billfold.client.auth_flow import AuthFlow
+from billfold.client.keys import client_assertion
 from billfold.client.responses import ApiError
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -53,17 +53,13 @@ class PartnerAuth(AuthFlow):
         return request
 
     def _token_request(self) -> httpx.Request:
-        now = int(wall_now().timestamp())
-        claims = {
-            "iss": self._username,
-            "sub": self._username,
-            "aud": self._token_url,
-            "iat": now,
-            "exp": now + _ASSERTION_SECONDS,
-            "jti": str(ids.new()),
-        }
-        headers = {"kid": self._kid}
-        assertion = jwt.encode(claims, self._private_key, algorithm="ES256", headers=headers)
+        assertion = client_assertion(
+            self._username,
+            self._token_url,
+            private_key=self._private_key,
+            kid=self._kid,
+            lifetime_seconds=_ASSERTION_SECONDS,
+        )
         form = urlencode({"grant_type": _GRANT, "assertion": assertion})
         form_headers = {"content-type": "application/x-www-form-urlencoded"}
         return httpx.Request("POST", self._token_url, content=form, headers=form_headers)

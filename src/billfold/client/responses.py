@@ -1,9 +1,9 @@
-"""Answers read into shapes, and refusals as one exception."""
+"""Calls declared by method, path and shape; answers read into shapes, refusals as one exception."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
 
 import httpx
 import msgspec
@@ -12,6 +12,12 @@ from billfold.http.schemas import CursorList
 
 Shape = TypeVar("Shape")
 Query = Mapping[str, Any]
+
+
+class ItemList(msgspec.Struct, Generic[Shape]):
+    """A list without pages, as far as it is read."""
+
+    items: list[Shape]
 
 
 class ApiError(Exception):
@@ -51,6 +57,42 @@ class ApiClient:
             cursor = page.next_page
 
     _key_header = "idempotency-key"
+
+
+def gets(path: str, kind: type[Shape]) -> Callable[..., Shape]:
+    """Declare a call that returns one thing: `{}` in the path are its arguments, its keywords are the query."""
+
+    def call(self: ApiClient, *ids: object, **query: Any) -> Shape:
+        return self._get(path.format(*ids), kind, query)
+
+    return call
+
+
+def items_of(path: str, kind: Any) -> Callable[..., list[Any]]:  # noqa: ANN401 - a shape
+    """Declare a call that returns the items of a list that has no pages; arguments as of `gets`."""
+
+    def call(self: ApiClient, *ids: object, **query: Any) -> list[Any]:
+        return self._get(path.format(*ids), ItemList[kind], query).items
+
+    return call
+
+
+def lists(path: str, kind: Any) -> Callable[..., Iterator[Any]]:  # noqa: ANN401 - a shape, or one of several
+    """Declare a call that goes through a list, newest first; arguments as of `gets`."""
+
+    def call(self: ApiClient, *ids: object, **query: Any) -> Iterator[Any]:
+        return self._iterate(path.format(*ids), kind, query)
+
+    return call
+
+
+def changes(method: str, path: str, kind: type[Shape]) -> Callable[..., Shape]:
+    """Declare a call that changes something: its keywords are the body, `key` makes it repeatable."""
+
+    def call(self: ApiClient, *ids: object, key: str | None = None, **fields: Any) -> Shape:
+        return self._change(method, path.format(*ids), fields, kind=kind, key=key)
+
+    return call
 
 
 def read(response: httpx.Response, kind: type[Shape]) -> Shape:

@@ -15,13 +15,13 @@ TOLERANCE_SECONDS = 300
 
 
 class InvalidWebhook(ValueError):
-    """A delivery that nobody who knows the shared secret has signed lately."""
+    """A delivery without a recent signature under the shared secret."""
 
 
 def verify_webhook(
     body: bytes, headers: Mapping[str, str], *, shared_secret: str, tolerance_seconds: int = TOLERANCE_SECONDS
 ) -> Envelope:
-    """Return the event of a delivery whose signature holds. Raises NotGenuine.
+    """Return the event of a delivery whose signature holds. Raises InvalidWebhook.
 
     `body` is the bytes as they came. The same event may come again: look at `event_id`.
     """

@@ -6,7 +6,7 @@ import base64
 import hmac
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
@@ -16,12 +16,13 @@ import msgspec
 import typer
 
 from billfold.cli.command import CommandGroup
-from billfold.cli.context import CliContext, CliError, SandboxApi
+from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, print_success
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_webhook, webhook_key
 from billfold.sandbox.credentials_file import SandboxFile, require_sandbox_file
+from billfold.sandbox.sandbox_client import open_customer_api, open_partner_api
 
 if TYPE_CHECKING:
     from billfold.events.schemas import StreamMessage
@@ -66,16 +67,16 @@ def listen(
 
     In another window: `billfold trigger transfers.wire.in.success`
     """
-    settings = context.settings()
-    box = require_sandbox_file(settings.state_dir)
+    box = require_sandbox_file(context.settings().state_dir)
     customer = api == "customer"
     check_kinds(kinds or (), CUSTOMER_KINDS if customer else PARTNER_KINDS)
     forward = None
     if forward_to is not None:
         forward = Forwarder(parse_url(forward_to), check_secret(secret or listener_secret(box)))
-    with context.sandbox_api(settings, customer=customer) as sandbox_api:
+    with (open_customer_api if customer else open_partner_api)(box) as client:
         try:
-            listen_to(sandbox_api, forward, after, kinds=kinds or (), count=count, as_json=as_json)
+            messages = with_banner(client.stream(after=after, kinds=kinds or ()), forward, as_json=as_json)
+            listen_to(messages, forward, count=count, as_json=as_json)
         except KeyboardInterrupt:
             raise typer.Exit from None
 
@@ -108,17 +109,10 @@ class Forwarder:
 
 
 def listen_to(
-    sandbox_api: SandboxApi,
-    forward: Forwarder | None,
-    after: int | None,
-    kinds: Sequence[str],
-    *,
-    count: int | None,
-    as_json: bool,
+    messages: Iterable[StreamMessage], forward: Forwarder | None, *, count: int | None, as_json: bool
 ) -> None:
     """Show the events of a stream, and forward them, up to `count`."""
-    stream_messages = with_banner(sandbox_api.stream(after, kinds), forward, as_json=as_json)
-    for shown_count, message in enumerate(stream_messages, 1):
+    for shown_count, message in enumerate(messages, 1):
         event = msgspec.json.decode(message.data)
         response_text = None if forward is None else forward.send(event["event_id"], message.data)
         if as_json:
@@ -131,7 +125,7 @@ def listen_to(
 
 
 def with_banner(
-    messages: Iterator[StreamMessage], forward: Forwarder | None, *, as_json: bool
+    messages: Iterable[StreamMessage], forward: Forwarder | None, *, as_json: bool
 ) -> Iterator[StreamMessage]:
     """Yield the events of a stream. Once it is open, print so, and the signing secret."""
     is_open = False

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
-from uuid import UUID
 
 import msgspec
 from typing_extensions import override
@@ -34,16 +33,8 @@ class Part:
     """The rows to read for a page: on from a place, one more than the page shows."""
 
     place: SortKey | None
-    backwards: bool
     descending: bool
     limit: int
-
-    @property
-    def dated_place(self) -> tuple[datetime, UUID] | None:
-        """The place in a list that is sorted by an instant and an id."""
-        if self.place is None:
-            return None
-        return datetime.fromisoformat(str(self.place[0])), UUID(str(self.place[1]))
 
 
 class ListQuery(msgspec.Struct, frozen=True):
@@ -97,7 +88,7 @@ class ListQuery(msgspec.Struct, frozen=True):
         position = self.position(pager, scope, filters)
         backwards = position is not None and position.direction == "prev"
         place = None if position is None else position.place
-        part = Part(place, backwards, self.descending != backwards, limit=self.limit + 1)
+        part = Part(place, self.descending != backwards, limit=self.limit + 1)
         rows = await read(part)
         return pager.page(scope, filters, rows, limit=self.limit, start=position, sort_key_of=sort_key_of)
 

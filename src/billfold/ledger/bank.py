@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -30,67 +31,28 @@ JobRunners = Mapping[str, JobRunner]
 """The runner of each kind of job. Jobs of other kinds are left to other processes."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Bank:
-    """Engine, market, calendars, keys and ports of one process.
+    """Engine, market, calendars, keys and ports of one process."""
 
-    Not a dataclass: the web framework would take one apart and build it anew per request.
-    """
+    pool: Pool
+    engine: Engine
+    market: Market
+    calendars: Calendars
+    terms: BankPolicy
+    seed: bytes
+    settings: Settings
+    pager: Pager
+    vault: Vault
+    rails: RailExchanges
+    files: FileStore
+    inspection: FileInspector
+    job_runners: JobRunners
+    approvals: ApprovedRequests
+    linking: LinkingProvider | None = None
 
-    __slots__ = (
-        "approvals",
-        "background",
-        "calendars",
-        "directory",
-        "engine",
-        "files",
-        "inspection",
-        "job_runners",
-        "linking",
-        "market",
-        "pager",
-        "pool",
-        "rails",
-        "seed",
-        "settings",
-        "terms",
-        "vault",
-    )
-
-    def __init__(
-        self,
-        *,
-        pool: Pool,
-        engine: Engine,
-        market: Market,
-        calendars: Calendars,
-        terms: BankPolicy,
-        seed: bytes,
-        settings: Settings,
-        pager: Pager,
-        vault: Vault,
-        rails: RailExchanges,
-        files: FileStore,
-        inspection: FileInspector,
-        job_runners: JobRunners,
-        approvals: ApprovedRequests,
-        linking: LinkingProvider | None = None,
-    ) -> None:
-        self.pool = pool
-        self.engine = engine
-        self.market = market
-        self.calendars = calendars
-        self.terms = terms
-        self.seed = seed
-        self.settings = settings
-        self.pager = pager
-        self.vault = vault
-        self.rails = rails
-        self.files = files
-        self.inspection = inspection
-        self.linking = linking
-        self.job_runners = job_runners
-        self.directory = Directory(pool)
-        self.approvals = approvals
+    def __post_init__(self) -> None:
+        self.directory = Directory(self.pool)
         self.background = BackgroundTasks()
 
     async def now(self, conn: Connection | None = None) -> datetime:

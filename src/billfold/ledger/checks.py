@@ -12,54 +12,6 @@ if TYPE_CHECKING:
     from billfold.ledger.commands import Command
 
 
-def outcome_checks(
-    table: str,
-    id_column: str,
-    *,
-    created_by: Sequence[type[Command]],
-    created_at: str,
-    columns: Mapping[str, str],
-    ended_by: Sequence[type[Command]],
-    ended_at: str,
-    initial_status: str,
-    ended: Mapping[str, str],
-) -> Iterator[Check]:
-    """Compare rows of a table with the outcomes of the commands that created and ended them.
-
-    `columns` maps columns to names in the outcome of the creating command, `ended` to those in the outcome
-    of the ending one. `initial_status` is SQL.
-    """
-    key = f"t.customer_id, t.{id_column}"
-    created = f"command b WHERE b.accepted AND b.kind IN ({names_in_sql(*created_by)})"
-    row_of = f"AND t.customer_id = {{alias}}.customer_id AND t.{id_column}::text = {{alias}}.outcome->>'{id_column}'"
-    outcome = ", ".join([*(f"b.outcome->>'{name}'" for name in columns.values()), "b.booked_at"])
-    yield Check(
-        table,
-        "it differs from its creating command",
-        f"""SELECT {key} FROM {table} t
-             WHERE NOT EXISTS (SELECT 1 FROM {created} {row_of.format(alias="b")}
-               AND ({", ".join(f"t.{name}::text" for name in columns)}, t.{created_at})
-                   IS NOT DISTINCT FROM ({outcome}))""",
-    )
-    yield Check(
-        table,
-        "its command was accepted, and the row is missing",
-        f"""SELECT b.customer_id, b.outcome->>'{id_column}' AS {id_column} FROM {created}
-              AND NOT EXISTS (SELECT 1 FROM {table} t WHERE true {row_of.format(alias="b")})""",
-        certainty=Certainty.MISSING,
-    )
-    ends = ", ".join([*(f"e.outcome->>'{stored_name(name)}'" for name in ended.values()), "e.booked_at"])
-    yield Check(
-        table,
-        "status is {status}, but its last command left {expected}, or its end differs",
-        f"""SELECT {key}, t.status, coalesce(e.outcome->>'status', {initial_status}) AS expected FROM {table} t
-              LEFT JOIN command b ON b.accepted AND b.kind IN ({names_in_sql(*created_by)}) {row_of.format(alias="b")}
-              LEFT JOIN command e ON e.accepted AND e.kind IN ({names_in_sql(*ended_by)}) {row_of.format(alias="e")}
-             WHERE (t.status, {", ".join(f"t.{name}::text" for name in ended)}, t.{ended_at})
-                   IS DISTINCT FROM (coalesce(e.outcome->>'status', {initial_status}), {ends})""",
-    )
-
-
 def account_total(kind: str, expected: str) -> Check:
     """Compare the balance of all accounts of a kind, in cents, with a query."""
     return Check(
@@ -118,22 +70,65 @@ def creation_checks(tracked: TrackedTable) -> Iterator[Check]:
     )
 
 
-def directory_checks(tracked: TrackedTable) -> Iterator[Check]:
-    """Compare rows with their entries in the directory, both ways."""
+def outcome_checks(
+    tracked: TrackedTable,
+    *,
+    columns: Mapping[str, str],
+    ended_by: Sequence[type[Command]],
+    ended_at: str,
+    initial_status: str,
+    ended: Mapping[str, str],
+) -> Iterator[Check]:
+    """Compare rows of a table with the outcomes of the commands that created and ended them.
+
+    `columns` maps columns to names in the outcome of the creating command, `ended` to those in the outcome
+    of the ending one. `initial_status` is SQL.
+    """
+    name, id_column = tracked.name, tracked.id_column
+    yield from creation_checks(tracked)
+    created, ends = (
+        f"command {alias} ON {alias}.accepted AND {alias}.kind IN ({names_in_sql(*kinds)})"
+        f" AND {alias}.customer_id = t.customer_id AND {alias}.outcome->>'{id_column}' = t.{id_column}::text"
+        for alias, kinds in (("b", tracked.created_by), ("e", ended_by))
+    )
+    yield Check(
+        name,
+        "it differs from its creating command",
+        f"""SELECT t.customer_id, t.{id_column} FROM {name} t JOIN {created}
+             WHERE ({", ".join(f"t.{each}::text" for each in columns)})
+                   IS DISTINCT FROM ({", ".join(f"b.outcome->>'{each}'" for each in columns.values())})""",
+    )
+    yield Check(
+        name,
+        "status is {status}, but its last command left {expected}, or its end differs",
+        f"""SELECT t.customer_id, t.{id_column}, t.status, coalesce(e.outcome->>'status', {initial_status}) AS expected
+              FROM {name} t LEFT JOIN {created} LEFT JOIN {ends}
+             WHERE (t.status, {", ".join(f"t.{each}::text" for each in ended)}, t.{ended_at})
+                   IS DISTINCT FROM (coalesce(e.outcome->>'status', {initial_status}),
+                     {", ".join(f"e.outcome->>'{stored_name(each)}'" for each in ended.values())}, e.booked_at)""",
+    )
+
+
+def directory_checks(tracked: TrackedTable, kind: str | None = None, value: str | None = None) -> Iterator[Check]:
+    """Compare rows with their entries in the directory, both ways.
+
+    As a rule an entry is of the table's kind and its value is the id; else `value` is SQL on the row `n`.
+    """
+    kind, value = kind or tracked.name, value or f"n.{tracked.id_column}::text"
     yield Check(
         "directory",
         "the entry refers to no row of this customer",
         f"""SELECT d.kind, d.value FROM directory d
-             WHERE d.kind = '{tracked.name}' AND (d.value <> d.object_id::text OR NOT EXISTS (
+             WHERE d.kind = '{kind}' AND NOT EXISTS (
                SELECT 1 FROM {tracked.name} n
-                WHERE n.customer_id = d.customer_id AND n.{tracked.id_column} = d.object_id))""",
+                WHERE n.customer_id = d.customer_id AND n.{tracked.id_column} = d.object_id AND d.value = {value})""",
     )
     yield Check(
         "directory",
         "the entry is missing",
-        f"""SELECT '{tracked.name}' AS kind, n.{tracked.id_column}::text AS value FROM {tracked.name} n
-             WHERE NOT EXISTS (SELECT 1 FROM directory d
-               WHERE d.kind = '{tracked.name}' AND d.value = n.{tracked.id_column}::text)""",
+        f"""SELECT '{kind}' AS kind, {value} AS value FROM {tracked.name} n
+             WHERE {value} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM directory d
+               WHERE d.kind = '{kind}' AND d.value = {value})""",
         certainty=Certainty.MISSING,
     )
 

@@ -146,23 +146,6 @@ class Context:
     instant, for things that were due earlier.
     """
 
-    __slots__ = (
-        "_offers",
-        "_others",
-        "_t0",
-        "_t1",
-        "business_date",
-        "calendars",
-        "command_id",
-        "ids",
-        "investing",
-        "market",
-        "now",
-        "seed",
-        "settles_on",
-        "terms",
-    )
-
     def __init__(self, *, now: datetime, market: Market, calendars: Calendars, terms: BankPolicy, seed: bytes) -> None:
         self.now = now
         self.market = market

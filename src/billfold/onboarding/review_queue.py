@@ -12,10 +12,10 @@ from uuid import UUID
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification
+from billfold.accounts.counterparties.types import payee_from_row
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.documents import store as document_store
-from billfold.documents import uploads
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchStatus
@@ -84,7 +84,7 @@ async def _counterparties(bank: Bank, limit: int) -> list[PendingReview]:
             "counterparty",
             row.counterparty_id,
             row.customer_id,
-            what=f"{counterparty_store.payee_from_row(row).name} ({row.type})",
+            what=f"{payee_from_row(row).name} ({row.type})",
             since=row.created_at,
         )
         for row in await counterparty_store.list_awaiting_review(bank.pool, limit)
@@ -138,7 +138,7 @@ async def _decide_document(bank: Bank, object_id: UUID, verdict: ReviewDecision)
         now=wall_now(),
     ) as audited:
         why = None if verdict.approved else verdict.reason or "It was rejected."
-        await uploads.record_review(audited.conn, object_id, status, reason=why)
+        await document_store.record_review(audited.conn, object_id, status, reason=why)
     return f"The document is {status}."
 
 

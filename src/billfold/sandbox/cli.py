@@ -24,13 +24,16 @@ from rich.panel import Panel
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
-from billfold.cli.serve import HTTP, HTTPS, child_command_line, stop_on_signals
+from billfold.cli.process_supervisor import Supervisor
+from billfold.cli.resources import with_connection
+from billfold.cli.serve import child_command_line, start_servers, stop_on_signals
+from billfold.migrations import runner
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, write_sandbox_file
-from billfold.sandbox.process_supervisor import Supervisor
 from billfold.sandbox.provisioning import prepare_sandbox
 from billfold.sandbox.recording_client import RecordingClient
+from billfold.sandbox.sandbox_client import partner_http
 from billfold.sandbox.story import Story, StoryResult
 from billfold.verify.cli import print_report, verify_with_progress
 
@@ -97,7 +100,7 @@ async def _run(
     configure_logging("ERROR")  # its processes have logs of their own
     stop = stop_on_signals()
     step("Migrating the database")
-    await context.migrate_up(database.dsn, step)
+    await with_connection(database.dsn, lambda conn: runner.up(conn, step))
     step("Initializing the bank")
     await context.initialize_database(settings, database.dsn)
     saved_sandbox = await prepare_sandbox(context, settings, database.dsn, report=step)
@@ -106,10 +109,8 @@ async def _run(
     supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
     step("Starting the server")
     try:
-        await supervisor.start("https", child_command_line(context, HTTPS), logs / "https.log")
-        await supervisor.start("plain http", child_command_line(context, HTTP), logs / "plain.log")
-        worker = child_command_line(context, "worker", "--with-parent")
-        await supervisor.start("worker", worker, logs / "worker.log")
+        await start_servers(supervisor, logs)
+        await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
         await _wait_until_up(saved_sandbox, logs, stop)
         step.end()
         if not stop.is_set():
@@ -133,17 +134,16 @@ async def _play_story_once(
     began = monotonic()
     _save_stage(settings, saved_sandbox, "playing")
     async with context.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
-        ending = await asyncio.to_thread(_play, context, settings, bank.seed)
+        ending = await asyncio.to_thread(_play, settings, saved_sandbox, bank.seed)
         console.rule("The ledger is verified", align="left", style="cyan")
         print_report(await verify_with_progress(conn, vault=bank.vault))
     _save_stage(settings, saved_sandbox, "played", *ending.pocket_ids)
     print_success(f"The story took {monotonic() - began:.1f} seconds.")
 
 
-def _play(context: CliContext, settings: Settings, seed: bytes) -> StoryResult:
+def _play(settings: Settings, saved_sandbox: SandboxFile, seed: bytes) -> StoryResult:
     transcript = settings.state_dir / "story.jsonl"
-    http = context.partner_http(settings)
-    with RecordingClient(http, seed=seed, transcript=transcript) as client:
+    with RecordingClient(partner_http(saved_sandbox), seed=seed, transcript=transcript) as client:
         return Story(client, console).play()
 
 
@@ -224,24 +224,16 @@ def _print_credentials(settings: Settings, saved_sandbox: SandboxFile) -> None:
         f"Password     {saved_sandbox.password}",
         f"Secret       {saved_sandbox.shared_secret}",
         f"CA           {saved_sandbox.ca_file}",
-        *_sign_in_lines(settings, saved_sandbox),
+        f"Pages        {saved_sandbox.auth_url}",
+        f"Email        {saved_sandbox.person.email}",
+        f"Password     {saved_sandbox.person.password}",
+        f"App key      {saved_sandbox.person.totp_secret} (for an authenticator app)",
+        f"Colleague    {saved_sandbox.colleague.email} (approves)",
         f"Credentials  {settings.state_dir / 'sandbox.json'}",
     ]
     print_line("")
     console.print(Panel("\n".join(lines), title="The bank is open", title_align="left"))
     print_line("[dim]Move its time with[/] billfold clock next[dim]; stop it with Ctrl-C.[/]")
-
-
-def _sign_in_lines(settings: Settings, saved_sandbox: SandboxFile) -> list[str]:
-    if saved_sandbox.person is None:
-        return []
-    return [
-        f"Pages        {settings.auth_origin}",
-        f"Email        {saved_sandbox.person.email}",
-        f"Password     {saved_sandbox.person.password}",
-        f"App key      {saved_sandbox.person.totp_secret} (for an authenticator app)",
-        *([] if saved_sandbox.colleague is None else [f"Colleague    {saved_sandbox.colleague.email} (approves)"]),
-    ]
 
 
 class _StepTimer:

@@ -1,4 +1,4 @@
-"""`.billfold/sandbox.json`: all a program needs to call the sandbox, readable by its owner."""
+"""`.billfold/sandbox.json`: all a client needs to call the sandbox, readable by its owner."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     shared_secret: str
     private_key: str
     kid: str
-    person: SandboxPerson | None = None
+    person: SandboxPerson
     """Who signs in for the customer on the authorization server's pages."""
-    colleague: SandboxPerson | None = None
-    """Another member of its team: he approves what the first asks for."""
+    colleague: SandboxPerson
+    """Another member of its team, who approves what the first requests."""
     customer_id: UUID
     own_customer_id: UUID
     facilitation_pocket_id: UUID
-    auth_url: str = ""
-    customer_url: str = ""
-    clients: tuple[SandboxOAuthClient, ...] = ()
-    """Programs at the authorization server: one of each profile, and a service user."""
+    auth_url: str
+    customer_url: str
+    clients: tuple[SandboxOAuthClient, ...]
+    """Clients of the authorization server: one of each profile, and a service user."""
     story: StoryStage = "none"
     pocket_ids: tuple[UUID, ...] = ()
     """The Pockets of the story, the 4-week one first."""
@@ -59,7 +59,7 @@ def read_sandbox_file(state_dir: Path) -> SandboxFile | None:
 
 
 def require_sandbox_file(state_dir: Path) -> SandboxFile:
-    """Return what the sandbox of a folder wrote down. Raises CannotGoOn when there is none."""
+    """Return the credentials of the sandbox in a folder. Raises CliError when there is none."""
     box = read_sandbox_file(state_dir)
     if box is None:
         raise CliError(

@@ -81,7 +81,7 @@ async def _client(
     keys = await clients.list_client_keys(conn, client_id, wall_now())
     if found is not None and previous is not None and previous.kid in {each.key_id for each in keys}:
         return previous
-    private, public = _new_key()
+    private, public = new_key()
     client = found or await clients.register_client(conn, new, now=wall_now(), client_id=client_id)
     key = await clients.rotate_client_key(conn, client_id, public, now=wall_now())
     return SandboxOAuthClient(
@@ -95,7 +95,8 @@ async def _client(
     )
 
 
-def _new_key() -> tuple[str, str]:
+def new_key() -> tuple[str, str]:
+    """Return a new ES256 key: the private and the public part, PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.cli import make_partner, new_password
+from billfold.access.partners.customers import partner_ids
 from billfold.cli.context import CliContext, CliError, StepReporter
 from billfold.platform.clock import wall_now
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, write_sandbox_file
-from billfold.sandbox.oauth_clients import sandbox_clients
+from billfold.sandbox.oauth_clients import new_key, sandbox_clients
 from billfold.sandbox.users import ADA, BO, sandbox_person
-from billfold.wiring.initialize import partner_ids
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -25,6 +22,7 @@ PARTNER = "sandbox"
 PARTNER_NAME = "Sandbox Partner"
 PARTNER_FEATURES = ("wires",)
 """What the sandbox's partner may do that others are given one by one."""
+_CREDENTIALS = ("username", "password", "shared_secret", "private_key", "kid")
 
 
 async def prepare_sandbox(ground: CliContext, settings: Settings, dsn: str, report: StepReporter) -> SandboxFile:
@@ -43,8 +41,9 @@ async def prepare_sandbox(ground: CliContext, settings: Settings, dsn: str, repo
 
 
 async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, ca_file: str) -> SandboxFile:
-    username, password, secret, private_key, kid = await _credentials(bank, previous)
     settings, known_ids = bank.settings, partner_ids(bank.seed, PARTNER)
+    customer_id = known_ids.sandbox_customer_id
+    person, colleague = (previous.person, previous.colleague) if previous else (None, None)
     host = f"{PARTNER}.{settings.domain}:{settings.port}"
     return SandboxFile(
         base_url=f"https://{settings.host}:{settings.port}",
@@ -55,35 +54,25 @@ async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, ca_file: s
         clock_url=f"https://{host}/api/v1/sandbox/clock/",
         ca_file=ca_file,
         partner=PARTNER,
-        username=username,
-        password=password,
-        shared_secret=secret,
-        private_key=private_key,
-        kid=kid,
-        person=await sandbox_person(
-            bank, known_ids.sandbox_customer_id, ADA, previous=None if previous is None else previous.person
-        ),
-        colleague=await sandbox_person(
-            bank, known_ids.sandbox_customer_id, BO, previous=None if previous is None else previous.colleague
-        ),
-        customer_id=known_ids.sandbox_customer_id,
+        **await _credentials(bank, previous),
+        person=await sandbox_person(bank, customer_id, ADA, previous=person),
+        colleague=await sandbox_person(bank, customer_id, BO, previous=colleague),
+        customer_id=customer_id,
         own_customer_id=known_ids.own_customer_id,
         facilitation_pocket_id=known_ids.facilitation_pocket_id,
         auth_url=settings.auth_origin,
         customer_url=settings.customer_origin,
-        clients=await sandbox_clients(
-            bank, known_ids.sandbox_customer_id, () if previous is None else previous.clients
-        ),
-        story="none" if previous is None else previous.story,
-        pocket_ids=() if previous is None else previous.pocket_ids,
+        clients=await sandbox_clients(bank, customer_id, previous.clients if previous else ()),
+        story=previous.story if previous else "none",
+        pocket_ids=previous.pocket_ids if previous else (),
     )
 
 
-async def _credentials(bank: Bank, previous: SandboxFile | None) -> tuple[str, str, str, str, str]:
+async def _credentials(bank: Bank, previous: SandboxFile | None) -> dict[str, str]:
     """Return credentials in force: those of the last start, or new ones where they are lost."""
     known = await partner_store.find_partner(bank.pool, PARTNER)
     if known is not None and previous is not None:
-        return (previous.username, previous.password, previous.shared_secret, previous.private_key, previous.kid)
+        return {name: getattr(previous, name) for name in _CREDENTIALS}
     if known is None:
         created = await make_partner(bank, PARTNER, PARTNER_NAME, username=PARTNER, features=PARTNER_FEATURES)
         password, secret = created.password, created.shared_secret
@@ -94,15 +83,8 @@ async def _credentials(bank: Bank, previous: SandboxFile | None) -> tuple[str, s
     user = await partner_store.find_partner_user(bank.pool, PARTNER)
     assert user is not None
     await credentials.set_partner_password(bank.pool, user.user_id, password)
-    private_key, public_key = _new_key()
+    private_key, public_key = new_key()
     kid = await credentials.register_partner_key(
         bank.pool, user.user_id, algorithm="ES256", public_pem=public_key, now=wall_now()
     )
-    return PARTNER, password, secret, private_key, kid
-
-
-def _new_key() -> tuple[str, str]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    return private.decode(), public.decode()
+    return dict(zip(_CREDENTIALS, (PARTNER, password, secret, private_key, str(kid)), strict=True))

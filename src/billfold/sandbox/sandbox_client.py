@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,52 +18,26 @@ from billfold.client.responses import ApiError
 from billfold.client.sandbox import local_client
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.events.schemas import StreamMessage
     from billfold.sandbox.credentials_file import SandboxFile
 
 SERVICE_CLIENT_ID = "sandbox-service"
 _START_HINT = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
 
 
-class SandboxClient:
-    """What the command line asks a sandbox."""
-
-    def __init__(self, partner: PartnerApi, listener: PartnerApi | CustomerApi) -> None:
-        self._partner = partner
-        self._listener = listener
-
-    def stream(self, after: int | None, kinds: Sequence[str]) -> Iterator[StreamMessage]:
-        """Follow the stream of events."""
-        with _cli_errors():
-            yield from self._listener.stream(after=after, kinds=kinds)
-
-    def bank_time(self) -> datetime:
-        """Return what the sandbox's clock shows."""
-        with _cli_errors():
-            return self._partner.bank_time()
-
-    def simulate(self, event: Mapping[str, object]) -> None:
-        """Tell whoever subscribed that something happened."""
-        with _cli_errors():
-            self._partner.simulate("webhook", **event)
+@contextmanager
+def open_partner_api(box: SandboxFile) -> Iterator[PartnerApi]:
+    """Lend the Partner API of a running sandbox. What fails inside is raised as CliError."""
+    with _cli_errors(), partner_http(box) as http:
+        api = PartnerApi(http)
+        api.bank_time()  # a stream would try again forever
+        yield api
 
 
 @contextmanager
-def open_sandbox_client(box: SandboxFile, *, customer: bool) -> Iterator[SandboxClient]:
-    """Lend a caller of a sandbox that runs. Raises CannotGoOn when it does not answer."""
-    with partner_http(box) as http:
-        partner = PartnerApi(http)
-        with _cli_errors():
-            partner.bank_time()
-        if not customer:
-            yield SandboxClient(partner, partner)
-            return
-        with _cli_errors():
-            credentials = _service_credentials(box)
-        with local_client(box.customer_url, box.ca_file, credentials) as customers:
-            yield SandboxClient(partner, CustomerApi(customers))
+def open_customer_api(box: SandboxFile) -> Iterator[CustomerApi]:
+    """Lend the Customer API of a running sandbox. What fails inside is raised as CliError."""
+    with _cli_errors(), local_client(box.customer_url, box.ca_file, _service_credentials(box)) as http:
+        yield CustomerApi(http)
 
 
 def partner_http(box: SandboxFile) -> httpx.Client:

@@ -2,7 +2,7 @@
 
 Public tokens begin with `public-sandbox-`. An account whose id has `manual` or `automatic` in it
 waits for that verification until it is asked about; one with `fail` fails; `savings` makes it a
-savings account; `unknown` is of nobody.
+savings account; `unknown` does not exist.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SimulatedLinking:
         return LinkToken(token=f"link-sandbox-{self._derive(str(parts))}", expires_at=now + lifetime)
 
     async def exchange(self, public_token: str, account_ids: list[str]) -> LinkedInstitution:
-        """Return an account for every id. Raises LinkRefused."""
+        """Return an account for every id. Raises LinkError."""
         if not public_token.startswith(PUBLIC_TOKEN_PREFIX) or public_token == PUBLIC_TOKEN_PREFIX:
             raise LinkError("public_token", "is not a token of the linking provider")
         unknown = [each for each in account_ids if "unknown" in each]

@@ -76,7 +76,7 @@ class Story:
     _names: dict[str, str] = field(default_factory=dict)
 
     def play(self) -> StoryResult:
-        """Play it from the first line to the last. Raises CannotGoOn when the bank says no."""
+        """Play it from the first line to the last. Raises CliError when the bank refuses a request."""
         customer = self._customer()
         first = self._open(customer, "Operating reserve", "UST-4W")
         self._wire(first)

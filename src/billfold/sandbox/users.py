@@ -1,29 +1,37 @@
 """The people of a sandbox: members of its customer who can sign in on the pages.
 
-There are two, for nobody moves money alone.
+There are two, since a transfer needs another member's approval.
 """
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 import msgspec
+import pyotp
 
 from billfold.access.partners.cli import new_password
 from billfold.access.users import store as user_store
 from billfold.access.users import totp
+from billfold.access.users.members import add_member, create_user
+from billfold.access.users.passwords import set_password
 from billfold.access.users.types import Role
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password
-from billfold.sandbox import provision_user
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection
+
+
+_CONFIRMED_EARLIER = timedelta(minutes=2)
+"""The code that confirms is an old one, so that every code from now on is still unused."""
 
 
 class SandboxMember(NamedTuple):
-    """Somebody of the sandbox's customer, and what he is in its team."""
+    """A person of the sandbox's customer, and the role in its team."""
 
     email: str
     first_name: str
@@ -50,28 +58,23 @@ async def sandbox_person(
     existing = await user_store.find_user_by_email(bank.pool, member.email)
     if existing is not None and previous is not None:
         return previous
-    credentials = SandboxPerson(member.email, new_password(), totp.new_secret())
-    async with bank.pool.acquire() as conn:
-        if existing is None:
-            await provision_user.create_verified_user(
-                conn,
-                bank.vault,
-                customer_id,
-                email=member.email,
-                first_name=member.first_name,
-                last_name=member.last_name,
-                role=member.role,
-                password_hash=hash_password(credentials.password),
-                secret=credentials.totp_secret,
-                now=wall_now(),
-            )
-        else:
-            await provision_user.reset_credentials(
-                conn,
-                bank.vault,
-                existing.user_id,
-                password_hash=hash_password(credentials.password),
-                secret=credentials.totp_secret,
-                now=wall_now(),
-            )
-    return credentials
+    person, now = SandboxPerson(member.email, new_password(), totp.new_secret()), wall_now()
+    password_hash = hash_password(person.password)
+    async with bank.pool.acquire() as conn, conn.transaction():
+        user_id = existing.user_id if existing else await _create_member(conn, customer_id, member, now=now)
+        await set_password(conn, user_id, password_hash, now=now)
+        await totp.remove_authenticator(conn, user_id)
+        await totp.store_pending_authenticator(conn, bank.vault, user_id, secret=person.totp_secret, now=now)
+        confirmed_at = now - _CONFIRMED_EARLIER
+        code = pyotp.TOTP(person.totp_secret).at(confirmed_at)
+        await totp.consume_code(conn, bank.vault, user_id, code=code, now=confirmed_at, pending=True)
+    return person
+
+
+async def _create_member(conn: Connection, customer_id: UUID, member: SandboxMember, now: datetime) -> UUID:
+    user_id = await create_user(
+        conn, email=member.email, first_name=member.first_name, last_name=member.last_name, now=now
+    )
+    await conn.execute("UPDATE user_account SET email_verified_at = $2 WHERE user_id = $1", user_id, now)
+    await add_member(conn, customer_id, user_id, role=member.role, now=now)
+    return user_id

@@ -17,23 +17,15 @@ from billfold.treasury.schemas import TradingStrategy
 Offset = Annotated[int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")]
 
 
+@get("/api/v2/pocket-configurations/", tag="strategies", name="list_pocket_configurations")
 @get("/api/v2/trading-strategies/", SIGNED, with_scope("pockets.read", "trading-strategies"), tag="strategies")
 async def list_trading_strategies(
     enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[TradingStrategy]:
-    """List the strategies a Pocket can follow."""
-    return _page(enabled_for, offset, limit)
+    """List trading strategies.
 
-
-@get("/api/v2/pocket-configurations/", tag="strategies")
-async def list_pocket_configurations(
-    enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
-) -> OffsetList[TradingStrategy]:
-    """List the configurations a Pocket can be opened with."""
-    return _page(enabled_for, offset, limit)
-
-
-def _page(use: StrategyUse | None, offset: int, limit: int) -> OffsetList[TradingStrategy]:
+    The strategies a Pocket can follow, and the configurations it can be opened with.
+    """
     items = [
         TradingStrategy(
             id=strategy.id,
@@ -41,6 +33,6 @@ def _page(use: StrategyUse | None, offset: int, limit: int) -> OffsetList[Tradin
             maturity_weeks=strategy.maturity_weeks,
             enabled_for=[str(each) for each in strategy.enabled_for],
         )
-        for strategy in list_strategies(use)
+        for strategy in list_strategies(enabled_for)
     ]
     return OffsetList(offset=offset, count=len(items), items=items[offset : offset + limit])

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 CUSTOMER_ASSETS = frozenset({"cash", "lot"})
 """What a customer owns: never negative."""
 CASH_ACCOUNTS = frozenset({"bank", "cash"})
-POCKET_ACCOUNTS = frozenset({"bank", "cash", "lot", "owed"})
 EXTERNAL_ACCOUNTS = frozenset(
     {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions", "owed"}
 )
@@ -27,21 +26,6 @@ SUM_COLUMNS = ("debits", "credits", "reserved")
 
 class ReplayedAccount:
     """One account: its row, and the sums of the legs seen so far."""
-
-    __slots__ = (
-        "acquired_on",
-        "asset",
-        "credits",
-        "debits",
-        "earnings_basis",
-        "kind",
-        "no",
-        "pocket_id",
-        "redeemed",
-        "reserved",
-        "row",
-        "tax_basis",
-    )
 
     def __init__(self, row: Record) -> None:
         self.row = row
@@ -149,16 +133,11 @@ class ReplayedAccounts:
 
     def _compare(self, account: ReplayedAccount) -> None:
         row = account.row
-        for name in SUM_COLUMNS:
+        for name in (*SUM_COLUMNS, "tax_basis", "earnings_basis"):
             if row[name] != getattr(account, name):
-                message = f"{name} are {row[name]}, the legs say {getattr(account, name)}"
-                self._report(account.no, message)
-        for name in ("tax_basis", "earnings_basis"):
-            if row[name] != getattr(account, name):
-                message = f"{name} is {row[name]}, the trades say {getattr(account, name)}"
-                self._findings.add("account", self.key(account.no), message)
+                self._report(account.no, f"{name} is {row[name]}, the log says {getattr(account, name)}")
         if account.redeemed and row["live"]:
-            self._findings.add("account", self.key(account.no), "its bill was redeemed and it is live")
+            self._report(account.no, "its bill was redeemed and it is live")
         if not row["live"] and (account.kind != "lot" or account.balance):
             self._report(account.no, "it is not live, and is still in use")
 

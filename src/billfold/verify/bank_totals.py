@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -86,25 +87,26 @@ async def check_bank_totals(conn: Connection, findings: Findings) -> None:
 
 def _check_totals(findings: Findings, totals: Counter[tuple[str, str]], unsettled: UnsettledTotals) -> None:
     for asset in sorted({asset for _, asset in totals} | {asset for _, asset in unsettled}):
-        for kind in ("street", "treasury"):
-            if totals[kind, asset] != unsettled[kind, asset]:
-                message = (
-                    f"all {kind} accounts hold {totals[kind, asset]}, what is not settled"
-                    f" explains {unsettled[kind, asset]}"
-                )
-                findings.add("account", {"kind": kind, "asset": asset}, message, certainty=Certainty.SUSPECT)
-        if totals["on_us", asset]:
-            message = f"all on_us accounts together hold {totals['on_us', asset]}"
-            findings.add("account", {"kind": "on_us", "asset": asset}, message, certainty=Certainty.SUSPECT)
-        total = sum(balance for (_, custodied), balance in totals.items() if custodied == asset)
-        if total:
-            message = f"all accounts together hold {total}"
-            findings.add("account", {"asset": asset}, message, certainty=Certainty.SUSPECT)
-        custodied = totals["lot", asset] + unsettled["street", asset] + unsettled["treasury", asset]
-        if asset != USD and -totals["custodian", asset] != custodied:
-            has = -totals["custodian", asset]
-            message = f"the custodian has {has}, customers' settled bills are {custodied}"
-            findings.add("account", {"kind": "custodian", "asset": asset}, message, certainty=Certainty.SUSPECT)
+        for key, message in _wrong_totals(asset, totals, unsettled):
+            findings.add("account", key | {"asset": asset}, message, certainty=Certainty.SUSPECT)
+
+
+def _wrong_totals(
+    asset: str, totals: Counter[tuple[str, str]], unsettled: UnsettledTotals
+) -> Iterator[tuple[dict[str, object], str]]:
+    for kind in ("street", "treasury"):
+        held, explained = totals[kind, asset], unsettled[kind, asset]
+        if held != explained:
+            yield {"kind": kind}, f"all {kind} accounts hold {held}, what is not settled explains {explained}"
+    if totals["on_us", asset]:
+        yield {"kind": "on_us"}, f"all on_us accounts together hold {totals['on_us', asset]}"
+    total = sum(balance for (_, other), balance in totals.items() if other == asset)
+    if total:
+        yield {}, f"all accounts together hold {total}"
+    custodied = totals["lot", asset] + unsettled["street", asset] + unsettled["treasury", asset]
+    has = -totals["custodian", asset]
+    if asset != USD and has != custodied:
+        yield {"kind": "custodian"}, f"the custodian has {has}, customers' settled bills are {custodied}"
 
 
 async def _check_rounding(conn: Connection, findings: Findings, rounding: int) -> None:

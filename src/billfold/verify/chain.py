@@ -1,16 +1,17 @@
 """The chain of one customer: every commit recomputed from its rows.
 
 A link holds a checksum per row, so a row that was changed or added is named; its hash covers
-the link before it, so nobody can put a matching checksum beside a changed row unnoticed.
+the link before it, so a matching checksum beside a changed row does not go unnoticed.
 """
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from struct import unpack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.ledger.engine.write_batch import chain_hash, encode_chained_rows
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
@@ -36,6 +37,11 @@ COVERED_TABLES = (JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS, EVENTS, COMMA
 _CHECKSUM_BYTES = 4
 _SEARCH_DISTANCE = 40
 """How far from where a link ends it is searched for where it should."""
+
+
+def covered_bounds(entry_no: int, event_no: int, version: int) -> Iterator[tuple[Table, int]]:
+    """Return each covered table with the number up to which its rows go."""
+    return zip(COVERED_TABLES, (entry_no, entry_no, entry_no, entry_no, event_no, version), strict=True)
 
 
 class Commit(NamedTuple):
@@ -177,14 +183,7 @@ class Chain:
         return False
 
     async def _rows_nearby(self, conn: Connection, link: Record) -> tuple[list[Record], ...]:
-        bounds = (
-            (self.entry_no, JOURNAL_ENTRIES),
-            (self.entry_no, POSTINGS),
-            (self.entry_no, TRADES),
-            (self.entry_no, TRANSACTIONS),
-            (self.event_no, EVENTS),
-            (link["version"] - 1, COMMANDS),
-        )
+        bounds = covered_bounds(self.entry_no, self.event_no, link["version"] - 1)
         return tuple(
             [
                 await conn.fetch(
@@ -198,7 +197,7 @@ class Chain:
                     link["version"] if table is COMMANDS else after + _SEARCH_DISTANCE,
                     timeout=STATEMENT_TIMEOUT_SECONDS,
                 )
-                for after, table in bounds
+                for table, after in bounds
             ]
         )
 
@@ -219,10 +218,9 @@ def _missing_posting(commit: Commit, encoded: Sequence[bytes], marks: Sequence[i
 
 def _rows_through(rows: tuple[list[Record], ...], entry_no: int, event_no: int) -> tuple[list[Record], ...]:
     """The rows up to these numbers."""
-    through: tuple[Any, ...] = (entry_no, entry_no, entry_no, entry_no, event_no, None)
+    bounds = covered_bounds(entry_no, event_no, sys.maxsize)
     return tuple(
-        each if last is None else [row for row in each if row[table.number] <= last]
-        for table, each, last in zip(COVERED_TABLES, rows, through, strict=True)
+        [row for row in each if row[table.number] <= last] for (table, last), each in zip(bounds, rows, strict=True)
     )
 
 

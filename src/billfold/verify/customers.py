@@ -10,7 +10,7 @@ from uuid import UUID
 from billfold.platform.checks import Certainty, Findings
 from billfold.verify.accounts import ReplayedAccounts
 from billfold.verify.calendar_variants import CalendarVariants
-from billfold.verify.chain import COVERED_TABLES, Chain, Commit, report_unexpected
+from billfold.verify.chain import COVERED_TABLES, Chain, Commit, covered_bounds, report_unexpected
 from billfold.verify.heads import LogEnd, check_head
 from billfold.verify.pockets import PocketReplay
 from billfold.verify.replay import Journal, Replay
@@ -18,7 +18,6 @@ from billfold.verify.serialized_books import check_serialized_book
 from billfold.verify.streams import (
     ACCOUNTS,
     CHAIN_ENTRIES,
-    COMMANDS,
     CUSTOMER_TABLES,
     CUSTOMERS,
     EVENTS,
@@ -26,10 +25,7 @@ from billfold.verify.streams import (
     JOURNAL_ENTRIES,
     LEDGER_HEADS,
     POCKETS,
-    POSTINGS,
     SNAPSHOTS,
-    TRADES,
-    TRANSACTIONS,
     Table,
     TableReader,
 )
@@ -83,7 +79,7 @@ class LedgerWalk:
             self.found.checked[stream.table.name] = stream.read
 
     async def _skip_to(self, customer_id: UUID | None) -> None:
-        """Rows before this customer belong to nobody who has a head."""
+        """Rows before this customer belong to customers without a head."""
         skipped: list[tuple[Table, Record]] = []
         for table in CUSTOMER_TABLES:
             row = await self._readers[table.name].skip_to(customer_id)
@@ -183,19 +179,9 @@ class _CommitReader:
             return None
         take, customer_id = self._walk.take, self._customer_id
         link = self._links.pop()
-        entry_no = link["entry_no"]
-        commit = Commit(
-            link,
-            (
-                await take(JOURNAL_ENTRIES, customer_id, entry_no),
-                await take(POSTINGS, customer_id, entry_no),
-                await take(TRADES, customer_id, entry_no),
-                await take(TRANSACTIONS, customer_id, entry_no),
-                await take(EVENTS, customer_id, link["event_no"]),
-                await take(COMMANDS, customer_id, link["version"]),
-            ),
-        )
-        self._check_numbers(JOURNAL_ENTRIES, commit.rows[0], entry_no)
+        bounds = covered_bounds(link["entry_no"], link["event_no"], link["version"])
+        commit = Commit(link, tuple([await take(table, customer_id, last) for table, last in bounds]))
+        self._check_numbers(JOURNAL_ENTRIES, commit.rows[0], link["entry_no"])
         self._check_numbers(EVENTS, commit.rows[4], link["event_no"])
         return commit
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.counterparties import commands as counterparty_commands
-from billfold.accounts.counterparties.store import payee_from_row
-from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.approvals.store.fingerprints import KEYS, proof_of
 from billfold.ledger.commands import commands
 from billfold.payments.ach import commands as ach_commands

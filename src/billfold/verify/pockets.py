@@ -19,7 +19,7 @@ from billfold.verify.streams import POCKETS, SNAPSHOTS
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.verify.replay import PocketCounters
+    from billfold.verify.replay import Counters, PocketCounters
 
 _ONE_DAY = timedelta(days=1)
 
@@ -86,7 +86,7 @@ class PocketReplay:
             self._last_booked_at[pocket_id] = journal["booked_at"]
             self._dates_before_empty_snapshot.pop(pocket_id, None)
 
-    def compare_snapshots(self, rows: Iterable[Record], entry_no: int, counters: Mapping[UUID, PocketCounters]) -> None:
+    def compare_snapshots(self, rows: Iterable[Record], entry_no: int, counters: Counters) -> None:
         """Snapshots taken after this journal say what the replay says."""
         for row in rows:
             pocket_id = row["pocket_id"]
@@ -97,12 +97,10 @@ class PocketReplay:
             moved_date = self._open_dates.pop(pocket_id, None)
             if moved_date is not None and moved_date > row["business_date"]:
                 self._findings.add("snapshot", key, f"the pocket had moved on {moved_date}")
-            if self._last_snapshot_dates.get(pocket_id) == row["business_date"]:
-                self._findings.add("snapshot", key, "the date has a snapshot already")
             if moved_date is None:
                 self._check_empty_snapshot(row, key)
             self._last_snapshot_dates[pocket_id] = row["business_date"]
-            message = self._difference(row, counters.get(pocket_id))
+            message = self._difference(row, counters[pocket_id])
             if message:
                 self._findings.add("snapshot", key, message)
             if moved_date is not None and moved_date < row["business_date"]:
@@ -125,7 +123,7 @@ class PocketReplay:
             booked_at, day
         )
 
-    def _difference(self, row: Record, counters: PocketCounters | None) -> str | None:
+    def _difference(self, row: Record, counters: PocketCounters) -> str | None:
         cash = self.accounts.cash.get(row["pocket_id"])
         try:
             positions = dict(msgspec.json.decode(row["positions"], type=list[tuple[str, int]]))
@@ -136,7 +134,7 @@ class PocketReplay:
             0 if cash is None else cash.balance,
             self.accounts.positions(row["pocket_id"]),
             self.accounts.earnings_basis(row["pocket_id"]),
-            *(_replayed_counters(counters)),
+            *counters.totals,
         )
         return None if recorded == replayed else f"it says {recorded}, the log {replayed}"
 
@@ -149,23 +147,22 @@ class PocketReplay:
 
     # -- at the end --------------------------------------------------------------------
 
-    def end(self, head: Record, counters: Mapping[UUID, PocketCounters]) -> None:
+    def end(self, head: Record, counters: Counters) -> None:
         """The whole log is played: every pocket's row must say the same."""
         for pocket_id, row in self.by_id.items():
-            recorded, replayed = (_recorded_counters(row), _replayed_counters(counters.get(pocket_id)))
+            recorded, replayed = (_recorded_counters(row), counters[pocket_id].totals)
             if recorded != replayed:
                 message = f"in, out, fees and realised are {recorded}, the log says {replayed}"
                 self._report(pocket_id, message)
-            self._check_settlement_date(row, counters.get(pocket_id))
+            self._check_settlement_date(row, counters[pocket_id])
             self._check_business_date(head, row)
             for message in self._invalid_values(row):
                 self._report(pocket_id, message)
 
-    def _check_settlement_date(self, row: Record, counters: PocketCounters | None) -> None:
+    def _check_settlement_date(self, row: Record, counters: PocketCounters) -> None:
         recorded = row["unsettled_until"]
-        replayed = None if counters is None else counters.unsettled_until
-        if recorded != replayed:
-            self._report(row["pocket_id"], f"its trades settle by {replayed}, not by {recorded}")
+        if recorded != counters.unsettled_until:
+            self._report(row["pocket_id"], f"its trades settle by {counters.unsettled_until}, not by {recorded}")
 
     def _check_business_date(self, head: Record, row: Record) -> None:
         """The date on which the pocket last moved is open, or it was kept."""
@@ -238,9 +235,3 @@ class PocketReplay:
 
 def _recorded_counters(row: Record) -> tuple[int, int, int, int]:
     return (row["inflow"], row["outflow"], row["fees"], row["realised"])
-
-
-def _replayed_counters(counters: PocketCounters | None) -> tuple[int, int, int, int]:
-    if counters is None:
-        return (0, 0, 0, 0)
-    return (counters.inflow, counters.outflow, counters.fees, counters.realised)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.bills.rules.lots import allocate_basis
@@ -59,15 +59,42 @@ class PocketCounters:
         self.inflow = self.outflow = self.fees = self.realised = 0
         self.unsettled_until: date | None = None
 
+    @property
+    def totals(self) -> tuple[int, int, int, int]:
+        """In, out, fees and realised, in cents."""
+        return self.inflow, self.outflow, self.fees, self.realised
 
-class Journal(NamedTuple):
-    """A journal with everything that hangs on its number."""
 
-    row: Record
-    legs: Sequence[Record]
-    trades: Sequence[Record]
-    activities: Sequence[Record]
-    intact: bool
+Counters = defaultdict[UUID, PocketCounters]
+
+
+class Journal:
+    """A journal entry with everything of its number, and what its postings moved so far."""
+
+    def __init__(
+        self,
+        row: Record,
+        legs: Sequence[Record],
+        trades: Sequence[Record],
+        *,
+        activities: Sequence[Record],
+        intact: bool,
+    ) -> None:
+        self.row, self.legs, self.trades, self.intact = row, legs, trades, intact
+        self.transactions = {row["posting_no"]: row for row in activities}
+        self.available_lots = available_lots(trades)
+        self.movements: dict[TradeKey, LotMovement] = {}
+        self.cash_by_side: dict[tuple[UUID | None, str], int] = defaultdict(int)
+
+    @property
+    def key(self) -> dict[str, object]:
+        """The primary key of the entry."""
+        return JOURNAL_ENTRIES.key_of(self.row)
+
+    @property
+    def certainty(self) -> Certainty:
+        """How surely a row that differs from its postings is the damaged one."""
+        return Certainty.SUSPECT if self.intact else Certainty.DERIVED
 
 
 class Replay:
@@ -76,7 +103,7 @@ class Replay:
     def __init__(self, findings: Findings, accounts: ReplayedAccounts) -> None:
         self._findings = findings
         self.accounts = accounts
-        self.counters: defaultdict[UUID, PocketCounters] = defaultdict(PocketCounters)
+        self.counters: Counters = defaultdict(PocketCounters)
         self.touched: set[UUID] = set()
         self.last: Record | None = None
 
@@ -85,10 +112,6 @@ class Replay:
         self._check_posting_numbers(journal)
         self.touched = set()
         self.last = journal.row
-        movements: dict[TradeKey, LotMovement] = {}
-        cash_by_side: dict[tuple[UUID | None, str], int] = defaultdict(int)
-        available_lots_left = available_lots(journal.trades)
-        transactions = {row["posting_no"]: row for row in journal.activities}
         touched_accounts: list[ReplayedAccount] = []
         for leg in journal.legs:
             debit = self.accounts.named(leg["debit"], leg["asset"])
@@ -98,21 +121,19 @@ class Replay:
             self._apply_posting(leg, debit, credit)
             touched_accounts += (debit, credit)
             if debit.kind == "lot" or credit.kind == "lot":
-                self._move_lots(
-                    journal, leg, debit, credit=credit, movements=movements, available_lots_left=available_lots_left
-                )
+                self._move_lots(journal, leg["amount"], debit, credit=credit)
             else:
-                add_cash(leg, debit, credit, money=cash_by_side)
-                self._check_transaction(journal, leg, debit, credit=credit, transactions=transactions)
+                add_cash(leg, debit, credit, money=journal.cash_by_side)
+                self._check_transaction(journal, leg, debit, credit=credit)
         self._check_balances(journal, touched_accounts)
-        self._compare_trades(journal, movements, cash_by_side)
-        for row in transactions.values():
+        self._compare_trades(journal)
+        for row in journal.transactions.values():
             self._report_transaction(journal, row, "no leg of its journal matches it")
 
     # -- legs ------------------------------------------------------------------------
 
     def _check_posting_numbers(self, journal: Journal) -> None:
-        key = JOURNAL_ENTRIES.key_of(journal.row)
+        key = journal.key
         if not journal.legs:
             message = "the journal has no legs"
             self._findings.add("posting", {**key, "posting_no": 1}, message, certainty=Certainty.MISSING)
@@ -134,45 +155,26 @@ class Replay:
                 self.touched.add(account.pocket_id)
 
     def _check_balances(self, journal: Journal, touched_accounts: Iterable[ReplayedAccount]) -> None:
-        """After a journal every bank account is at zero and nobody holds less than nothing."""
+        """After an entry every bank account is at zero and no customer account is negative."""
         for account in touched_accounts:
             if account.kind == "bank" and account.balance:
                 message = f"bank account {account.no} holds {account.balance} cents after it"
-                self._findings.add("journal_entry", JOURNAL_ENTRIES.key_of(journal.row), message)
+                self._findings.add("journal_entry", journal.key, message)
             if account.kind in CUSTOMER_ASSETS and account.balance < account.reserved:
                 message = f"account {account.no} holds {account.balance} after it"
-                self._findings.add("journal_entry", JOURNAL_ENTRIES.key_of(journal.row), message)
+                self._findings.add("journal_entry", journal.key, message)
 
     # -- bills -----------------------------------------------------------------------
 
-    def _move_lots(
-        self,
-        journal: Journal,
-        leg: Record,
-        debit: ReplayedAccount,
-        credit: ReplayedAccount,
-        movements: dict[TradeKey, LotMovement],
-        available_lots_left: dict[TradeKey, list[int]],
-    ) -> None:
+    def _move_lots(self, journal: Journal, units: int, debit: ReplayedAccount, *, credit: ReplayedAccount) -> None:
         """Bills went into a lot or out of one: move their bases as the bank does."""
-        units = leg["amount"]
         tax = 0
         if debit.kind == "lot":
-            tax = self._remove_from_lot(units, debit, credit, movements=movements)
+            tax = self._remove_from_lot(journal, units, debit, credit=credit)
         if credit.kind == "lot":
-            self._add_to_lot(
-                journal,
-                units,
-                debit,
-                credit=credit,
-                available_lots_left=available_lots_left,
-                movements=movements,
-                tax=tax,
-            )
+            self._add_to_lot(journal, units, debit, credit=credit, tax=tax)
 
-    def _remove_from_lot(
-        self, units: int, debit: ReplayedAccount, credit: ReplayedAccount, movements: dict[TradeKey, LotMovement]
-    ) -> int:
+    def _remove_from_lot(self, journal: Journal, units: int, debit: ReplayedAccount, *, credit: ReplayedAccount) -> int:
         """Bills leave a lot with their parts of both bases; return that of the tax basis."""
         tax = earnings = 0
         held = debit.balance + units
@@ -183,22 +185,16 @@ class Replay:
         debit.earnings_basis -= earnings
         debit.redeemed = debit.redeemed or credit.kind == "treasury"
         self.accounts.holds(debit)
-        add_movement(movements, outgoing_key(debit, credit), debit.no, units=units, tax=tax, earnings=earnings)
+        bills = outgoing_key(debit, credit)
+        add_movement(journal.movements, bills, debit.no, units=units, tax=tax, earnings=earnings)
         return tax
 
     def _add_to_lot(
-        self,
-        journal: Journal,
-        units: int,
-        debit: ReplayedAccount,
-        credit: ReplayedAccount,
-        available_lots_left: dict[TradeKey, list[int]],
-        movements: dict[TradeKey, LotMovement],
-        tax: int,
+        self, journal: Journal, units: int, debit: ReplayedAccount, *, credit: ReplayedAccount, tax: int
     ) -> None:
         """Bills enter a lot: at what was paid, at what they are worth, or at what they cost."""
         into = incoming_key(debit, credit)
-        available = available_lots_left.get(into, [0, 0, 0])
+        available = journal.available_lots.get(into, [0, 0, 0])
         earnings = cost = 0
         if min(units, available[0]) > 0:
             earnings, cost = (allocate_basis(b, min(units, available[0]), available[0]) for b in available[1:])
@@ -211,7 +207,7 @@ class Replay:
         credit.tax_basis += tax
         credit.earnings_basis += earnings
         self.accounts.holds(credit)
-        add_movement(movements, into, credit.no, units=units, tax=tax, earnings=earnings)
+        add_movement(journal.movements, into, credit.no, units=units, tax=tax, earnings=earnings)
 
     def _check_acquired_on(self, journal: Journal, debit: ReplayedAccount, lot: ReplayedAccount) -> None:
         """A lot has the day its bills were bought on; whoever kept them before says which."""
@@ -226,14 +222,12 @@ class Replay:
     def _report_lot(self, lot: ReplayedAccount, message: str) -> None:
         self._findings.add("account", self.accounts.key(lot.no), message)
 
-    def _compare_trades(
-        self, journal: Journal, movements: dict[TradeKey, LotMovement], cash_by_side: dict[tuple[UUID | None, str], int]
-    ) -> None:
+    def _compare_trades(self, journal: Journal) -> None:
         """Every trade is in the legs, and what is in the legs is a trade."""
         cash_by_trade: dict[tuple[UUID | None, str], int] = defaultdict(int)
         for row in journal.trades:
             bills = trade_key(row)
-            legs = movements.pop(bills, None)
+            legs = journal.movements.pop(bills, None)
             if legs is None:
                 self._report_trade(journal, row, "no leg of its journal moves its bills")
                 continue
@@ -243,11 +237,11 @@ class Replay:
             self._count_trade(row)
             if row["activity"] not in SECURITY_TRANSFERS:
                 cash_by_trade[row["pocket_id"], row["activity"]] += row["notional"]
-        for bills, legs in movements.items():
+        for bills, legs in journal.movements.items():
             self._report_missing_trade(journal, bills, legs)
-        for side in cash_by_trade.keys() | cash_by_side.keys():
-            if cash_by_trade[side] != cash_by_side[side]:
-                self._report_cash(journal, side, cash_by_trade[side], movements=cash_by_side[side])
+        for side in cash_by_trade.keys() | journal.cash_by_side.keys():
+            if cash_by_trade[side] != journal.cash_by_side[side]:
+                self._report_cash(journal, side, cash_by_trade[side])
 
     def _count_trade(self, row: Record) -> None:
         counters = self.counters[row["pocket_id"]]
@@ -279,17 +273,13 @@ class Replay:
         self._findings.add("trade", key, "the trade is missing", certainty=Certainty.MISSING)
 
     def _report_trade(self, journal: Journal, row: Record, message: str) -> None:
-        self._findings.add(
-            "trade", TRADES.key_of(row), message, certainty=Certainty.SUSPECT if journal.intact else Certainty.DERIVED
-        )
+        self._findings.add("trade", TRADES.key_of(row), message, certainty=journal.certainty)
 
-    def _report_cash(self, journal: Journal, side: tuple[UUID | None, str], transactions: int, movements: int) -> None:
+    def _report_cash(self, journal: Journal, side: tuple[UUID | None, str], traded: int) -> None:
         """The cash of a trade: with the rows as committed it is an account that is another's."""
-        message = f"{side[1]} moved {movements} cents in journal, its trades say {transactions}"
+        message = f"{side[1]} moved {journal.cash_by_side[side]} cents in journal, its trades say {traded}"
         if side[0] is None or not journal.intact:
-            self._findings.add(
-                "journal_entry", JOURNAL_ENTRIES.key_of(journal.row), message, certainty=Certainty.SUSPECT
-            )
+            self._findings.add("journal_entry", journal.key, message, certainty=Certainty.SUSPECT)
             return
         for leg in journal.legs:
             for number in (leg["debit"], leg["credit"]):
@@ -301,50 +291,38 @@ class Replay:
     # -- transactions --------------------------------------------------------
 
     def _check_transaction(
-        self,
-        journal: Journal,
-        leg: Record,
-        debit: ReplayedAccount,
-        credit: ReplayedAccount,
-        transactions: dict[int, Record],
+        self, journal: Journal, leg: Record, debit: ReplayedAccount, *, credit: ReplayedAccount
     ) -> None:
-        """Money between a pocket and the outside has exactly one activity."""
+        """Money between a pocket and the outside has exactly one transaction."""
         if debit.kind in CASH_ACCOUNTS and credit.kind in EXTERNAL_ACCOUNTS:
-            pocket_account, external_account, direction = debit, credit, "DEBIT"
+            own, external, direction = debit, credit, "DEBIT"
         elif credit.kind in CASH_ACCOUNTS and debit.kind in EXTERNAL_ACCOUNTS:
-            pocket_account, external_account, direction = credit, debit, "CREDIT"
+            own, external, direction = credit, debit, "CREDIT"
         else:
             return
-        row = transactions.pop(leg["posting_no"], None)
+        row = journal.transactions.pop(leg["posting_no"], None)
         if row is None:
-            self._report_missing_transaction(journal, leg, pocket_account, external_account=external_account)
+            self._report_missing_transaction(journal, leg, own, external_account=external)
             return
-        expected = (
-            pocket_account.pocket_id,
-            direction,
-            leg["amount"],
-            pocket_account.kind == "bank",
-            external_account.kind,
-            journal.row["booked_at"],
-            journal.row["business_date"],
-        )
-        recorded = (
-            row["pocket_id"],
-            row["direction"],
-            row["amount"],
-            row["swept"],
-            external_account.kind if row["type"] in _ACTIVITY_OF.get(external_account.kind, ()) else row["type"],
-            row["booked_at"],
-            row["business_date"],
-        )
-        if recorded[4] != expected[4] and journal.intact:
-            message = f"it is of kind {external_account.kind}, and what went through it was {row['type']}"
-            self._findings.add("account", self.accounts.key(external_account.no), message)
-        elif recorded[0] != expected[0] and journal.intact:
+        expected = {
+            "pocket_id": own.pocket_id,
+            "direction": direction,
+            "amount": leg["amount"],
+            "swept": own.kind == "bank",
+            "booked_at": journal.row["booked_at"],
+            "business_date": journal.row["business_date"],
+        }
+        differences = [f"{name} is {row[name]}, not {value}" for name, value in expected.items() if row[name] != value]
+        has_other_type = row["type"] not in _ACTIVITY_OF.get(external.kind, {external.kind})
+        if has_other_type and journal.intact:
+            message = f"it is of kind {external.kind}, and what went through it was {row['type']}"
+            self._findings.add("account", self.accounts.key(external.no), message)
+        elif row["pocket_id"] != own.pocket_id and journal.intact:
             message = "its Pocket differs from the transaction of its legs"
-            self._findings.add("account", self.accounts.key(pocket_account.no), message)
-        elif recorded != expected:
-            self._report_transaction(journal, row, f"the leg says {expected}, the activity {recorded}")
+            self._findings.add("account", self.accounts.key(own.no), message)
+        elif has_other_type or differences:
+            message = ", ".join(differences) or f"its type is {row['type']}, its posting is {external.kind}"
+            self._report_transaction(journal, row, message)
         self._count_activity(row)
 
     def _count_activity(self, row: Record) -> None:
@@ -372,7 +350,4 @@ class Replay:
         self._findings.add("transaction", key, "the activity is missing", certainty=Certainty.MISSING)
 
     def _report_transaction(self, journal: Journal, row: Record, message: str) -> None:
-        key = TRANSACTIONS.key_of(row)
-        self._findings.add(
-            "transaction", key, message, certainty=Certainty.SUSPECT if journal.intact else Certainty.DERIVED
-        )
+        self._findings.add("transaction", TRANSACTIONS.key_of(row), message, certainty=journal.certainty)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from contextlib import nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import billfold
 from billfold.audit.checks import check_audit
-from billfold.bills.business_days.store import load_calendars
-from billfold.bills.store import load_market
+from billfold.bills.store import load_calendars, load_market
 from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
 from billfold.platform.errors import BillfoldError
 from billfold.verify.bank_totals import check_bank_totals
@@ -51,35 +51,23 @@ async def verify_bank(
     it is not given. Without the `vault` the contents of the audit log are not verified; `seals` are
     the lines of its archived seals. Raises BankNotInitialized.
     """
-    if conn.is_in_transaction():
-        return await _verify(conn, progress, market, vault=vault, seals=seals)
-    async with conn.transaction(isolation="repeatable_read", readonly=True):
-        return await _verify(conn, progress, market, vault=vault, seals=seals)
-
-
-async def _verify(
-    conn: Connection,
-    progress: ProgressCallback | None,
-    market: Market | None,
-    vault: Vault | None,
-    seals: Iterable[str],
-) -> Report:
-    if await conn.fetchval("SELECT count(*) FROM bank") == 0:
-        raise BankNotInitialized
-    findings = Findings()
-    if market is None:
-        market = await load_market(conn, await load_calendars(conn))
-    # Rows come in the order of the keys at once, not after everything has been sorted.
-    await conn.execute("SET LOCAL enable_seqscan = off")
-    ledger_walk = LedgerWalk(conn, findings, market, progress=progress)
-    await ledger_walk.go()
-    await conn.execute("SET LOCAL enable_seqscan = on")
-    await check_fingerprints(conn, findings)
-    await check_parts(conn, findings)
-    await check_bank_totals(conn, findings)
-    findings.next_section()
-    await check_audit(conn, findings, vault, copy=seals)
-    return findings.report()
+    own_snapshot = conn.transaction(isolation="repeatable_read", readonly=True)
+    async with nullcontext() if conn.is_in_transaction() else own_snapshot:
+        if await conn.fetchval("SELECT count(*) FROM bank") == 0:
+            raise BankNotInitialized
+        findings = Findings()
+        if market is None:
+            market = await load_market(conn, await load_calendars(conn))
+        # Rows come in the order of the keys at once, not after everything has been sorted.
+        await conn.execute("SET LOCAL enable_seqscan = off")
+        await LedgerWalk(conn, findings, market, progress=progress).go()
+        await conn.execute("SET LOCAL enable_seqscan = on")
+        await check_fingerprints(conn, findings)
+        await check_parts(conn, findings)
+        await check_bank_totals(conn, findings)
+        findings.next_section()
+        await check_audit(conn, findings, vault, copy=seals)
+        return findings.report()
 
 
 async def check_parts(conn: Connection, findings: Findings) -> None:

@@ -35,50 +35,43 @@ ACCOUNT_COLUMNS = (
     "customer_id, account_no, kind, pocket_id, asset, acquired_on, "
     "live, debits, credits, reserved, tax_basis, earnings_basis"
 )
-POCKET_COLUMNS = ", ".join(("customer_id", *PocketColumns.__struct_fields__))
 CUSTOMER_COLUMNS = "customer_id, partner_id, role, name, account_status, opened_at, closed_at, closure_reason"
 
 
 class Table:
-    """How a table is read: its columns, its order within a customer, its key."""
+    """How a table is read: its columns, its order within a customer, and its key, unless that is the order's."""
 
-    def __init__(self, name: str, columns: str, order: Sequence[str], key: Sequence[str]) -> None:
+    def __init__(self, name: str, columns: Sequence[str], *order: str, key: Sequence[str] = ()) -> None:
         self.name = name
-        self.columns = tuple(columns.split(", "))
-        self.key = tuple(key)
+        self.columns = tuple(columns)
+        self.key = ("customer_id", *(key or order))
         self.number = self.columns.index(order[0]) if order else 0
         listed = ", ".join(("customer_id", *order))
-        self.query = f"SELECT {columns} FROM {name} ORDER BY {listed}"
+        self.query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {listed}"
 
     @classmethod
-    def of(cls, row: type[Row], order: Sequence[str], key: Sequence[str]) -> Table:
+    def of(cls, row: type[Row], *order: str, key: Sequence[str] = ()) -> Table:
         """The table of a class of rows."""
-        return cls(row.table, ", ".join(row.__struct_fields__), order, key)
+        return cls(row.table, row.__struct_fields__, *order, key=key)
 
     def key_of(self, row: Record) -> dict[str, object]:
         """The primary key of a row, by name."""
         return {name: row[name] for name in self.key}
 
 
-LEDGER_HEADS = Table("ledger_head", LEDGER_HEAD_COLUMNS, (), key=("customer_id",))
-CUSTOMERS = Table("customer", CUSTOMER_COLUMNS, (), key=("customer_id",))
-ACCOUNTS = Table("account", ACCOUNT_COLUMNS, ("account_no",), key=("customer_id", "account_no"))
-POCKETS = Table("pocket", POCKET_COLUMNS, ("pocket_id",), key=("customer_id", "pocket_id"))
-CHAIN_ENTRIES = Table.of(ChainEntry, ("version",), ("customer_id", "version"))
-JOURNAL_ENTRIES = Table.of(JournalEntry, ("entry_no",), ("customer_id", "entry_no"))
-POSTINGS = Table.of(Posting, ("entry_no", "posting_no"), ("customer_id", "entry_no", "posting_no"))
-TRADES = Table.of(
-    TradeEntry, ("entry_no", "trade_no", "pocket_id"), ("customer_id", "pocket_id", "entry_no", "trade_no")
-)
-TRANSACTIONS = Table.of(
-    TransactionEntry, ("entry_no", "posting_no", "pocket_id"), ("customer_id", "pocket_id", "entry_no", "posting_no")
-)
-EVENTS = Table.of(EventEntry, ("event_no",), ("customer_id", "event_no"))
-COMMANDS = Table.of(CommandEntry, ("version", "command_id"), ("customer_id", "command_id"))
-SNAPSHOTS = Table.of(
-    PocketSnapshot, ("entry_no", "pocket_id", "business_date"), ("customer_id", "pocket_id", "business_date")
-)
-HOLDS = Table("hold", "customer_id, hold_id, pocket_id, amount, until", ("hold_id",), key=("customer_id", "hold_id"))
+LEDGER_HEADS = Table("ledger_head", LEDGER_HEAD_COLUMNS.split(", "))
+CUSTOMERS = Table("customer", CUSTOMER_COLUMNS.split(", "))
+ACCOUNTS = Table("account", ACCOUNT_COLUMNS.split(", "), "account_no")
+POCKETS = Table("pocket", ("customer_id", *PocketColumns.__struct_fields__), "pocket_id")
+CHAIN_ENTRIES = Table.of(ChainEntry, "version")
+JOURNAL_ENTRIES = Table.of(JournalEntry, "entry_no")
+POSTINGS = Table.of(Posting, "entry_no", "posting_no")
+TRADES = Table.of(TradeEntry, "entry_no", "trade_no", "pocket_id")
+TRANSACTIONS = Table.of(TransactionEntry, "entry_no", "posting_no", "pocket_id")
+EVENTS = Table.of(EventEntry, "event_no")
+COMMANDS = Table.of(CommandEntry, "version", "command_id", key=("command_id",))
+SNAPSHOTS = Table.of(PocketSnapshot, "entry_no", "pocket_id", "business_date", key=("pocket_id", "business_date"))
+HOLDS = Table("hold", ("customer_id", "hold_id", "pocket_id", "amount", "until"), "hold_id")
 
 CUSTOMER_TABLES = (
     CUSTOMERS,

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from billfold.approvals.store.approved_transfers import ApprovedRequests
-from billfold.bills.business_days.store import load_calendars
 from billfold.bills.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
-from billfold.bills.store import load_market
+from billfold.bills.store import load_calendars, load_market
 from billfold.cli.context import CliError
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import sequencer
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
-from billfold.ledger.ports import NoScreening
+from billfold.ledger.ports import NoScreening, Screening
 from billfold.migrations import runner
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
@@ -31,10 +30,9 @@ from billfold.platform.crypto import KEY_BYTES, Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.paging import Pager
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank
-from billfold.wiring.providers import file_store_of, linking_provider_of, rail_exchanges_of
+from billfold.wiring.providers import file_store_of, rail_exchanges_of, simulation_of
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
@@ -59,7 +57,9 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
         async with pool.acquire() as conn:
             seed, market = await _check_bank(conn), await _market(conn)
         vault = vault_of(settings)
-        engine = engine_of(pool, market, seed, settings=settings, vault=vault)
+        simulation = simulation_of(settings, seed)
+        screening = simulation.screening if simulation else NoScreening()
+        engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=screening)
         bank = Bank(
             pool=pool,
             engine=engine,
@@ -73,9 +73,9 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             rails=rail_exchanges_of(settings),
             files=file_store_of(settings),
             inspection=SubprocessFileInspector(),
-            job_runners=job_runners(),
+            job_runners=job_runners(simulation),
             approvals=ApprovedRequests(pool),
-            linking=linking_provider_of(settings, seed),
+            linking=simulation.linking if simulation else None,
         )
         await engine.start()
         try:
@@ -86,13 +86,15 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             await engine.stop()
 
 
-def engine_of(pool: Pool, market: Market, seed: bytes, *, settings: Settings, vault: Vault) -> Engine:
+def engine_of(
+    pool: Pool, market: Market, seed: bytes, *, settings: Settings, vault: Vault, screening: Screening
+) -> Engine:
     """Return the bank's one writer, as the settings want it."""
     return Engine(
         pool,
         market=market,
         calendars=market.calendars,
-        terms=policy_of(settings),
+        terms=policy_of(settings, screening),
         seed=seed,
         references=reference_readers(),
         identifiers=identifier_loaders(),
@@ -130,7 +132,7 @@ def extra_lane_threshold(settings: Settings) -> int:
 
 
 async def _pool(dsn: str, most: int) -> Pool:
-    """Return connections in the application's role. Raises CannotGoOn when there is no such."""
+    """Return connections in the application's role. Raises CliError when there is no such role."""
     try:
         return await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE)
     except asyncpg.InvalidParameterValueError as error:
@@ -143,7 +145,7 @@ async def _market(conn: Connection) -> Market:
 
 
 async def _check_bank(conn: Connection) -> bytes:
-    """Return the seed of the bank. Raises CannotGoOn when there is none to be opened."""
+    """Return the seed of the bank. Raises CliError when there is none to open."""
     try:
         pending = await runner.pending(conn)
     except asyncpg.InsufficientPrivilegeError:  # a shape older than the role
@@ -157,13 +159,13 @@ async def _check_bank(conn: Connection) -> bytes:
     return identity.seed
 
 
-def policy_of(settings: Settings) -> BankPolicy:
+def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
     """Return the settings that decide money."""
     return BankPolicy(
         aum_fee_bps=settings.aum_fee_bps,
         haircut_bps=settings.same_day_haircut_bps,
         ach_credit_hold_days=settings.ach_credit_hold_days,
-        screening=NoScreening() if settings.is_production else SimulatedScreening(),
+        screening=screening,
         routing_number=settings.bank_routing_number,
         ach_review_above_cents=settings.ach_review_above_cents,
         wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),

@@ -1,8 +1,10 @@
 """What the settings choose of the outside: folders, mail server, webhook client, providers."""
 
-from pathlib import Path
+from __future__ import annotations
 
-from billfold.accounts.counterparties.ports import LinkingProvider
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from billfold.audit.file_archive import FileArchive
 from billfold.documents.local_store import LocalFileStore
 from billfold.events.email.ports import EmailTransport
@@ -11,7 +13,9 @@ from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.simulated_linking import SimulatedLinking
+
+if TYPE_CHECKING:
+    from billfold.sandbox.simulation import Simulation
 
 SEALS = "audit-seals.txt"
 
@@ -53,6 +57,10 @@ def file_store_of(settings: Settings) -> LocalFileStore:
     return LocalFileStore(settings.files_dir or settings.state_dir / "files")
 
 
-def linking_provider_of(settings: Settings, seed: bytes) -> LinkingProvider | None:
-    """Return the provider of account linking: simulated in a sandbox, none in production yet."""
-    return None if settings.is_production else SimulatedLinking(seed)
+def simulation_of(settings: Settings, seed: bytes) -> Simulation | None:
+    """Return the simulated counterparts of a sandbox; production has none and imports none."""
+    if settings.is_production:
+        return None
+    from billfold.sandbox.simulation import Simulation  # noqa: PLC0415 - production does not import the sandbox
+
+    return Simulation(seed)

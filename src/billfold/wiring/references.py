@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.portals.store import load_portals
-from billfold.accounts.transactions import booked_by_bank
+from billfold.accounts.transactions.store import find_bank_bookings
 from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
 from billfold.ledger.engine.references import ReferenceReaders
@@ -25,7 +25,7 @@ def reference_readers() -> ReferenceReaders:
         Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
         Reference.SECURITY_TRANSFER: custody_store.load_references,
         Reference.SUSPENSE_ITEM: suspense_store.load_references,
-        Reference.TRANSACTION: booked_by_bank.find_bank_bookings,
+        Reference.TRANSACTION: find_bank_bookings,
         Reference.WIRE: look_up_wires,
     }
 

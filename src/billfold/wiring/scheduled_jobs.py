@@ -1,45 +1,49 @@
 """Which function runs each kind of scheduled job, and which takes the files of each rail."""
 
-from functools import partial
-from types import MappingProxyType
+from __future__ import annotations
 
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, VERIFICATION_EXPIRY
 from billfold.approvals import apply_authorizations as changing
 from billfold.approvals import execute_transfers as approved
-from billfold.approvals.expiry import expire_request, expire_verification
-from billfold.approvals.store.authorization_requests import APPLY_AUTHORIZATION_REQUEST, EXPIRE_AUTHORIZATION_REQUEST
-from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, EXPIRE_TRANSFER_REQUEST
+from billfold.approvals.store.requests import run_expiry_job
+from billfold.approvals.types import (
+    APPLY_AUTHORIZATION_REQUEST,
+    EXECUTE_TRANSFER_REQUEST,
+    EXPIRE_AUTHORIZATION_REQUEST,
+    EXPIRE_TRANSFER_REQUEST,
+)
 from billfold.ledger.bank import JobRunners
 from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.entries import ACH_WINDOW
-from billfold.payments.custody import worker as custody
-from billfold.payments.custody.rules import APPOINTMENT as DELIVER
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
+from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.inbound.suspense import queue_held_return
+from billfold.payments.wires.outbound import FedwireSender
 from billfold.payments.wires.rules.recording import WIRE_SEND
-from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork, on_handed
-from billfold.sandbox.simulated_custodian import SimulatedCustodian
-from billfold.sandbox.wires.fedwire import WIRE_ANSWER
-from billfold.wiring.fedwire import FedwireService
 from billfold.wiring.worker import PeriodicTask
 
+if TYPE_CHECKING:
+    from billfold.sandbox.simulation import Simulation
 
-def job_runners() -> JobRunners:
+
+def job_runners(simulation: Simulation | None) -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
-    wires = FedwireService()
-    ach_files = AchFileProcessor()
+    wires = simulation.wires.sender if simulation else FedwireSender()
+    on_handed = simulation.ach.schedule_answer if simulation else None
     return MappingProxyType(
         {
-            WIRE_SEND: wires.sender.run,
-            WIRE_ANSWER: wires.simulation.answer,
+            WIRE_SEND: wires.run,
             "wire.suspense_return": queue_held_return,
             ach_windows.COLLECT_JOB: ach_windows.collect_debits,
             ach_windows.COUNT_SETTLED_JOB: ach_windows.count_settled,
-            SIMULATED_ANSWER: SimulatedAchNetwork(ach_files).answer,
-            ACH_FILES_JOB: ach_files.run,
+            ACH_FILES_JOB: AchFileProcessor().run,
             SUSPENSE_RETURN_JOB: queue_suspense_return,
             UNCLAIMED_RETURN_JOB: return_unclaimed,
             DEPOSITS_DUE: send_micro_deposits,
@@ -47,13 +51,13 @@ def job_runners() -> JobRunners:
             VERIFICATION_EXPIRY: expire_verification,
             APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
-            EXPIRE_AUTHORIZATION_REQUEST: expire_request,
-            EXPIRE_TRANSFER_REQUEST: expire_request,
-            DELIVER: partial(custody.deliver, SimulatedCustodian()),
+            EXPIRE_AUTHORIZATION_REQUEST: run_expiry_job,
+            EXPIRE_TRANSFER_REQUEST: run_expiry_job,
+            **(simulation.job_runners() if simulation else {}),
         }
     )
 
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return what takes the files that arrived, per rail; each returns how many it looked at."""
-    return (FedwireService().gate, AchFileProcessor().process_all)
+    return (FedwireFileProcessor(), AchFileProcessor().process_all)

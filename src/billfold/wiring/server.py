@@ -12,21 +12,15 @@ from types import FrameType
 
 from billfold.access.auth_server.app import create_auth_app
 from billfold.access.pages.app import create_pages_app
+from billfold.cli.process_supervisor import exit_with_parent
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.customer_api.app import create_customer_app
 from billfold.http.edge.serve import LazyApp
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
-from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.ach.network import SimulatedAchNetwork
-from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.process_supervisor import exit_with_parent
-from billfold.sandbox.routes.routes import sandbox_operations
-from billfold.sandbox.simulation import Simulation
-from billfold.wiring.fedwire import FedwireService
 from billfold.wiring.host_router import HostRouter
 from billfold.wiring.open_bank import open_bank
 
@@ -90,22 +84,8 @@ def make_partner_app(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
     """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
     if bank.settings.is_production:
         return create_partner_app(bank, operations=partner_operations(), broadcaster=broadcaster)
-    api = build_sandbox_app()
-    open_sandbox(api, bank, broadcaster)
+    from billfold.sandbox import partner_api as sandbox  # noqa: PLC0415 - production does not import the sandbox
+
+    api = sandbox.build_sandbox_app()
+    sandbox.open_sandbox(api, bank, broadcaster)
     return api
-
-
-def build_sandbox_app() -> PartnerApi:
-    """Return the Partner API with the sandbox's operations, and no bank behind it yet."""
-    return PartnerApi(partner_operations(sandbox_operations()))
-
-
-def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | None = None) -> None:
-    """Let such an API serve a bank and its simulated world."""
-    api.open_bank(bank, broadcaster, stepping=ClockStepper(bank), simulation=simulation_of(bank))
-
-
-def simulation_of(bank: Bank) -> Simulation:
-    """Return the simulated world around a bank."""
-    ach = SimulatedAchNetwork(AchFileProcessor())
-    return Simulation(bank.seed, wires=FedwireService().simulation, ach=ach)

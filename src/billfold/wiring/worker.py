@@ -113,7 +113,7 @@ class Worker:
         happened = due_customers.happened + kept.happened
         work_done = happened.total() + closed
         if work_done:
-            log.info("due_work_completed", now=now, house_days=closed, **happened)
+            log.info("due_work_completed", now=now, bank_days=closed, **happened)
         return work_done
 
     async def _pause(self, stop: asyncio.Event) -> None:

@@ -5,7 +5,7 @@ import re
 from tests.cli.test_commands import _fetch
 from tests.support.oauth_clients import new_key
 
-from billfold.wiring.initialize import partner_ids
+from billfold.access.partners.customers import partner_ids
 
 SEED = b"a seed of the command line"
 ANNA = ("anna@acme.example", "--first-name", "Anna", "--last-name", "Lind")

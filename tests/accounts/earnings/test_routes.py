@@ -149,7 +149,7 @@ async def test_named_periods_begin_where_the_calendar_says(partner_desk, lived):
 async def test_all_pockets_come_with_their_exact_sum(partner_desk, lived):
     alone = await partner_desk.funded(10_000_00)
     await partner_desk.post(f"/api/v1/sandbox/pockets/{alone.id}/", {"real_time_yield": True}, 200)
-    for filters in ({}, {"period": "mtd"}, between("2025-07-01", "2025-07-31")):
+    for filters in (*({"period": name} for name in ("wtd", "mtd", "ytd")), {}, between("2025-07-01", "2025-07-31")):
         listed = await partner_desk.get(PATH, filters)
         assert listed["object_type"] == "EarningsList"
         assert {each["pocket_id"] for each in listed["items"]} == {*(each.id for each in lived), alone.id}
@@ -206,13 +206,7 @@ async def test_more_than_thirty_pockets_are_too_many(partner_desk):
     [
         ({"period": "decade"}, "query.period"),
         ({"period": "range"}, "query.date_from"),
-        ({"period": "range", "date_from": "2025-06-02"}, "query.date_to"),
-        ({"period": "range", "date_to": "2025-06-02"}, "query.date_from"),
-        ({"period": "mtd", "date_from": "2025-06-02"}, "query.date_from"),
         ({"date_to": "2025-06-02"}, "query.date_to"),
-        (between("2025-06-02", "2025-06-01"), "query.date_to"),
-        (between("2025-06-02", "2025-05-01"), "query.date_to"),
-        (between("2025-06-03", "2025-06-04"), "query.date_from"),
         (between("yesterday", "2025-06-02"), "query.date_from"),
         (between("2025-02-30", "2025-06-02"), "query.date_from"),
         (between("2025-06-02T09:00:00", "2025-06-02T10:00:00"), "query.date_from"),
@@ -220,7 +214,6 @@ async def test_more_than_thirty_pockets_are_too_many(partner_desk):
     ],
 )
 async def test_a_period_is_refused_when_it_is_not_one(partner_desk, filters, loc):
-    await partner_desk.invalid("GET", PATH, filters=filters, loc=loc)
     pocket = await partner_desk.pocket()
     for path in (one(pocket), PATH):
         await partner_desk.invalid("GET", path, filters=filters, loc=loc)
@@ -241,22 +234,8 @@ async def test_a_range_may_begin_with_the_calendar_and_end_with_it(partner_desk)
         assert (entry["date_from"], entry["date_to"]) == ("0001-01-01", "2025-06-02")
 
 
-@pytest.mark.parametrize("day", ["2025-W23-1", "20250602", "2025-6-2", "2025-02-30"])
-async def test_a_day_has_one_spelling(partner_desk, day):
-    pocket = await partner_desk.funded(1_000_00)
-    filters = between(day, "2025-06-02")
-    await partner_desk.invalid("GET", one(pocket), filters=filters, loc="query.date_from")
-    for path, names in (
-        (f"{pocket.path}trades/", ["book_date_from", "settlement_date_to", "trade_datetime_to"]),
-        (f"{pocket.path}transactions/", ["time_booked_from", "time_settled_to"]),
-    ):
-        for name in names:
-            await partner_desk.invalid("GET", path, filters={name: day}, loc=f"query.{name}")
-
-
 async def test_earnings_of_others_are_not_there(partner_desk, other_partner):
     pocket, foreign = await partner_desk.pocket(), await other_partner.pocket()
-    await partner_desk.refused("GET", one(foreign), status=404, code="not-found")
     for filters in (
         {"pocket_id[]": [pocket.id, foreign.id]},
         {"customer_id": foreign.customer},
@@ -266,59 +245,3 @@ async def test_earnings_of_others_are_not_there(partner_desk, other_partner):
         await partner_desk.refused("GET", PATH, filters=filters, status=404, code="not-found")
     await partner_desk.ask("GET", PATH, status=422, filters={"pocket_id[]": "mine"})
     await partner_desk.invalid("GET", PATH, filters={"customer_id": "me"}, loc="query.customer_id")
-
-
-@pytest.fixture
-async def three_pockets(customer_desk, customer_world):
-    """Three Pockets over five weeks."""
-    opened = []
-    for n in range(3):
-        opened.append(await customer_desk.pocket(weeks=4))
-        await customer_world.wire(opened[-1], 70_000_01 + n)
-        await customer_world.days(1)
-    await customer_world.days(24)
-    return opened
-
-
-@pytest.mark.parametrize("period", ["wtd", "mtd", "ytd", "all-time", "range"])
-async def test_the_sum_is_exact_for_every_period(customer_desk, customer_world, three_pockets, period):
-    asked = {"period": period}
-    if period == "range":
-        asked |= {"date_from": "2025-06-03", "date_to": "2025-06-20"}
-    told = await customer_desk.get(PATH, asked)
-    assert told["object_type"] == "EarningsList"
-    assert {each["pocket_id"] for each in told["items"]} == {each.id for each in three_pockets}
-    for name in FIGURES:
-        total = sum(each[name]["value"] for each in told["items"])
-        assert told["aggregate"][name]["value"] == total
-    assert told["aggregate"]["earnings"]["value"] > 0
-    for each in told["items"]:
-        one = f"/api/v2/pockets/{each.pop('pocket_id')}/earnings/"
-        assert await customer_desk.get(one, asked) == each == await customer_world.get(one, asked)
-
-
-async def test_pockets_are_named_or_all_that_are_not_closed(customer_desk):
-    kept, closed = await customer_desk.pocket(), await customer_desk.pocket()
-    await customer_desk.patch(closed.path, {"status": "CLOSED", "closure_reason": "INACTIVITY"})
-    assert [each["pocket_id"] for each in (await customer_desk.get(PATH))["items"]] == [kept.id]
-    named = (await customer_desk.get(PATH, {"pocket_id[]": [closed.id, closed.id]}))["items"]
-    assert [each["pocket_id"] for each in named] == [closed.id]
-
-
-async def test_at_most_thirty_pockets_are_summed(customer_desk):
-    opened = [await customer_desk.pocket(name=str(n)) for n in range(31)]
-    await customer_desk.refused("GET", PATH, status=422, code="too-many-pockets")
-    asked = {"pocket_id[]": [each.id for each in opened]}
-    await customer_desk.refused("GET", PATH, filters=asked, status=422, code="too-many-pockets")
-    asked["pocket_id[]"].pop()
-    assert len((await customer_desk.get(PATH, asked))["items"]) == 30
-
-
-async def test_earnings_of_another_customer_are_not_there(customer_desk, other_customer):
-    theirs = await other_customer.pocket()
-    for each in (theirs.id, UNKNOWN):
-        asked = {"pocket_id[]": each}
-        await customer_desk.refused("GET", PATH, filters=asked, status=404, code="not-found")
-        one = f"/api/v2/pockets/{each}/earnings/"
-        await customer_desk.refused("GET", one, status=404, code="not-found")
-    assert (await customer_desk.get(PATH))["items"] == []

@@ -2,8 +2,6 @@
 
 from uuid import UUID
 
-from tests.support.partner_desk import UNKNOWN
-
 
 async def test_an_account_shows_the_same_money_as_its_pocket(partner_desk):
     pocket = await partner_desk.funded(100_000_00)
@@ -24,44 +22,3 @@ async def test_an_account_shows_the_same_money_as_its_pocket(partner_desk):
     assert float(old["ask"]) > float(old["bid"])
     assert old["security_type"] == "FIXED_INCOME"
     assert UUID(old["tradable_id"]).version == 5
-
-
-async def test_a_customers_accounts_are_his_pockets(partner_desk):
-    pocket = await partner_desk.pocket()
-    other = await partner_desk.pocket(pocket.customer)
-    listed = await partner_desk.get(f"/api/v1/customers/{pocket.customer}/service-accounts/")
-    assert {each["id"] for each in listed["items"]} == {pocket.id, other.id}
-
-
-async def test_the_older_reads_announce_their_end(partner_desk):
-    pocket = await partner_desk.pocket()
-    for path in (
-        f"/api/v1/service-accounts/{pocket.id}/",
-        f"/api/v1/customers/{pocket.customer}/service-accounts/",
-        f"/api/v1/service-accounts/{pocket.id}/transactions/",
-        f"/api/v1/customers/{pocket.customer}/transactions/",
-    ):
-        answer = await partner_desk.ask("GET", path, status=200)
-        assert answer.headers["deprecation"]
-        assert answer.headers["sunset"]
-    answer = await partner_desk.ask("GET", pocket.path, status=200)
-    assert "deprecation" not in answer.headers
-
-
-async def test_the_old_earnings_figure_is_gone_after_its_last_day(partner_desk):
-    pocket = await partner_desk.pocket()
-    path = f"/api/v1/service-accounts/{pocket.id}/"
-    assert "all_time_earnings" in (await partner_desk.get(path))["portfolio"]
-    await partner_desk.until("2026-08-03T12:00:00-04:00")
-    assert "all_time_earnings" not in (await partner_desk.get(path))["portfolio"]
-
-
-async def test_an_account_is_not_there_for_others(partner_desk, other_partner):
-    pocket = await partner_desk.pocket()
-    for path in (
-        f"/api/v1/service-accounts/{pocket.id}/",
-        f"/api/v1/customers/{pocket.customer}/service-accounts/",
-        f"/api/v1/service-accounts/{UNKNOWN}/",
-    ):
-        await other_partner.refused("GET", path, status=404, code="not-found")
-    await partner_desk.invalid("GET", "/api/v1/service-accounts/mine/", loc="path.account_id")

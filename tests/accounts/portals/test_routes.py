@@ -67,7 +67,7 @@ async def test_instructions_say_how_to_pay_by_every_rail(partner_desk):
     assert by_rail["ON_US"]["network_address"] == portal["network_address"]
 
 
-async def test_a_wire_is_for_the_customer_at_his_own_address(partner_desk):
+async def test_a_wire_is_for_the_customer_at_its_own_address(partner_desk):
     pocket = await partner_desk.pocket()
     home = {
         "street_address": "1 Main Street",
@@ -109,16 +109,6 @@ async def test_portals_are_listed_by_pocket_and_by_customer(partner_desk):
 async def test_the_older_operations_show_the_same_portals(partner_desk):
     pocket = await partner_desk.pocket()
     made = await partner_desk.post(v1(pocket), {"name": "Payroll"})
-    assert set(made) == {
-        "id",
-        "service_account_id",
-        "name",
-        "status",
-        "routing_number",
-        "account_number",
-        "payment_rails",
-        "object_type",
-    }
     assert made["service_account_id"] == pocket.id
     assert await partner_desk.get(v1(pocket, made["id"])) == made
     listed = await partner_desk.get(v1(pocket))
@@ -183,20 +173,17 @@ async def test_names_have_a_limit_and_crypto_is_not_there_yet(partner_desk):
     await partner_desk.refused("POST", v2(pocket), body, status=422, code="rail-not-available")
 
 
-async def test_a_portal_is_not_there_for_others_nor_under_another_pocket(partner_desk, other_partner):
+async def test_a_portal_is_not_there_under_another_pocket(partner_desk):
     pocket, other = await partner_desk.pocket(), await partner_desk.pocket()
-    for side, origin in ((other_partner, pocket), (partner_desk, other)):
-        for path in (v1(origin, pocket.portal), v2(origin, pocket.portal)):
-            await side.refused("GET", path, status=404, code="not-found")
-            await side.refused("PATCH", path, {"name": "x"}, status=404, code="not-found")
-        close = f"{v1(origin, pocket.portal)}close/"
-        await side.refused("POST", close, b"{}", status=404, code="not-found")
-        instructions = f"{v2(origin, pocket.portal)}funding-instructions/"
-        await side.refused("GET", instructions, status=404, code="not-found")
-    for path in (v1(pocket), v2(pocket)):
-        await other_partner.refused("GET", path, status=404, code="not-found")
-        await other_partner.refused("POST", path, {"name": "x"}, status=404, code="not-found")
-    await partner_desk.refused("GET", v2(pocket, UNKNOWN), status=404, code="not-found")
+    for path in (v1(other, pocket.portal), v2(other, pocket.portal)):
+        await partner_desk.refused("GET", path, status=404, code="not-found")
+        await partner_desk.refused("PATCH", path, {"name": "x"}, status=404, code="not-found")
+    for method, path in (
+        ("POST", f"{v1(other, pocket.portal)}close/"),
+        ("GET", f"{v2(other, pocket.portal)}funding-instructions/"),
+        ("GET", v2(pocket, UNKNOWN)),
+    ):
+        await partner_desk.refused(method, path, b"{}" if method == "POST" else b"", status=404, code="not-found")
     await partner_desk.invalid("GET", v2(pocket, "mine"), loc="path.portal_id")
 
 
@@ -235,28 +222,6 @@ async def pocket(customer_desk):
     return await customer_desk.pocket()
 
 
-async def test_a_portal_is_opened_listed_and_paid_into(customer_desk, customer_world, pocket):
-    path = f"{pocket.path}portals/"
-    made = await customer_desk.post(path, {"name": "Payroll", "payment_rails": ["WIRE"]})
-    assert (made["status"], made["payment_rails"]) == ("OPEN", ["WIRE"])
-    assert made == await customer_world.get(f"{path}{made['id']}/")
-    listed = (await customer_desk.get(path))["items"]
-    assert {each["id"] for each in listed} == {made["id"], pocket.portal}
-    assert listed == (await customer_desk.get("/api/v2/portals/"))["items"]
-    assert await customer_desk.pages(path, limit=1) == listed
-    body = {"portal_id": made["id"], "amount_usdc": 5_000_00, "sender_name": "Contoso"}
-    await customer_world.ask("POST", "/api/v1/sandbox/wire/", body, status=202)
-    assert (await customer_desk.get("/api/v2/transactions/"))["items"][0]["portal_id"] == made["id"]
-
-
-async def test_portals_are_filtered_by_type(customer_desk, pocket):
-    for path in ("/api/v2/portals/", f"{pocket.path}portals/"):
-        kinds = {"BANK_VIRTUAL_ACCOUNT_PORTAL": 1, "CRYPTO_DEPOSIT_ADDRESS_PORTAL": 0}
-        for kind, count in kinds.items():
-            assert len((await customer_desk.get(path, {"type[]": kind}))["items"]) == count
-        await customer_desk.invalid("GET", path, filters={"type[]": "X"}, loc="query.type[]")
-
-
 async def test_a_portal_is_renamed_and_closed_for_ever_without_an_answer(customer_desk, pocket):
     path = f"{pocket.path}portals/{pocket.portal}/"
     answer = await customer_desk.ask("PATCH", path, {"name": "Wages"}, status=204)
@@ -280,37 +245,3 @@ async def test_a_portal_is_renamed_and_closed_for_ever_without_an_answer(custome
 )
 async def test_a_change_of_another_shape_is_refused(customer_desk, pocket, body, loc):
     await customer_desk.invalid("PATCH", f"{pocket.path}portals/{pocket.portal}/", body, loc=loc)
-
-
-async def test_portals_that_cannot_be_opened_are_refused(customer_desk, pocket):
-    path = f"{pocket.path}portals/"
-    crypto = {"name": "x", "type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "chain": "SOLANA"}
-    await customer_desk.refused("POST", path, crypto, status=422, code="rail-not-available")
-    await customer_desk.invalid("POST", path, {"name": "x", "chain": "SOLANA"}, loc="body.chain")
-    await customer_desk.invalid("POST", path, {"name": "x", "payment_rails": []}, loc="body.payment_rails")
-    await customer_desk.invalid("POST", path, {"name": "x" * 129}, loc="body.name")
-    assert len((await customer_desk.get(path))["items"]) == 1
-
-
-async def test_instructions_say_how_to_pay_by_each_rail(customer_desk, customer_world, pocket):
-    path = f"{pocket.path}portals/{pocket.portal}/funding-instructions/"
-    told = await customer_desk.get(path)
-    assert told == await customer_world.get(path)
-    rails = [each["payment_rail"] for each in told["instructions"]]
-    assert rails == ["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
-    assert {each["beneficiary_name"] for each in told["instructions"]} == {"Northwind"}
-
-
-async def test_portals_of_another_customer_are_not_there(customer_desk, other_customer, pocket):
-    theirs = await other_customer.pocket()
-    portal = f"portals/{theirs.portal}/"
-    for method, path, body in (
-        ("GET", f"{theirs.path}portals/", b""),
-        ("POST", f"{theirs.path}portals/", {"name": "x"}),
-        ("PATCH", theirs.path + portal, {"status": "CLOSED"}),
-        ("PATCH", pocket.path + portal, {"status": "CLOSED"}),
-        ("GET", f"{pocket.path}{portal}funding-instructions/", b""),
-        ("GET", f"{pocket.path}portals/{UNKNOWN}/funding-instructions/", b""),
-    ):
-        await customer_desk.refused(method, path, body, status=404, code="not-found")
-    assert [each["status"] for each in (await other_customer.get("/api/v2/portals/"))["items"]] == ["OPEN"]

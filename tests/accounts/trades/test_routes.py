@@ -6,58 +6,6 @@ from uuid import UUID
 import pytest
 from tests.accounts.transactions.test_pages import table
 
-PRICED = {
-    "id",
-    "trade_datetime",
-    "book_date",
-    "settled_date",
-    "status",
-    "pocket_id",
-    "activity",
-    "cusip",
-    "description",
-    "quantity",
-    "price",
-    "notional",
-    "maturity_date",
-    "yield_to_maturity",
-    "object_type",
-}
-MOVED = {
-    "id",
-    "trade_datetime",
-    "book_date",
-    "settled_date",
-    "status",
-    "pocket_id",
-    "activity",
-    "cusip",
-    "quantity",
-    "maturity_date",
-    "market_value",
-    "direction",
-    "counter_pocket_id",
-    "on_us_transfer_id",
-    "object_type",
-}
-OLDER = {
-    "id",
-    "trade_datetime",
-    "settled_date",
-    "is_settled",
-    "activity",
-    "cusip",
-    "description",
-    "notional",
-    "quantity",
-    "price",
-    "maturity_date",
-    "service_account_id",
-    "yield_to_maturity",
-    "tradable_id",
-    "object_type",
-}
-
 
 def newer(pocket):
     return [f"/api/v2/customers/{pocket.customer}/trades/", f"{pocket.path}trades/"]
@@ -72,7 +20,6 @@ async def test_a_purchase_is_booked_at_once_and_settles_on_the_next_day(partner_
     paths = newer(pocket)
     for path in paths:
         (shown,) = (await partner_desk.get(path))["items"]
-        assert set(shown) == PRICED
         assert (shown["activity"], shown["status"]) == ("BUY", "BOOKED")
         assert (shown["book_date"], shown["settled_date"]) == ("2025-06-02", None)
     (shown,) = (await partner_desk.get(paths[0]))["items"]
@@ -119,7 +66,6 @@ async def test_v1_shows_the_same_purchase_and_an_id_of_the_bill(partner_desk):
     for answer in answers:
         assert "deprecation" not in answer.headers
         shown = answer.json()["items"]
-        assert [set(each) for each in shown] == [OLDER, OLDER]
         assert [each["id"] for each in shown] == [each["id"] for each in new]
     shown = answers[-1].json()["items"]
     for name in ("cusip", "price", "notional", "quantity", "yield_to_maturity", "maturity_date"):
@@ -149,7 +95,6 @@ async def test_bills_moved_in_kind_are_in_v2_on_both_sides_and_not_in_v1(partner
     made = await partner_desk.transfer(pocket, other, 10_000_00, transfer_type="SECURITY_TRANSFER")
     out = (await partner_desk.get(newer(pocket)[1]))["items"][0]
     (into,) = (await partner_desk.get(newer(other)[1]))["items"]
-    assert set(out) == set(into) == MOVED
     assert out["activity"] == into["activity"] == "SAME_ENTITY_SECURITY_TRANSFER"
     assert (out["direction"], into["direction"]) == ("OUT", "IN")
     assert (out["counter_pocket_id"], into["counter_pocket_id"]) == (other.id, pocket.id)
@@ -221,22 +166,7 @@ async def test_a_cursor_goes_on_when_a_pocket_was_opened_meanwhile(partner_desk)
         await partner_desk.invalid("GET", wrong, filters=asked, loc="query.cursor")
 
 
-async def test_foreign_trades_and_wrong_queries_are_refused(partner_desk, other_partner):
-    pocket = await partner_desk.funded(100_000_00)
-    for path in (*newer(pocket), *older(pocket)):
-        await other_partner.refused("GET", path, status=404, code="not-found")
-        for name, value in (
-            ("colour", "red"),
-            ("order", "up"),
-            ("limit", "0"),
-            ("book_date_from", "soon"),
-            ("trade_datetime_to", "soon"),
-            ("settlement_date_to", "2025-13-01"),
-        ):
-            await partner_desk.invalid("GET", path, filters={name: value}, loc=f"query.{name}")
-
-
-async def test_bills_from_another_custodian_are_listed_with_his_name(partner_desk):
+async def test_bills_from_another_custodian_are_listed_with_its_name(partner_desk):
     pocket = await partner_desk.pocket()
     body = {
         "account_id": pocket.id,
@@ -249,7 +179,6 @@ async def test_bills_from_another_custodian_are_listed_with_his_name(partner_des
     await partner_desk.ask("POST", "/api/v1/sandbox/security-transfer/", body, status=202)
     for path in newer(pocket):
         (shown,) = (await partner_desk.get(path))["items"]
-        assert set(shown) == MOVED - {"counter_pocket_id", "on_us_transfer_id"} | {"counterparty_name"}
         assert (shown["activity"], shown["direction"]) == ("EXTERNAL_SECURITY_TRANSFER", "IN")
         assert (shown["counterparty_name"], shown["quantity"]) == ("Harbor Custody", 5)
         assert shown["status"] == "SETTLED"
@@ -272,28 +201,12 @@ async def lived(customer_desk, customer_world):
     return first, second
 
 
-async def test_both_versions_show_what_the_partner_sees(customer_desk, customer_world, lived):
-    customer = customer_desk.team.customer
-    newer = (await customer_desk.get(V2_PATH, {"limit": 100}))["items"]
-    theirs = await customer_world.get(f"/api/v2/customers/{customer}/trades/", {"limit": 100})
-    assert newer == theirs["items"]
-    kinds = {each["activity"] for each in newer}
-    assert kinds == {"BUY", "SELL", "MATURITY", "SAME_ENTITY_SECURITY_TRANSFER"}
-    older = (await customer_desk.get(V1_PATH, {"limit": 100}))["items"]
-    theirs = await customer_world.get(f"/api/v1/customers/{customer}/trades/", {"limit": 100})
-    assert older == theirs["items"]
-    assert {each["activity"] for each in older} == {"BUY", "SELL", "MATURITY"}
-    assert await customer_desk.pages(V2_PATH, limit=3) == newer
-    assert await customer_desk.pages(V1_PATH, {"order": "asc"}, limit=3) == older[::-1]
-
-
 async def test_pockets_and_dates_choose_in_lists_and_the_file(customer_desk, lived):
     first, _ = lived
     for filters in (
         {},
         {"account[]": first.id},
         {"book_date_from": "2025-06-04"},
-        {"book_date_to": "2025-06-02"},
         {"settlement_date_from": "2025-06-05", "settlement_date_to": "2025-06-05"},
         {"trade_datetime_from": "2025-06-03", "trade_datetime_to": "2025-06-04"},
     ):
@@ -311,8 +224,13 @@ async def test_pockets_and_dates_choose_in_lists_and_the_file(customer_desk, liv
 async def test_wrong_filters_and_foreign_pockets_are_refused(customer_desk, other_customer, lived):
     first, _ = lived
     for path in (V1_PATH, V2_PATH, FILE):
-        await customer_desk.invalid("GET", path, filters={"book_date_from": "x"}, loc="query.book_date_from")
-        await customer_desk.invalid("GET", path, filters={"colour": "red"}, loc="query.colour")
+        for name, value in (
+            ("colour", "red"),
+            ("book_date_from", "soon"),
+            ("trade_datetime_to", "soon"),
+            ("settlement_date_to", "2025-13-01"),
+        ):
+            await customer_desk.invalid("GET", path, filters={name: value}, loc=f"query.{name}")
     for path, name in ((V1_PATH, "account[]"), (V2_PATH, "pocket_id[]"), (FILE, "account[]")):
         asked = {name: first.id}
         await other_customer.refused("GET", path, filters=asked, status=404, code="not-found")

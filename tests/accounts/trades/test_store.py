@@ -53,18 +53,3 @@ async def test_the_pockets_of_a_customer_are_merged_in_booking_order(conn, booke
     assert await listed(conn, [HERE, THERE], after=(3, 2), descending=True, limit=2) == [booked[2], booked[1]]
     assert await listed(conn, [HERE]) == [booked[0], booked[2]]
     assert await listed(conn, []) == []
-
-
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ({"activities": ["SELL"]}, [2]),
-        ({"traded_from": AT + timedelta(days=1)}, [1, 2, 3]),
-        ({"traded_to": AT + timedelta(days=1)}, [0]),
-        ({"booked_from": date(2025, 6, 3), "booked_to": date(2025, 6, 3)}, [1]),
-        ({"settled_from": date(2025, 6, 4)}, [1, 2, 3]),
-        ({"settled_to": date(2025, 6, 3)}, [0]),
-    ],
-)
-async def test_a_filter_leaves_what_it_names(conn, booked, filters, found):
-    assert await listed(conn, [HERE, THERE], **filters) == [booked[place] for place in found]

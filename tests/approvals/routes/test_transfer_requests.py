@@ -333,14 +333,6 @@ async def test_what_a_request_names_must_be_there_and_in_order(
         await customer_desk.refused("POST", REQUESTS, body, status=404, code="not-found")
     await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     await customer_desk.refused("POST", REQUESTS, on_us(funded, 1_00, to=funded), status=422, code="same-pocket")
-    made = await other_customer.post(REQUESTS, on_us(theirs, 1_00, to=await other_customer.pocket()))
-    for method, path, body in (
-        ("GET", path_of(made), b""),
-        ("DELETE", path_of(made), b""),
-        ("PATCH", path_of(made), {"reviewers": []}),
-        ("PATCH", f"{path_of(made)}status/", {"status": "APPROVED"}),
-    ):
-        await customer_desk.refused(method, path, body, status=404, code="not-found")
 
 
 WRONG = (

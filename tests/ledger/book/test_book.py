@@ -25,12 +25,12 @@ def test_undo_removes_a_journal_entry_that_was_never_closed(teller):
     before = picture(book)
     book.touch(pocket)
     begin(teller)
-    book.post(book.house_account("rail:wire"), pocket.bank, 5_00)
+    book.post(book.internal_account("rail:wire"), pocket.bank, 5_00)
     book.undo()
     assert picture(book) == before
     # Nothing of it haunts the next journal.
     begin(teller)
-    book.post(book.house_account("rail:wire"), pocket.cash, 5_00)
+    book.post(book.internal_account("rail:wire"), pocket.cash, 5_00)
     book.close()
 
 
@@ -42,11 +42,11 @@ def test_undo_takes_back_lots_that_were_lost_and_made(teller):
     before = picture(book)
     book.touch(pocket)
     begin(teller)
-    book.post(lot, book.house_account("treasury", lot.asset), lot.balance)
+    book.post(lot, book.internal_account("treasury", lot.asset), lot.balance)
     book.lot_out(pocket, lot, lot.tax_basis, earnings=lot.earnings_basis)
     book.retire_lots(pocket, [lot])
     made = book.lot(pocket, lot.asset, lot.acquired_on, maturity=lot.maturity)
-    book.post(book.house_account("street", lot.asset), made, 7)
+    book.post(book.internal_account("street", lot.asset), made, 7)
     book.lot_in(pocket, made, 7, earnings=7)
     book.undo()
     assert picture(book) == before
@@ -69,11 +69,11 @@ def test_undo_keeps_what_was_done_before_the_mark(teller):
     book = teller.book
     book.touch(pocket)
     begin(teller)
-    book.post(book.house_account("rail:wire"), pocket.cash, 5_00)
+    book.post(book.internal_account("rail:wire"), pocket.cash, 5_00)
     book.close()
     book.savepoint()
     begin(teller)
-    book.post(pocket.cash, book.house_account("fees"), 1_00)
+    book.post(pocket.cash, book.internal_account("fees"), 1_00)
     book.undo()
     assert len(book.draft.rows_of(JournalEntry)) == len(book.draft.rows_of(Posting)) == 1
     assert pocket.cash.balance == 5_00
@@ -82,7 +82,7 @@ def test_undo_keeps_what_was_done_before_the_mark(teller):
 def test_an_entry_cannot_be_closed_while_a_bank_account_has_a_balance(teller):
     pocket = teller.pocket()
     begin(teller)
-    teller.book.post(teller.book.house_account("rail:wire"), pocket.bank, 1)
+    teller.book.post(teller.book.internal_account("rail:wire"), pocket.bank, 1)
     with pytest.raises(InvariantError):
         teller.book.close()
 
@@ -92,7 +92,7 @@ def test_a_posting_of_zero_or_less_is_refused(teller, amount):
     pocket = teller.pocket()
     begin(teller)
     with pytest.raises(InvariantError):
-        teller.book.post(teller.book.house_account("rail:wire"), pocket.bank, amount)
+        teller.book.post(teller.book.internal_account("rail:wire"), pocket.bank, amount)
 
 
 def test_an_entry_without_postings_is_dropped(teller):

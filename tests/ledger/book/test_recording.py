@@ -153,50 +153,35 @@ def test_payer_and_payee_get_an_event_each(teller):
     assert received[2]["on_us_id"] == done["transfer_id"]
 
 
-def test_a_pending_transfer_raises_an_event_when_accepted_and_when_executed(teller):
+LATE, FROZEN = {"transfer_id": LATER, "later": True}, "the Pocket is frozen"
+REJECTED = ["rejected"]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [(LATE, ["processing"]), ({**LATE, "accepted": True}, ["received", "success"])],
+        [(LATE, ["processing"]), FROZEN, ({**LATE, "accepted": True}, REJECTED)],
+        [({"approved": True, "transfer_id": LATER}, ["processing", "received", "success"])],
+        [FROZEN, ({"approved": True, "transfer_id": LATER}, ["processing", "rejected"])],
+        *([({"cents": cents}, REJECTED)] for cents in (10_01, 10_02, 999_999_00)),
+    ],
+)
+def test_each_step_of_a_transfer_raises_its_events(teller, steps):
     pocket, to = teller.pocket(), teller.payee()
     teller.deposit(pocket, 1_000_00)
-    teller.told()
-    teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True)
-    assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.processing"]
-    teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=True)
-    told = teller.told()
-    assert [kind for _, kind, _ in told] == ["transfers.on-us.received", "transfers.on-us.success"]
-    assert {payload["on_us_id"] for _, _, payload in told} == {str(LATER)}
-
-
-def test_an_approved_transfer_is_carried_out_at_once_and_its_payer_learns_of_both(teller):
-    pocket, to = teller.pocket(), teller.payee()
-    teller.deposit(pocket, 1_000_00)
-    teller.told()
-    assert teller.pay(pocket, to, 10_00, transfer_id=LATER, approved=True)["status"] == "COMPLETED"
-    mine = [kind for whose, kind, _ in teller.told() if whose == teller.customer]
-    assert mine == ["transfers.on-us.processing", "transfers.on-us.success"]
-    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
-    teller.told()
-    rejected = teller.pay(pocket, to, 10_00, transfer_id=UUID(int=3), approved=True)
-    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
-    kinds = [kind for _, kind, _ in teller.told()]
-    assert kinds == ["transfers.on-us.processing", "transfers.on-us.rejected"]
-
-
-@pytest.mark.parametrize("cents", [10_01, 10_02, 999_999_00])
-def test_a_rejected_transfer_raises_an_event_for_its_payer_only(teller, cents):
-    pocket, to = teller.pocket(), teller.payee()
-    teller.deposit(pocket, 1_000_00)
-    teller.told()
-    assert teller.pay(pocket, to, cents)["status"] == "REJECTED"
-    assert [(whose, kind) for whose, kind, _ in teller.told()] == [(teller.customer, "transfers.on-us.rejected")]
-
-
-def test_an_accepted_transfer_is_rejected_with_an_event_when_its_pocket_was_frozen_since(teller):
-    pocket, to = teller.pocket(), teller.payee()
-    teller.deposit(pocket, 1_000_00)
-    teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True)
-    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
-    teller.told()
-    teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=True)
-    assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.rejected"]
+    for step in steps:
+        teller.told()
+        if step is FROZEN:
+            teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
+            continue
+        fields, expected = step
+        teller.pay(pocket, to, **{"cents": 10_00, **fields})
+        told = teller.told()
+        assert [kind.removeprefix("transfers.on-us.") for _, kind, _ in told] == expected
+        assert all((whose == PAYEE) == kind.endswith("received") for whose, kind, _ in told)
+        if "transfer_id" in fields:
+            assert {payload["on_us_id"] for _, _, payload in told} == {str(LATER)}
 
 
 def test_a_transfer_between_own_pockets_raises_no_event_of_a_payment(teller):

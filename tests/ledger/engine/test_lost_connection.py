@@ -6,12 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import pytest
-from tests.support.whole_bank import close_bank, open_bank
-
-from billfold.ledger.types import Rail
-from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.platform import ids
-from billfold.verify.runner import verify_bank
+from tests.support.whole_bank import close_bank, expect_clean, open_bank
 
 COMMIT = b"COMMIT;"
 _AT_ONCE = 65536
@@ -94,25 +89,11 @@ async def far_bank(line):
     await close_bank(bank)
 
 
-def deposit(holder, cents):
-    return ReceiveMoney(
-        caller="test",
-        key=ids.new(),
-        customers=(holder.customer_id,),
-        rail=Rail.WIRE,
-        portal_id=holder.portal_id,
-        pocket_id=holder.pocket_id,
-        amount=cents,
-        description="a deposit",
-        details={},
-    )
-
-
 @pytest.mark.parametrize("when", ["cut_before", "cut_after"])
 async def test_a_command_happens_once_when_the_line_breaks_at_commit(far_bank, new_holder, line, when):
     holder = await new_holder(at=far_bank)
     setattr(line, when, 1)
-    command = deposit(holder, 1_000_00)
+    command = holder.receipt(1_000_00)
     answer = await far_bank.engine.submit(command)
     assert line.cuts == 1
     assert answer.outcome["status"] == "COMPLETED"
@@ -123,7 +104,7 @@ async def test_a_command_happens_once_when_the_line_breaks_at_commit(far_bank, n
 async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank, new_holder, line):
     holders = [await new_holder(at=far_bank) for _ in range(4)]
     line.cut_before = line.cut_after = 4
-    commands = [deposit(holders[n % 4], 1_000_00 + n) for n in range(80)]
+    commands = [holders[n % 4].receipt(1_000_00 + n) for n in range(80)]
 
     async def send(share):
         return [await far_bank.engine.submit(each) for each in share]
@@ -133,15 +114,13 @@ async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank,
     assert all(a.outcome["status"] == "COMPLETED" for share in answers for a in share)
     amounts = [row[0] for row in await far_bank.pool.fetch("SELECT amount FROM transaction ORDER BY 1")]
     assert amounts == [1_000_00 + n for n in range(80)]
-    async with far_bank.pool.acquire() as conn:
-        report = await verify_bank(conn, market=far_bank.market)
-    assert report.is_clean, report.findings
+    await expect_clean(far_bank)
 
 
 async def test_all_happen_once_when_backends_are_terminated_under_load(bank, new_holder, market_dsn):
     conn = await asyncpg.connect(market_dsn)
     holders = [await new_holder() for _ in range(4)]
-    commands = [deposit(holders[n % 4], 1_000_00 + n) for n in range(120)]
+    commands = [holders[n % 4].receipt(1_000_00 + n) for n in range(120)]
 
     async def send(share):
         return [await bank.engine.submit(each) for each in share]
@@ -159,6 +138,5 @@ async def test_all_happen_once_when_backends_are_terminated_under_load(bank, new
     await load
     amounts = [row[0] for row in await conn.fetch("SELECT amount FROM transaction ORDER BY 1")]
     assert amounts == [1_000_00 + n for n in range(120)]
-    report = await verify_bank(conn, market=bank.market)
     await conn.close()
-    assert report.is_clean, report.findings
+    await expect_clean(bank)

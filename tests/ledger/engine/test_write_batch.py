@@ -1,7 +1,8 @@
 """What a batch wrote goes into the database in one call or by COPY, and is the same either way."""
 
 import pytest
-from tests.ledger.engine.test_engine import counts, must_be_clean, payment
+from tests.ledger.engine.test_engine import counts, payment
+from tests.support.whole_bank import expect_clean
 
 from billfold.ledger.engine import write_batch as write
 from billfold.ledger.engine.write_batch import LEDGER_BOOK_TABLES
@@ -51,4 +52,4 @@ async def test_a_payment_leaves_proven_rows_however_many_books_are_few(bank, new
         "transfer": 1,
         "directory": 1,
     }
-    await must_be_clean(bank)
+    await expect_clean(bank)

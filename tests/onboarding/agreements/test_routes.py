@@ -4,6 +4,8 @@ from io import BytesIO
 
 from pypdf import PdfReader
 
+from billfold.onboarding.agreements.routes import current_agreement
+
 PATH = "/api/v1/agreements/"
 CATEGORIES = {"BANK", "BROKERAGE", "GENERAL", "E-SIGN"}
 
@@ -23,6 +25,13 @@ async def test_every_agreement_in_force_is_named_with_its_file(customer_desk):
         assert each["title"] in page.extract_text()
 
 
-async def test_an_agreement_of_nobody_is_not_there(customer_desk):
+async def test_an_unknown_agreement_is_not_found(customer_desk):
     for path in ("/agreements/2025-06-01/x.pdf", "/agreements/2024-01-01/form-crs.pdf"):
         assert (await customer_desk.http.get(path)).status_code == 404
+
+
+def test_every_text_is_addressed_by_its_type_and_has_something_to_say():
+    documents = current_agreement().documents
+    assert {each.slug for each in documents if each.type == "FORM_CRS"} == {"form-crs"}
+    assert len({each.slug for each in documents}) == len(documents) == 20
+    assert all(each.title and each.paragraphs and all(each.paragraphs) for each in documents)

@@ -3,7 +3,6 @@
 import json
 
 import msgspec
-import pytest
 from tests.payments.wires.iso20022.wires import a_credit_transfer
 from tests.support.whole_bank import SEED
 
@@ -11,12 +10,7 @@ from billfold.accounts.commands import UpdatePortal
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
 from billfold.payments.deposits.types import IncomingWire
 from billfold.platform import ids
-from billfold.sandbox.simulated_bank import SimulatedBank
-
-
-@pytest.fixture
-def correspondent():
-    return SimulatedBank(SEED)
+from billfold.sandbox.ach.simulated_network import ach_credit
 
 
 def a_wire(**fields):
@@ -57,11 +51,9 @@ async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank,
     }
 
 
-async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_known(bank, new_holder, correspondent):
+async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_known(bank, new_holder):
     holder = await new_holder()
-    ach = correspondent.ach_credit(
-        ids.new(), **await address(bank, holder), amount=15_000_00, company_name="FakeCompany"
-    )
+    ach = ach_credit(SEED, ids.new(), await address(bank, holder), amount=15_000_00, company_name="FakeCompany")
     assert (await receive(bank, ach))["status"] == "COMPLETED"
     row, details = await activity(bank, holder)
     assert (row["type"], row["amount"]) == ("ACH", 15_000_00)
@@ -102,9 +94,11 @@ async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(ban
     assert [row["kind"] for row in kinds] == ["transfers.wire.in.rejected"]
 
 
-def test_a_payment_is_the_same_to_the_last_digit_when_it_is_made_again(correspondent):
+def test_a_payment_is_the_same_to_the_last_digit_when_it_is_made_again():
     ach_id = ids.new()
     to = {"routing_number": "061199992", "account_number": "812345678901"}
-    made = [SimulatedBank(SEED).ach_credit(ach_id, **to, amount=7, company_name="B") for _ in range(2)]
-    assert msgspec.json.encode(made[0]) == msgspec.json.encode(made[1])
-    assert made[0].trace_number != correspondent.ach_credit(ids.new(), **to, amount=7, company_name="B").trace_number
+    made, again, other = (
+        ach_credit(SEED, each, to, amount=7, company_name="B") for each in (ach_id, ach_id, ids.new())
+    )
+    assert msgspec.json.encode(made) == msgspec.json.encode(again)
+    assert made.trace_number != other.trace_number

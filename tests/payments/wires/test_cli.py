@@ -25,7 +25,7 @@ def wires(prepare):
         sent = await fedwire.settled(holder)
         await fedwire.drop("in.xml", await fedwire.payment("one", anna.account))
         arrived = next(w for w in await fedwire.wires(holder) if w.direction == "INCOMING")
-        await fedwire.room.simulation.ask_for(bank, anna.id, arrived.wire_id, reason="DUPL")
+        await fedwire.room.ask_for(bank, anna.id, arrived.wire_id, reason="DUPL")
         return str(sent), str(arrived.wire_id)
 
     return prepare(live)

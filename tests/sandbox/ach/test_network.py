@@ -5,7 +5,6 @@ from datetime import timedelta
 from tests.support.small_rails import Customer
 
 from billfold.ledger.jobs.types import ScheduledJob
-from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.clock.stepper import ClockStepper
 
@@ -18,7 +17,7 @@ async def test_nothing_comes_back_twice_when_a_file_is_answered_once_more(bank):
     row = await bank.pool.fetchrow("SELECT object_id, due_at FROM scheduled_job WHERE kind = $1", SIMULATED_ANSWER)
     await clock.advance(timedelta(days=3))
     again = ScheduledJob(SIMULATED_ANSWER, row["object_id"], None, at=row["due_at"])
-    await SimulatedAchNetwork(AchFileProcessor()).answer(bank, again)
+    await SimulatedAchNetwork().answer(bank, again)
     arrived = await bank.pool.fetch("SELECT state FROM rail_file WHERE direction = 'IN'")
     assert [each["state"] for each in arrived] == ["PROCESSED"]
     assert await bank.pool.fetchval("SELECT status FROM ach_entry") == "FAILED"

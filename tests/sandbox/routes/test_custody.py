@@ -5,11 +5,11 @@ from datetime import date
 from uuid import UUID
 
 import pytest
+from tests.support.whole_bank import expect_clean
 
 from billfold.platform import ids
 from billfold.platform.dates import et_instant
 from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.verify.runner import verify_bank
 
 PATH = "/api/v1/sandbox/security-transfer/"
 BILL = "912797PT8"
@@ -38,12 +38,6 @@ async def until(bank, day, hour=10):
     await ClockStepper(bank).set_to(et_instant(day, hour))
 
 
-async def is_clean(bank):
-    async with bank.pool.acquire() as conn:
-        report = await verify_bank(conn, market=bank.market)
-    assert report.is_clean, report.findings
-
-
 async def test_bills_arrive_with_what_they_cost_once_under_one_key(bank, client, pocket, body):
     key = ids.new()
     told = body | {"acquired_on": "2025-05-29", "cost_usdc": 4_950_00}
@@ -51,7 +45,7 @@ async def test_bills_arrive_with_what_they_cost_once_under_one_key(bank, client,
         answer = await client.post(PATH, told, key=key)
         assert (answer.status_code, answer.content) == (202, b""), answer.text
     assert await trades(bank, pocket) == [(True, 50, 4_950_00)]
-    await is_clean(bank)
+    await expect_clean(bank)
 
 
 async def test_bills_leave_and_come_back_when_the_other_side_refuses(bank, client, pocket, body):
@@ -71,7 +65,7 @@ async def test_bills_leave_and_come_back_when_the_other_side_refuses(bank, clien
         ("COMPLETED", None),
         ("REJECTED", "ACCOUNT_UNAVAILABLE"),
     ]
-    await is_clean(bank)
+    await expect_clean(bank)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def taken(teller, pocket, cents, **fields):
         cents,
         price_of=ctx.t0_bid,
         settles_on=ctx.business_date,
-        to=book.house_account("rail:wire"),
+        to=book.internal_account("rail:wire"),
         **fields,
     )
 

@@ -12,13 +12,13 @@ import typer
 from billfold.access.partners import credentials
 from billfold.access.partners import rules as partner_rules
 from billfold.access.partners import store as partner_store
+from billfold.access.partners.customers import PartnerIds, create_partner_customers, partner_ids
 from billfold.access.partners.rules import FEATURES
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, print_line, print_success
 from billfold.cli.resources import read_text_file
 from billfold.platform.clock import wall_now
-from billfold.wiring.initialize import PartnerIds, create_partner_customers, partner_ids
 
 if TYPE_CHECKING:
     from billfold.access.partners.types import PartnerRow

@@ -65,7 +65,7 @@ class LinkingProvider(Protocol):
         """Return what opens the provider's pages; with `access` to mend a link there is."""
 
     async def exchange(self, public_token: str, account_ids: list[str]) -> LinkedInstitution:
-        """Return the accounts a person chose, in this order. Raises LinkRefused."""
+        """Return the accounts a person chose, in this order. Raises LinkError."""
 
     async def status_of(self, access: str, account_id: str) -> LinkStatus:
         """Return how far the verification of a linked account is by now."""

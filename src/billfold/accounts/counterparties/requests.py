@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.counterparties import store as counterparty_store
-from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.accounts.counterparties.commands import AddCounterparty, ExpireVerification
 from billfold.accounts.counterparties.rules import identifiers, verification_kinds
 from billfold.accounts.counterparties.schemas import (
     Counterparty,
@@ -36,6 +36,7 @@ from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.errors import FieldError, InvalidInput
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
@@ -79,20 +80,20 @@ class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
     """Return the command that links the account of a checked form. Raises InvalidInput."""
-    asked = getattr(form, "verification", None)
+    verification = getattr(form, "verification", None)
     details = details_of(form)
     target = await _find_target(bank, form) if isinstance(form, OnUsForm) else None
     needs_no_verification = target is not None or form.__struct_config__.tag == "crypto_wallet_address"
-    if asked is not None and asked.document_ids:
-        await _check_documents(bank, owner, asked.document_ids)
+    if verification is not None and verification.document_ids:
+        await _check_documents(bank, owner, verification.document_ids)
     return AddCounterparty(
         **call.command_fields(owner),
         type=str(form.__struct_config__.tag),
         counterparty_name=msgspec.to_builtins(form.counterparty_name),
         display_name=form.display_name,
         details=details,
-        verification=None if needs_no_verification or asked is None else asked.type,
-        document_ids=() if needs_no_verification or asked is None else tuple(asked.document_ids or ()),
+        verification=None if needs_no_verification or verification is None else verification.type,
+        document_ids=() if needs_no_verification or verification is None else tuple(verification.document_ids or ()),
         holder=await _find_holder(bank, details, target),
         target_customer_id=None if target is None else target.customer_id,
         target_pocket_id=None if target is None else target.pocket_id,
@@ -107,11 +108,11 @@ def command_content(order: AddCounterparty) -> dict[str, Any]:
 
 
 async def counterparty_page(
-    bank: Bank, owner: UUID, wanted: ListQuery, asked: CounterpartyQuery
+    bank: Bank, owner: UUID, wanted: ListQuery, query: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """One page of a customer's counterparties, newest first; filters in both spellings."""
     page = await wanted.read(
-        bank, counterparty_store.COUNTERPARTIES, owner, asked.types, asked.statuses, scope="counterparties"
+        bank, counterparty_store.COUNTERPARTIES, owner, query.types, query.statuses, scope="counterparties"
     )
     return page_of(page, await render_counterparties(bank, owner, page.items))
 
@@ -125,8 +126,8 @@ async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> C
 async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
     """Return counterparties with the documents of their verifications, as they stand now."""
     named = {row.counterparty_id: document_ids_of(row) for row in rows}
-    asked = {each for own in named.values() for each in own}
-    found = await document_store.list_documents(bank.pool, owner, asked) if asked else {}
+    ids = {each for own in named.values() for each in own}
+    found = await document_store.list_documents(bank.pool, owner, ids) if ids else {}
     return [
         render_counterparty(
             row,
@@ -139,6 +140,16 @@ async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[Counterp
         )
         for row in rows
     ]
+
+
+async def expire_verification(bank: Bank, job: ScheduledJob) -> None:
+    """Run the job that ends a verification by incoming wire when none has arrived."""
+    assert job.customer_id is not None
+    await bank.engine.submit(
+        ExpireVerification(
+            caller="agenda", key=job.object_id, customers=(job.customer_id,), counterparty_id=job.object_id
+        )
+    )
 
 
 async def _check_documents(bank: Bank, owner: UUID, document_ids: Sequence[UUID]) -> None:
@@ -190,7 +201,7 @@ async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:
 
 
 async def _find_holder(bank: Bank, details: dict[str, Any], target: PortalRow | None) -> str | None:
-    """The name of whoever holds the account, where it is one of this bank."""
+    """The name of the holder of the account, where it is one of this bank."""
     account = verification_kinds.account_of(details)
     if target is None and account is not None and account.bank == bank.settings.bank_routing_number:
         target = await _find_portal(bank, "account", f"{account.bank}:{account.number}")

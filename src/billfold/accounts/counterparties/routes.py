@@ -116,13 +116,13 @@ async def create_counterparty(
 @get(_PATH)
 @get(_OWN_PATH, READS)
 async def list_counterparties(
-    *, caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, asked: CounterpartyQuery
+    *, caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, query: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """List counterparties.
 
     Newest first.
     """
-    return await counterparty_page(bank, await caller.owner(bank, customer_id), wanted, asked=asked)
+    return await counterparty_page(bank, await caller.owner(bank, customer_id), wanted, query=query)
 
 
 @get(_PATH + "{counterparty_id}/")

@@ -1,10 +1,10 @@
-"""A counterparty as both APIs show it, and what is said of one that is created."""
+"""A counterparty as both APIs show it, and the bodies that create one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 import msgspec
@@ -12,9 +12,8 @@ from typing_extensions import override
 
 from billfold.accounts.counterparties.rules import identifiers
 from billfold.accounts.counterparties.types import CounterpartyRow, format_name
-from billfold.accounts.customers.schemas import Address
+from billfold.accounts.customers.schemas import Address, find_address_error
 from billfold.http.schemas import NOT_BLANK, CheckedBody
-from billfold.platform.countries import COUNTRIES, US_STATES
 from billfold.platform.errors import FieldError
 from billfold.platform.settings.settings import Settings
 
@@ -41,15 +40,42 @@ class BusinessName(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag
 CounterpartyName = IndividualName | BusinessName
 
 
+_IDENTIFIER_CHECKS = {
+    "IBAN": identifiers.iban_error,
+    "ACCOUNT_NUMBER": identifiers.account_number_error,
+    None: identifiers.identifier_error,
+}
+
+
 class _Form(CheckedBody, forbid_unknown_fields=True, kw_only=True, tag_field="type"):
     """What every variant says."""
+
+    number_checks: ClassVar[tuple[tuple[str, Callable[[str], str | None]], ...]] = ()
+    """Fields, each with the check that returns what is wrong with its number."""
+    needs_state: ClassVar[bool] = False
+    """Whether its address names a state."""
 
     counterparty_name: CounterpartyName
     display_name: DisplayName | None = None
 
+    @classmethod
+    @override
+    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
+        """Yield what is wrong with its numbers, its address and its documents."""
+        for field, check in cls.number_checks:
+            yield from _field_error(field, fields, check)
+        yield from _address_errors(fields, state=cls.needs_state)
+        yield from _document_errors(fields)
+
 
 class WireForm(_Form, kw_only=True, tag="wire"):
     """An account that domestic wires reach: `identifier` is its number, or its IBAN."""
+
+    number_checks = (
+        ("routing_number", identifiers.routing_number_error),
+        ("identifier", identifiers.identifier_error),
+    )
+    needs_state = True
 
     routing_number: str
     identifier: str
@@ -57,31 +83,19 @@ class WireForm(_Form, kw_only=True, tag="wire"):
     institution_name: Institution | None = None
     wire_instructions: WireText | None = None
 
-    @classmethod
-    @override
-    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
-        """Yield what is wrong with its numbers, its address and its documents."""
-        yield from _field_error("routing_number", fields, identifiers.routing_number_error)
-        yield from _field_error("identifier", fields, identifier_error)
-        yield from address_errors(fields, state=True)
-        yield from document_errors(fields)
-
 
 class AchForm(_Form, kw_only=True, tag="ach"):
     """An account that ACH entries reach."""
+
+    number_checks = (
+        ("routing_number", identifiers.routing_number_error),
+        ("account_number", identifiers.us_account_number_error),
+    )
 
     routing_number: str
     account_number: str
     account_type: Literal["CHECKING", "SAVINGS"]
     institution_name: Institution | None = None
-
-    @classmethod
-    @override
-    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
-        """Yield what is wrong with its numbers and its documents."""
-        yield from _field_error("routing_number", fields, identifiers.routing_number_error)
-        yield from _field_error("account_number", fields, identifiers.us_account_number_error)
-        yield from document_errors(fields)
 
 
 class InternationalForm(_Form, kw_only=True, tag="international_wire"):
@@ -111,26 +125,14 @@ class InternationalForm(_Form, kw_only=True, tag="international_wire"):
             yield FieldError(("body", bic), "is required", "missing")
         else:
             yield from _field_error(bic, fields, lambda text: identifiers.bic_error(text.upper()))
-        if fields.get("identifier_type") == "IBAN":
-            yield from _field_error(number, fields, identifiers.iban_error)
-        elif fields.get("identifier_type") == "ACCOUNT_NUMBER":
-            yield from _field_error(number, fields, identifiers.account_number_error)
-        else:
-            yield from _field_error(number, fields, identifier_error)
-        yield from address_errors(fields, state=False)
-        yield from document_errors(fields)
+        yield from _field_error(number, fields, _IDENTIFIER_CHECKS[fields.get("identifier_type")])
+        yield from super().field_errors(fields)
 
 
 class OnUsForm(_Form, kw_only=True, tag="on_us"):
     """A Pocket of this bank, by its 12-digit network address. It needs no verification."""
 
     account_number: str
-
-    @classmethod
-    @override
-    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
-        """Yield what is wrong with its documents."""
-        yield from document_errors(fields)
 
 
 class WalletForm(_Form, kw_only=True, tag="crypto_wallet_address"):
@@ -150,7 +152,7 @@ class WalletForm(_Form, kw_only=True, tag="crypto_wallet_address"):
             yield from _field_error(
                 "wallet_address", fields, lambda text: identifiers.wallet_error(fields["chain"], text)
             )
-        yield from document_errors(fields)
+        yield from super().field_errors(fields)
 
 
 Form = WireForm | AchForm | InternationalForm | OnUsForm | WalletForm
@@ -213,37 +215,28 @@ _DETAILS = (
 )
 
 
-def identifier_error(text: str) -> str | None:
-    """Check a number that may be an IBAN: what is written like one must be one."""
-    if identifiers.has_iban_form(text):
-        return identifiers.iban_error(text)
-    return identifiers.account_number_error(text)
-
-
-def address_errors(fields: Mapping[str, Any], *, state: bool) -> Iterator[FieldError]:
+def _address_errors(fields: Mapping[str, Any], *, state: bool) -> Iterator[FieldError]:
     """Yield what is wrong with an address; `state` when it must name one."""
     address: Address | None = fields.get("address")
     if address is None:
         return
-    if address.country not in COUNTRIES:
-        yield _error("address", "must be a country's two letters of ISO 3166, like US", "country")
-    if not address.state:
-        if state:
-            yield FieldError(("body", "address", "state"), "is required", "missing")
-    elif address.country == "US" and address.state not in US_STATES:
-        yield _error("address", "must be a state's two letters, like NY", "state")
+    if error := find_address_error(msgspec.structs.replace(address, state=address.state or None)):
+        field, reason = error
+        yield _error("address", reason, field)
+    if state and not address.state:
+        yield FieldError(("body", "address", "state"), "is required", "missing")
 
 
-def document_errors(fields: Mapping[str, Any]) -> Iterator[FieldError]:
+def _document_errors(fields: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield what does not fit between a kind of verification and its documents."""
-    asked = fields.get("verification")
-    if asked is None:
+    verification = fields.get("verification")
+    if verification is None:
         return
-    if asked.type == "supporting_documents" and not asked.document_ids:
+    if verification.type == "supporting_documents" and not verification.document_ids:
         yield FieldError(("body", "verification", "document_ids"), "must name at least one document", "missing")
-    if asked.type != "supporting_documents" and asked.document_ids:
-        yield _error("verification", f"are not taken with {asked.type}", "document_ids")
-    if asked.document_ids and len(set(asked.document_ids)) != len(asked.document_ids):
+    if verification.type != "supporting_documents" and verification.document_ids:
+        yield _error("verification", f"are not taken with {verification.type}", "document_ids")
+    if verification.document_ids and len(set(verification.document_ids)) != len(verification.document_ids):
         yield _error("verification", "name a document twice", "document_ids")
 
 

@@ -1,21 +1,20 @@
-"""Reads of counterparties."""
+"""Reads of counterparties, also as the recipients of payments between Pockets of this bank."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.types import CounterpartyRow, Payee
+from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
+from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from asyncpg import Record
 
     from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection, Pool
@@ -44,6 +43,17 @@ _AWAITING_REVIEW = f"""{_COLUMNS} c
                       AND c.verification::jsonb->'document_ids' ? d.document_id::text
                       AND d.status IN ('PENDING_UPLOAD', 'INVALID'))
  ORDER BY created_at, counterparty_id LIMIT $1"""
+_PAYER_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")
+_PAYEE_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="c.target_customer_id", pocket="c.target_pocket_id")
+# One look into an index each, however long the tables have grown since this was planned.
+_PEERS = f"""
+SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS}, {_PAYEE_ADDRESS}
+  FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::uuid[]) WITH ORDINALITY
+       AS k(customer_id, pocket_id, counterparty_id, nth)
+ CROSS JOIN LATERAL (
+       SELECT * FROM counterparty o
+        WHERE o.customer_id = k.customer_id AND o.counterparty_id = k.counterparty_id LIMIT 1) c
+"""
 COUNTERPARTIES = KeysetList(
     f"""{_COLUMNS}
  WHERE customer_id = $1
@@ -57,6 +67,21 @@ COUNTERPARTIES = KeysetList(
 _decode = msgspec.json.Decoder().decode
 
 
+PeerKey = tuple[UUID, UUID, UUID]
+"""A customer, the Pocket that pays, and the counterparty that is paid."""
+
+
+class PeerRow(NamedTuple):
+    """A counterparty of any type, where it leads, and the first open address of either Pocket."""
+
+    type: str
+    status: str
+    customer_id: UUID | None
+    pocket_id: UUID | None
+    payer_address: str | None
+    payee_address: str | None
+
+
 async def get_counterparty(conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID) -> CounterpartyRow:
     """The customer's counterparty. Raises NotFound."""
     row = await conn.fetchrow(_GET, customer_id, counterparty_id)
@@ -68,21 +93,6 @@ async def get_counterparty(conn: Connection | Pool, customer_id: UUID, counterpa
 def document_ids_of(row: CounterpartyRow) -> list[UUID]:
     """Return the ids of the documents that a counterparty's verification names."""
     return [UUID(each) for each in _decode(row.verification).get("document_ids", ())]
-
-
-def payee_from_row(row: Record | CounterpartyRow) -> Payee:
-    """Return a counterparty as flows see it, from a row of its table."""
-    fields: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
-    return Payee(
-        counterparty_id=fields["counterparty_id"],
-        type=fields["type"],
-        status=fields["status"],
-        counterparty_name=_decode(fields["counterparty_name"]),
-        verification=_decode(fields["verification"]),
-        details=_decode(fields["details"]),
-        target_customer_id=fields["target_customer_id"],
-        target_pocket_id=fields["target_pocket_id"],
-    )
 
 
 async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
@@ -102,3 +112,12 @@ async def load_payees(conn: Connection, books: Mapping[UUID, Book]) -> None:
     """Load the counterparties of these books, by customer."""
     for row in await conn.fetch(_PAYEES_OF_CUSTOMERS, list(books)):
         books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_from_row(row)
+
+
+async def find_peers(conn: Connection | Pool, links: Sequence[PeerKey]) -> list[PeerRow | None]:
+    """Return what each link leads to, None for a counterparty that is not the customer's."""
+    peers: list[PeerRow | None] = [None] * len(links)
+    customers, pockets, ids = zip(*links, strict=True)
+    for nth, *peer in await conn.fetch(_PEERS, uuid_array(customers), uuid_array(pockets), uuid_array(ids)):
+        peers[nth] = PeerRow(*peer)
+    return peers

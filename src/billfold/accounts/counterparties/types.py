@@ -1,17 +1,22 @@
-"""What a counterparty is to whoever decides about money."""
+"""A counterparty as payments see it, and as it is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+_decode = msgspec.json.Decoder().decode
 
 
 class CounterpartyStatus(StrEnum):
@@ -24,7 +29,7 @@ class CounterpartyStatus(StrEnum):
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
-    """A counterparty as flows see it: what it is, where it stands, and what was said of it.
+    """A counterparty as flows see it: what it is, where it stands, and the details given of it.
 
     `details` are the fields of its variant, normalised: `routing_number`, `account_number` and
     `account_type` of an `ach` one; `routing_number` (a BIC where it is international),
@@ -72,6 +77,21 @@ class CounterpartyRow(Row, frozen=True):
     details: str
     created_at: datetime
     updated_at: datetime
+
+
+def payee_from_row(row: Record | CounterpartyRow) -> Payee:
+    """Return a counterparty as flows see it, from a row of its table."""
+    fields: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
+    return Payee(
+        counterparty_id=fields["counterparty_id"],
+        type=fields["type"],
+        status=fields["status"],
+        counterparty_name=_decode(fields["counterparty_name"]),
+        verification=_decode(fields["verification"]),
+        details=_decode(fields["details"]),
+        target_customer_id=fields["target_customer_id"],
+        target_pocket_id=fields["target_pocket_id"],
+    )
 
 
 def format_name(name: Mapping[str, str]) -> str:

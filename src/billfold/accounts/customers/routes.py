@@ -17,7 +17,7 @@ from billfold.accounts.customers.schemas import (
     Email,
     Phone,
     TrustedContact,
-    check_address,
+    find_address_error,
     render_customer,
     to_e164,
 )
@@ -114,11 +114,12 @@ def _changes(data: ChangeCustomer) -> dict[str, Any]:
 
 
 def _check_addresses(data: ChangeCustomer) -> None:
-    if data.address is not None:
-        check_address(data.address, "body", "address")
     contact = data.trusted_contact
-    if isinstance(contact, TrustedContact) and contact.address is not None:
-        check_address(contact.address, "body", "trusted_contact", "address")
+    contact_address = contact.address if isinstance(contact, TrustedContact) else None
+    for address, place in ((data.address, ("address",)), (contact_address, ("trusted_contact", "address"))):
+        if address is not None and (error := find_address_error(address)):
+            field, reason = error
+            raise InvalidInput.at("body", *place, field, msg=reason)
 
 
 def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.pockets.rules import open_ach_entries
-from billfold.accounts.portals.rules import close_portals
+from billfold.accounts.pockets.rules import mark_closed, open_ach_entries
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
@@ -58,11 +57,7 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     _require_empty(book, ctx)
     for pocket in book.pockets.values():
         if pocket.status != PocketStatus.CLOSED:
-            close_portals(book, pocket.pocket_id, ctx)
-            book.alter(pocket)
-            pocket.status, pocket.closed_at = PocketStatus.CLOSED, ctx.now
-            pocket.closure_reason, pocket.fee_accrued = cmd.reason, 0
-            pocket.invest_at = None
+            mark_closed(book, pocket, ctx, reason=cmd.reason)
     book.set_account_status(CustomerStatus.CLOSED)
     book.change(CustomerRow, book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason)
     return {"customer_id": str(book.customer_id)}

@@ -102,12 +102,13 @@ def to_e164(phone: str) -> str:
     return f"+1{phone[-_NATIONAL_DIGITS:]}"
 
 
-def check_address(address: Address, *place: str | int) -> None:
-    """Raise InvalidInput at `place` where its country, or its state in the US, does not exist."""
+def find_address_error(address: Address) -> tuple[str, str] | None:
+    """Return the field whose country, or whose state in the US, does not exist, and what it must be."""
     if address.country not in COUNTRIES:
-        raise InvalidInput.at(*place, "country", msg="must be a country's two letters of ISO 3166, like US")
+        return "country", "must be a country's two letters of ISO 3166, like US"
     if address.country == "US" and address.state is not None and address.state not in US_STATES:
-        raise InvalidInput.at(*place, "state", msg="must be a state's two letters, like NY")
+        return "state", "must be a state's two letters, like NY"
+    return None
 
 
 def parse_person_name(written: str) -> Name:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from datetime import date, datetime
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -17,7 +17,7 @@ from billfold.accounts.pockets.schemas import valuation
 from billfold.accounts.pockets.types import PocketRow
 from billfold.bills.rules import earnings
 from billfold.bills.rules.earnings import PocketState
-from billfold.bills.types import Period
+from billfold.bills.types import EarningsPeriod, Period
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
@@ -26,8 +26,6 @@ from billfold.platform.dates import et_date, is_day, parse_day
 from billfold.platform.errors import InvalidInput, Refused
 
 POCKETS_MAX = 30
-
-EarningsPeriod = Literal["wtd", "mtd", "ytd", "all-time", "range"]
 
 
 def _parse_bound(name: str, text: str) -> date:
@@ -48,7 +46,7 @@ BoundText = Annotated[
 
 
 class EarningsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """The period whose earnings a caller asks for."""
+    """The period whose earnings a caller requests."""
 
     period: Annotated[EarningsPeriod, Query()] = "all-time"
     date_from: BoundText = None
@@ -101,62 +99,60 @@ def _entry(
     )
 
 
-def too_many_pockets() -> Refused:
-    """Return the refusal of more pockets than one call may ask for."""
-    return Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")
-
-
 READS = with_scope("pockets.read", "earnings")
 Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _REFUSES = ("not-found", "too-many-pockets")
 
 
 @get("/api/v2/pockets/{pocket_id}/earnings/", SIGNED, READS)
-async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, asked: EarningsQuery) -> Earnings:
+async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, query: EarningsQuery) -> Earnings:
     """Get earnings of a Pocket.
 
     Earnings over a period.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
-    (earned,) = await pocket_earnings(bank, [row], asked, now=caller.now)
+    (earned,) = await pocket_earnings(bank, [row], query, now=caller.now)
     return render_earned(earned, with_pocket_id=False)
 
 
 @get("/api/v2/earnings/", refuses=_REFUSES)
 async def list_earnings(
-    caller: Caller, bank: Bank, asked: EarningsQuery, customer_id: UUID | None = None, pocket_id: Pockets = None
+    caller: Caller, bank: Bank, query: EarningsQuery, customer_id: UUID | None = None, pocket_id: Pockets = None
 ) -> EarningsList:
     """List earnings.
 
     Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
     owner = None if customer_id is None else await caller.owner(bank, customer_id)
-    return await _list(caller, bank, asked, owner=owner, pocket_ids=pocket_id)
+    return await _list(caller, bank, query, owner=owner, pocket_ids=pocket_id)
 
 
 @get("/api/v2/earnings/", READS, name="list_earnings", refuses=_REFUSES)
 async def list_own_earnings(
-    *, member: CustomerCaller, bank: Bank, asked: EarningsQuery, pocket_id: Pockets = None
+    *, member: CustomerCaller, bank: Bank, query: EarningsQuery, pocket_id: Pockets = None
 ) -> EarningsList:
     """List earnings.
 
     Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
-    return await _list(member, bank, asked, owner=member.customer_id, pocket_ids=pocket_id)
+    return await _list(member, bank, query, owner=member.customer_id, pocket_ids=pocket_id)
 
 
 async def _list(
-    caller: Call, bank: Bank, asked: EarningsQuery, owner: UUID | None, pocket_ids: list[UUID] | None
+    caller: Call, bank: Bank, query: EarningsQuery, owner: UUID | None, pocket_ids: list[UUID] | None
 ) -> EarningsList:
     if pocket_ids is None:
         rows = await pocket_store.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1)
-        if len(rows) > POCKETS_MAX:
-            raise too_many_pockets()
     else:
         ids = list(dict.fromkeys(pocket_ids))
-        if len(ids) > POCKETS_MAX:
-            raise too_many_pockets()
+        _check_number(ids)
         rows = await pocket_store.list_by_id(bank.pool, [await caller.pocket(bank, each, owner) for each in ids])
-    earned = await pocket_earnings(bank, rows, asked, now=caller.now)
+    _check_number(rows)
+    earned = await pocket_earnings(bank, rows, query, now=caller.now)
     return render_all(earned, et_date(caller.now))
+
+
+def _check_number(pockets: Sized) -> None:
+    if len(pockets) > POCKETS_MAX:
+        raise Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 JOURNAL_NO_MAX = 2**63 - 1
+_TOTALS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 
 _SAME_DAY = f"""customer_id = k.customer_id AND pocket_id = k.pocket_id
        AND entry_no > coalesce(e.entry_no, 0)
@@ -70,19 +72,12 @@ class Boundary(NamedTuple):
 
 def current_pocket_state(pocket: PocketRow) -> PocketState:
     """The live state."""
-    return PocketState(
-        positions=tuple(pocket.positions().items()),
-        cash=pocket.cash,
-        earnings_basis=pocket.earnings_basis,
-        inflow=pocket.inflow,
-        outflow=pocket.outflow,
-        fees=pocket.fees,
-        realised=pocket.realised,
-    )
+    totals = {name: getattr(pocket, name) for name in _TOTALS}
+    return PocketState(positions=tuple(pocket.positions().items()), **totals)
 
 
 async def pocket_states_before(conn: Connection | Pool, boundaries: Sequence[Boundary]) -> list[PocketState]:
-    """The state just before each boundary, in the order asked for."""
+    """The state just before each boundary, in their order."""
     if not boundaries:
         return []
     rows = await conn.fetch(_STATES_BEFORE, *map(list, zip(*boundaries, strict=True)))
@@ -90,67 +85,22 @@ async def pocket_states_before(conn: Connection | Pool, boundaries: Sequence[Bou
 
 
 def _replay(row: Record) -> PocketState:
-    state = _StateBuilder(row)
-    for trade_row in msgspec.json.decode(row["trades"] or "[]"):
-        state.trade(*trade_row)
-    for transaction_row in msgspec.json.decode(row["activities"] or "[]"):
-        state.move(*transaction_row)
-    return state.frozen()
-
-
-class _StateBuilder:
-    """A state while rows are added to it."""
-
-    def __init__(self, row: Record) -> None:
-        self.cash = row["cash"] or 0
-        self.basis = row["earnings_basis"] or 0
-        self.inflow = row["inflow"] or 0
-        self.outflow = row["outflow"] or 0
-        self.fees = row["fees"] or 0
-        self.realised = row["realised"] or 0
-        self.held: dict[str, int] = dict(msgspec.json.decode(row["positions"] or "[]"))
-
-    def trade(
-        self,
-        activity: str,
-        incoming: bool,  # noqa: FBT001 - a column of the row
-        cusip: str,
-        units: int,
-        notional: int,
-        basis: int,
-    ) -> None:
-        """Bills in or out; in kind they are flows, bought and sold they are cash."""
-        in_kind = activity not in {"BUY", "SELL", "MATURITY"}
+    """Return the state of the snapshot with the day's rows after it."""
+    held: Counter[str] = Counter(dict(msgspec.json.decode(row["positions"] or "[]")))
+    state: Counter[str] = Counter({name: row[name] or 0 for name in _TOTALS})
+    for activity, incoming, cusip, units, notional, basis in msgspec.json.decode(row["trades"] or "[]"):
         sign = 1 if incoming else -1
-        self.held[cusip] = self.held.get(cusip, 0) + sign * units
-        self.basis += sign * basis
-        if not in_kind:
-            self.cash -= sign * notional
-        elif incoming:
-            self.inflow += notional
+        held[cusip] += sign * units
+        state["earnings_basis"] += sign * basis
+        if activity in {"BUY", "SELL", "MATURITY"}:
+            state["cash"] -= sign * notional
         else:
-            self.outflow += notional
+            # Bills that come or go in kind are a flow.
+            state["inflow" if incoming else "outflow"] += notional
         if not incoming:
-            self.realised += notional - basis
-
-    def move(self, type_: str, direction: str, amount: int) -> None:
-        """Money in or out."""
-        self.cash += amount if direction == "CREDIT" else -amount
-        if type_ == "FEE":
-            self.fees += amount
-        elif direction == "CREDIT":
-            self.inflow += amount
-        else:
-            self.outflow += amount
-
-    def frozen(self) -> PocketState:
-        """The state as it has become."""
-        return PocketState(
-            positions=tuple((cusip, units) for cusip, units in self.held.items() if units),
-            cash=self.cash,
-            earnings_basis=self.basis,
-            inflow=self.inflow,
-            outflow=self.outflow,
-            fees=self.fees,
-            realised=self.realised,
-        )
+            state["realised"] += notional - basis
+    for type_, direction, amount in msgspec.json.decode(row["activities"] or "[]"):
+        is_credit = direction == "CREDIT"
+        state["cash"] += amount if is_credit else -amount
+        state["fees" if type_ == "FEE" else "inflow" if is_credit else "outflow"] += amount
+    return PocketState(positions=tuple((cusip, units) for cusip, units in held.items() if units), **state)

@@ -1,4 +1,4 @@
-"""What is said of a Pocket when it is opened, changed or listed, in the words of both APIs."""
+"""Bodies and queries about Pockets that both APIs share."""
 
 from __future__ import annotations
 

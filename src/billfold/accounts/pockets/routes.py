@@ -1,7 +1,8 @@
-"""Pockets, v2."""
+"""Pockets, and their older form of v1: accounts."""
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -18,16 +19,18 @@ from billfold.accounts.pockets.requests import (
     resolve_strategies,
     update_pocket_command,
 )
-from billfold.accounts.pockets.schemas import Pocket, render_pocket
+from billfold.accounts.pockets.schemas import Account, Pocket, render_account, render_pocket
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
-from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
+from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
 from billfold.http.schemas import CursorList, OffsetList
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import LIMIT_DEFAULT
 
 READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
+V1_READS = Deprecation(since=date(2025, 1, 6), sunset=date(2027, 1, 6))
+_ACCOUNTS_MAX = 1000
 _UPDATE_REFUSES = ("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked")
 
 
@@ -75,14 +78,14 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
 
 @get("/api/v2/customers/{customer_id}/pockets/")
 async def list_customer_pockets(
-    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, asked: OmitQuery, status: Statuses = None
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, query: OmitQuery, status: Statuses = None
 ) -> CursorList[Pocket]:
     """List Pockets of a customer.
 
     Newest first.
     """
     owner = await caller.owner(bank, customer_id)
-    return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=asked.parse_omit)
+    return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
 
 
 @get("/api/v2/pockets/")
@@ -90,7 +93,7 @@ async def list_pockets(
     caller: Caller,
     bank: Bank,
     wanted: ListQuery,
-    asked: OmitQuery,
+    query: OmitQuery,
     status: Statuses = None,
     customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]")] = None,
     valuation_type: Literal["MARK", "REAL_TIME"] | None = None,
@@ -103,7 +106,7 @@ async def list_pockets(
     owners = None
     if customer_id is not None:
         owners = [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
-    return await _list(caller, bank, wanted, owners=owners, statuses=status, omit=asked.parse_omit)
+    return await _list(caller, bank, wanted, owners=owners, statuses=status, omit=query.parse_omit)
 
 
 @get("/api/v2/pockets/", READS, name="list_pockets")
@@ -113,14 +116,14 @@ async def list_own_pockets(
     bank: Bank,
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
-    asked: OmitQuery,
+    query: OmitQuery,
     status: Statuses = None,
 ) -> OffsetList[Pocket]:
     """List Pockets.
 
     Newest first; `count` is of all of them.
     """
-    omitted_parts = asked.parse_omit
+    omitted_parts = query.parse_omit
     count, rows = await pocket_store.list_page_by_offset(
         bank.pool, member.customer_id, statuses=status, offset=offset, limit=limit
     )
@@ -130,13 +133,13 @@ async def list_own_pockets(
 
 @get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket")
 @get("/api/v2/pockets/{pocket_id}/", SIGNED, READS)
-async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, asked: OmitQuery) -> Pocket:
+async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, query: OmitQuery) -> Pocket:
     """Get Pocket.
 
     The Pocket with its portfolio.
     """
     key = await caller.pocket(bank, pocket_id, customer_id)
-    return render_pocket(await pocket_store.get_pocket(bank.pool, *key), bank, caller.now, omit=asked.parse_omit)
+    return render_pocket(await pocket_store.get_pocket(bank.pool, *key), bank, caller.now, omit=query.parse_omit)
 
 
 @patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)
@@ -152,6 +155,37 @@ async def update_pocket(
     await bank.engine.submit(update_pocket_command(caller, owner, own_id, data=data))
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     return render_pocket(row, bank, caller.now, with_customer_id=False)
+
+
+class Accounts(msgspec.Struct, kw_only=True):
+    """The accounts of a customer, v1."""
+
+    count: int
+    items: list[Account]
+    object_type: Literal["List"] = "List"
+
+
+@get("/api/v1/customers/{customer_id}/service-accounts/", tag="accounts", deprecated=V1_READS)
+async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accounts:
+    """List accounts.
+
+    Accounts of a customer. Use the Pockets of v2 instead.
+    """
+    owner = await caller.owner(bank, customer_id)
+    rows = await pocket_store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, limit=_ACCOUNTS_MAX)
+    items = [render_account(row, bank, caller.now) for row in rows]
+    return Accounts(count=len(items), items=items)
+
+
+@get("/api/v1/service-accounts/{account_id}/", tag="accounts", deprecated=V1_READS)
+async def get_account(caller: Caller, bank: Bank, account_id: UUID) -> Account:
+    """Get account.
+
+    Use the Pocket of v2 instead.
+    """
+    owner, own_id = await caller.pocket(bank, account_id)
+    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    return render_account(row, bank, caller.now)
 
 
 async def _list(

@@ -111,6 +111,14 @@ def require_not_closed(pocket: PocketBook) -> None:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
 
 
+def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) -> None:
+    """Close a Pocket that is empty, and its portals; what it still accrued is waived."""
+    close_portals(book, pocket.pocket_id, ctx)
+    book.alter(pocket)
+    pocket.status, pocket.closed_at, pocket.closure_reason = PocketStatus.CLOSED, ctx.now, reason
+    pocket.fee_accrued, pocket.invest_at = 0, None
+
+
 def open_ach_entries(book: Book) -> list[OpenEntry]:
     """Return the customer's ACH entries that wait to be sent or to collect, of those seen."""
     seen = book.referenced.values()
@@ -118,7 +126,7 @@ def open_ach_entries(book: Book) -> list[OpenEntry]:
 
 
 def _require_strategy(*terms: int | None) -> None:
-    """A pocket whose bills nobody sells could never take money in. Raises NotFound."""
+    """Require bills that are sold: a pocket without could never take money in. Raises NotFound."""
     for weeks in terms:
         if weeks is not None:
             strategies.strategy_for_weeks(weeks)
@@ -145,9 +153,4 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     others = (p for p in book.pockets.values() if p is not pocket and p.status == PocketStatus.OPEN)
     if next(others, None) is None:
         raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")
-    close_portals(book, pocket.pocket_id, ctx)
-    pocket.status = PocketStatus.CLOSED
-    pocket.closed_at = ctx.now
-    pocket.closure_reason = reason
-    pocket.fee_accrued = 0
-    pocket.invest_at = None
+    mark_closed(book, pocket, ctx, reason=reason)

@@ -14,7 +14,6 @@ from billfold.accounts.portals.rules import BANK_RAILS
 from billfold.accounts.portals.schemas import (
     AccountPortal,
     AccountPortals,
-    Beneficiary,
     FundingInstructions,
     Portal,
     render_account_portal,
@@ -28,7 +27,6 @@ from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with
 from billfold.http.schemas import NOT_BLANK, CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.errors import InvalidInput, Refused
 
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
@@ -51,14 +49,6 @@ class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     payment_rails: Annotated[list[Rail], msgspec.Meta(min_length=1)] | None = None
 
 
-def check_portal_type(data: CreatePortal) -> None:
-    """Raise Refused or InvalidInput unless it is a portal that can be opened here."""
-    if data.type == CRYPTO_TYPE:
-        raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
-    if data.chain is not None:
-        raise InvalidInput.at("body", "chain", msg="is only taken with a crypto portal")
-
-
 async def open_portal(
     call: Call, bank: Bank, pocket: tuple[UUID, UUID], name: str, rails: list[Rail] | None
 ) -> PortalRow:
@@ -69,14 +59,6 @@ async def open_portal(
         OpenPortal(**call.command_fields(owner), pocket_id=pocket_id, name=name, payment_rails=chosen)
     )
     return await portal_store.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
-
-
-def beneficiary_of(customer: CustomerRow | None) -> Beneficiary:
-    """Return the beneficiary of payments into a customer's portals."""
-    if customer is None:
-        return Beneficiary("", None)
-    address = address_of(customer)
-    return Beneficiary(customer.name, format_address(address) if address else None)
 
 
 async def portal_page(
@@ -189,7 +171,10 @@ async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreateP
 
     A bank virtual account with its own network address.
     """
-    check_portal_type(data)
+    if data.type == CRYPTO_TYPE:
+        raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
+    if data.chain is not None:
+        raise InvalidInput.at("body", "chain", msg="is only taken with a crypto portal")
     pocket = await caller.pocket(bank, pocket_id)
     return render_portal(await open_portal(caller, bank, pocket, name=data.name, rails=data.payment_rails))
 
@@ -227,7 +212,13 @@ async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, po
     """
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
-    return render_instructions(found, beneficiary_of(customer), bank.settings)
+    address = None if customer is None else address_of(customer)
+    return render_instructions(
+        found,
+        bank.settings,
+        beneficiary_name="" if customer is None else customer.name,
+        beneficiary_address=format_address(address) if address else bank.settings.bank_address,
+    )
 
 
 async def _find_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID) -> PortalRow:

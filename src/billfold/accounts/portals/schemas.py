@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.portals.types import PortalRow
+from billfold.ledger.types import Rail
 from billfold.platform.settings.settings import Settings
 
 
@@ -138,36 +139,23 @@ def render_account_portal(row: PortalRow) -> AccountPortal:
     )
 
 
-class Beneficiary(NamedTuple):
-    """The beneficiary of a payment. Without its own address the bank's stands in."""
-
-    name: str
-    address: str | None
-
-
-def render_instructions(row: PortalRow, beneficiary: Beneficiary, settings: Settings) -> FundingInstructions:
+def render_instructions(
+    row: PortalRow, settings: Settings, *, beneficiary_name: str, beneficiary_address: str
+) -> FundingInstructions:
     """How to pay into the portal by each of its rails."""
-    return FundingInstructions(
-        portal_id=row.portal_id,
-        instructions=[_instruction(rail, row, beneficiary, settings=settings) for rail in row.payment_rails],
-    )
-
-
-def _instruction(rail: str, row: PortalRow, beneficiary: Beneficiary, settings: Settings) -> Instruction:
-    name, address = beneficiary
-    account, routing = row.account_number or "", row.routing_number or ""
+    name, account, routing = beneficiary_name, row.account_number or "", row.routing_number or ""
     bank = settings.bank_name
-    if rail == "ACH":
-        return AchInstruction(routing_number=routing, account_number=account, beneficiary_name=name, bank_name=bank)
-    if rail == "ON_US":
-        return OnUsInstruction(network_address=row.network_address or "", beneficiary_name=name)
     wire: dict[str, Any] = {
         "account_number": account,
         "beneficiary_name": name,
-        "beneficiary_address": address or settings.bank_address,
+        "beneficiary_address": beneficiary_address,
         "bank_name": bank,
         "bank_address": settings.bank_address,
     }
-    if rail == "WIRE":
-        return WireInstruction(routing_number=routing, **wire)
-    return InternationalWireInstruction(swift_bic=settings.bank_bic, **wire)
+    instructions: dict[str, Instruction] = {
+        Rail.ACH: AchInstruction(routing_number=routing, account_number=account, beneficiary_name=name, bank_name=bank),
+        Rail.WIRE: WireInstruction(routing_number=routing, **wire),
+        Rail.INTERNATIONAL_WIRE: InternationalWireInstruction(swift_bic=settings.bank_bic, **wire),
+        Rail.ON_US: OnUsInstruction(network_address=row.network_address or "", beneficiary_name=name),
+    }
+    return FundingInstructions(portal_id=row.portal_id, instructions=[instructions[rail] for rail in row.payment_rails])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from operator import attrgetter
 from typing import Annotated
 from uuid import UUID
@@ -10,12 +9,11 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
-from billfold.accounts.trades import store as trade_store
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
-from billfold.accounts.trades.store import TradeFilters, TradeRow
+from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, csv_stream
-from billfold.http.list_params import DayQuery, ListQuery, OrderedQuery, Since, Until, page_of
+from billfold.http.list_params import DayQuery, OrderedQuery, Since, Until, page_of
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
@@ -35,14 +33,6 @@ class TradeQuery(TradeFilters, frozen=True, kw_only=True):
     booked_to: Annotated[DayQuery, Query(name="book_date_to")] = None
     settled_from: Annotated[DayQuery, Query(name="settlement_date_from")] = None
     settled_to: Annotated[DayQuery, Query(name="settlement_date_to")] = None
-
-
-async def trade_page(
-    bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: ListQuery, asked: TradeFilters
-) -> Page[TradeRow]:
-    """One page of trades of (customer_id, pocket ids), newest booking first unless asked."""
-    # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
-    return await wanted.read(bank, trade_store.TRADES, *of, *msgspec.structs.astuple(asked), scope=scope, filters=asked)
 
 
 READS = with_scope("pockets.read", "trades")
@@ -77,7 +67,7 @@ async def list_v1_customer_trades(
     bank: Bank,
     customer_id: MaybeInPath,
     wanted: OrderedQuery,
-    asked: TradeQuery,
+    query: TradeQuery,
     account: Accounts = None,
 ) -> CursorList[V1Trade]:
     """List trades (v1).
@@ -86,32 +76,39 @@ async def list_v1_customer_trades(
     """
     owner, own = await _resolve(caller, bank, customer_id, requested=account)
     scope = f"trades:v1:{owner}:{sorted(account or [])}"
-    return await _v1_page(caller, bank, scope, of=(owner, own), wanted=wanted, asked=asked)
+    return await _v1_page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
 @get("/api/v1/service-accounts/{account_id}/trades/")
 async def list_v1_trades(
-    caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, asked: TradeQuery
+    caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> CursorList[V1Trade]:
     """List trades of an account.
 
     Purchases, sales and maturities, as v1 shows them.
     """
     owner, own_id = await caller.pocket(bank, account_id)
-    return await _v1_page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, asked=asked)
+    return await _v1_page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
 
 
 @get("/api/v1/trades.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
 async def get_trades_csv(
-    member: CustomerCaller, bank: Bank, asked: TradeQuery, account: Accounts = None
+    member: CustomerCaller, bank: Bank, query: TradeQuery, account: Accounts = None
 ) -> StreamedResponse:
     """Download trades as CSV.
 
     The trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
     """
     _, own = await _resolve(member, bank, None, requested=account)
-    rows = partial(_rows, member, bank, own, _of_v1(asked))
-    return csv_stream("trades.csv", _COLUMNS, rows, cells_of=lambda row: _cells(render_v1_trade(row, bank, member.now)))
+    values = (member.customer_id, own, *msgspec.structs.astuple(_of_v1(query)))
+
+    async def fetch(last: TradeRow | None) -> list[TradeRow]:
+        after = None if last is None else (last.entry_no, last.trade_no)
+        return await TRADES.rows(bank.pool, *values, after=after, limit=ROWS_PER_PAGE)
+
+    return csv_stream(
+        "trades.csv", _COLUMNS, fetch, cells_of=lambda row: _cells(render_v1_trade(row, bank, member.now))
+    )
 
 
 @get("/api/v2/customers/{customer_id}/trades/")
@@ -122,7 +119,7 @@ async def list_customer_trades(
     bank: Bank,
     customer_id: MaybeInPath,
     wanted: OrderedQuery,
-    asked: TradeQuery,
+    query: TradeQuery,
     pocket_id: Pockets = None,
 ) -> CursorList[Trade]:
     """List trades.
@@ -131,19 +128,19 @@ async def list_customer_trades(
     """
     owner, own = await _resolve(caller, bank, customer_id, requested=pocket_id)
     scope = f"trades:v2:{owner}:{sorted(pocket_id or [])}"
-    return await _page(caller, bank, scope, of=(owner, own), wanted=wanted, asked=asked)
+    return await _page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
 @get("/api/v2/pockets/{pocket_id}/trades/")
 async def list_pocket_trades(
-    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: TradeQuery
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> CursorList[Trade]:
     """List trades of a Pocket.
 
     Transfers of bills included.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, asked=asked)
+    return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
 
 
 async def _resolve(
@@ -154,26 +151,26 @@ async def _resolve(
 
 
 async def _page(
-    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
+    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
 ) -> CursorList[Trade]:
-    page = await trade_page(bank, scope, of, wanted=wanted, asked=asked)
+    page = await _read(bank, wanted, query, scope=scope, of=of)
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _v1_page(
-    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, asked: TradeFilters
+    caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
 ) -> CursorList[V1Trade]:
-    page = await trade_page(bank, scope, of, wanted=wanted, asked=_of_v1(asked))
+    page = await _read(bank, wanted, _of_v1(query), scope=scope, of=of)
     return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
-def _of_v1(asked: TradeFilters) -> TradeFilters:
-    return msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
+async def _read(
+    bank: Bank, wanted: OrderedQuery, query: TradeFilters, scope: str, of: tuple[UUID, list[UUID]]
+) -> Page[TradeRow]:
+    """Return a page of trades of (customer_id, pocket ids), newest booking first unless requested otherwise."""
+    # A Pocket opened between two pages does not spoil the cursor: `scope` names what was requested.
+    return await wanted.read(bank, TRADES, *of, *msgspec.structs.astuple(query), scope=scope, filters=query)
 
 
-async def _rows(
-    member: CustomerCaller, bank: Bank, own: list[UUID], asked: TradeFilters, last: TradeRow | None
-) -> list[TradeRow]:
-    place = None if last is None else (last.entry_no, last.trade_no)
-    values = (member.customer_id, own, *msgspec.structs.astuple(asked))
-    return await trade_store.TRADES.rows(bank.pool, *values, after=place, limit=ROWS_PER_PAGE)
+def _of_v1(query: TradeFilters) -> TradeFilters:
+    return msgspec.structs.replace(query, activities=V1_ACTIVITIES)

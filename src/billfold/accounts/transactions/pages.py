@@ -2,79 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions import store as transaction_store
-from billfold.accounts.transactions.store import TransactionFilters, TransactionRow, swept
+from billfold.accounts.transactions.store import Activity, TransactionFilters, TransactionRow, swept
 from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts_among
 from billfold.http.parameters import Query, parse_choice
 from billfold.ledger.bank import Bank
-from billfold.platform.paging import Page, SortKey
+from billfold.platform.database.keyset import Place
+from billfold.platform.paging import Page
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
-
-
-class RowRange(NamedTuple):
-    """Which rows to read: on from the key of a row, or `including` it."""
-
-    filters: TransactionFilters
-    key: SortKey | None
-    including: bool
-    descending: bool
-    limit: int
-
-
-Fetch = Callable[[RowRange], Awaitable[list[TransactionRow]]]
-
-
 _DIRECTIONS = ("DEBIT", "CREDIT")
 _DIRECTION = Query(parse=partial(parse_choice, _DIRECTIONS), schema={"type": "string", "enum": [*_DIRECTIONS]})
 
 
-class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
+class TransactionQuery(TransactionFilters, frozen=True, kw_only=True):
     """Which transactions: every filter None lets all through."""
 
-    pockets: Annotated[list[UUID] | None, Query(name="pocket[]")] = None
     types: Annotated[list[str] | None, texts_among("type[]", TYPES)] = None
     direction: Annotated[str | None, _DIRECTION] = None
-    time_booked_from: Since = None
-    time_booked_to: Until = None
-    time_settled_from: Since = None
-    time_settled_to: Until = None
+    booked_from: Annotated[Since, Query(name="time_booked_from")] = None
+    booked_to: Annotated[Until, Query(name="time_booked_to")] = None
+    settled_from: Annotated[Since, Query(name="time_settled_from")] = None
+    settled_to: Annotated[Until, Query(name="time_settled_to")] = None
     amount_from: CentsQuery = None
     amount_to: CentsQuery = None
     transfers: Annotated[list[UUID] | None, Query(name="on_us_transfer[]")] = None
     wires: Annotated[list[UUID] | None, Query(name="wire[]")] = None
     portals: Annotated[list[UUID] | None, Query(name="portal[]")] = None
     cards: Annotated[list[UUID] | None, Query(name="card[]")] = None
-    sweeps: bool = False
-
-    def filters(self, now: datetime) -> TransactionFilters:
-        """What to read."""
-        same: dict[str, Any] = {
-            name: getattr(self, name) for name in ("direction", "amount_from", "amount_to", "sweeps")
-        }
-        # Details spell ids as text.
-        ids: dict[str, Any] = {
-            name: [str(each) for each in getattr(self, name) or ()] or None
-            for name in ("transfers", "wires", "portals", "cards")
-        }
-        return TransactionFilters(
-            now=now,
-            types=self.types or None,
-            booked_from=self.time_booked_from,
-            booked_to=self.time_booked_to,
-            settled_from=self.time_settled_from,
-            settled_to=self.time_settled_to,
-            **same,
-            **ids,
-        )
+    pockets: Annotated[list[UUID] | None, Query(name="pocket[]")] = None
 
 
 class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
@@ -97,27 +59,21 @@ class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
 
 
 async def transaction_page(
-    bank: Bank,
-    wanted: ListQuery,
-    asked: TransactionQuery,
-    now: datetime,
-    *,
-    scope: str,
-    key_of: Callable[[TransactionRow], SortKey],
-    fetch: Fetch,
+    bank: Bank, wanted: ListQuery, query: TransactionQuery, now: datetime, *, scope: str, activity: Activity
 ) -> Page[TransactionRow]:
     """One page. A place is the row's key and 0 for the activity or 1 for its sweep."""
-    filters: dict[str, object] = {**msgspec.to_builtins(asked), "descending": wanted.descending}
+    filters: dict[str, object] = {**msgspec.to_builtins(query), "descending": wanted.descending}
     position = wanted.position(bank.pager, scope, filters)
     backwards = position is not None and position.direction == "prev"
     descending = wanted.descending != backwards
     place = position.place if position else None
-    key = place[:-1] if place else None
-    # With sweeps the row of the place is read again: its other half may still be to come.
-    rows = await fetch(RowRange(asked.filters(now), key, asked.sweeps, descending=descending, limit=wanted.limit + 2))
-    parts = _with_sweeps(rows, asked, last_first=backwards)
-    if place is not None and asked.sweeps:
-        shown = [(*key_of(row), part) for row, part in parts]
+    after = activity.place_of(place[:-1]) if place else None
+    if after is not None and query.sweeps:
+        after = _before(after, descending=descending)
+    rows = await activity.rows(bank.pool, query, now=now, after=after, descending=descending, limit=wanted.limit + 2)
+    parts = _with_sweeps(rows, query, last_first=backwards)
+    if place is not None and query.sweeps:
+        shown = [(*activity.sort_key_of(row), part) for row, part in parts]
         parts = parts[shown.index(place) + 1 :] if place in shown else parts
     page = bank.pager.page(
         scope,
@@ -125,54 +81,35 @@ async def transaction_page(
         parts[: wanted.limit + 1],
         limit=wanted.limit,
         start=position,
-        sort_key_of=lambda half: (*key_of(half[0]), half[1]),
+        sort_key_of=lambda half: (*activity.sort_key_of(half[0]), half[1]),
     )
     return Page([_row_of(half) for half in page.items], page.next_page, page.prev_page)
 
 
-async def customer_transaction_page(
-    bank: Bank, wanted: ListQuery, asked: TransactionQuery, now: datetime, scope: str, of: tuple[UUID, list[UUID]]
-) -> Page[TransactionRow]:
-    """A page of some pockets of one customer, whose journals number their activity."""
-    return await transaction_page(
-        bank,
-        wanted,
-        asked,
-        now=now,
-        scope=scope,
-        key_of=lambda row: (row.entry_no, row.posting_no),
-        fetch=partial(fetch_customer_transactions, bank, *of),
-    )
-
-
-async def fetch_customer_transactions(bank: Bank, owner: UUID, own: list[UUID], rows: RowRange) -> list[TransactionRow]:
-    """The activity of some pockets of one customer; the key is (entry_no, posting_no)."""
-    after = None
-    if rows.key is not None:
-        step = (1 if rows.descending else -1) if rows.including else 0
-        after = (int(rows.key[0]), int(rows.key[1]) + step)
-    return await transaction_store.list_customer_rows(
-        bank.pool, owner, own, filters=rows.filters, after=after, descending=rows.descending, limit=rows.limit
-    )
+def _before(place: Place, *, descending: bool) -> Place:
+    """Return the place just before a row, which is then read again: its other half may still be to come."""
+    *first, last = place
+    step = 1 if descending else -1
+    return (*first, UUID(int=last.int + step) if isinstance(last, UUID) else last + step)
 
 
 TransactionPart = tuple[TransactionRow, int]
 
 
-def _with_sweeps(rows: list[TransactionRow], asked: TransactionQuery, *, last_first: bool) -> list[TransactionPart]:
-    if not asked.sweeps:
+def _with_sweeps(rows: list[TransactionRow], query: TransactionQuery, *, last_first: bool) -> list[TransactionPart]:
+    if not query.sweeps:
         return [(row, 0) for row in rows]
     parts: list[TransactionPart] = []
     for row in rows:
         both = [(row, 0), (row, 1)] if row.swept else [(row, 0)]
         parts += reversed(both) if last_first else both
-    return [half for half in parts if _matches(_row_of(half), asked)]
+    return [half for half in parts if _matches(_row_of(half), query)]
 
 
-def _matches(row: TransactionRow, asked: TransactionQuery) -> bool:
+def _matches(row: TransactionRow, query: TransactionQuery) -> bool:
     """Tell whether one half of a row matches: a row is read when either half does."""
-    return (asked.types is None or row.type in asked.types) and (
-        asked.direction is None or row.direction == asked.direction
+    return (query.types is None or row.type in query.types) and (
+        query.direction is None or row.direction == query.direction
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from functools import partial
 from operator import attrgetter
 from typing import Annotated
 from uuid import UUID
@@ -11,14 +9,10 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
-from billfold.accounts.pockets.v1_routes import V1_READS
-from billfold.accounts.transactions import store as transaction_store
+from billfold.accounts.pockets.routes import V1_READS
 from billfold.accounts.transactions.pages import (
-    RowRange,
     SweepQuery,
     TransactionQuery,
-    customer_transaction_page,
-    fetch_customer_transactions,
     transaction_page,
 )
 from billfold.accounts.transactions.schemas import (
@@ -28,7 +22,7 @@ from billfold.accounts.transactions.schemas import (
     render_transaction,
     render_v1_transaction,
 )
-from billfold.accounts.transactions.store import TransactionRow
+from billfold.accounts.transactions.store import Activity, TransactionRow, get_transaction_row
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, csv_stream
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
@@ -60,58 +54,63 @@ _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 
 @get("/api/v2/transactions/")
 async def list_transactions(
-    caller: Caller, bank: Bank, wanted: OrderedQuery, asked: SweepQuery
+    caller: Caller, bank: Bank, wanted: OrderedQuery, query: SweepQuery
 ) -> CursorList[Transaction]:
     """List transactions.
 
     Transactions of all customers.
     """
-    page = await _partner_page(caller, bank, wanted, asked=asked)
+    page = await _partner_page(caller, bank, wanted, query=query)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",))
 async def list_own_transactions(
-    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: TransactionQuery
+    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, query: TransactionQuery
 ) -> CursorList[Transaction]:
     """List transactions.
 
     Transactions of all Pockets, or of those named.
     """
-    page = await _customer_page(member, bank, member.customer_id, wanted=wanted, asked=asked)
+    page = await _customer_page(member, bank, member.customer_id, wanted=wanted, query=query)
     return page_of(page, [render_transaction(row, member.now) for row in page.items])
 
 
 @get("/api/v2/customers/{customer_id}/transactions/")
 async def list_customer_transactions(
-    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, asked: SweepQuery
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, query: SweepQuery
 ) -> CursorList[Transaction]:
     """List transactions of a customer."""
     owner = await caller.owner(bank, customer_id)
-    page = await _customer_page(caller, bank, owner, wanted=wanted, asked=asked)
+    page = await _customer_page(caller, bank, owner, wanted=wanted, query=query)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v2/pockets/{pocket_id}/transactions/")
 async def list_pocket_transactions(
-    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: SweepQuery
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: SweepQuery
 ) -> CursorList[Transaction]:
     """List transactions of a Pocket."""
     key = await caller.pocket(bank, pocket_id)
-    page = await _pocket_page(caller, bank, key, wanted=wanted, asked=asked)
+    page = await _pocket_page(caller, bank, key, wanted=wanted, query=query)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
-async def get_transactions_csv(member: CustomerCaller, bank: Bank, asked: TransactionQuery) -> StreamedResponse:
+async def get_transactions_csv(member: CustomerCaller, bank: Bank, query: TransactionQuery) -> StreamedResponse:
     """Download transactions as CSV.
 
     The same transactions in one file, newest first; amounts in cents.
     """
-    own = await resolve_pockets(member, bank, member.customer_id, requested=asked.pockets)
-    rows = partial(_rows, member, bank, own, asked)
+    own = await resolve_pockets(member, bank, member.customer_id, requested=query.pockets)
+    activity = Activity.of_customer(member.customer_id, own)
+
+    async def fetch(last: TransactionRow | None) -> list[TransactionRow]:
+        after = None if last is None else (last.entry_no, last.posting_no)
+        return await activity.rows(bank.pool, query, now=member.now, after=after, limit=ROWS_PER_PAGE)
+
     return csv_stream(
-        "transactions.csv", _COLUMNS, rows, cells_of=lambda row: _cells(render_transaction(row, member.now))
+        "transactions.csv", _COLUMNS, fetch, cells_of=lambda row: _cells(render_transaction(row, member.now))
     )
 
 
@@ -125,7 +124,7 @@ async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, tran
     key: tuple[UUID, UUID | None] = (
         (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
     )
-    return render_transaction(await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now)
+    return render_transaction(await get_transaction_row(bank.pool, *key, transaction_id), caller.now)
 
 
 class V1Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,8 +142,8 @@ class V1Query(msgspec.Struct, frozen=True, kw_only=True):
         return TransactionQuery(
             pockets=account,
             types=v2_type or None,
-            time_booked_from=self.timestamp_from,
-            time_booked_to=self.timestamp_to,
+            booked_from=self.timestamp_from,
+            booked_to=self.timestamp_to,
             portals=self.portal,
             cards=self.card,
         )
@@ -162,7 +161,7 @@ async def list_v1_customer_transactions(
     A customer's transactions as v1 shows them. Use v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
-    page = await _customer_page(caller, bank, owner, wanted=wanted, asked=filters.now(account))
+    page = await _customer_page(caller, bank, owner, wanted=wanted, query=filters.now(account))
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
@@ -175,7 +174,7 @@ async def list_v1_transactions(
     As v1 shows them. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
-    page = await _pocket_page(caller, bank, key, wanted=wanted, asked=filters.now())
+    page = await _pocket_page(caller, bank, key, wanted=wanted, query=filters.now())
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
@@ -186,66 +185,36 @@ async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, trans
     As v1 shows it. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
-    return render_v1_transaction(
-        await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now
-    )
+    return render_v1_transaction(await get_transaction_row(bank.pool, *key, transaction_id), caller.now)
 
 
-async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery) -> Page[TransactionRow]:
-    scope = f"transactions:{caller.partner_id}"
-    places = [await caller.pocket(bank, each) for each in asked.pockets or ()]
+async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, query: TransactionQuery) -> Page[TransactionRow]:
+    places = [await caller.pocket(bank, each) for each in query.pockets or ()]
     own = list(dict.fromkeys(pocket_id for _, pocket_id in places))
     owners = {owner for owner, _ in places}
-    if len(owners) == 1:
-        # Their own order leads straight to the rows; the partner's would go through everybody's.
-        return await customer_transaction_page(bank, wanted, asked, now=caller.now, scope=scope, of=(owners.pop(), own))
-    return await transaction_page(
-        bank,
-        wanted,
-        asked,
-        now=caller.now,
-        scope=scope,
-        key_of=lambda row: (row.booked_at.isoformat(), str(row.activity_id)),
-        fetch=partial(_fetch_partner_rows, bank, caller.partner_id, own or None),
+    # Of one customer their own order leads straight to the rows; the partner's would go through all of its rows.
+    of_one = len(owners) == 1
+    activity = (
+        Activity.of_customer(owners.pop(), own) if of_one else Activity.of_partner(caller.partner_id, own or None)
     )
+    scope = f"transactions:{caller.partner_id}"
+    return await transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
 
 
 async def _customer_page(
-    caller: Call, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
+    caller: Call, bank: Bank, owner: UUID, wanted: ListQuery, query: TransactionQuery
 ) -> Page[TransactionRow]:
-    own = await resolve_pockets(caller, bank, owner, requested=asked.pockets)
-    scope = f"transactions:customer:{owner}"
-    return await customer_transaction_page(bank, wanted, asked, now=caller.now, scope=scope, of=(owner, own))
+    own = await resolve_pockets(caller, bank, owner, requested=query.pockets)
+    scope, activity = f"transactions:customer:{owner}", Activity.of_customer(owner, own)
+    return await transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
 
 
 async def _pocket_page(
-    caller: Caller, bank: Bank, key: tuple[UUID, UUID], wanted: ListQuery, asked: TransactionQuery
+    caller: Caller, bank: Bank, key: tuple[UUID, UUID], wanted: ListQuery, query: TransactionQuery
 ) -> Page[TransactionRow]:
     own = [key[1]]
-    if asked.pockets is not None:
-        named = [await caller.pocket(bank, each) for each in asked.pockets]
+    if query.pockets is not None:
+        named = [await caller.pocket(bank, each) for each in query.pockets]
         own = own if key in named else []
-    scope = f"transactions:pocket:{key[1]}"
-    return await customer_transaction_page(bank, wanted, asked, now=caller.now, scope=scope, of=(key[0], own))
-
-
-async def _fetch_partner_rows(
-    bank: Bank, partner_id: UUID, own: list[UUID] | None, rows: RowRange
-) -> list[TransactionRow]:
-    after = None
-    if rows.key is not None:
-        row_id = UUID(str(rows.key[1]))
-        if rows.including:
-            row_id = UUID(int=row_id.int + (1 if rows.descending else -1))
-        after = (datetime.fromisoformat(str(rows.key[0])), row_id)
-    return await transaction_store.list_partner_rows(
-        bank.pool, partner_id, own, filters=rows.filters, after=after, descending=rows.descending, limit=rows.limit
-    )
-
-
-async def _rows(
-    member: CustomerCaller, bank: Bank, own: list[UUID], asked: TransactionQuery, last: TransactionRow | None
-) -> list[TransactionRow]:
-    key = None if last is None else (last.entry_no, last.posting_no)
-    rows = RowRange(asked.filters(member.now), key, including=False, descending=True, limit=ROWS_PER_PAGE)
-    return await fetch_customer_transactions(bank, member.customer_id, own, rows=rows)
+    scope, activity = f"transactions:pocket:{key[1]}", Activity.of_customer(key[0], own)
+    return await transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)

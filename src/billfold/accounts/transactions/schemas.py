@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 import msgspec
@@ -122,16 +122,7 @@ Transaction = (
     | GenericActivity
     | SweepActivity
 )
-_VARIANTS: dict[str, Any] = {
-    "ACH": AchActivity,
-    "WIRE": WireActivity,
-    "CARD": CardActivity,
-    "ON_US": OnUsActivity,
-    "FEE": FeeActivity,
-    "CREDIT": CreditActivity,
-    "GENERIC": GenericActivity,
-    "SWEEP": SweepActivity,
-}
+_VARIANTS: dict[str, Any] = {variant.__struct_config__.tag: variant for variant in get_args(Transaction)}
 _FIELDS = {
     kind: frozenset(variant.__struct_fields__) - frozenset(Shared.__struct_fields__)
     for kind, variant in _VARIANTS.items()

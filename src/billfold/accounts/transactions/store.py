@@ -6,18 +6,18 @@ A sweep is not stored: it is the other half of each swept activity, so it is der
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.transactions.types import BankBooking
+from billfold.platform.database.keyset import KeysetList, Place
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from asyncpg import Record
+    from collections.abc import Mapping, Sequence
 
     from billfold.platform.database.pool import Connection, Pool
 
@@ -55,10 +55,23 @@ _FILTER = """
         OR ({settles_at} >= {settled_from} AND {settles_at} <= {now}))
    AND ({settled_to}::timestamptz IS NULL
         OR ({settles_at} < {settled_to} AND {settles_at} <= {now}))
-   AND ({transfers}::text[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({transfers}))
-   AND ({wires}::text[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}))
-   AND ({portals}::text[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}))
-   AND ({cards}::text[] IS NULL OR a.details ->> 'card_id' = ANY({cards}))
+   AND ({transfers}::uuid[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({transfers}::text[]))
+   AND ({wires}::uuid[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}::text[]))
+   AND ({portals}::uuid[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}::text[]))
+   AND ({cards}::uuid[] IS NULL OR a.details ->> 'card_id' = ANY({cards}::text[]))
+"""
+_BANK_BOOKINGS = """
+SELECT a.customer_id, a.activity_id, a.pocket_id, a.entry_no, j.kind AS journal_kind, a.type,
+       a.direction, a.amount, a.details->>'cause' AS cause,
+       EXISTS (SELECT 1 FROM journal_entry r
+                WHERE r.customer_id = a.customer_id AND r.reverses = a.entry_no)
+       OR EXISTS (SELECT 1 FROM transaction c
+                WHERE c.customer_id = a.customer_id AND c.pocket_id = a.pocket_id
+                  AND c.type = 'GENERIC' AND c.entry_no > a.entry_no
+                  AND c.details->>'corrects' = a.activity_id::text) AS is_corrected
+  FROM transaction a JOIN journal_entry j USING (customer_id, entry_no)
+ WHERE a.customer_id = ANY($1::uuid[]) AND a.activity_id = ANY($2::uuid[])
+   AND a.type IN ('FEE', 'CREDIT', 'GENERIC')
 """
 
 
@@ -91,54 +104,61 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
     `booked_from` and `settled_from` are included, `_to` excluded.
     """
 
-    now: datetime
     types: list[str] | None = None
     direction: str | None = None
-    amount_from: int | None = None
-    amount_to: int | None = None
     booked_from: datetime | None = None
     booked_to: datetime | None = None
     settled_from: datetime | None = None
     settled_to: datetime | None = None
-    transfers: list[str] | None = None
-    wires: list[str] | None = None
-    portals: list[str] | None = None
-    cards: list[str] | None = None
+    amount_from: int | None = None
+    amount_to: int | None = None
+    transfers: list[UUID] | None = None
+    wires: list[UUID] | None = None
+    portals: list[UUID] | None = None
+    cards: list[UUID] | None = None
     sweeps: bool = False
 
-    @property
-    def filters_settlement(self) -> bool:
-        """Whether the time of settlement is filtered."""
-        return self.settled_from is not None or self.settled_to is not None
 
-
-def _filter(first: int) -> str:
-    places = {name: f"${first + place}" for place, name in enumerate(TransactionFilters.__struct_fields__)}
-    return _FILTER.format(**places, settles_at="{settles_at}")
+def _list(sql: str, **key: str) -> Mapping[bool, KeysetList[TransactionRow]]:
+    """Return a list, also by True with the time of settlement that is filtered by, which costs more."""
+    values = {name: f"${place}" for place, name in enumerate((*TransactionFilters.__struct_fields__, "now"), 3)}
+    return {
+        filters_settlement: KeysetList(
+            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at)),
+            lambda row: TransactionRow(*row),
+            **key,
+        )
+        for filters_settlement, settles_at in ((False, "a.settles_at"), (True, _SETTLES_AT))
+    }
 
 
 _PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
-_POCKET = f"""
+_OF_POCKET = _list(
+    f"""
 SELECT {_PREFIXED} FROM transaction a
- WHERE a.customer_id = $1 AND a.pocket_id = $2
-   AND ($3::bigint IS NULL OR (a.entry_no, a.posting_no) {{than}} ($3, $4::smallint)) {_filter(6)}
- ORDER BY a.entry_no {{way}}, a.posting_no {{way}} LIMIT $5
-"""
-_CUSTOMER = f"""
+ WHERE a.customer_id = $1 AND a.pocket_id = $2 {{filter}} AND {{page}}
+""",
+    entry_no="bigint",
+    posting_no="smallint",
+)
+_OF_CUSTOMER = _list(
+    f"""
 SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
   SELECT * FROM transaction a
-   WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id
-     AND ($3::bigint IS NULL OR (a.entry_no, a.posting_no) {{than}} ($3, $4::smallint)) {_filter(6)}
-   ORDER BY a.entry_no {{way}}, a.posting_no {{way}} LIMIT $5) a
- ORDER BY a.entry_no {{way}}, a.posting_no {{way}} LIMIT $5
-"""
-_PARTNER = f"""
+   WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id {{filter}} AND {{page}}) a
+ {{order}}
+""",
+    entry_no="bigint",
+    posting_no="smallint",
+)
+_OF_PARTNER = _list(
+    f"""
 SELECT {_PREFIXED} FROM transaction a
- WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2))
-   AND ($3::timestamptz IS NULL OR (a.booked_at, a.activity_id) {{than}} ($3, $4::uuid))
-   {_filter(6)}
- ORDER BY a.booked_at {{way}}, a.activity_id {{way}} LIMIT $5
-"""
+ WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2)) {{filter}} AND {{page}}
+""",
+    booked_at="timestamptz",
+    activity_id="uuid",
+)
 _ONE = f"""
 SELECT {_PREFIXED} FROM transaction a
  WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
@@ -148,57 +168,45 @@ SELECT {_PREFIXED} FROM transaction a
 """
 
 
-def _statements(sql: str) -> dict[tuple[bool, bool], str]:
-    """Statements by direction, and by whether the time of settlement is filtered, which costs more."""
-    ways = {True: ("<", "DESC"), False: (">", "ASC")}
-    instants = {True: _SETTLES_AT, False: "a.settles_at"}
-    return {
-        (down, settled): sql.format(than=than, way=way, settles_at=instant)
-        for down, (than, way) in ways.items()
-        for settled, instant in instants.items()
-    }
+class Activity:
+    """The activity of a partner or a customer, of all pockets or of some, in booking order."""
 
+    def __init__(self, lists: Mapping[bool, KeysetList[TransactionRow]], *owner: object) -> None:
+        self._lists = lists
+        self._owner = owner
+        self.place_of = lists[False].place_of
+        self.sort_key_of = lists[False].sort_key_of
 
-_OF_POCKET, _OF_CUSTOMER, _OF_PARTNER = map(_statements, (_POCKET, _CUSTOMER, _PARTNER))
+    @classmethod
+    def of_customer(cls, customer_id: UUID, pocket_ids: list[UUID]) -> Self:
+        """Return the activity of these pockets, each named once, merged by (entry_no, posting_no)."""
+        if len(pocket_ids) == 1:
+            # One pocket alone is read along its own index, without the merge.
+            return cls(_OF_POCKET, customer_id, pocket_ids[0])
+        return cls(_OF_CUSTOMER, customer_id, pocket_ids)
 
+    @classmethod
+    def of_partner(cls, partner_id: UUID, pocket_ids: list[UUID] | None) -> Self:
+        """Return the activity of all customers of a partner by (booked_at, activity_id)."""
+        return cls(_OF_PARTNER, partner_id, pocket_ids)
 
-async def list_customer_rows(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    pocket_ids: list[UUID],
-    filters: TransactionFilters,
-    *,
-    after: tuple[int, int] | None,
-    descending: bool,
-    limit: int,
-) -> list[TransactionRow]:
-    """The activity of these pockets of one customer, merged, on from (entry_no, posting_no).
-
-    A pocket named twice would give its rows twice.
-    """
-    # One pocket alone is read along its own index, without the merge.
-    statements, pockets = (_OF_POCKET, pocket_ids[0]) if len(pocket_ids) == 1 else (_OF_CUSTOMER, pocket_ids)
-    sql = statements[descending, filters.filters_settlement]
-    place = after or (None, None)
-    rows = await conn.fetch(sql, customer_id, pockets, *place, limit, *msgspec.structs.astuple(filters))
-    return await _with_ach_settlement(conn, rows)
-
-
-async def list_partner_rows(
-    conn: Connection | Pool,
-    partner_id: UUID,
-    pocket_ids: list[UUID] | None,
-    filters: TransactionFilters,
-    *,
-    after: tuple[datetime, UUID] | None,
-    descending: bool,
-    limit: int,
-) -> list[TransactionRow]:
-    """The activity of all customers of a partner on from (booked_at, activity_id)."""
-    place = after or (None, None)
-    sql = _OF_PARTNER[descending, filters.filters_settlement]
-    rows = await conn.fetch(sql, partner_id, pocket_ids, *place, limit, *msgspec.structs.astuple(filters))
-    return await _with_ach_settlement(conn, rows)
+    async def rows(
+        self,
+        conn: Connection | Pool,
+        filters: TransactionFilters,
+        *,
+        now: datetime,
+        after: Place | None = None,
+        descending: bool = True,
+        limit: int,
+    ) -> list[TransactionRow]:
+        """Return up to `limit` rows on from a place: payments by ACH settle when their entries do."""
+        filters_settlement = filters.settled_from is not None or filters.settled_to is not None
+        values = [getattr(filters, name) for name in TransactionFilters.__struct_fields__]
+        rows = await self._lists[filters_settlement].rows(
+            conn, *self._owner, *values, now, after=after, descending=descending, limit=limit
+        )
+        return await _with_ach_settlement(conn, rows)
 
 
 async def get_transaction_row(
@@ -216,8 +224,16 @@ async def get_transaction_row(
     row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last, sweep)
     if row is None:
         raise NotFound("There is no such transaction.")
-    (found,) = await _with_ach_settlement(conn, [row])
+    (found,) = await _with_ach_settlement(conn, [TransactionRow(*row)])
     return swept(found) if sweep else found
+
+
+async def find_bank_bookings(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return those of these ids that are bookings the bank made by itself in pockets of these customers."""
+    rows = await conn.fetch(_BANK_BOOKINGS, customer_ids, ids)
+    return [(customer_id, rest[0], BankBooking(*rest)) for customer_id, *rest in rows]
 
 
 _TO_BROKERAGE = '{"sweep_direction":"TO_BROKERAGE"}'
@@ -246,9 +262,8 @@ class _AchDetails(msgspec.Struct):
     ach_id: UUID | None = None
 
 
-async def _with_ach_settlement(conn: Connection | Pool, rows: Sequence[Record]) -> list[TransactionRow]:
+async def _with_ach_settlement(conn: Connection | Pool, found: list[TransactionRow]) -> list[TransactionRow]:
     """Return activity as it is read: payments by ACH settle when their entries do."""
-    found = [TransactionRow(*row) for row in rows]
     outgoing_ach = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
     if not outgoing_ach:
         return found

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.approvals import authorization_requests
 from billfold.approvals.routes.authorization_requests import render_authorization_requests
 from billfold.approvals.routes.principal import principal_of
 from billfold.approvals.rules import check_rule
@@ -19,7 +20,8 @@ from billfold.approvals.schemas import (
     render_rule,
     rule_fields,
 )
-from billfold.approvals.store import approval_rules, authorization_requests, transfer_requests
+from billfold.approvals.store import approval_rules
+from billfold.approvals.store.reviews import possible_reviewers
 from billfold.approvals.types import Rule
 from billfold.http.caller import CustomerCaller
 from billfold.http.json_body import in_body
@@ -90,7 +92,7 @@ async def delete_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID
 async def _requested(
     member: CustomerCaller, bank: Bank, action: str, rule: Rule, current: Rule | None
 ) -> AuthorizationRequest:
-    reviewers = await transfer_requests.possible_reviewers(bank.pool, member.customer_id, apart_from=())
+    reviewers = await possible_reviewers(bank.pool, member.customer_id, apart_from=())
     if action != "approval_rule.delete":
         with in_body():
             check_rule(rule, {each.member_id for each in reviewers})

@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
+from billfold.approvals import authorization_requests
 from billfold.approvals.apply_authorizations import apply_authorization_request
-from billfold.approvals.routes.principal import check_recent_authentication, principal_of
+from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.schemas import AuthorizationRequest, DecideAuthorization, render_change
-from billfold.approvals.store import authorization_requests, transfer_requests
-from billfold.approvals.types import AuthorizationRequestRow
+from billfold.approvals.store import approval_rules
+from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
+from billfold.approvals.store.reviews import load_reviews
+from billfold.approvals.types import Action, AuthorizationRequestRow
 from billfold.http.caller import CustomerCaller
 from billfold.http.list_params import OrderedQuery, page_of, texts_among
 from billfold.http.operations import get, patch, with_scope
 from billfold.http.parameters import Query
+from billfold.http.responses import HttpResponse, json_response
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 
@@ -37,23 +41,15 @@ async def list_authorization_requests(
 
     Requested sensitive changes, newest first.
     """
-    scope = f"authorization-requests:{member.customer_id}"
-    filters = {"status": status, "action": action, "descending": wanted.descending}
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        filters,
-        read=lambda part: authorization_requests.list_changes(
-            bank.pool,
-            member.customer_id,
-            part.dated_place,
-            statuses=status or None,
-            actions=action,
-            now=member.now,
-            descending=part.descending,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
+    filters = (status or None, action)
+    page = await wanted.read(
+        bank,
+        AUTHORIZATION_REQUESTS.listed,
+        member.customer_id,
+        member.now,
+        *filters,
+        scope=f"authorization-requests:{member.customer_id}",
+        filters=filters,
     )
     return page_of(page, await render_authorization_requests(bank, page.items))
 
@@ -71,15 +67,7 @@ async def get_authorization_request(member: CustomerCaller, bank: Bank, request_
     f"{_ONE}status/",
     WRITES,
     tag="approvals",
-    refuses=(
-        "self-approval",
-        "not-a-reviewer",
-        "insufficient-user-authentication",
-        "authorization-request-not-pending",
-        "already-reviewed",
-        "approval-out-of-order",
-        "content-changed",
-    ),
+    refuses=(*REVIEW_ERRORS, "authorization-request-not-pending"),
 )
 async def decide_authorization_request(
     member: CustomerCaller, bank: Bank, request_id: UUID, data: DecideAuthorization
@@ -90,13 +78,8 @@ async def decide_authorization_request(
     """
     if data.status == "APPROVED":
         await check_recent_authentication(member, bank)
-    decided = await authorization_requests.record_decision(
-        await principal_of(member, bank),
-        request_id,
-        data.status,
-        comment=data.comment,
-        content_hash=data.hash_read,
-    )
+    by = await principal_of(member, bank)
+    decided = await authorization_requests.decide(by, request_id, data.verdict)
     if decided.status == "APPROVED" and decided.applied_at is None:
         await apply_authorization_request(bank, member.customer_id, request_id)
     return await _read(member, bank, request_id)
@@ -108,16 +91,30 @@ async def render_authorization_requests(
     """Return changes as they are shown, with requester and reviews."""
     if not rows:
         return []
-    customer_id = rows[0].customer_id
-    reviews_by_request = await transfer_requests.reviews_of(
-        bank.pool, customer_id, {row.request_id: row.content_hash for row in rows}
+    reviews, users = await load_reviews(bank.pool, rows[0].customer_id, rows)
+    return [render_change(row, users, reviews[row.request_id]) for row in rows]
+
+
+async def request_approval(
+    member: CustomerCaller,
+    bank: Bank,
+    action: Action,
+    action_name: str,
+    resource: tuple[str, UUID | None],
+    **change: object,
+) -> HttpResponse | None:
+    """Request a change and return the response that says so; None if no rule requires it."""
+    requirement = await approval_rules.requirement_for_change(bank.pool, member.customer_id, action)
+    if not requirement.required:
+        return None
+    scopes = sorted(member.access.scopes) if member.access.user_id is None else None
+    by = await principal_of(member, bank)
+    requested = await authorization_requests.request_change(
+        by, action_name, resource, change={**change, "scopes": scopes}, terms=requirement
     )
-    named = {row.member_id for row in rows}
-    named |= {each.member_id for said in reviews_by_request.values() for each in said}
-    users = await transfer_requests.members_by_id(bank.pool, customer_id, named)
-    return [render_change(row, users, reviews_by_request[row.request_id]) for row in rows]
+    return json_response((await render_authorization_requests(bank, [requested]))[0], 202)
 
 
 async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:
-    row = await authorization_requests.get_change(bank.pool, member.customer_id, request_id, now=member.now)
+    row = await AUTHORIZATION_REQUESTS.get(bank.pool, member.customer_id, request_id, now=member.now)
     return (await render_authorization_requests(bank, [row]))[0]

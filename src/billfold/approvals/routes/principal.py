@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from billfold.access.team import store as team_store
 from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
-from billfold.approvals.store import mfa_policy
+from billfold.approvals.store import approval_rules
 from billfold.approvals.types import Actor
 from billfold.http.caller import CustomerCaller
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
+
+REVIEW_ERRORS = (
+    "self-approval",
+    "not-a-reviewer",
+    "insufficient-user-authentication",
+    "already-reviewed",
+    "approval-out-of-order",
+    "content-changed",
+)
+"""What a decision about any request may be refused with."""
 
 
 async def principal_of(member: CustomerCaller, bank: Bank) -> Actor:
@@ -37,11 +47,11 @@ async def principal_of(member: CustomerCaller, bank: Bank) -> Actor:
 async def check_recent_authentication(member: CustomerCaller, bank: Bank) -> None:
     """Refuse an approval without a recent sign-in.
 
-    Programs of the profile `fapi2` need a token of the last five minutes, others where the
+    Clients of the profile `fapi2` need a token of the last five minutes, others where the
     customer has agreed so. Raises `insufficient-user-authentication` as RFC 9470 has it.
     """
     access = member.access
-    if not access.is_fapi2 and not await mfa_policy.requires_step_up(bank.pool, member.customer_id):
+    if not access.is_fapi2 and not await approval_rules.requires_step_up(bank.pool, member.customer_id):
         return
     if access.auth_time is not None and member.wall - access.auth_time <= RECENT_AUTHENTICATION_WINDOW:
         return

@@ -1,21 +1,23 @@
-"""Transfer requests: one member asks for a transfer, others approve or deny it."""
+"""Transfer requests: one member requests a transfer, others approve or deny it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, get_args
 from uuid import UUID
 
+import msgspec
+
 from billfold.access.users import store as user_store
+from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
-from billfold.approvals.routes.principal import check_recent_authentication, principal_of
-from billfold.approvals.routes.transfer_orders import with_payee
-from billfold.approvals.store import reviews
-from billfold.approvals.store import transfer_requests as transfer_requests_module
-from billfold.approvals.store.transfer_requests import Filters
-from billfold.approvals.transfer_orders import OrderedTransfer, RequestContent
+from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
+from billfold.approvals.store import payees
+from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
+from billfold.approvals.store.reviews import load_reviews, possible_reviewers, users_behind
+from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, OrderedTransfer, RequestContent
 from billfold.approvals.transfer_request_schemas import (
     ChangeTransferRequest,
     CreateTransferRequest,
@@ -26,37 +28,34 @@ from billfold.approvals.transfer_request_schemas import (
     render_person,
     render_request,
 )
-from billfold.approvals.types import TransferRequest
+from billfold.approvals.types import Status, TransferRequest, TransferType
 from billfold.http.caller import CustomerCaller
 from billfold.http.json_body import in_body
 from billfold.http.limits.rate_limits import count_second
-from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
+from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, with_scope
-from billfold.http.parameters import PathId, Query, parse_uuid
+from billfold.http.parameters import Query, parse_uuid
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
-from billfold.platform.errors import InvalidInput, NotFound
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
 
 READS = with_scope("transfers.read", "transfer-requests")
 WRITES = with_scope("transfers.write", "transfer-requests")
 DECIDES = with_scope("transfers.write", "transfer-requests", needs="transfers.approve")
-_ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
-_CONTENT_ERRORS = (
-    "not-found",
-    "duplicate-id",
-    "pocket-not-open",
-    "pocket-frozen",
-    "same-pocket",
-    "counterparty-not-verified",
-    "counterparty-type-mismatch",
-    "insufficient-funds",
-    "amount-not-allowed",
-)
 CREATIONS_PER_SECOND = 1
 """How many transfer requests one client may create per second for one user."""
-STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"})
-TYPES = frozenset({"ON_US", "WIRE", "USDC"})
+_ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
+_EXECUTION_ERRORS = ("pocket-not-open", "pocket-frozen", "counterparty-not-verified", "insufficient-funds")
+_CONTENT_ERRORS = (
+    *_EXECUTION_ERRORS,
+    "not-found",
+    "duplicate-id",
+    "same-pocket",
+    "counterparty-type-mismatch",
+    "amount-not-allowed",
+)
+STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
 
 
 @post(_ALL, with_scope("transfers.write", "transfer-request-creations"), refuses=(*_CONTENT_ERRORS, "rate-limited"))
@@ -78,7 +77,7 @@ async def create_transfer_request(
     content = _content(data.transfer, data.reviewers)
     found = await transfer_requests.find_same(by, content)
     if found is None:
-        content = await with_payee(member, bank, content)
+        content = await _with_payee(member, bank, content)
         with in_body():
             found = await transfer_requests.create(bank, by, content)
     return await _execute_if_approved(member, bank, found)
@@ -113,7 +112,11 @@ async def list_transfer_requests(
         since=time_created_from,
         until=time_created_to,
     )
-    return await _page(member, bank, wanted, filters=filters)
+    values = (member.customer_id, member.now, *msgspec.structs.astuple(filters))
+    scope = f"transfer-requests:{member.customer_id}"
+    page = await wanted.read(bank, TRANSFER_REQUESTS.listed, *values, scope=scope, filters=filters)
+    details = await _load_details(bank, member.customer_id, page.items)
+    return page_of(page, [render_request(row, details) for row in page.items])
 
 
 @get(f"{_ALL}reviewers/", READS)
@@ -123,23 +126,23 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAut
     Members who may be named as reviewers of the caller's requests, without the caller.
     """
     access = member.access
-    caller_member = await reviews.users_behind(bank.pool, access.user_id, access.client_id)
-    able = await transfer_requests_module.possible_reviewers(bank.pool, member.customer_id, apart_from=caller_member)
+    caller_member = await users_behind(bank.pool, access.user_id, access.client_id)
+    able = await possible_reviewers(bank.pool, member.customer_id, apart_from=caller_member)
     return DualAuthUsers(items=[render_person(each) for each in able])
 
 
 @get(_ONE, READS)
-async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> ShownTransferRequest:
+async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> ShownTransferRequest:
     """Get transfer request.
 
     The request, its reviews and its execution.
     """
-    return await _read(member, bank, _id(transfer_id))
+    return await _read(member, bank, transfer_id)
 
 
 @patch(_ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
 async def update_transfer_request(
-    member: CustomerCaller, bank: Bank, transfer_id: PathId, data: ChangeTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: ChangeTransferRequest
 ) -> ShownTransferRequest:
     """Update transfer request.
 
@@ -147,7 +150,7 @@ async def update_transfer_request(
     """
     if data.transfer is None and data.reviewers is None:
         raise InvalidInput.at("body", msg="names nothing to change")
-    found = await transfer_requests_module.get_request(bank.pool, member.customer_id, _id(transfer_id), now=member.now)
+    found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, transfer_id, now=member.now)
     before = transfer_orders.content_of(found)
     content = _content(
         before.transfer if data.transfer is None else data.transfer,
@@ -155,7 +158,7 @@ async def update_transfer_request(
     )
     if (content.request_id, content.type) != (found.request_id, found.type):
         raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
-    content = await with_payee(member, bank, content)
+    content = await _with_payee(member, bank, content)
     by = await principal_of(member, bank)
     with in_body():
         changed = await transfer_requests.change(bank, by, content)
@@ -163,34 +166,17 @@ async def update_transfer_request(
 
 
 @delete(_ONE, WRITES, refuses=("transfer-request-not-pending",))
-async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> None:
+async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> None:
     """Cancel transfer request.
 
     Before it is decided, by the requester or an administrator.
     """
-    request_id = _id(transfer_id)
-    await transfer_requests.cancel(await principal_of(member, bank), request_id)
+    await transfer_requests.cancel(await principal_of(member, bank), transfer_id)
 
 
-@patch(
-    f"{_ONE}status/",
-    DECIDES,
-    refuses=(
-        "self-approval",
-        "not-a-reviewer",
-        "insufficient-user-authentication",
-        "transfer-request-not-pending",
-        "already-reviewed",
-        "approval-out-of-order",
-        "content-changed",
-        "insufficient-funds",
-        "counterparty-not-verified",
-        "pocket-not-open",
-        "pocket-frozen",
-    ),
-)
+@patch(f"{_ONE}status/", DECIDES, refuses=(*REVIEW_ERRORS, *_EXECUTION_ERRORS, "transfer-request-not-pending"))
 async def decide_transfer_request(
-    member: CustomerCaller, bank: Bank, transfer_id: PathId, data: DecideTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: DecideTransferRequest
 ) -> ShownTransferRequest:
     """Decide transfer request.
 
@@ -198,18 +184,10 @@ async def decide_transfer_request(
 
     If it cannot be executed now, the approval is refused and does not count.
     """
-    request_id = _id(transfer_id)
     if data.status == "APPROVED":
         await check_recent_authentication(member, bank)
     by = await principal_of(member, bank)
-    decided = await transfer_requests.decide(
-        bank,
-        by,
-        request_id,
-        decision=data.status,
-        comment=data.comment,
-        content_hash=data.hash_read,
-    )
+    decided = await transfer_requests.decide(bank, by, transfer_id, verdict=data.verdict)
     return await _execute_if_approved(member, bank, decided)
 
 
@@ -221,48 +199,16 @@ async def _execute_if_approved(member: CustomerCaller, bank: Bank, request: Tran
 
 
 async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
-    row = await transfer_requests_module.get_request(bank.pool, member.customer_id, request_id, now=member.now)
+    row = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, request_id, now=member.now)
     return render_request(row, await _load_details(bank, member.customer_id, [row]))
-
-
-async def _page(
-    member: CustomerCaller, bank: Bank, wanted: ListQuery, filters: Filters
-) -> CursorList[ShownTransferRequest]:
-    scope = f"transfer-requests:{member.customer_id}"
-    bound = {"filters": filters, "descending": wanted.descending}
-    page = await wanted.page(
-        bank.pager,
-        scope,
-        bound,
-        read=lambda part: transfer_requests_module.list_requests(
-            bank.pool,
-            member.customer_id,
-            filters,
-            place=part.dated_place,
-            now=member.now,
-            descending=part.descending,
-            limit=part.limit,
-        ),
-        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
-    )
-    details = await _load_details(bank, member.customer_id, page.items)
-    return page_of(page, [render_request(row, details) for row in page.items])
 
 
 async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> RequestDetails:
     """Read what is shown beside requests, in as many statements for a page as for one."""
-    pool = bank.pool
-    reviews_by_request = await transfer_requests_module.reviews_of(
-        pool, customer_id, {row.request_id: row.content_hash for row in rows}
-    )
-    named = {row.member_id for row in rows} | {each for row in rows for each in row.reviewers}
-    named |= {each.member_id for said in reviews_by_request.values() for each in said}
-    users = await transfer_requests_module.members_by_id(pool, customer_id, named)
-    done = [row for row in rows if row.execution != "NOT_STARTED"]
-    moved = await transfer_requests_module.transactions_of(
-        pool, customer_id, ((row, each) for row in done for each in commands_of(row))
-    )
-    return RequestDetails(users, reviews_by_request, {row.request_id: moved.get(row.request_id, ()) for row in rows})
+    reviews, users = await load_reviews(bank.pool, customer_id, rows)
+    done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
+    moved = await transactions_of(bank.pool, customer_id, done)
+    return RequestDetails(users, reviews, {row.request_id: moved.get(row.request_id, ()) for row in rows})
 
 
 async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str | None) -> UUID | None:
@@ -280,5 +226,32 @@ def _content(order: OrderedTransfer, reviewers: Sequence[UUID]) -> RequestConten
     return RequestContent(transfer=order, reviewers=tuple(dict.fromkeys(reviewers)))
 
 
-def _id(text: str) -> UUID:
-    return parse_uuid("path", "transfer_id", text)
+# -- what is ordered ---------------------------------------------------------------------
+
+
+async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestContent) -> RequestContent:
+    """Return the content with its payee, if every Pocket and counterparty exists and is usable.
+
+    Raises NotFound, Refused `pocket-not-open`, `pocket-frozen`, `same-pocket`,
+    `counterparty-type-mismatch`, `counterparty-not-verified`.
+    """
+    await _check_pocket(member, bank, content.pocket_id, receives=False)
+    order = content.transfer
+    if isinstance(order, OnUsOrder) and isinstance(order.details, InternalReallocation):
+        to_pocket_id = order.details.destination_pocket_id
+        if to_pocket_id == content.pocket_id:
+            raise Refused("same-pocket", "A transfer needs two different pockets.")
+        await _check_pocket(member, bank, to_pocket_id, receives=True)
+        return content
+    async with bank.pool.acquire() as conn:
+        payee = await payees.get_payee(conn, member.customer_id, content)
+    return msgspec.structs.replace(content, payee=payee)
+
+
+async def _check_pocket(member: CustomerCaller, bank: Bank, pocket_id: UUID, *, receives: bool) -> None:
+    _, own_id = await member.pocket(bank, pocket_id)
+    status = (await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)).status
+    if status == "FROZEN" and not receives:
+        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
+    if status not in {"OPEN", "FROZEN"}:
+        raise Refused("pocket-not-open", f"The {'receiving ' if receives else ''}pocket is {status}.")

@@ -1,4 +1,4 @@
-"""The approval rules of a customer: read, chosen for a request, and changed when confirmed."""
+"""The approval rules of a customer: read, chosen for a request, changed when confirmed; and its MFA policy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals.rules import matching, requirement_of, stricter
-from billfold.approvals.store.fingerprints import record_checksums
+from billfold.approvals.store.fingerprints import insert
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Action, ApprovalRequirement, Rule
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
@@ -21,23 +21,10 @@ if TYPE_CHECKING:
     from billfold.audit.record import AuditedAction
     from billfold.platform.database.pool import Connection, Pool
 
-_COLUMNS = """rule_id, name, actions, transfer_types, min_amount, daily_cap, required_approvals,
-       approver_roles, approver_ids, ordered, enabled, version, created_at, updated_at"""
-_ALL = f"SELECT {_COLUMNS} FROM approval_rule WHERE customer_id = $1"
-_ONE = f"{_ALL} AND rule_id = $2"
-_LIST = f"{_ALL} ORDER BY created_at, rule_id"
-_PUT = f"""
-INSERT INTO approval_rule (customer_id, {_COLUMNS})
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-ON CONFLICT (customer_id, rule_id) DO UPDATE
-   SET name = excluded.name, actions = excluded.actions, transfer_types = excluded.transfer_types,
-       min_amount = excluded.min_amount, daily_cap = excluded.daily_cap,
-       required_approvals = excluded.required_approvals, approver_roles = excluded.approver_roles,
-       approver_ids = excluded.approver_ids, ordered = excluded.ordered, enabled = excluded.enabled,
-       version = excluded.version, updated_at = excluded.updated_at
-RETURNING *
-"""
+_LIST = "SELECT * FROM approval_rule WHERE customer_id = $1 ORDER BY created_at, rule_id"
+_ONE = "SELECT * FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
+_STEP_UP = "SELECT step_up FROM dual_control WHERE customer_id = $1"
 _LOCK_CAP = "SELECT 1 FROM approval_rule WHERE customer_id = $1 AND rule_id = $2 FOR UPDATE"
 _USED = """
 SELECT coalesce(sum(q.amount), 0)::bigint
@@ -108,31 +95,24 @@ async def requirement_for_change(conn: Connection | Pool, customer_id: UUID, act
 
 async def put_rule(audited_action: AuditedAction, customer_id: UUID, rule: Rule) -> None:
     """Write a rule, new or changed."""
-    rows = await audited_action.conn.fetch(
-        _PUT,
-        customer_id,
-        rule.rule_id,
-        rule.name,
-        rule.actions,
-        rule.transfer_types,
-        rule.min_amount,
-        rule.daily_cap,
-        rule.required_approvals,
-        rule.approver_roles,
-        rule.approver_ids,
-        rule.ordered,
-        rule.enabled,
-        rule.version,
-        rule.created_at,
-        rule.updated_at,
-    )
-    record_checksums(audited_action, "approval_rule", rows)
+    columns = msgspec.structs.asdict(rule)
+    await insert(audited_action, "approval_rule", replace=True, customer_id=customer_id, **columns)
 
 
 async def remove_rule(audited_action: AuditedAction, customer_id: UUID, rule_id: UUID) -> None:
     """Remove a rule. Requests made under it keep its requirement."""
     await audited_action.conn.execute(_REMOVE, customer_id, rule_id)
     audited_action.proves("approval_rule", rule_id, None)
+
+
+async def requires_step_up(conn: Connection | Pool, customer_id: UUID) -> bool:
+    """Tell whether approvals through any application require a recent sign-in; by default not."""
+    return await conn.fetchval(_STEP_UP, customer_id) is True
+
+
+async def set_step_up(audited_action: AuditedAction, customer_id: UUID, *, required: bool) -> None:
+    """Require a recent sign-in for every approval of a customer, or leave it to applications."""
+    await insert(audited_action, "dual_control", replace=True, customer_id=customer_id, step_up=required)
 
 
 async def _has_room(

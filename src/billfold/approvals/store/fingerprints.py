@@ -1,16 +1,11 @@
-"""Fingerprints of the rows of dual control, stored in the audit log: an edited row is found.
-
-Such a row is written within an audited action, whose entry keeps the row's fingerprint.
-"""
+"""Rows of dual control: each write leaves the row's fingerprint in the audit log, so an edited row is found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.approvals.types import Actor
-from billfold.audit.record import audited
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import stored_name
 
@@ -29,15 +24,42 @@ KEYS = {
 """Table -> what tells a row of it from the customer's others."""
 
 
+async def insert(audited_action: AuditedAction, table: str, *, replace: bool = False, **columns: object) -> bool:
+    """Insert a row, in the place of the one with its key if `replace`; tell whether it was written."""
+    conflict = "DO NOTHING"
+    if replace:
+        key = dict.fromkeys(("customer_id", *KEYS[table]))
+        changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+        conflict = f"({', '.join(key)}) DO UPDATE SET {changes}"
+    parameters = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({parameters}) ON CONFLICT {conflict} RETURNING *"
+    return await write(audited_action, table, sql, *columns.values())
+
+
+async def update(
+    audited_action: AuditedAction, table: str, customer_id: UUID, request_id: UUID, *, where: str, **columns: object
+) -> bool:
+    """Change columns of a request where a condition holds; tell whether it did.
+
+    The values of the columns are $3, $4 and so on, in the condition too.
+    """
+    changes = ", ".join(f"{name} = ${number}" for number, name in enumerate(columns, 3))
+    sql = f"UPDATE {table} SET {changes} WHERE customer_id = $1 AND request_id = $2 AND {where} RETURNING *"
+    return await write(audited_action, table, sql, customer_id, request_id, *columns.values())
+
+
+async def write(audited_action: AuditedAction, table: str, sql: str, *values: object) -> bool:
+    """Run a statement that returns the rows it writes; tell whether there are any."""
+    rows = await audited_action.conn.fetch(sql, *values)
+    record_checksums(audited_action, table, rows)
+    return bool(rows)
+
+
 def record_checksums(audited_action: AuditedAction, table: str, rows: Iterable[Record]) -> None:
     """Record the fingerprints of these rows, with all columns, in an audited action."""
     for row in rows:
-        audited_action.proves(stored_name(table), key_of(table, row), proof_of(row, row.keys()))
-
-
-def key_of(table: str, row: Record) -> str:
-    """Return the key of a row in an audit entry."""
-    return "/".join(str(row[name]) for name in KEYS[table])
+        key = "/".join(str(row[name]) for name in KEYS[table])
+        audited_action.proves(stored_name(table), key, proof_of(row, row.keys()))
 
 
 def proof_of(row: Record, columns: Iterable[str]) -> str:
@@ -46,17 +68,3 @@ def proof_of(row: Record, columns: Iterable[str]) -> str:
     So a column that is added later changes nothing, until something is in it.
     """
     return fingerprint([(n, row[n]) for n in sorted(columns) if row[n] is not None])
-
-
-def audited_request(by: Actor, resource: str, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
-    """Return the audited transaction in which a member acts on a request."""
-    return audited(
-        by.pool,
-        by.vault,
-        by.customer_id,
-        origin=by.origin,
-        action=f"{resource}.{verb}",
-        resource=(resource, request_id),
-        now=by.wall,
-        details=details,
-    )

@@ -1,4 +1,4 @@
-"""Reviews: one per person and content, recorded by members who may review.
+"""Reviews: one per person and content, recorded by members who may review; and the members themselves.
 
 Every review locks the same rows in the same order: the request, then memberships. So the second of
 two concurrent reviews sees the first, and a reviewer whose role changes at this moment either still
@@ -7,15 +7,27 @@ has the old one or is refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from billfold.access.team import service_users
 from billfold.approvals import rules
-from billfold.approvals.store.fingerprints import record_checksums
-from billfold.approvals.store.transfer_requests import reviews_of
-from billfold.approvals.types import Actor, ApprovalRequirement, Decision, Status
+from billfold.approvals.rules import MAY_APPROVE, may_review
+from billfold.approvals.store.fingerprints import write
+from billfold.approvals.store.requests import RequestKind, RequestType
+from billfold.approvals.types import (
+    DEFAULT_REQUIREMENT,
+    Actor,
+    ApprovalRequirement,
+    Reviewer,
+    ReviewRow,
+    Status,
+    StoredRequest,
+    Verdict,
+)
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
@@ -25,7 +37,28 @@ if TYPE_CHECKING:
     from billfold.audit.record import AuditedAction
     from billfold.platform.database.pool import Connection, Pool
 
+_REVIEWS = """
+SELECT v.request_id, v.review_no, v.member_id, v.user_id, v.role, v.decision, v.comment,
+       v.created_at,
+       v.voided_at IS NULL AND v.content_hash = w.content_hash AND m.changed_at = v.member_since
+         AND m.status = 'ACTIVE' AND p.status = 'ACTIVE' AS holds
+  FROM unnest($2::uuid[], $3::bytea[]) AS w(request_id, content_hash)
+  JOIN review v ON v.customer_id = $1 AND v.request_id = w.request_id
+  JOIN membership m ON m.customer_id = v.customer_id AND m.user_id = v.user_id
+  JOIN user_account p ON p.user_id = v.user_id
+ ORDER BY v.request_id, v.review_no
+"""
 _MEMBERS = """
+SELECT m.member_id, m.user_id, p.first_name, p.last_name, p.email, m.role
+  FROM membership m JOIN user_account p USING (user_id)
+ WHERE m.customer_id = $1 AND ($2::uuid[] IS NULL OR m.member_id = ANY($2))
+   AND ($2 IS NOT NULL OR (m.status = 'ACTIVE' AND p.status = 'ACTIVE'))
+ UNION ALL
+SELECT c.member_id, NULL, c.name, '', NULL, 'SERVICE'
+  FROM oauth_client c WHERE c.customer_id = $1 AND c.member_id = ANY($2)
+ ORDER BY 3, 4, 1
+"""
+_LOCK_MEMBERS = """
 SELECT m.member_id, m.user_id, m.role, m.changed_at, m.status = 'ACTIVE' AND p.status = 'ACTIVE' AS active
   FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1
@@ -34,8 +67,9 @@ SELECT m.member_id, m.user_id, m.role, m.changed_at, m.status = 'ACTIVE' AND p.s
  ORDER BY m.member_id FOR SHARE OF m
 """
 _VOID = """
-UPDATE review SET voided_at = $4
- WHERE customer_id = $1 AND request_id = $2 AND user_id = ANY($3) AND voided_at IS NULL RETURNING *
+UPDATE review SET voided_at = $3
+ WHERE customer_id = $1 AND request_id = $2 AND voided_at IS NULL
+   AND ($4::uuid[] IS NULL OR user_id = ANY($4)) RETURNING *
 """
 _RECORD = """
 INSERT INTO review (customer_id, request_id, review_no, member_id, user_id, role, member_since,
@@ -45,26 +79,6 @@ VALUES ($1, $2, (SELECT coalesce(max(review_no), 0) + 1 FROM review
         $3, $4, $5, $6, $7, $8, $9, $10)
 RETURNING *
 """
-_VOID_ALL = """
-UPDATE review SET voided_at = $3
- WHERE customer_id = $1 AND request_id = $2 AND voided_at IS NULL RETURNING *
-"""
-
-
-class Subject(NamedTuple):
-    """A locked request that is decided, and the permission that its reviewers need."""
-
-    request_id: UUID
-    status: Status
-    content_hash: bytes
-    terms: ApprovalRequirement
-    named: Sequence[UUID]
-    user_id: UUID | None
-    client_id: str
-    needs: str
-    not_pending: str
-    affected_member: UUID | None = None
-    """The member whose own role is decided: they may not review it."""
 
 
 class _MemberState(NamedTuple):
@@ -74,68 +88,100 @@ class _MemberState(NamedTuple):
 
 
 async def users_behind(conn: Connection | Pool, user_id: UUID | None, client_id: str) -> frozenset[UUID]:
-    """Return the users behind a requester: the person, or whoever gave a service user its keys."""
+    """Return the users behind a requester: the person, or those who gave a service user its keys."""
     if user_id is not None:
         return frozenset({user_id})
     return await service_users.list_key_owner_ids(conn, client_id)
 
 
 async def record_review(
-    audited_action: AuditedAction, by: Actor, subject: Subject, *, decision: Decision, comment: str | None
+    audited_action: AuditedAction, by: Actor, request: RequestType, *, kind: RequestKind[RequestType], verdict: Verdict
 ) -> Status:
-    """Record a review, and return the status of the request after it.
+    """Record the review of a locked request, and return the status of the request after it.
 
     Raises Refused `self-approval`, `not-a-reviewer`, `forbidden`, `already-reviewed`,
-    `approval-out-of-order`, and what the subject calls a request that is decided.
+    `approval-out-of-order`, `content-changed`, and what its kind calls a request that is decided.
     """
-    conn = audited_action.conn
-    member_state = await _lock_members(conn, by, subject)
-    requesters = await users_behind(conn, subject.user_id, subject.client_id)
+    conn, terms = audited_action.conn, request.terms
+    member_state = await _lock_members(conn, by, request)
+    requesters = await users_behind(conn, request.user_id, request.client_id)
     rules.check_reviewer(
-        subject.terms,
+        terms,
         by.member_id,
         member_state.role,
-        named=subject.named,
-        needs=subject.needs,
-        is_requester=member_state.user_id in requesters or by.member_id == subject.affected_member,
+        named=request.reviewers,
+        needs=kind.needs,
+        is_requester=member_state.user_id in requesters or by.member_id == request.affected_member,
     )
-    if subject.status != "PENDING":
-        raise Refused(subject.not_pending, f"The request is {subject.status}.")
-    reviews = (await reviews_of(conn, by.customer_id, {subject.request_id: subject.content_hash}))[subject.request_id]
+    kind.check_pending(request)
+    key = (by.customer_id, request.request_id)
+    reviews = (await reviews_of(conn, by.customer_id, [request]))[request.request_id]
     if any(each.holds and each.user_id == member_state.user_id for each in reviews):
         raise Refused("already-reviewed", "You have decided about this request already.")
     stale = [each.user_id for each in reviews if not each.holds]
-    voided = await conn.fetch(_VOID, by.customer_id, subject.request_id, stale, by.now)
+    await write(audited_action, "review", _VOID, *key, by.now, stale)
     approvals = rules.approvals_in(reviews)
-    if decision == "APPROVED":
-        rules.check_turn(subject.terms, by.member_id, member_state.role, approvals=approvals)
-    recorded = await conn.fetch(
-        _RECORD,
-        by.customer_id,
-        subject.request_id,
-        by.member_id,
-        member_state.user_id,
-        member_state.role,
-        member_state.since,
-        decision,
-        comment,
-        subject.content_hash,
-        by.now,
-    )
-    record_checksums(audited_action, "review", [*voided, *recorded])
-    return rules.status_after(subject.terms, approvals, decision)
+    if verdict.decision == "APPROVED":
+        rules.check_turn(terms, by.member_id, member_state.role, approvals=approvals)
+    if verdict.content_hash not in {None, request.content_hash}:
+        raise Refused("content-changed", "The request has changed since you read it.")
+    review = (verdict.decision, verdict.comment, request.content_hash, by.now)
+    await write(audited_action, "review", _RECORD, *key, by.member_id, *member_state, *review)
+    return rules.status_after(terms, approvals, verdict.decision)
 
 
 async def void_reviews(audited_action: AuditedAction, by: Actor, request_id: UUID) -> None:
     """Void every review of a request: its content has changed."""
-    record_checksums(
-        audited_action, "review", await audited_action.conn.fetch(_VOID_ALL, by.customer_id, request_id, by.now)
-    )
+    await write(audited_action, "review", _VOID, by.customer_id, request_id, by.now, None)
 
 
-async def _lock_members(conn: Connection, by: Actor, subject: Subject) -> _MemberState:
+async def reviews_of(
+    conn: Connection | Pool, customer_id: UUID, requests: Sequence[StoredRequest]
+) -> dict[UUID, list[ReviewRow]]:
+    """Return the reviews of requests by their ids, in order."""
+    reviews: dict[UUID, list[ReviewRow]] = {each.request_id: [] for each in requests}
+    hashes = [each.content_hash for each in requests]
+    for row in await conn.fetch(_REVIEWS, customer_id, list(reviews), hashes):
+        reviews[row["request_id"]].append(msgspec.convert(dict(row), ReviewRow))
+    return reviews
+
+
+async def load_reviews(
+    conn: Connection | Pool, customer_id: UUID, requests: Sequence[StoredRequest]
+) -> tuple[Mapping[UUID, Sequence[ReviewRow]], Mapping[UUID, Reviewer]]:
+    """Return the reviews of requests by their ids, and by theirs all members that requests and reviews name."""
+    reviews = await reviews_of(conn, customer_id, requests)
+    named = {member_id for each in requests for member_id in (each.member_id, *each.reviewers)}
+    named |= {each.member_id for given in reviews.values() for each in given}
+    return reviews, {each.member_id: each for each in await _list_members(conn, customer_id, named)}
+
+
+async def possible_reviewers(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    *,
+    apart_from: Collection[UUID],
+    terms: ApprovalRequirement = DEFAULT_REQUIREMENT,
+) -> list[Reviewer]:
+    """Return the active members who may approve transfers, by name, without some users."""
+    return [
+        each
+        for each in await _list_members(conn, customer_id, None)
+        if may_review(terms, each.member_id, each.role, needs=MAY_APPROVE) and each.user_id not in apart_from
+    ]
+
+
+async def _list_members(
+    conn: Connection | Pool, customer_id: UUID, member_ids: Iterable[UUID] | None
+) -> list[Reviewer]:
+    """Return these members, users and service users, active or not; None: all users who are active."""
+    rows = await conn.fetch(_MEMBERS, customer_id, None if member_ids is None else list(member_ids))
+    return [msgspec.convert(dict(row), Reviewer) for row in rows]
+
+
+async def _lock_members(conn: Connection, by: Actor, request: StoredRequest) -> _MemberState:
     """Lock the memberships of the reviewer and of earlier reviewers until the transaction ends."""
-    rows = await conn.fetch(_MEMBERS, by.customer_id, by.member_id, subject.request_id)
+    rows = await conn.fetch(_LOCK_MEMBERS, by.customer_id, by.member_id, request.request_id)
     for row in rows:
         if row["member_id"] == by.member_id and row["active"]:
             return _MemberState(row["user_id"], row["role"], row["changed_at"])

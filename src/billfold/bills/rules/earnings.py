@@ -7,26 +7,15 @@ periods are exact. Rates have no place here.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from enum import StrEnum
 from typing import NamedTuple
 
 from billfold.bills.rules.market import Market
-from billfold.bills.types import Period
+from billfold.bills.types import EarningsPeriod, Period
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import FieldError, InvalidInput, InvariantError
 from billfold.platform.money import cents_for
 
 _ONE_DAY = timedelta(days=1)
-
-
-class EarningsPeriod(StrEnum):
-    """The periods a customer can ask for."""
-
-    WTD = "wtd"
-    MTD = "mtd"
-    YTD = "ytd"
-    ALL_TIME = "all-time"
-    RANGE = "range"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +92,16 @@ def compute_earnings(
 
 def sum_earnings(entries: Iterable[EarningsEntry]) -> EarningsEntry:
     """Return the sum of entries, field by field; all zero without any."""
-    return EarningsEntry(
-        *map(
-            sum,
-            zip(
-                EarningsEntry(
-                    0, 0, 0, realised=0, unrealised_change=0, contributions=0, withdrawals=0, start_value=0, end_value=0
-                ),
-                *entries,
-                strict=True,
-            ),
-        )
-    )
+    nothing = (0,) * len(EarningsEntry._fields)
+    return EarningsEntry(*map(sum, zip(nothing, *entries, strict=True)))
 
 
 def period_bounds(
-    period: str, now: datetime, created_at: datetime, date_from: date | None = None, date_to: date | None = None
+    period: EarningsPeriod,
+    now: datetime,
+    created_at: datetime,
+    date_from: date | None = None,
+    date_to: date | None = None,
 ) -> Period:
     """Return the stretch of time a period stands for, in UTC, never later than now.
 
@@ -126,13 +109,12 @@ def period_bounds(
     pocket was created. A range runs from and through whole Eastern days for dates, and from the
     first instant up to the second, excluded, for date-times. Raises InvalidInput.
     """
-    name = _parse_period(period)
-    if name is EarningsPeriod.RANGE:
+    if period == "range":
         return _range_bounds(now, date_from, date_to)
     if date_from is not None or date_to is not None:
         given = "date_from" if date_from is not None else "date_to"
         raise InvalidInput.at("query", given, msg="is only taken with period=range")
-    start = created_at if name is EarningsPeriod.ALL_TIME else _calendar_start(name, et_date(now))
+    start = created_at if period == "all-time" else _calendar_start(period, et_date(now))
     return Period(min(start, now), now, live=True)
 
 
@@ -140,26 +122,17 @@ def _market_value(state: PocketState, market: Market, priced_at: datetime, value
     value = 0
     for cusip, units in state.positions:
         bill = market.bill(cusip)
-        # What has matured is at par, though the last tick was before and said less.
+        # What has matured is at par, though the last tick, before maturity, was below.
         at = valued_at if market.matures_at(bill) <= valued_at else priced_at
         value += cents_for(units, market.price_at(bill, at))
     return value
 
 
-def _parse_period(period: str) -> EarningsPeriod:
-    try:
-        return EarningsPeriod(period)
-    except ValueError:
-        names = ", ".join(EarningsPeriod)
-        raise InvalidInput.at("query", "period", msg=f"must be one of {names}") from None
-
-
-def _calendar_start(name: EarningsPeriod, today: date) -> datetime:
-    if name is EarningsPeriod.WTD:
+def _calendar_start(period: EarningsPeriod, today: date) -> datetime:
+    if period == "wtd":
         return et_instant(today - timedelta(days=today.weekday()), time())
-    if name is EarningsPeriod.MTD:
-        return et_instant(today.replace(day=1), time())
-    return et_instant(today.replace(month=1, day=1), time())
+    first_day = today.replace(day=1)
+    return et_instant(first_day if period == "mtd" else first_day.replace(month=1), time())
 
 
 def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -> Period:

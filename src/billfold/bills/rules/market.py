@@ -75,15 +75,7 @@ class Market:
     @classmethod
     def packaged(cls, calendars: Calendars) -> Self:
         """Return the market of the rates and auctions that ship with the package."""
-        auctions = packaged.auctions()
-        return cls(calendars, packaged.securities(), auctions, packaged.rates())
-
-    @classmethod
-    def from_rows(
-        cls, calendars: Calendars, securities: Iterable[Bill], auctions: Iterable[Auction], rates: Iterable[DailyRates]
-    ) -> Self:
-        """Return the market of rows that were loaded; each auction names a bill among them."""
-        return cls(calendars, securities, auctions, rates)
+        return cls(calendars, packaged.securities(), packaged.auctions(), packaged.rates())
 
     def bill(self, cusip: str) -> Bill:
         """Return the bill under a CUSIP, real or simulated. Raises NotFound."""

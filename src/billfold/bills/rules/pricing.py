@@ -5,7 +5,7 @@ Everything is integers except the investment rate, whose square root needs Decim
 
 from collections.abc import Sequence
 from datetime import date
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 
 from billfold.platform.money import PRICE_PAR_MICROS, round_half_up
 
@@ -63,29 +63,19 @@ def investment_rate(price_micros: int, settles_on: date, maturity: date) -> Deci
     if days <= 0:
         return Decimal("0.000")
     year_days = (year_after(settles_on) - settles_on).days
-    price, par = Decimal(price_micros), Decimal(PRICE_PAR_MICROS)
-    rate = (
-        _simple_rate(price, par, days, year_days=year_days)
-        if days <= _SIMPLE_DAYS_MAX
-        else _compound_rate(price, par, days, year_days=year_days)
-    )
-    return _CONTEXT.quantize(_CONTEXT.multiply(rate, Decimal(100)), _THOUSANDTH)
+    price = Decimal(price_micros)
+    with localcontext(_CONTEXT):
+        if days <= _SIMPLE_DAYS_MAX:
+            rate = (PRICE_PAR_MICROS - price) * year_days / (price * days)
+        else:
+            rate = _compound_rate(price, Decimal(days) / year_days)
+        return (rate * 100).quantize(_THOUSANDTH)
 
 
-def _simple_rate(price: Decimal, par: Decimal, days: int, year_days: int) -> Decimal:
-    gain = _CONTEXT.multiply(_CONTEXT.subtract(par, price), Decimal(year_days))
-    return _CONTEXT.divide(gain, _CONTEXT.multiply(price, Decimal(days)))
-
-
-def _compound_rate(price: Decimal, par: Decimal, days: int, year_days: int) -> Decimal:
+def _compound_rate(price: Decimal, b: Decimal) -> Decimal:
     """Return the positive root of a*i^2 + b*i + c = 0, the Treasury's formula above 183 days."""
-    b = _CONTEXT.divide(Decimal(days), Decimal(year_days))
-    a = _CONTEXT.subtract(_CONTEXT.divide(b, Decimal(2)), Decimal("0.25"))
-    c = _CONTEXT.divide(_CONTEXT.subtract(price, par), price)
-    square = _CONTEXT.multiply(b, b)
-    discriminant = _CONTEXT.subtract(square, _CONTEXT.multiply(_CONTEXT.multiply(Decimal(4), a), c))
-    root = _CONTEXT.subtract(_CONTEXT.sqrt(discriminant), b)
-    return _CONTEXT.divide(root, _CONTEXT.multiply(Decimal(2), a))
+    a, c = b / 2 - Decimal("0.25"), (price - PRICE_PAR_MICROS) / price
+    return ((b * b - 4 * a * c).sqrt() - b) / (2 * a)
 
 
 def interpolated_rate(nodes: Sequence[tuple[int, int]], days: int) -> int:

@@ -12,6 +12,7 @@ from billfold.events.cli import check_kinds
 from billfold.events.kinds import KINDS, example_payload
 from billfold.platform import ids
 from billfold.sandbox.credentials_file import require_sandbox_file
+from billfold.sandbox.sandbox_client import open_partner_api
 
 group = CommandGroup()
 Kind = Annotated[str | None, typer.Argument(help="The kind; all are listed if omitted.")]
@@ -38,18 +39,16 @@ def trigger(context: CliContext, kind: Kind = None, *, fields: Fields = None, ev
             typer.echo(f"{each.name:<40} {each.meaning}")
         return None
     check_kinds([kind], list(KINDS))
-    settings = context.settings()
-    box = require_sandbox_file(settings.state_dir)
+    box = require_sandbox_file(context.settings().state_dir)
     new_id = event_id or str(ids.new())
-    with context.sandbox_api(settings, customer=False) as sandbox_api:
-        sandbox_api.simulate(
-            {
-                "event_id": new_id,
-                "event_type": kind,
-                "timestamp": sandbox_api.bank_time(),
-                "customer_id": box.customer_id,
-                "payload": payload_of(kind, fields or []),
-            }
+    with open_partner_api(box) as client:
+        client.simulate(
+            "webhook",
+            event_id=new_id,
+            event_type=kind,
+            timestamp=client.bank_time(),
+            customer_id=box.customer_id,
+            payload=payload_of(kind, fields or []),
         )
     return f"{kind} {new_id}"
 

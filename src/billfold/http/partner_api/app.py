@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from billfold import __version__
 from billfold.access.users.passwords import PasswordGate
-from billfold.approvals.routes.pending_authorization import request_approval
+from billfold.approvals.routes.authorization_requests import request_approval
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of

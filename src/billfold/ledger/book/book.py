@@ -154,7 +154,7 @@ class Book:
 
     # -- accounts --------------------------------------------------------------------
 
-    def house_account(self, kind: AccountKind, asset: str = USD) -> Account:
+    def internal_account(self, kind: AccountKind, asset: str = USD) -> Account:
         """The customer's account on the bank's side, opened when first needed."""
         account = self.house.get((kind, asset))
         if account is None:

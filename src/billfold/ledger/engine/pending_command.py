@@ -55,7 +55,7 @@ class PendingCommand:
         """What this run decided; None while it has not, and for a replay."""
 
     def wait(self) -> asyncio.Future[Answer]:
-        """Return the answer to come. Whoever gives up waiting for it stops nobody else."""
+        """Return the answer to come. A caller that stops waiting does not stop the others."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         return future

@@ -2,7 +2,7 @@
 
 The chain is forged here: per customer and commit one link, whose hash covers the link
 before it and every row of this commit, and a checksum per row so that a damaged row can be
-named. `encode_rows` is also what `verify` uses to recompute it.
+named. `encode_chained_rows` is also what `verify` uses to recompute it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def chain_hash(previous: bytes, encoded: list[bytes]) -> tuple[bytes, bytes]:
 
 
 async def write_books(conn: Connection, books: Sequence[Book], calendars: Calendars) -> None:
-    """Write the drafts of these books. After COMMIT call `settle_books`."""
+    """Write the drafts of these books. After COMMIT call `reset_drafts`."""
     heads: list[tuple[Any, ...]] = []
     rows_by_class: _Tuples = {}
     for book in books:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import msgspec
-
 from billfold.ledger.jobs.commands import CatchUp
+from billfold.ledger.jobs.scheduler import WorkResults
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.engine.pending_command import Answer
 
 BATCH_MAX = 100
 """How many customers are brought up to date in one batch."""
@@ -35,13 +32,6 @@ SELECT customer_id FROM ledger_head
 _NEXT_DUE = "SELECT min(due_at) FROM ledger_head"
 
 
-class CatchUpResult(msgspec.Struct):
-    """What was done, counted by kind, and the customers for whom it failed."""
-
-    happened: Counter[str]
-    failed: dict[UUID, Exception]
-
-
 def bank_customer_id(seed: bytes) -> UUID:
     """Return the id of the customer that is the bank itself, derived from the seed."""
     return derive(seed, command_id("founding", "house"), 0)
@@ -53,12 +43,12 @@ async def next_due(bank: Bank) -> datetime | None:
     return due
 
 
-async def catch_up_due(bank: Bank, by: datetime) -> CatchUpResult:
+async def catch_up_due(bank: Bank, by: datetime) -> WorkResults[UUID]:
     """Bring every customer with something due up to `by` to the bank's now, which is not earlier.
 
     A customer for whom it fails stays due and does not block the others.
     """
-    result = CatchUpResult(Counter(), {})
+    result = WorkResults[UUID](Counter(), {})
     excluded = {bank_customer_id(bank.seed)}
     lock = asyncio.Lock()
 
@@ -70,24 +60,12 @@ async def catch_up_due(bank: Bank, by: datetime) -> CatchUpResult:
                 excluded.update(customers)
             if not customers:
                 return
-            await _catch_up(bank, customers, result)
+            work = {each: bank.engine.submit(CatchUp(caller="due", key=each, customers=(each,))) for each in customers}
+            for answer in (await result.gather(work)).values():
+                result.happened.update(answer.outcome["happened"])
             excluded.difference_update(set(customers) - result.failed.keys())
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(_PARALLEL_BATCHES):
             tasks.create_task(run_batches())
     return result
-
-
-async def _catch_up(bank: Bank, customers: Sequence[UUID], result: CatchUpResult) -> None:
-    answers: list[Answer | BaseException] = await asyncio.gather(
-        *(bank.engine.submit(CatchUp(caller="due", key=customer, customers=(customer,))) for customer in customers),
-        return_exceptions=True,
-    )
-    for customer, answer in zip(customers, answers, strict=True):
-        if isinstance(answer, Exception):
-            result.failed[customer] = answer
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            result.happened.update(answer.outcome["happened"])

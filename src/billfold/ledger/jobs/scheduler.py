@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ from billfold.ledger.jobs.types import ScheduledJob
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
+Key = TypeVar("Key")
+Result = TypeVar("Result")
 BATCH_SIZE = 200
 """How many jobs of one kind and instant run concurrently."""
 
@@ -33,11 +35,24 @@ SELECT a.kind, a.object_id, a.customer_id, a.due_at FROM scheduled_job a
 """
 
 
-class ScheduledJobResults(msgspec.Struct):
-    """What was done, counted by kind, and the jobs that failed."""
+class WorkResults(msgspec.Struct, Generic[Key]):
+    """What was done, counted by kind, and what failed: customers or jobs."""
 
     happened: Counter[str]
-    failed: dict[ScheduledJob, Exception]
+    failed: dict[Key, Exception]
+
+    async def gather(self, work: Mapping[Key, Awaitable[Result]]) -> dict[Key, Result]:
+        """Do this concurrently, keep what failed, and return the other results."""
+        done: dict[Key, Result] = {}
+        results = await asyncio.gather(*work.values(), return_exceptions=True)
+        for key, result in zip(work, results, strict=True):
+            if isinstance(result, Exception):
+                self.failed[key] = result
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                done[key] = result
+        return done
 
 
 async def next_scheduled_at(bank: Bank) -> datetime | None:
@@ -46,12 +61,12 @@ async def next_scheduled_at(bank: Bank) -> datetime | None:
     return at
 
 
-async def run_scheduled_jobs(bank: Bank, by: datetime) -> ScheduledJobResults:
+async def run_scheduled_jobs(bank: Bank, by: datetime) -> WorkResults[ScheduledJob]:
     """Run every job due by `by`, in order; one that fails stays and blocks no other.
 
     Jobs of one instant and kind run concurrently.
     """
-    results = ScheduledJobResults(Counter(), {})
+    results = WorkResults[ScheduledJob](Counter(), {})
     while bank.job_runners:
         failed = list(results.failed)
         kinds, failed_kinds = list(bank.job_runners), [each.kind for each in failed]
@@ -61,24 +76,12 @@ async def run_scheduled_jobs(bank: Bank, by: datetime) -> ScheduledJobResults:
         if not due:
             break
         batch = [each for each in due if (each.at, each.kind) == (due[0].at, due[0].kind)]
-        await _run_together(bank, batch, results)
+        done = await results.gather({each: run_job(bank, each) for each in batch})
+        await complete(bank.pool, list(done))
+        results.happened[batch[0].kind] += len(done)
     return results
 
 
 async def run_job(bank: Bank, job: ScheduledJob) -> None:
     """Run a job now, whether it was scheduled or not."""
     await bank.job_runners[job.kind](bank, job)
-
-
-async def _run_together(bank: Bank, batch: Sequence[ScheduledJob], results: ScheduledJobResults) -> None:
-    outcomes = await asyncio.gather(*(run_job(bank, each) for each in batch), return_exceptions=True)
-    done = []
-    for each, outcome in zip(batch, outcomes, strict=True):
-        if isinstance(outcome, Exception):
-            results.failed[each] = outcome
-        elif isinstance(outcome, BaseException):
-            raise outcome
-        else:
-            done.append(each)
-    await complete(bank.pool, done)
-    results.happened[batch[0].kind] += len(done)

@@ -131,7 +131,7 @@ def _book(
     """Post money from or to an account of the bank, in a journal entry of its own, with its transaction."""
     roll_business_day(book, pocket, ctx)
     book.begin(_JOURNAL, ctx, settles_on=ctx.business_date, reverses=reverses)
-    account = book.house_account(against)
+    account = book.internal_account(against)
     if direction == Direction.CREDIT:
         posting_no = book.post(account, pocket.bank, amount)
         sweep_and_invest(book, pocket, ctx, amount=amount)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from billfold.ledger.checks import outcome_checks
+from billfold.ledger.checks import TrackedTable, outcome_checks
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.custody.rules import RECORDED
 from billfold.platform.checks import Check
 
 CHECKS = (
     *outcome_checks(
-        "security_transfer",
-        "transfer_id",
-        created_by=(ReceiveBills, DeliverBills),
-        created_at="created_at",
+        TrackedTable("security_transfer", "transfer_id", (ReceiveBills, DeliverBills), created_at="created_at"),
         columns={name: name for name in RECORDED},
         ended_by=(EndDelivery,),
         ended_at="ended_at",

@@ -151,7 +151,7 @@ def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID
     tax = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
     earnings = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
     entry_no = _begin(book, ctx, None)
-    book.post(lot, book.house_account(AccountKind.CUSTODIAN, lot.asset), units)
+    book.post(lot, book.internal_account(AccountKind.CUSTODIAN, lot.asset), units)
     book.lot_out(pocket, lot, tax, earnings=earnings)
     price = _mark(ctx, lot.asset)
     worth = cents_for(units, price)
@@ -184,7 +184,7 @@ def _receive_lot(
     price = _mark(ctx, cusip)
     worth = cents_for(moved.units, price)
     lot = book.lot(pocket, cusip, moved.acquired_on, maturity=ctx.bill(cusip).maturity)
-    book.post(book.house_account(AccountKind.CUSTODIAN, cusip), lot, moved.units)
+    book.post(book.internal_account(AccountKind.CUSTODIAN, cusip), lot, moved.units)
     book.lot_in(pocket, lot, moved.tax_basis, earnings=worth)
     pocket.inflow += worth
     record.trade(

@@ -43,7 +43,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **recorded}
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
-    posting_no = book.post(book.house_account(AccountKind.of_rail(cmd.rail)), pocket.bank, cmd.amount)
+    posting_no = book.post(book.internal_account(AccountKind.of_rail(cmd.rail)), pocket.bank, cmd.amount)
     sweep_and_invest(book, pocket, ctx, amount=cmd.amount)
     group = ctx.ids.next_group()
     details: dict[str, Any] = {**cmd.details, "portal_id": str(cmd.portal_id)}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from billfold.accounts.counterparties import peers
-from billfold.accounts.counterparties.peers import PeerKey, PeerRow
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.store import PeerKey, PeerRow
 from billfold.platform.database.batcher import Batcher
 from billfold.platform.errors import NotFound, Refused
 
@@ -51,4 +51,4 @@ class PeerLookup:
         await self._batcher.settle()
 
     async def _find(self, links: Sequence[PeerKey]) -> list[PeerRow | None]:
-        return await peers.find_peers(self._pool, links)
+        return await counterparty_store.find_peers(self._pool, links)

@@ -153,7 +153,7 @@ def _move_money(transfer: _Transfer) -> int:
         payer.close()
         roll_business_day(payee, destination, ctx)
         _begin(payee, ctx, ctx.settles_on)
-    posting_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
+    posting_no = payee.post(payee.internal_account(AccountKind.ON_US), destination.bank, amount)
     sweep_and_invest(payee, destination, ctx, amount=amount)
     _record_transaction(transfer, Direction.CREDIT, group, posting_no=posting_no, amount=amount, settles_at=settles_at)
     payee.close()
@@ -181,7 +181,7 @@ def _pay(transfer: _Transfer, group: UUID) -> tuple[int, datetime]:
             amount=cmd.amount,
             price_of=ctx.t1_bid if internal else ctx.t0_bid,
             settles_on=settles_on,
-            to=payer.house_account(AccountKind.ON_US),
+            to=payer.internal_account(AccountKind.ON_US),
         )
     except InsufficientFunds:
         raise _Rejected("INSUFFICIENT_FUNDS") from None

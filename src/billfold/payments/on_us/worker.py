@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.counterparties import peers
+from billfold.accounts.counterparties import store as counterparty_store
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferRow
@@ -23,7 +23,7 @@ async def execute_pending(bank: Bank, row: TransferRow) -> Answer:
     addresses: tuple[str | None, str | None] = (None, None)
     if row.order.counterparty_id is not None:
         link = (row.customer_id, row.from_pocket_id, row.order.counterparty_id)
-        (peer,) = await peers.find_peers(bank.pool, [link])
+        (peer,) = await counterparty_store.find_peers(bank.pool, [link])
         addresses = (None, None) if peer is None else (peer.payer_address, peer.payee_address)
     return await bank.engine.submit(
         TransferOnUs(

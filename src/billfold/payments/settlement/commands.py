@@ -5,17 +5,18 @@ from __future__ import annotations
 from datetime import date
 
 from billfold.ledger.commands import Command
-from billfold.payments.settlement.rules import RailTotals, SettlementBlock, close_house_day
+from billfold.payments.settlement.rules import RailTotals, SettlementBlock, close_bank_day
 
 
-class CloseHouseDay(Command, frozen=True, kw_only=True):
+class CloseBankDay(Command, frozen=True, kw_only=True):
     """Settle these blocks and rails; they are everything due by `day` and not yet settled.
 
     Customers due by the end of `day` have been brought up to date before.
     """
 
-    rule = close_house_day
+    rule = close_bank_day
     needs_identifiers = False
+    former_names = ("CloseHouseDay",)
 
     day: date
     blocks: tuple[SettlementBlock, ...]

@@ -23,7 +23,7 @@ from billfold.platform.money import cents_for
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account
-    from billfold.payments.settlement.commands import CloseHouseDay
+    from billfold.payments.settlement.commands import CloseBankDay
 
 
 class SettlementBlock(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class RailTotals(msgspec.Struct, frozen=True):
     outflow: int
 
 
-def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
+def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:
     """Post one journal entry per settlement date, and per rail and date; open the next day.
 
     Days are closed in order. Raises InvariantError if another day is open.
@@ -69,7 +69,10 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
 def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
     """Settle a rail: the bank receives what came in and pays what went out."""
     entry_no = book.begin(JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day)
-    rail, reserve = (book.house_account(AccountKind.of_rail(clearing.rail)), book.house_account(AccountKind.RESERVE))
+    rail, reserve = (
+        book.internal_account(AccountKind.of_rail(clearing.rail)),
+        book.internal_account(AccountKind.RESERVE),
+    )
     _move(book, reserve, rail, amount=clearing.inflow)
     _move(book, rail, reserve, amount=clearing.outflow)
     book.close()
@@ -80,12 +83,12 @@ def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
 def _settle(book: Book, block: SettlementBlock, day: date) -> None:
     """Return the postings of a block: the sum of the customers' trades against the block's own amount."""
     other = AccountKind.TREASURY if block.side == TradeActivity.MATURITY else AccountKind.STREET
-    cash_there, cash_here = book.house_account(other), book.house_account(AccountKind.RESERVE)
-    bills_there = book.house_account(other, block.cusip)
-    bills_here = book.house_account(AccountKind.CUSTODIAN, block.cusip)
+    cash_there, cash_here = book.internal_account(other), book.internal_account(AccountKind.RESERVE)
+    bills_there = book.internal_account(other, block.cusip)
+    bills_here = book.internal_account(AccountKind.CUSTODIAN, block.cusip)
     cents = cents_for(block.units, block.price_micros)
     difference = block.customers_cents - cents
-    rounding = book.house_account(AccountKind.ROUNDING)
+    rounding = book.internal_account(AccountKind.ROUNDING)
     bought = 1 if block.side == TradeActivity.BUY else -1
     _move(book, cash_there, cash_here, amount=bought * cents)
     _move(book, cash_there, rounding, amount=bought * difference)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
-from billfold.payments.settlement.commands import CloseHouseDay
+from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.platform.dates import et_instant
 from billfold.platform.ids import command_id
@@ -75,7 +75,7 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
             clearings = await find_uncleared(conn, bank, day)
             await _store_closing_prices(conn, bank, day)
         await bank.engine.submit(
-            CloseHouseDay(
+            CloseBankDay(
                 caller="house",
                 key=command_id("house-day", day.isoformat()),
                 customers=(bank_id,),

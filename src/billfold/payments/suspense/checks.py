@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from billfold.ledger.checks import account_total, outcome_checks
+from billfold.ledger.checks import TrackedTable, account_total, outcome_checks
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.payments.suspense.rules import RECORDED
 from billfold.platform.checks import Certainty, Check
 
 CHECKS = (
     *outcome_checks(
-        "suspense_item",
-        "item_id",
-        created_by=(HoldInSuspense,),
-        created_at="created_at",
+        TrackedTable("suspense_item", "item_id", (HoldInSuspense,), created_at="created_at"),
         # Outcomes are never rewritten: they keep the name that the column had before.
         columns={name: name for name in RECORDED} | {"entry_no": "journal_no"},
         ended_by=(ReturnFromSuspense, AssignFromSuspense),

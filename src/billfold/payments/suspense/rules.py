@@ -165,14 +165,14 @@ def _post(
     """
     settles_on = settles_on or ctx.business_date
     entry_no = book.begin(JournalKind.SUSPENSE, ctx, settles_on=settles_on, business_date=book.business_date)
-    rail, suspense = book.house_account(AccountKind.of_rail(item.rail)), book.house_account(AccountKind.SUSPENSE)
+    rail, suspense = book.internal_account(AccountKind.of_rail(item.rail)), book.internal_account(AccountKind.SUSPENSE)
     fee = _details(item).get(FEE, 0)
     if (item.direction == Direction.CREDIT) == released:
         book.post(suspense, rail, item.amount - fee)
     else:
         book.post(rail, suspense, item.amount - fee)
     if fee:
-        sides = (book.house_account(AccountKind.PROMOTIONS), suspense)
+        sides = (book.internal_account(AccountKind.PROMOTIONS), suspense)
         book.post(*(sides[::-1] if released else sides), fee)
     book.close()
     return entry_no

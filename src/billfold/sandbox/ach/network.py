@@ -7,8 +7,9 @@ from uuid import UUID
 
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
+from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
-from billfold.payments.ach.nacha.writer import to_ach_text, write_file
+from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchWay
@@ -25,28 +26,24 @@ if TYPE_CHECKING:
 
     from billfold.ledger.bank import Bank
     from billfold.ledger.jobs.types import ScheduledJob
-    from billfold.payments.ach.inbound.files import AchFileProcessor
     from billfold.payments.ach.nacha.types import AchFile
     from billfold.payments.ach.store.files import NumberedFile
-    from billfold.sandbox.simulation import AchEntryOrder
 
 
 SIMULATED_ANSWER = "sandbox.ach"
 """The appointment at which the simulated banks answer a file."""
 
 
-async def on_handed(bank: Bank, file: NumberedFile) -> None:
-    """Let the simulated banks answer a file before business opens after it settled."""
-    if not bank.settings.is_production:
-        at = windows.returns_expected_at(file.settles_at or file.made_at, bank.calendars)
-        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
-
-
 class SimulatedAchNetwork:
     """Everybody else on the network of one sandbox."""
 
-    def __init__(self, processor: AchFileProcessor) -> None:
-        self._processor = processor
+    def __init__(self) -> None:
+        self._processor = AchFileProcessor()
+
+    async def schedule_answer(self, bank: Bank, file: NumberedFile) -> None:
+        """Let the simulated banks answer a file of ours before business opens after it settled."""
+        at = windows.returns_expected_at(file.settles_at or file.made_at, bank.calendars)
+        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
 
     async def answer(self, bank: Bank, at: ScheduledJob) -> None:
         """Answer a file of ours as its receiving banks do, and let the answer arrive."""
@@ -74,22 +71,12 @@ class SimulatedAchNetwork:
         answer_file = simulated_ach.noc_file(sent, code, corrected, to=ours, at=await _clock(bank))
         await self._deliver(bank, f"CHANGE-{key}.ach", answer_file)
 
-    async def send_entry(self, bank: Bank, key: UUID, order: AchEntryOrder) -> None:
-        """Let an entry of somebody's reach us now."""
-        answer_file = simulated_ach.entry_file(
-            EntryOrder(
-                routing_number=order.routing_number,
-                account_number=order.account_number,
-                amount=order.amount,
-                is_debit=order.is_debit,
-                company=to_ach_text(order.company_name, 16),
-                entry_class=order.sec_code,
-                purpose=to_ach_text(order.description, 10),
-                identification=digits(bank.seed, key, 1, count=10),
-                number=int(digits(bank.seed, key, 0, count=7)),
-            ),
-            await _clock(bank),
+    async def send_entry(self, bank: Bank, key: UUID, order: EntryOrder) -> None:
+        """Let an entry of another bank reach us now; its numbers are derived from the key."""
+        numbered = order._replace(
+            identification=digits(bank.seed, key, 1, count=10), number=int(digits(bank.seed, key, 0, count=7))
         )
+        answer_file = simulated_ach.entry_file(numbered, await _clock(bank))
         await self._deliver(bank, f"ENTRY-{key}.ach", answer_file)
 
     async def _deliver(self, bank: Bank, name: str, file: AchFile) -> None:

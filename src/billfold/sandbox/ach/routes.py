@@ -10,17 +10,18 @@ import msgspec
 
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, correction_of
 from billfold.http.caller import Caller
-from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
+from billfold.payments.ach.nacha.writer import to_ach_text
 from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.types import AMOUNT_MAX_CENTS, AchStatus
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.platform.ids import command_id
-from billfold.sandbox.simulation import AchEntryOrder, Simulation
+from billfold.sandbox.ach.network import SimulatedAchNetwork
+from billfold.sandbox.ach.simulated_network import EntryOrder
+from billfold.sandbox.operations import request_id, sandbox_post
 
 Text16 = Annotated[str, msgspec.Meta(min_length=1, max_length=16)]
 _ENTRY = """
@@ -55,46 +56,35 @@ class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     company_entry_description: Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")] = "PAYMENT"
 
 
-@post(
-    "/api/v1/sandbox/ach/entries/",
-    TOKEN,
-    name="sandbox_ach_entry",
-    tag="sandbox",
-    status=202,
-    moves_money=True,
-    refuses=("not-found", "no-open-portal"),
-)
-async def send_entry(caller: Caller, bank: Bank, simulation: Simulation, data: AchEntryRequest) -> None:
+@sandbox_post("ach/entries/", name="sandbox_ach_entry", moves_money=True, refuses=("not-found", "no-open-portal"))
+async def send_entry(caller: Caller, bank: Bank, network: SimulatedAchNetwork, data: AchEntryRequest) -> None:
     """Let an ACH file with one entry arrive for a portal, open or closed."""
     customer_id, portal_id = await caller.owned(bank, "portal", data.portal_id)
     row = await bank.pool.fetchrow(_PORTAL, customer_id, portal_id)
     if row is None or row["account_number"] is None:
         raise Refused("no-open-portal", "The portal has no account number.")
-    order = AchEntryOrder(
+    order = EntryOrder(
         routing_number=row["routing_number"],
         account_number=row["account_number"],
         amount=data.amount_usdc,
         is_debit=data.direction == "DEBIT",
-        company_name=data.company_name,
-        sec_code=data.sec_code,
-        description=data.company_entry_description,
+        company=to_ach_text(data.company_name, 16),
+        entry_class=data.sec_code,
+        purpose=to_ach_text(data.company_entry_description, 10),
     )
-    await simulation.ach.send_entry(bank, _key(caller), order)
+    await network.send_entry(bank, request_id(caller), order)
 
 
-@post("/api/v1/sandbox/ach/submit/", TOKEN, name="sandbox_ach_submit", tag="sandbox", status=202, moves_money=True)
+@sandbox_post("ach/submit/", name="sandbox_ach_submit", moves_money=True)
 async def submit(caller: Caller, bank: Bank) -> None:
     """Send what waits for a window now, in a file of its own."""
     at = caller.now + _LOOKAHEAD
-    await run_job(bank, ScheduledJob(ACH_WINDOW, _key(caller), None, at=at))
+    await run_job(bank, ScheduledJob(ACH_WINDOW, request_id(caller), None, at=at))
 
 
-@post(
-    "/api/v1/sandbox/ach/{transfer_id}/",
-    TOKEN,
+@sandbox_post(
+    "ach/{transfer_id}/",
     name="sandbox_ach_move",
-    tag="sandbox",
-    status=202,
     moves_money=True,
     refuses=(
         "ach-origination-not-pending",
@@ -105,7 +95,7 @@ async def submit(caller: Caller, bank: Bank) -> None:
         "insufficient-funds",
     ),
 )
-async def move(caller: Caller, bank: Bank, transfer_id: UUID, simulation: Simulation, data: AchMove) -> None:
+async def move(caller: Caller, bank: Bank, transfer_id: UUID, network: SimulatedAchNetwork, data: AchMove) -> None:
     """Decide about an entry, let it come back or be corrected, reverse it, send it once more."""
     ach_id = transfer_id
     owner = await bank.pool.fetchrow(_ENTRY, ach_id)
@@ -114,10 +104,10 @@ async def move(caller: Caller, bank: Bank, transfer_id: UUID, simulation: Simula
     fields = {**caller.command_fields(owner["customer_id"]), "ach_id": ach_id}
     fields["references"] = (ach_id,)
     if data.move == "return":
-        await simulation.ach.return_entry(bank, _key(caller), ach_id, code=_return_code(data))
+        await network.return_entry(bank, request_id(caller), ach_id, code=_return_code(data))
     elif data.move == "change":
         code, corrected = _change(data)
-        await simulation.ach.change_entry(bank, _key(caller), ach_id, code=code, corrected=corrected)
+        await network.change_entry(bank, request_id(caller), ach_id, code=code, corrected=corrected)
     elif data.move == "reverse":
         await bank.engine.submit(ReverseAch(**fields))
     elif data.move == "retry":
@@ -146,7 +136,3 @@ def _change(data: AchMove) -> tuple[str, str]:
     except ValueError as error:
         raise InvalidInput.at("body", "corrected", msg=str(error)) from None
     return data.code, data.corrected or ""
-
-
-def _key(caller: Caller) -> UUID:
-    return command_id(f"sandbox:{caller.user_id}", caller.key)

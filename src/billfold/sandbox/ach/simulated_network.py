@@ -6,10 +6,11 @@ for want of funds (R01), a credit because the account is closed (R02). All else 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
+from uuid import UUID
 
 from billfold.payments.ach.nacha.types import (
     NOC_ENTRY_CLASS,
@@ -18,9 +19,10 @@ from billfold.payments.ach.nacha.types import (
     Batch,
     Entry,
     NocAddenda,
-    PaymentAddenda,
     ReturnAddenda,
 )
+from billfold.payments.deposits.types import IncomingAch
+from billfold.platform.ids import digits
 
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
 NO_SUCH_BANK = "091000019"
@@ -37,7 +39,7 @@ class SentEntry(NamedTuple):
 
 
 class EntryOrder(NamedTuple):
-    """An entry that somebody is to send us."""
+    """An entry that another bank is to send us. `amount` in cents."""
 
     routing_number: str
     account_number: str
@@ -46,9 +48,21 @@ class EntryOrder(NamedTuple):
     company: str
     entry_class: str
     purpose: str
-    identification: str
-    number: int  # the last seven digits of its trace
-    lines: tuple[str, ...] = ()
+    identification: str = ""
+    number: int = 0  # the last seven digits of its trace
+
+
+def ach_credit(seed: bytes, ach_id: UUID, to: Mapping[str, str], *, amount: int, company_name: str) -> IncomingAch:
+    """Return an ACH credit that needs no file; its numbers are derived from its id, so it repeats."""
+    return IncomingAch(
+        ach_id=ach_id,
+        **to,
+        amount=amount,
+        company_name=company_name,
+        company_entry_description="PAYMENT",
+        individual_identification_number=digits(seed, ach_id, 2, count=10),
+        trace_number=SENDER + digits(seed, ach_id, 0, count=7),
+    )
 
 
 def entries_of(file: AchFile) -> Iterator[SentEntry]:
@@ -93,7 +107,6 @@ def entry_file(order: EntryOrder, at: datetime) -> AchFile:
         individual_identification_number=order.identification,
         discretionary_data="S" if order.entry_class == "WEB" else "",
         trace_number=f"{SENDER}{order.number:07}",
-        addenda=tuple(map(PaymentAddenda, order.lines)),
     )
     batch = Batch(
         batch_number=1,

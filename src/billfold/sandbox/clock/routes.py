@@ -10,10 +10,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from billfold.http.operations import TOKEN, get, post
-from billfold.platform.dates import iso_z, require_aware
+from billfold.http.json_body import instant_in_body
+from billfold.http.operations import TOKEN, get
+from billfold.platform.dates import iso_z
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
+from billfold.sandbox.operations import sandbox_post
 
 ADVANCE_MAX_SECONDS = 10 * 366 * 86_400
 ADVANCE_MAX_DAYS = 2_600
@@ -62,13 +64,8 @@ async def show(stepping: ClockStepper) -> Clock:
     return render_clock(await stepping.show())
 
 
-@post(
-    "/api/v1/sandbox/clock/advance/",
-    TOKEN,
-    name="sandbox_clock_advance",
-    tag="sandbox",
-    status=200,
-    refuses=("clock-would-go-back", "clock-too-far"),
+@sandbox_post(
+    "clock/advance/", name="sandbox_clock_advance", status=200, refuses=("clock-would-go-back", "clock-too-far")
 )
 async def advance(stepping: ClockStepper, data: AdvanceRequest) -> Clock:
     """Move the clock forward; maturities, fees and day ends on the way happen in order."""
@@ -80,28 +77,19 @@ async def advance(stepping: ClockStepper, data: AdvanceRequest) -> Clock:
         clock_state = await stepping.advance_business_days(data.business_days)
     else:
         assert data.until is not None
-        clock_state = await stepping.set_to(_instant("until", data.until))
+        clock_state = await stepping.set_to(instant_in_body("until", data.until))
     return render_clock(clock_state)
 
 
-@post(
-    "/api/v1/sandbox/clock/set/",
-    TOKEN,
-    name="sandbox_clock_set",
-    tag="sandbox",
-    status=200,
-    refuses=("clock-would-go-back", "clock-too-far"),
-)
+@sandbox_post("clock/set/", name="sandbox_clock_set", status=200, refuses=("clock-would-go-back", "clock-too-far"))
 async def set_clock(stepping: ClockStepper, data: SetRequest) -> Clock:
     """Set the clock to an instant that has not been yet."""
-    return render_clock(await stepping.set_to(_instant("now", data.now)))
+    return render_clock(await stepping.set_to(instant_in_body("now", data.now)))
 
 
-@post(
-    "/api/v1/sandbox/clock/run-to-next-event/",
-    TOKEN,
+@sandbox_post(
+    "clock/run-to-next-event/",
     name="sandbox_clock_run_to_next_event",
-    tag="sandbox",
     status=200,
     refuses=("clock-would-go-back", "clock-too-far"),
 )
@@ -110,20 +98,13 @@ async def advance_to_next_event(stepping: ClockStepper) -> Clock:
     return render_clock(await stepping.advance_to_next_event())
 
 
-@post("/api/v1/sandbox/clock/freeze/", TOKEN, name="sandbox_clock_freeze", tag="sandbox", status=200)
+@sandbox_post("clock/freeze/", name="sandbox_clock_freeze", status=200)
 async def freeze(stepping: ClockStepper) -> Clock:
     """Let the clock stand still at what it shows."""
     return render_clock(await stepping.freeze())
 
 
-@post("/api/v1/sandbox/clock/resume/", TOKEN, name="sandbox_clock_resume", tag="sandbox", status=200)
+@sandbox_post("clock/resume/", name="sandbox_clock_resume", status=200)
 async def resume(stepping: ClockStepper) -> Clock:
     """Let the clock run on, a second per second."""
     return render_clock(await stepping.resume())
-
-
-def _instant(name: str, instant: datetime) -> datetime:
-    try:
-        return require_aware(instant)
-    except ValueError:
-        raise InvalidInput.at("body", name, msg="needs an offset, such as Z or -04:00") from None

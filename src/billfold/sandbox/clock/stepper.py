@@ -58,20 +58,18 @@ class ClockStepper:
 
     async def set_to(self, to: datetime) -> ClockStatus:
         """Move the clock to an instant. Refused when it has been, or is too far away."""
-        async with self._exclusive():
-            state = await self._read_state()
+        async with self._exclusive() as state:
             return await self._step_to(state.set(to, wall_now()).business_anchor)
 
     async def advance(self, by: timedelta) -> ClockStatus:
         """Move the clock forward by a duration. Refused as `set_to` is."""
-        async with self._exclusive():
-            state = await self._read_state()
+        async with self._exclusive() as state:
             return await self._step_to(state.advance(by, wall_now()).business_anchor)
 
     async def advance_business_days(self, days: int) -> ClockStatus:
         """Move the clock to the same time of day, a number of settlement days later."""
-        async with self._exclusive():
-            state, wall = await self._read_state(), wall_now()
+        async with self._exclusive() as state:
+            wall = wall_now()
             now = state.at(wall)
             day = et_date(now)
             for _ in range(days):
@@ -81,23 +79,20 @@ class ClockStepper:
 
     async def advance_to_next_event(self) -> ClockStatus:
         """Move the clock to the next instant at which something is due; stay when nothing is."""
-        async with self._exclusive():
-            due = await self._next_due()
-            state, wall = await self._read_state(), wall_now()
+        async with self._exclusive() as state:
+            due, wall = await self._next_due(), wall_now()
             now = state.at(wall)
             return await self._step_to(state.set(max(due or now, now), wall).business_anchor)
 
     async def freeze(self) -> ClockStatus:
         """Let the clock stand still."""
-        async with self._exclusive():
-            state = await self._read_state()
+        async with self._exclusive() as state:
             await self._store(state.freeze(wall_now()))
             return await self._status(Counter())
 
     async def resume(self) -> ClockStatus:
         """Let the clock run on."""
-        async with self._exclusive():
-            state = await self._read_state()
+        async with self._exclusive() as state:
             await self._store(state.resume(wall_now()))
             return await self._status(Counter())
 
@@ -167,14 +162,14 @@ class ClockStepper:
         )
 
     @asynccontextmanager
-    async def _exclusive(self) -> AsyncIterator[None]:
-        """Hold off whoever else would move the clock or do due work."""
+    async def _exclusive(self) -> AsyncIterator[ClockState]:
+        """Lock out every other process that moves the clock or does due work; yield the clock's state."""
         async with self._lock, self._bank.pool.acquire() as conn:
             try:
                 await conn.execute("SELECT pg_advisory_lock($1)", DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS)
             except TimeoutError:
                 raise Unavailable("The clock is being moved already.") from None
             try:
-                yield
+                yield await self._read_state()
             finally:
                 await conn.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)

@@ -10,9 +10,9 @@ import msgspec
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification, ExpireVerification
 from billfold.http.caller import Caller
-from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
+from billfold.sandbox.operations import sandbox_post
 
 Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
@@ -25,12 +25,9 @@ class VerificationRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
     reason: Reason | None = None
 
 
-@post(
-    "/api/v1/sandbox/counterparty-verification/",
-    TOKEN,
+@sandbox_post(
+    "counterparty-verification/",
     name="sandbox_counterparty_verification",
-    tag="sandbox",
-    status=202,
     refuses=("not-found", "counterparty-not-pending", "document-not-in-review"),
 )
 async def end_verification(caller: Caller, bank: Bank, data: VerificationRequest) -> None:

@@ -9,11 +9,10 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.caller import Caller
-from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.platform.errors import InvalidInput
-from billfold.sandbox.routes.payments import payment_id
+from billfold.sandbox.operations import derived_id, sandbox_post
 
 UNITS_MAX = 10_000_000
 """A billion dollars of face value."""
@@ -33,12 +32,9 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
     cost_usdc: Annotated[int, msgspec.Meta(ge=0, le=COST_MAX_CENTS)] | None = None
 
 
-@post(
-    "/api/v1/sandbox/security-transfer/",
-    TOKEN,
+@sandbox_post(
+    "security-transfer/",
     name="sandbox_security_transfer",
-    tag="sandbox",
-    status=202,
     moves_money=True,
     refuses=("not-found", "pocket-not-open", "pocket-frozen", "bill-not-deliverable", "insufficient-funds"),
 )
@@ -50,7 +46,7 @@ async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRe
     customer_id, pocket_id = await caller.pocket(bank, data.account_id)
     common = {
         **caller.command_fields(customer_id),
-        "transfer_id": payment_id(bank, caller, 0),
+        "transfer_id": derived_id(bank, caller),
         "pocket_id": pocket_id,
         "cusip": data.cusip,
         "units": data.quantity,

@@ -10,11 +10,10 @@ import msgspec
 from billfold.accounts.commands import EnrolCustomer, SetPocketState
 from billfold.accounts.customers.schemas import Name, parse_person_name
 from billfold.http.caller import Caller
-from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import PocketStatus
 from billfold.platform.errors import FieldError, InvalidInput
-from billfold.platform.ids import command_id, derive
+from billfold.sandbox.operations import derived_id, sandbox_post
 
 
 class NewCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -53,12 +52,11 @@ class ChangedPocket(msgspec.Struct, kw_only=True):
     object_type: Literal["PocketState"] = "PocketState"
 
 
-@post("/api/v1/sandbox/customers/", TOKEN, name="sandbox_customer", tag="sandbox")
+@sandbox_post("customers/", name="sandbox_customer", status=201)
 async def create_customer(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustomer:
     """Make a customer without an application. An idempotency key makes the call repeatable."""
     name, profile = _name_and_profile(data)
-    command = command_id(f"sandbox:{caller.user_id}", caller.key)
-    customer_id = derive(bank.seed, command, 0)
+    customer_id = derived_id(bank, caller)
     await bank.engine.submit(
         EnrolCustomer(
             **caller.command_fields(customer_id),
@@ -82,14 +80,7 @@ def _name_and_profile(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
     return data.name, {}
 
 
-@post(
-    "/api/v1/sandbox/pockets/{pocket_id}/",
-    TOKEN,
-    name="sandbox_pocket",
-    tag="sandbox",
-    status=200,
-    refuses=("pocket-not-open",),
-)
+@sandbox_post("pockets/{pocket_id}/", name="sandbox_pocket", status=200, refuses=("pocket-not-open",))
 async def set_pocket(caller: Caller, bank: Bank, pocket_id: UUID, data: PocketState) -> ChangedPocket:
     """Do what only the operator does: freeze, unfreeze, switch `real_time_yield`."""
     if data.status is None and data.real_time_yield is None:

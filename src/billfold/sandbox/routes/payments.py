@@ -8,11 +8,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.caller import Caller
-from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
+from billfold.payments.deposits.inbound import receive
 from billfold.platform.errors import InvalidInput, Refused
-from billfold.platform.ids import command_id, derive
-from billfold.sandbox.simulation import DestinationAccount, Sender, Simulation
+from billfold.sandbox.ach.simulated_network import ach_credit
+from billfold.sandbox.operations import derived_id, sandbox_post
+from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, SimulatedFedwire
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
@@ -55,38 +56,23 @@ class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     sender_routing_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{9}$")] | None = None
 
 
-@post(
-    "/api/v1/sandbox/fund/",
-    TOKEN,
-    name="sandbox_fund",
-    tag="sandbox",
-    status=202,
-    moves_money=True,
-    refuses=("not-found", "no-open-portal"),
-)
-async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundRequest) -> None:
+@sandbox_post("fund/", name="sandbox_fund", moves_money=True, refuses=("not-found", "no-open-portal"))
+async def fund(caller: Caller, bank: Bank, data: FundRequest) -> None:
     """Let up to nine ACH credits arrive at the first open portal of a Pocket."""
     customer_id, pocket_id = await caller.pocket(bank, data.account_id)
     to = await _address(bank.pool, _OPEN_PORTAL, customer_id, of=pocket_id)
     for nth in range(data.count):
-        ach_id = payment_id(bank, caller, nth)
-        await simulation.send_ach_credit(bank, ach_id, to, amount=data.amount_usdc, company_name=data.company_name)
+        ach_id = derived_id(bank, caller, nth)
+        credit = ach_credit(bank.seed, ach_id, to._asdict(), amount=data.amount_usdc, company_name=data.company_name)
+        await receive(bank, credit)
 
 
-@post(
-    "/api/v1/sandbox/wire/",
-    TOKEN,
-    name="sandbox_wire",
-    tag="sandbox",
-    status=202,
-    moves_money=True,
-    refuses=("not-found", "no-open-portal"),
-)
-async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireRequest) -> None:
+@sandbox_post("wire/", name="sandbox_wire", moves_money=True, refuses=("not-found", "no-open-portal"))
+async def wire(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, data: WireRequest) -> None:
     """Let a wire arrive. What cannot be booked goes back to its sender."""
     to = await _wire_to(bank, caller, data)
     sender = Sender(data.sender_name, data.sender_account_number, data.sender_routing_number)
-    await simulation.wires.pay(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
+    await fedwire.pay(bank, derived_id(bank, caller), to, data.amount_usdc, sender)
 
 
 async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> DestinationAccount:
@@ -96,11 +82,6 @@ async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> Destination
     if data.account_number is None or data.portal_id is not None:
         raise InvalidInput.at("body", "portal_id", msg="exactly one of portal_id and account_number")
     return DestinationAccount(bank.settings.bank_routing_number, data.account_number)
-
-
-def payment_id(bank: Bank, caller: Caller, nth: int) -> UUID:
-    """Return the id of the nth payment of a request: the same when the request is repeated."""
-    return derive(bank.seed, command_id(f"sandbox:{caller.user_id}", caller.key), nth)
 
 
 async def _address(pool: Pool, query: str, customer_id: UUID, of: UUID) -> DestinationAccount:

@@ -14,10 +14,10 @@ from billfold.events.webhooks import redelivery
 from billfold.events.webhooks.types import EventSimulation
 from billfold.http.caller import Caller
 from billfold.http.json_body import instant_in_body
-from billfold.http.operations import TOKEN, post
 from billfold.http.validation_errors import mistakes_in
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput
+from billfold.sandbox.operations import sandbox_post
 
 Ignored = Annotated[int | str | None, msgspec.Meta(description="May be there, as in any envelope; is not read.")]
 
@@ -36,14 +36,7 @@ class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     resource_version: Ignored = None
 
 
-@post(
-    "/api/v1/sandbox/webhook/",
-    TOKEN,
-    name="sandbox_webhook",
-    tag="sandbox",
-    status=202,
-    refuses=("not-found", "duplicate-id"),
-)
+@sandbox_post("webhook/", name="sandbox_webhook", refuses=("not-found", "duplicate-id"))
 async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> None:
     """Tell the subscriptions of a kind that something happened, though nothing did.
 

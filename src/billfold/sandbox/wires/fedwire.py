@@ -6,17 +6,19 @@ Every answer goes through the inbox and the gate, like one of the real service.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
 from billfold.payments.files import store as files_store
+from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.wires.inbound.booking import payment_id
+from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn, ReturnRequest
+from billfold.payments.wires.outbound import FedwireSender, message_sent
 from billfold.payments.wires.outbound import fedwire_day as _day
-from billfold.payments.wires.outbound import message_sent
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
@@ -24,36 +26,50 @@ from billfold.payments.wires.store.wires import find_wire, get_wire, is_returned
 from billfold.payments.wires.types import WireDirection, WireType
 from billfold.platform.errors import InvalidInput, InvariantError, Refused
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
-from billfold.wiring.providers import fedwire_folders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from billfold.ledger.bank import Bank
     from billfold.ledger.jobs.types import ScheduledJob
-    from billfold.payments.wires.inbound.files import FedwireFileProcessor
     from billfold.payments.wires.iso20022.types import FedwireMessage
-    from billfold.payments.wires.outbound import FedwireSender
     from billfold.payments.wires.types import WireRow
-    from billfold.sandbox.simulation import DestinationAccount, Sender
 
 WIRE_ANSWER = "sandbox.wire_answer"
 """The appointment at which the simulated service answers a file of ours."""
 ANSWERS_AFTER = timedelta(seconds=5)
-_OPEN_STATUSES = frozenset({"PENDING", "PROCESSING"})
+_OPEN_STATUSES: Final = frozenset({"PENDING", "PROCESSING"})
+
+
+class DestinationAccount(NamedTuple):
+    """The account that a payment is for."""
+
+    routing_number: str
+    account_number: str
+
+
+class Sender(NamedTuple):
+    """The sender of a payment."""
+
+    name: str
+    account_number: str | None = None
+    routing_number: str | None = None
 
 
 class SimulatedFedwire:
-    """What the other side of Fedwire does, at its own instants or because somebody asks for it."""
+    """What the other side of Fedwire does, at its own instants or when an operation requests it.
 
-    def __init__(self, sender: FedwireSender, processor: FedwireFileProcessor) -> None:
-        self._sender = sender
-        self._processor = processor
+    `sender` and `gate` are the bank's own side of the service, in this process.
+    """
+
+    def __init__(self) -> None:
+        self.sender = FedwireSender(schedule_answer)
+        self.gate = FedwireFileProcessor()
 
     # -- by itself ------------------------------------------------------------------------
 
     async def answer(self, bank: Bank, appointment: ScheduledJob) -> None:
-        """Answer a file of ours: every message of it that nobody has answered yet."""
+        """Answer every message of a file of ours that is not answered yet."""
         content = await files_store.read_content(bank.pool, appointment.object_id)
         sent = [wire for _, wire in read_messages(content, "outgoing")]
         unanswered = [wire for wire in sent if await _is_unanswered(bank, wire)]
@@ -68,7 +84,7 @@ class SimulatedFedwire:
         wire = await get_wire(bank.pool, customer_id, wire_id)
         if wire.status != "PENDING" or not await queue.expedite(bank.pool, wire_id, await bank.now()):
             raise Refused("wire-not-pending", f"The wire is {wire.status}.")
-        await self._sender.send(bank)
+        await self.sender.send(bank)
 
     async def settle(self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None) -> None:
         """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
@@ -134,19 +150,19 @@ class SimulatedFedwire:
         """Put a file into the inbox and let it be taken at once."""
         if answers:
             content = write_messages(answers, "incoming")
-            await fedwire_folders(bank.settings).network_side().transmit(name, content)
-            await self._processor.process_all(bank)
+            assert isinstance(bank.rails.wire, ExchangeFolders)
+            await bank.rails.wire.network_side().transmit(name, content)
+            await self.gate.process_all(bank)
 
 
 async def schedule_answer(bank: Bank, file_id: UUID) -> None:
-    """Let the simulated service answer a file of ours; in production others do."""
-    if not bank.settings.is_production:
-        at = await bank.now() + ANSWERS_AFTER
-        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(WIRE_ANSWER, file_id, None, at=at)])
+    """Let the simulated service answer a file of ours."""
+    at = await bank.now() + ANSWERS_AFTER
+    await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(WIRE_ANSWER, file_id, None, at=at)])
 
 
 async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:
-    """Has nobody answered this message of ours yet?"""
+    """Is this message of ours not answered yet?"""
     message = wire.message
     if isinstance(message, ReturnRequest):
         return bool(await cases.find_open_cases(bank.pool, [message.case_id]))

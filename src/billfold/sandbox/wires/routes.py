@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.caller import Caller
-from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
-from billfold.sandbox.simulation import Simulation
+from billfold.sandbox.operations import sandbox_post
+from billfold.sandbox.wires.fedwire import SimulatedFedwire
 
 Code = Annotated[str, msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="a code of ISO 20022, such as AC04")]
 WIRE_MAX_CENTS = 999_999_999_999
@@ -41,75 +41,42 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     reason: Code = "DUPL"
 
 
-@post(
-    "/api/v1/sandbox/wires/{wire_id}/submit/",
-    TOKEN,
-    name="sandbox_submit_wire",
-    tag="sandbox",
-    status=202,
-    refuses=("wire-not-pending",),
-)
-async def submit(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing) -> None:
+@sandbox_post("wires/{wire_id}/submit/", name="sandbox_submit_wire", refuses=("wire-not-pending",))
+async def submit(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Nothing) -> None:
     """Hand the message of a PENDING wire over before its hour: it is PROCESSING then."""
     del data
     owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await simulation.wires.submit(bank, owner, own_id)
+    await fedwire.submit(bank, owner, own_id)
 
 
-@post(
-    "/api/v1/sandbox/wires/{wire_id}/acknowledge/",
-    TOKEN,
-    name="sandbox_acknowledge_wire",
-    tag="sandbox",
-    status=202,
-    refuses=("wire-not-processing",),
-)
-async def acknowledge(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing) -> None:
+@sandbox_post("wires/{wire_id}/acknowledge/", name="sandbox_acknowledge_wire", refuses=("wire-not-processing",))
+async def acknowledge(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Nothing) -> None:
     """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then."""
     del data
     owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await simulation.wires.settle(bank, owner, own_id, code=None)
+    await fedwire.settle(bank, owner, own_id, code=None)
 
 
-@post(
-    "/api/v1/sandbox/wires/{wire_id}/reject/",
-    TOKEN,
-    name="sandbox_reject_wire",
-    tag="sandbox",
-    status=202,
-    refuses=("wire-not-processing",),
-)
-async def reject(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Rejection) -> None:
+@sandbox_post("wires/{wire_id}/reject/", name="sandbox_reject_wire", refuses=("wire-not-processing",))
+async def reject(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Rejection) -> None:
     """Let a PROCESSING wire be rejected (pacs.002, RJCT): the money is back then."""
     owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await simulation.wires.settle(bank, owner, own_id, code=data.reason)
+    await fedwire.settle(bank, owner, own_id, code=data.reason)
 
 
-@post(
-    "/api/v1/sandbox/wires/{wire_id}/return/",
-    TOKEN,
-    name="sandbox_return_wire",
-    tag="sandbox",
-    status=202,
-    refuses=("wire-not-completed", "wire-already-returned"),
+@sandbox_post(
+    "wires/{wire_id}/return/", name="sandbox_return_wire", refuses=("wire-not-completed", "wire-already-returned")
 )
-async def return_wire(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Returned) -> None:
+async def return_wire(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Returned) -> None:
     """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
     owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await simulation.wires.give_back(
+    await fedwire.give_back(
         bank, owner, own_id, reason=data.reason, information=data.information, charges=data.charges_usdc
     )
 
 
-@post(
-    "/api/v1/sandbox/wires/{wire_id}/request-return/",
-    TOKEN,
-    name="sandbox_request_wire_return",
-    tag="sandbox",
-    status=202,
-    refuses=("wire-not-completed",),
-)
-async def request_return(caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Request) -> None:
+@sandbox_post("wires/{wire_id}/request-return/", name="sandbox_request_wire_return", refuses=("wire-not-completed",))
+async def request_return(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Request) -> None:
     """Let the sender of a wire that arrived ask for it (camt.056); the operator decides."""
     owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await simulation.wires.ask_for(bank, owner, own_id, reason=data.reason)
+    await fedwire.ask_for(bank, owner, own_id, reason=data.reason)

@@ -32,7 +32,7 @@ def catch_up(book: Book, ctx: Context) -> int:
 
     Each is booked at its own due instant and named after it, so it does not matter who
     brings the customer up to date or when. The bank closes its own days by a command,
-    since it needs to see everybody's trades.
+    since it needs to see all trades.
     """
     done = 0
     if book.role == BANK_ROLE:

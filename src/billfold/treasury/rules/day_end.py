@@ -89,7 +89,7 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
     if due <= 0:
         return False
     raise_cash(book, pocket, ctx, need=due, price_of=ctx.t0_bid, settles_on=book.business_date)
-    posting_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), due)
+    posting_no = book.post(pocket.cash, book.internal_account(AccountKind.FEES), due)
     pocket.fee_accrued -= due * ACCRUED_UNITS_PER_CENT
     pocket.fees += due
     pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)

@@ -36,9 +36,9 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
     if units == 0:
         return False
     cost = cents_for(units, price)
-    book.post(pocket.cash, book.house_account(AccountKind.STREET), cost)
+    book.post(pocket.cash, book.internal_account(AccountKind.STREET), cost)
     lot = book.lot(pocket, bill.cusip, book.business_date, maturity=bill.maturity)
-    book.post(book.house_account(AccountKind.STREET, bill.cusip), lot, units)
+    book.post(book.internal_account(AccountKind.STREET, bill.cusip), lot, units)
     book.lot_in(pocket, lot, cost, earnings=cost)
     record.trade(
         book,

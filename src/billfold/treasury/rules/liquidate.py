@@ -41,7 +41,7 @@ def raise_cash(
     sales = lots_module.plan_sale(pocket.lots, missing, price_of)
     if sales is None:
         return False
-    street = book.house_account(AccountKind.STREET)
+    street = book.internal_account(AccountKind.STREET)
     for sale in sales:
         _sell(book, pocket, ctx, sale=sale, settles_on=settles_on)
         book.post(street, pocket.cash, sale.proceeds_cents)
@@ -56,7 +56,7 @@ def sell_all(book: Book, pocket: PocketBook, ctx: Context, *, price_of: Callable
 
 
 def _sell(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles_on: date) -> None:
-    away = book.house_account(AccountKind.STREET, sale.cusip)
+    away = book.internal_account(AccountKind.STREET, sale.cusip)
     tax = earnings = 0
     for lot, units in sale.taken:
         tax_part = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)

@@ -39,7 +39,7 @@ def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 
 def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list[Lot]) -> None:
-    treasury = book.house_account(AccountKind.TREASURY, cusip)
+    treasury = book.internal_account(AccountKind.TREASURY, cusip)
     units = tax = earnings = 0
     for lot in lots:
         units += lot.balance
@@ -49,7 +49,7 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         book.lot_out(pocket, lot, lot.tax_basis, earnings=lot.earnings_basis)
     book.retire_lots(pocket, lots)
     par = cents_for(units, PRICE_PAR_MICROS)
-    book.post(book.house_account(AccountKind.TREASURY), pocket.cash, par)
+    book.post(book.internal_account(AccountKind.TREASURY), pocket.cash, par)
     pocket.realised += par - earnings
     if pocket.reinvestment_weeks is None:
         pocket.uninvested += par

@@ -1,4 +1,4 @@
-"""Money leaves a pocket: bills become cash, cash goes over the bank account to whoever takes it."""
+"""Money leaves a pocket: bills become cash, cash goes over the bank account to the recipient."""
 
 from __future__ import annotations
 
@@ -37,38 +37,23 @@ def withdraw(
     fees and holds stay behind. `fee_reserve` cents are raised besides and stay in cash, for a fee that
     the caller takes in the same journal entry. Raises InsufficientFunds when the pocket cannot raise it.
     """
-    amount = _raise(book, pocket, ctx, amount=amount, price_of=price_of, settles_on=settles_on, fee_reserve=fee_reserve)
-    book.post(pocket.cash, pocket.bank, amount)
-    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
-    posting_no = book.post(pocket.bank, to, amount)
-    pocket.outflow += amount
-    return amount, posting_no
-
-
-def _raise(
-    book: Book,
-    pocket: PocketBook,
-    ctx: Context,
-    amount: int | None,
-    *,
-    price_of: Callable[[str], int],
-    settles_on: date,
-    fee_reserve: int,
-) -> int:
-    """Make the amount free in cash and return it."""
     if amount is None:
         sell_all(book, pocket, ctx, price_of=price_of, settles_on=settles_on)
         charge_fee(book, pocket, ctx)
         amount = pocket.cash.balance - pocket.cash.reserved - fee_reserve
         if amount <= 0 or pocket.held_cents(ctx.now):
             raise InsufficientFunds
-        return amount
-    need = amount + fee_reserve
-    kept = fees.split_accrued_fee(pocket.fee_accrued)[0]
-    if pocket.liens:
-        kept += pocket.held_cents(ctx.now)
-    if kept and liquidation_value(pocket, price_of) - kept < need:
-        raise InsufficientFunds
-    if not raise_cash(book, pocket, ctx, need=need, price_of=price_of, settles_on=settles_on):
-        raise InsufficientFunds
-    return amount
+    else:
+        need = amount + fee_reserve
+        kept = fees.split_accrued_fee(pocket.fee_accrued)[0]
+        if pocket.liens:
+            kept += pocket.held_cents(ctx.now)
+        if kept and liquidation_value(pocket, price_of) - kept < need:
+            raise InsufficientFunds
+        if not raise_cash(book, pocket, ctx, need=need, price_of=price_of, settles_on=settles_on):
+            raise InsufficientFunds
+    book.post(pocket.cash, pocket.bank, amount)
+    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
+    posting_no = book.post(pocket.bank, to, amount)
+    pocket.outflow += amount
+    return amount, posting_no

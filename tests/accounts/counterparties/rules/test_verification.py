@@ -95,7 +95,7 @@ def test_what_was_verified_once_is_known_the_next_time(teller):
     assert standing(teller, add(teller, "wire", "incoming_wire"))[0] == "PENDING"
 
 
-def test_nobody_called_unverifiable_is_verified_in_a_sandbox(teller):
+def test_the_name_unverifiable_is_rejected_in_a_sandbox(teller):
     name = {"type": "business", "business_name": "The unverifiable Company"}
     assert standing(teller, add(teller, name=name)) == ("UNLINKED", "micro_deposits", "REJECTED")
     real = opened(screening=NoScreening())

@@ -86,6 +86,11 @@ def account_number_error(text: str) -> str | None:
     return None
 
 
+def identifier_error(text: str) -> str | None:
+    """Check a number that may be an IBAN: what is written like one must be one."""
+    return iban_error(text) if has_iban_form(text) else account_number_error(text)
+
+
 def us_account_number_error(text: str) -> str | None:
     """Check an account number as ACH entries carry them."""
     if not _US_ACCOUNT.fullmatch(text):

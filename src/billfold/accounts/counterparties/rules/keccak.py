@@ -5,35 +5,25 @@ Written after FIPS 202. It checks typing mistakes and guards nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 _LANE = 2**64 - 1
 _RATE_BYTES = 136
 _SIDE = 5
-_ROUNDS = (
-    0x0000000000000001,
-    0x0000000000008082,
-    0x800000000000808A,
-    0x8000000080008000,
-    0x000000000000808B,
-    0x0000000080000001,
-    0x8000000080008081,
-    0x8000000000008009,
-    0x000000000000008A,
-    0x0000000000000088,
-    0x0000000080008009,
-    0x000000008000000A,
-    0x000000008000808B,
-    0x800000000000008B,
-    0x8000000000008089,
-    0x8000000000008003,
-    0x8000000000008002,
-    0x8000000000000080,
-    0x000000000000800A,
-    0x800000008000000A,
-    0x8000000080008081,
-    0x8000000000008080,
-    0x0000000080000001,
-    0x8000000080008008,
-)
+
+
+def _round_constants() -> Iterator[int]:
+    """Yield the constant of each of the 24 rounds: bits of a shift register (algorithm 5 of FIPS 202)."""
+    register = 1
+    for _ in range(24):
+        constant = 0
+        for place in range(7):
+            constant |= (register & 1) << (2**place - 1)
+            register = register << 1 ^ (0x171 if register & 0x80 else 0)
+        yield constant
+
+
+_ROUNDS = tuple(_round_constants())
 
 
 def keccak_256(message: bytes) -> bytes:

@@ -8,7 +8,13 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
-from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, format_name
+from billfold.accounts.counterparties.types import (
+    CounterpartyRow,
+    CounterpartyStatus,
+    Payee,
+    format_name,
+    payee_from_row,
+)
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
@@ -42,35 +48,24 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     if reason := ctx.terms.screening.unverifiable_name(name):
         verification = rules.close_verification(verification, "REJECTED", reason)
         status = CounterpartyStatus.UNLINKED
-    payee = Payee(
+    row = CounterpartyRow(
+        customer_id=book.customer_id,
         counterparty_id=counterparty_id,
         type=cmd.type,
         status=status,
-        counterparty_name=cmd.counterparty_name,
-        verification=verification,
-        details=cmd.details,
+        counterparty_name=to_json(cmd.counterparty_name),
+        display_name=cmd.display_name,
+        account_number=cmd.details.get("account_number") or cmd.details.get("identifier"),
         target_customer_id=cmd.target_customer_id,
         target_pocket_id=cmd.target_pocket_id,
+        verification=to_json(verification),
+        details=to_json(cmd.details),
+        created_at=ctx.now,
+        updated_at=ctx.now,
     )
+    payee = payee_from_row(row)
     keep_counterparty(book, payee)
-    number = cmd.details.get("account_number") or cmd.details.get("identifier")
-    book.draft.add(
-        CounterpartyRow(
-            customer_id=book.customer_id,
-            counterparty_id=counterparty_id,
-            type=cmd.type,
-            status=status,
-            counterparty_name=to_json(cmd.counterparty_name),
-            display_name=cmd.display_name,
-            account_number=number,
-            target_customer_id=cmd.target_customer_id,
-            target_pocket_id=cmd.target_pocket_id,
-            verification=to_json(verification),
-            details=to_json(cmd.details),
-            created_at=ctx.now,
-            updated_at=ctx.now,
-        )
-    )
+    book.draft.add(row)
     book.enter("counterparty", str(counterparty_id), counterparty_id)
     if verification["type"] == "incoming_wire" and status == CounterpartyStatus.PENDING:
         book.schedule(VERIFICATION_EXPIRY, counterparty_id, ctx.now + rules.WIRE_VERIFICATION_PERIOD)
@@ -93,8 +88,8 @@ def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> 
     if cmd.unlink:
         keep_counterparty(book, msgspec.structs.replace(payee, status=CounterpartyStatus.UNLINKED))
         book.change(CounterpartyRow, cmd.counterparty_id, status=CounterpartyStatus.UNLINKED, updated_at=ctx.now)
-        said = [notification_of(payee, _STATUS_TEXTS[CounterpartyStatus.UNLINKED])]
-        return {"counterparty_id": str(cmd.counterparty_id), "counterparties": said}
+        unlinked = [notification_of(payee, _STATUS_TEXTS[CounterpartyStatus.UNLINKED])]
+        return {"counterparty_id": str(cmd.counterparty_id), "counterparties": unlinked}
     return {"counterparty_id": str(cmd.counterparty_id)}
 
 
@@ -113,11 +108,11 @@ def keep_counterparty(book: Book, payee: Payee) -> None:
     book.put(book.referenced, payee.counterparty_id, payee)
 
 
-def notification_of(payee: Payee, said: str, display_name: str | None = None) -> dict[str, Any]:
+def notification_of(payee: Payee, text: str, display_name: str | None = None) -> dict[str, Any]:
     """Return the notification about a counterparty, for the outcome's `counterparties`."""
     called = display_name or payee.name
     named = f"The counterparty {called}" if called else "A counterparty"
-    return {"counterparty_id": str(payee.counterparty_id), "said": f"{named} {said}."}
+    return {"counterparty_id": str(payee.counterparty_id), "said": f"{named} {text}."}
 
 
 def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> dict[str, Any]:

@@ -41,18 +41,18 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     if verification["type"] != "micro_deposits" or payee.status != CounterpartyStatus.PENDING:
         raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
     if sorted(cmd.amounts) == sorted(verification["deposits"]):
-        approved = rules.close_verification(verification, "APPROVED", "The deposits were confirmed.")
-        moved = _set_status(book, ctx, payee, status=CounterpartyStatus.VERIFIED, verification=approved)
-        return _outcome(payee, moved) | {"confirmed": True, "left": 0}
+        return _close(book, ctx, payee, status="APPROVED", text="The deposits were confirmed.") | {
+            "confirmed": True,
+            "left": 0,
+        }
     failures = verification["failures"] + 1
-    counted = {**verification, "failures": failures}
     left = rules.CONFIRMATION_ATTEMPTS_MAX - failures
+    counted = msgspec.structs.replace(payee, verification={**verification, "failures": failures})
     if left > 0:
-        _save(book, ctx, msgspec.structs.replace(payee, verification=counted))
+        _save(book, ctx, counted)
         return _outcome(payee) | {"confirmed": False, "left": left}
-    rejected = rules.close_verification(counted, "REJECTED", "Other amounts were named three times.")
-    moved = _set_status(book, ctx, payee, status=CounterpartyStatus.UNLINKED, verification=rejected)
-    return _outcome(payee, moved) | {"confirmed": False, "left": 0}
+    rejected = _close(book, ctx, counted, status="REJECTED", text="Other amounts were named three times.")
+    return rejected | {"confirmed": False, "left": 0}
 
 
 def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> Outcome:
@@ -63,42 +63,22 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
         raise Refused("counterparty-not-pending", f"The counterparty is {payee.status}.")
     if cmd.approved:
         _require_documents(book, payee)
-    said = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
-    status = "APPROVED" if cmd.approved else "REJECTED"
-    over = rules.close_verification(payee.verification, status, said)
-    moved = _set_status(
-        book,
-        ctx,
-        payee,
-        status=CounterpartyStatus.VERIFIED if cmd.approved else CounterpartyStatus.UNLINKED,
-        verification=over,
-    )
+    text = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
+    outcome = _close(book, ctx, payee, status="APPROVED" if cmd.approved else "REJECTED", text=text)
+    status, exception_reason = ("APPROVED", None) if cmd.approved else ("INVALID", text)
     for document_id in payee.verification["document_ids"]:
-        if cmd.approved:
-            book.change(DocumentRow, UUID(document_id), status="APPROVED", exception_reason=None)
-        else:
-            book.change(DocumentRow, UUID(document_id), status="INVALID", exception_reason=said)
-    return _outcome(payee, moved)
+        book.change(DocumentRow, UUID(document_id), status=status, exception_reason=exception_reason)
+    return outcome
 
 
 def fail_verification(books: Books, cmd: FailVerification, ctx: Context) -> Outcome:
     """Reject what still waits; what is decided stays as it is."""
-    book = book_of(books, cmd.customers[0])
-    payee = get_counterparty(book, cmd.counterparty_id)
-    if payee.status != CounterpartyStatus.PENDING:
-        return _outcome(payee)
-    rejected = rules.close_verification(payee.verification, "REJECTED", cmd.reason)
-    return _outcome(payee, _set_status(book, ctx, payee, status=CounterpartyStatus.UNLINKED, verification=rejected))
+    return _close_pending(books, cmd, ctx, status="REJECTED", text=cmd.reason)
 
 
 def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> Outcome:
     """Give up waiting; what is decided stays as it is."""
-    book = book_of(books, cmd.customers[0])
-    payee = get_counterparty(book, cmd.counterparty_id)
-    if payee.status != CounterpartyStatus.PENDING:
-        return _outcome(payee)
-    expired = rules.close_verification(payee.verification, "EXPIRED", "No wire came from the account in time.")
-    return _outcome(payee, _set_status(book, ctx, payee, status=CounterpartyStatus.UNLINKED, verification=expired))
+    return _close_pending(books, cmd, ctx, status="EXPIRED", text="No wire came from the account in time.")
 
 
 def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
@@ -108,14 +88,12 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     if payee.status != CounterpartyStatus.PENDING or payee.verification["type"] != "linking_provider":
         return _outcome(payee)
     account = {**payee.verification["account"], "status": cmd.link_status}
-    told = {**payee.verification, "account": account}
+    known = msgspec.structs.replace(payee, verification={**payee.verification, "account": account})
     status = rules.PROVIDER_STATUSES[cmd.link_status]
     if status == "PENDING_REVIEW":
-        _save(book, ctx, msgspec.structs.replace(payee, verification=told))
+        _save(book, ctx, known)
         return _outcome(payee)
-    over = rules.close_verification(told, status, f"The account's bank says: {cmd.link_status}.")
-    moved = CounterpartyStatus.VERIFIED if status == "APPROVED" else CounterpartyStatus.UNLINKED
-    return _outcome(payee, _set_status(book, ctx, payee, status=moved, verification=over))
+    return _close(book, ctx, known, status=status, text=f"The account's bank says: {cmd.link_status}.")
 
 
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
@@ -137,12 +115,12 @@ def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
 
 
 def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | None, list[Any]]:
-    """Verify whoever awaits a wire from this account.
+    """Verify the counterparties that wait for a wire from this account.
 
     Returns the sender's counterparty, if one is known, and the notifications.
     """
     found: UUID | None = None
-    moves = []
+    moves: list[Any] = []
     for payee in list(book.counterparties.values()):
         account = rules.account_of(payee.details)
         if payee.status == CounterpartyStatus.UNLINKED or account is None:
@@ -151,18 +129,32 @@ def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | No
             continue
         found = found or payee.counterparty_id
         if payee.status == CounterpartyStatus.PENDING and payee.verification["type"] == "incoming_wire":
-            proven = rules.close_verification(payee.verification, "APPROVED", "A wire came from the account.")
-            moves.append(_set_status(book, ctx, payee, status=CounterpartyStatus.VERIFIED, verification=proven))
+            outcome = _close(book, ctx, payee, status="APPROVED", text="A wire came from the account.")
+            moves += outcome["counterparties"]
     return found, moves
 
 
-def _set_status(
-    book: Book, ctx: Context, payee: Payee, status: CounterpartyStatus, verification: dict[str, Any]
-) -> dict[str, Any]:
-    """Save the status that a verification leads to; return the notification."""
-    moved = msgspec.structs.replace(payee, status=status, verification=verification)
-    _save(book, ctx, moved)
-    return notification_of(payee, "was verified" if status == CounterpartyStatus.VERIFIED else "could not be verified")
+def _close_pending(
+    books: Books, cmd: FailVerification | ExpireVerification, ctx: Context, *, status: str, text: str
+) -> Outcome:
+    """End the verification of a counterparty that still waits for it."""
+    book = book_of(books, cmd.customers[0])
+    payee = get_counterparty(book, cmd.counterparty_id)
+    if payee.status != CounterpartyStatus.PENDING:
+        return _outcome(payee)
+    return _close(book, ctx, payee, status=status, text=text)
+
+
+def _close(book: Book, ctx: Context, payee: Payee, *, status: str, text: str) -> Outcome:
+    """End a verification; the counterparty is VERIFIED if it is APPROVED, else UNLINKED."""
+    approved = status == "APPROVED"
+    closed = msgspec.structs.replace(
+        payee,
+        status=CounterpartyStatus.VERIFIED if approved else CounterpartyStatus.UNLINKED,
+        verification=rules.close_verification(payee.verification, status, text),
+    )
+    _save(book, ctx, closed)
+    return _outcome(payee, notification_of(payee, "was verified" if approved else "could not be verified"))
 
 
 def _save(book: Book, ctx: Context, payee: Payee) -> None:

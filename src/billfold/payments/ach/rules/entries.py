@@ -106,7 +106,7 @@ def book_entry(
     roll_business_day(book, pocket, ctx)
     kind = JournalKind.ACH if entry.pays_out else JournalKind.DEPOSIT
     entry_no = book.begin(kind, ctx, settles_on=ctx.settles_on)
-    rail = book.house_account(AccountKind.RAIL_ACH)
+    rail = book.internal_account(AccountKind.RAIL_ACH)
     if entry.pays_out:
         _, posting_no = withdraw(
             book, pocket, ctx, amount=entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail
@@ -127,7 +127,7 @@ def reverse_booking(
     """Post the opposite of what an entry moved: a deposit, or a clawback and the end of its hold."""
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.entry_no)
-    rail = book.house_account(AccountKind.RAIL_ACH)
+    rail = book.internal_account(AccountKind.RAIL_ACH)
     if entry.pays_out:
         posting_no = book.post(rail, pocket.bank, entry.amount)
         sweep_and_invest(book, pocket, ctx, amount=entry.amount)

@@ -26,7 +26,7 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
     for amount in cmd.amounts:
         times = schedule(ctx.now, amount, ctx.calendars, is_credit=True)
         entry_no = book.begin(JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date)
-        book.post(book.house_account(AccountKind.PROMOTIONS), book.house_account(AccountKind.RAIL_ACH), amount)
+        book.post(book.internal_account(AccountKind.PROMOTIONS), book.internal_account(AccountKind.RAIL_ACH), amount)
         book.close()
         ach_id = ctx.ids.next()
         entry = AchEntry(

@@ -89,5 +89,5 @@ def _reverse_micro_deposit(book: Book, entry: AchEntry, ctx: Context) -> None:
     """Book the return of a micro-deposit to the bank."""
     day = book.business_date
     book.begin(JournalKind.RETURN, ctx, settles_on=day, business_date=day)
-    book.post(book.house_account(AccountKind.RAIL_ACH), book.house_account(AccountKind.PROMOTIONS), entry.amount)
+    book.post(book.internal_account(AccountKind.RAIL_ACH), book.internal_account(AccountKind.PROMOTIONS), entry.amount)
     book.close()

@@ -67,7 +67,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
         entry_no=book.entry_no,
         settled_at=ctx.now,
     )
-    posting_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
+    posting_no = book.post(book.internal_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
     sweep_and_invest(book, pocket, ctx, amount=cmd.amount)
     record_wire_transaction(
         book,
@@ -125,7 +125,7 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
         pocket,
         ctx,
         amount=original.amount,
-        to=book.house_account(AccountKind.RAIL_WIRE),
+        to=book.internal_account(AccountKind.RAIL_WIRE),
         price_of=ctx.t0_bid,
         settles_on=ctx.business_date,
     )

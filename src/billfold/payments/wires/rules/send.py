@@ -111,7 +111,7 @@ def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Con
             amount=cmd.amount,
             price_of=ctx.t0_bid,
             settles_on=ctx.business_date,
-            to=book.house_account(AccountKind.RAIL_WIRE),
+            to=book.internal_account(AccountKind.RAIL_WIRE),
             fee_reserve=fee,
         )
     except InsufficientFunds:
@@ -138,7 +138,7 @@ def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Con
 
 
 def _charge(book: Book, pocket: PocketBook, fee: int, group: UUID) -> None:
-    posting_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), fee)
+    posting_no = book.post(pocket.cash, book.internal_account(AccountKind.FEES), fee)
     pocket.fees += fee
     pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     record.transaction(

@@ -71,7 +71,7 @@ def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.entry_no)
     group = ctx.ids.next_group()
-    posting_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, wire.amount)
+    posting_no = book.post(book.internal_account(AccountKind.RAIL_WIRE), pocket.bank, wire.amount)
     record_wire_transaction(
         book,
         pocket,
@@ -85,7 +85,7 @@ def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
         wire_type=WireType.REVERSAL,
     )
     if wire.fee:
-        posting_no = book.post(book.house_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
+        posting_no = book.post(book.internal_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
         record.transaction(
             book,
             pocket,

@@ -1,49 +1,57 @@
-"""Typed calls about events and subscriptions, the same for both APIs."""
+"""Typed calls that both APIs offer: what is read of accounts, events and subscriptions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.earnings.schemas import Earnings, EarningsList
+from billfold.accounts.pockets.schemas import Pocket
+from billfold.accounts.portals.schemas import FundingInstructions
+from billfold.accounts.transactions.schemas import Transaction
 from billfold.client.event_stream import EventStream
-from billfold.client.responses import ApiClient
+from billfold.client.responses import ApiClient, changes, gets, items_of, lists
 from billfold.events.schemas import Event, EventType, Redelivery
 from billfold.events.webhooks.types import DeliveryAttempt, Subscription
 from billfold.http.schemas import OffsetList
+from billfold.payments.wires.schemas import Wire
+from billfold.treasury.schemas import TradingStrategy
 
-_EVENTS, _SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
+_SUBSCRIPTIONS = "/api/v1/subscriptions/"
 
 
-class EventCalls(ApiClient):
-    """What can be asked about events. Fields are named as in the API."""
+class BankApi(ApiClient):
+    """Calls with an httpx client that authenticates itself. Filters and fields are named as in the API."""
 
-    def event_types(self) -> list[EventType]:
-        """Return the kinds of events, with the JSON Schema of each payload."""
-        return self._get(f"{_EVENTS}types/", OffsetList[EventType]).items
+    strategies = gets("/api/v2/trading-strategies/", OffsetList[TradingStrategy])
+    pocket = gets("/api/v2/pockets/{}/", Pocket)
+    pocket_earnings = gets("/api/v2/pockets/{}/earnings/", Earnings)
+    """Of a period: `period="mtd"`."""
+    earnings = gets("/api/v2/earnings/", EarningsList)
+    funding_instructions = gets("/api/v2/pockets/{}/portals/{}/funding-instructions/", FundingInstructions)
+    transactions = lists("/api/v2/transactions/", Transaction)
+    wires = lists("/api/v1/wires/", Wire)
+    wire = gets("/api/v1/wires/{}/", Wire)
 
-    def events(self, **filters: Any) -> Iterator[Event]:
-        """Go through events: `subscription_id=`, `after=`, `order="asc"`."""
-        return self._iterate(_EVENTS, Event, filters)
-
-    def event(self, event_id: UUID) -> Event:
-        """Return one event."""
-        return self._get(f"{_EVENTS}{event_id}/", Event)
+    event_types = items_of("/api/v1/events/types/", EventType)
+    """The kinds of events, with the JSON Schema of each payload."""
+    events = lists("/api/v1/events/", Event)
+    """Filters: `subscription_id=`, `after=`, `order="asc"`."""
+    event = gets("/api/v1/events/{}/", Event)
+    subscriptions = lists(_SUBSCRIPTIONS, Subscription)
+    subscription = gets(f"{_SUBSCRIPTIONS}{{}}/", Subscription)
+    change_subscription = changes("PATCH", f"{_SUBSCRIPTIONS}{{}}/", Subscription)
+    unsubscribe = changes("DELETE", f"{_SUBSCRIPTIONS}{{}}/", type(None))
+    attempts = lists(f"{_SUBSCRIPTIONS}{{}}/attempts/", DeliveryAttempt)
+    """The attempts to deliver; those of one event with `event_id=`."""
 
     def stream(self, *, after: int | None = None, kinds: Sequence[str] = ()) -> EventStream:
         """Return the stream of events after a sequence, or from now on."""
         return EventStream(self._http, after=after, kinds=kinds)
-
-    def subscriptions(self) -> Iterator[Subscription]:
-        """Go through subscriptions, newest first."""
-        return self._iterate(_SUBSCRIPTIONS, Subscription)
-
-    def subscription(self, subscription_id: UUID) -> Subscription:
-        """Return one subscription."""
-        return self._get(f"{_SUBSCRIPTIONS}{subscription_id}/", Subscription)
 
     def subscribe(
         self, url: str, kinds: Sequence[str], *, shared_secret: str, key: str | None = None, **fields: Any
@@ -51,20 +59,6 @@ class EventCalls(ApiClient):
         """Subscribe a url to kinds of events; `retry_policy=`, `description=` as in the API."""
         body = {"url": url, "events": list(kinds), "shared_secret": shared_secret, **fields}
         return self._change("POST", _SUBSCRIPTIONS, body, kind=Subscription, key=key)
-
-    def change_subscription(self, subscription_id: UUID, **changes: Any) -> Subscription:
-        """Change a subscription: `status="disabled"`, `shared_secret=`, `events=`, ..."""
-        path = f"{_SUBSCRIPTIONS}{subscription_id}/"
-        return self._change("PATCH", path, changes, kind=Subscription)
-
-    def unsubscribe(self, subscription_id: UUID) -> None:
-        """Delete a subscription."""
-        self._change("DELETE", f"{_SUBSCRIPTIONS}{subscription_id}/", {}, kind=type(None))
-
-    def attempts(self, subscription_id: UUID, event_id: UUID | None = None) -> Iterator[DeliveryAttempt]:
-        """Go through what was attempted to deliver, newest first."""
-        path = f"{_SUBSCRIPTIONS}{subscription_id}/attempts/"
-        return self._iterate(path, DeliveryAttempt, {"event_id": event_id})
 
     def resend(self, subscription_id: UUID, event_id: UUID) -> None:
         """Deliver one event once more."""

@@ -1,4 +1,4 @@
-"""The processes of a sandbox: one that exits is restarted, and all stop together."""
+"""Child processes of `serve` and `sandbox`: one that exits is restarted, and all stop together."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from billfold.cli import process_supervisor as supervision
 from billfold.cli.context import CliError
-from billfold.sandbox import process_supervisor as supervision
-from billfold.sandbox.process_supervisor import Supervisor
+from billfold.cli.process_supervisor import Supervisor
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
 STUBBORN = (sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)")
@@ -88,7 +88,7 @@ def test_a_process_exits_when_its_parent_is_killed(tmp_path):
     child = tmp_path / "child.py"
     child.write_text(
         "import time\n"
-        "from billfold.sandbox import process_supervisor\n"
+        "from billfold.cli import process_supervisor\n"
         "process_supervisor.WATCH_SECONDS = 0.05\n"
         "process_supervisor.exit_with_parent()\n"
         "print('up', flush=True)\n"

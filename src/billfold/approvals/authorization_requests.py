@@ -1,0 +1,161 @@
+"""Authorization requests: one member requests a sensitive change, another confirms it.
+
+A change of an approval rule is applied in the transaction of its confirmation. For other changes
+that transaction schedules the job that applies them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import msgspec
+
+from billfold.approvals import rules
+from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
+from billfold.approvals.store.fingerprints import insert, update
+from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
+from billfold.approvals.store.reviews import record_review
+from billfold.approvals.types import (
+    APPLY_AUTHORIZATION_REQUEST,
+    Actor,
+    ApprovalRequirement,
+    AuthorizationRequestRow,
+    Rule,
+    Status,
+    Verdict,
+)
+from billfold.audit.record import AuditedAction, audited
+from billfold.audit.types import Origin
+from billfold.events.notifications import notify as notification_notify
+from billfold.ledger.jobs import store as jobs_store
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import Refused
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
+_DESCRIPTIONS = {
+    "approval_rule.create": "a new approval rule",
+    "approval_rule.update": "another approval rule in the place of one",
+    "approval_rule.delete": "the end of an approval rule",
+    "member.invite": "an invitation into the team",
+    "member.update": "another role or status of a member",
+    "counterparty.create": "a new counterparty",
+}
+
+
+async def request_change(
+    by: Actor, action: str, resource: tuple[str, UUID | None], *, change: dict[str, Any], terms: ApprovalRequirement
+) -> AuthorizationRequestRow:
+    """Request a change. `change` is ready for JSON and all that is needed to apply it."""
+    kind, resource_id = resource
+    request_id = ids.new()
+    text = rules.text_of({"action": action, "resource_id": resource_id, "change": change})
+    async with AUTHORIZATION_REQUESTS.audited(by, "created", request_id, change=action) as audited_action:
+        await insert(
+            audited_action,
+            AUTHORIZATION_REQUESTS.table,
+            customer_id=by.customer_id,
+            request_id=request_id,
+            action=action,
+            resource_type=kind,
+            resource_id=resource_id,
+            content=text,
+            content_hash=rules.hash_of(text),
+            member_id=by.member_id,
+            user_id=by.user_id,
+            client_id=by.client_id,
+            terms=rules.text_of(terms),
+            status="PENDING",
+            created_at=by.now,
+            updated_at=by.now,
+            expires_at=by.now + rules.REQUEST_LIFETIME,
+        )
+        made = await AUTHORIZATION_REQUESTS.get(audited_action.conn, by.customer_id, request_id, now=by.now)
+        await AUTHORIZATION_REQUESTS.schedule_next(audited_action.conn, made, now=by.now)
+        await _notify(audited_action, by, f"{by.name} asks for {_DESCRIPTIONS[action]}: a second person confirms it.")
+        return made
+
+
+async def request_rule_change(by: Actor, action: str, rule: Rule, *, current: Rule | None) -> AuthorizationRequestRow:
+    """Request that a rule is created, changed or removed; `current` is the rule as it stands."""
+    change = {"rule": msgspec.to_builtins(rule), "version": None if current is None else current.version}
+    return await request_change(by, action, ("approval_rule", rule.rule_id), change=change, terms=ApprovalRequirement())
+
+
+async def decide(by: Actor, request_id: UUID, verdict: Verdict) -> AuthorizationRequestRow:
+    """Confirm or refuse a change that another member requested.
+
+    Raises NotFound, Refused as `record_review`, `content-changed` also when the rule was changed meanwhile.
+    """
+    async with AUTHORIZATION_REQUESTS.audited(by, verdict.decision.lower(), request_id) as audited_action:
+        conn = audited_action.conn
+        found = await AUTHORIZATION_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
+        status = await record_review(audited_action, by, found, kind=AUTHORIZATION_REQUESTS, verdict=verdict)
+        audited_action.details |= {"change": found.action, "status": status}
+        await _move(audited_action, found, status, now=by.now)
+        await _notify(audited_action, by, f"{by.name} {verdict.decision.lower()} {_DESCRIPTIONS[found.action]}.")
+        return await AUTHORIZATION_REQUESTS.get(conn, by.customer_id, request_id, now=by.now)
+
+
+async def confirm_as_operator(bank: Bank, customer_id: UUID, request_id: UUID) -> AuthorizationRequestRow:
+    """Confirm a change for a team that has no second person. Raises as `decide`."""
+    now, table = await bank.now(), AUTHORIZATION_REQUESTS.table
+    async with audited(
+        bank.pool,
+        bank.vault,
+        customer_id,
+        origin=Origin.operator(),
+        action=f"{table}.approved",
+        resource=(table, request_id),
+        now=wall_now(),
+    ) as audited_action:
+        found = await AUTHORIZATION_REQUESTS.lock(audited_action.conn, customer_id, request_id, now=now)
+        AUTHORIZATION_REQUESTS.check_pending(found)
+        audited_action.details["change"] = found.action
+        await _move(audited_action, found, "APPROVED", now=now)
+        return await AUTHORIZATION_REQUESTS.get(audited_action.conn, customer_id, request_id, now=now)
+
+
+async def _move(
+    audited_action: AuditedAction, change: AuthorizationRequestRow, status: Status, *, now: datetime
+) -> None:
+    """Record the decision, and apply the change or schedule the job that does."""
+    if status == "PENDING":
+        return
+    await AUTHORIZATION_REQUESTS.move(audited_action, change, status, now=now)
+    if status == "APPROVED" and change.action in RULE_CHANGES:
+        await _change_rule(audited_action, change, now)
+        key = (change.customer_id, change.request_id)
+        await update(audited_action, AUTHORIZATION_REQUESTS.table, *key, where="applied_at IS NULL", applied_at=now)
+        await jobs_store.cancel(audited_action.conn, APPLY_AUTHORIZATION_REQUEST, change.request_id)
+
+
+async def _change_rule(audited_action: AuditedAction, change: AuthorizationRequestRow, now: datetime) -> None:
+    content = msgspec.json.decode(change.content)["change"]
+    rule = msgspec.convert(content["rule"], Rule)
+    current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)
+    if content["version"] != (None if current is None else current.version):
+        raise Refused("content-changed", "The rule has changed since the request. Send a new request.")
+    if change.action == "approval_rule.delete":
+        await remove_rule(audited_action, change.customer_id, rule.rule_id)
+    else:
+        await put_rule(audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
+
+
+async def _notify(audited_action: AuditedAction, by: Actor, text: str) -> None:
+    await notification_notify.notify(
+        audited_action.conn,
+        by.vault,
+        by.customer_id,
+        kind="SECURITY_ALERT",
+        title="A sensitive change was asked for or decided",
+        description=text,
+        metadata={"authorization_request_id": audited_action.resource_id},
+        now=by.wall,
+        except_user_id=by.user_id,
+    )

@@ -1,0 +1,251 @@
+"""Requests of both kinds: as they stand, and moved on with the job that follows.
+
+A request reads as EXPIRED from `expires_at` on, whether its row says so yet or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
+from billfold.approvals.store.fingerprints import update
+from billfold.approvals.types import (
+    APPLY_AUTHORIZATION_REQUEST,
+    EXECUTE_TRANSFER_REQUEST,
+    EXPIRE_AUTHORIZATION_REQUEST,
+    EXPIRE_TRANSFER_REQUEST,
+    Actor,
+    ApprovalRequirement,
+    AuthorizationRequestRow,
+    Status,
+    StoredRequest,
+    TransferRequest,
+)
+from billfold.audit.record import AuditedAction, audited
+from billfold.audit.types import Origin
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.types import ScheduledJob
+from billfold.platform.clock import wall_now
+from billfold.platform.database.keyset import KeysetList
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection, Pool
+
+RequestType = TypeVar("RequestType", bound=StoredRequest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestKind(Generic[RequestType]):
+    """A kind of request: its table, which the audit log names it after, its rows, and its jobs.
+
+    `select` reads requests of customer $1 at the bank's time $2, `filters` are conditions on what it reads
+    with $3 and so on. `needs` is the permission of reviewers.
+    """
+
+    table: str
+    row: type[RequestType]
+    select: str
+    filters: str
+    needs: str
+    expiry_job: str
+    approval_job: str
+
+    @cached_property
+    def listed(self) -> KeysetList[RequestType]:
+        """The requests of a customer, the newest first."""
+        sql = f"SELECT * FROM ({self.select}) q WHERE {self.filters} AND {{page}}"
+        return KeysetList(sql, self._read, created_at="timestamptz", request_id="uuid")
+
+    async def find(
+        self, conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
+    ) -> RequestType | None:
+        """Return a request of a customer as it stands at the bank's `now`, or None."""
+        row = await conn.fetchrow(f"{self.select} AND q.request_id = $3", customer_id, now, request_id)
+        return None if row is None else self._read(row)
+
+    async def get(self, conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType:
+        """Return the same. Raises NotFound."""
+        found = await self.find(conn, customer_id, request_id, now=now)
+        if found is None:
+            raise NotFound(f"There is no such {self.table.replace('_', ' ')}.")
+        return found
+
+    async def lock(self, conn: Connection, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType:
+        """Return the same, locked until the transaction ends."""
+        lock = f"SELECT 1 FROM {self.table} WHERE customer_id = $1 AND request_id = $2 FOR UPDATE"
+        await conn.execute(lock, customer_id, request_id)
+        return await self.get(conn, customer_id, request_id, now=now)
+
+    def audited(
+        self, by: Actor, verb: str, request_id: UUID, **details: object
+    ) -> AbstractAsyncContextManager[AuditedAction]:
+        """Return the audited transaction in which a member acts on a request."""
+        return audited(
+            by.pool,
+            by.vault,
+            by.customer_id,
+            origin=by.origin,
+            action=f"{self.table}.{verb}",
+            resource=(self.table, request_id),
+            now=by.wall,
+            details=details,
+        )
+
+    def check_pending(self, request: RequestType) -> None:
+        """Raise Refused when a request is decided, or has expired."""
+        if request.status != "PENDING":
+            raise Refused(f"{self.table.replace('_', '-')}-not-pending", f"The request is {request.status}.")
+
+    async def move(self, audited_action: AuditedAction, request: RequestType, status: Status, *, now: datetime) -> None:
+        """Record what a pending request has become, and schedule what follows."""
+        where = "status = 'PENDING'"
+        key = (request.customer_id, request.request_id)
+        await update(audited_action, self.table, *key, where=where, status=status, updated_at=now)
+        await self.schedule_next(audited_action.conn, msgspec.structs.replace(request, status=status), now=now)
+
+    async def schedule_next(self, conn: Connection, request: RequestType, *, now: datetime) -> None:
+        """Schedule the next job: at its expiry, or at once when it is approved."""
+        job, at = self.expiry_job, request.expires_at
+        if request.status != "PENDING":
+            await jobs_store.cancel(conn, self.expiry_job, request.request_id)
+            job, at = self.approval_job, now
+        if request.status in {"PENDING", "APPROVED"}:
+            await jobs_store.schedule(conn, [ScheduledJob(job, request.request_id, request.customer_id, at=at)])
+
+    async def update_by_bank(
+        self,
+        bank: Bank,
+        customer_id: UUID,
+        request_id: UUID,
+        verb: str,
+        *,
+        where: str,
+        details: Mapping[str, object],
+        **columns: object,
+    ) -> None:
+        """Change columns of a request where a condition holds, as the bank itself; recorded when it did."""
+        async with audited(
+            bank.pool,
+            bank.vault,
+            customer_id,
+            origin=Origin.system(),
+            action=f"{self.table}.{verb}",
+            resource=(self.table, request_id),
+            now=wall_now(),
+            details=details,
+        ) as audited_action:
+            if not await update(audited_action, self.table, customer_id, request_id, where=where, **columns):
+                audited_action.skip()
+
+    def _read(self, row: Record) -> RequestType:
+        columns = dict(row)
+        columns["terms"] = msgspec.json.decode(columns["terms"], type=ApprovalRequirement)
+        return msgspec.convert(columns, self.row)
+
+
+_STATUS = "CASE WHEN q.status = 'PENDING' AND q.expires_at <= $2 THEN 'EXPIRED' ELSE q.status END AS status_now"
+TRANSFER_REQUESTS = RequestKind(
+    table="transfer_request",
+    row=TransferRequest,
+    select=f"""
+SELECT q.*, {_STATUS},
+       CASE WHEN q.status <> 'APPROVED' THEN 'NOT_STARTED'
+            WHEN q.reason IS NOT NULL THEN 'REJECTED'
+            WHEN 'PENDING' IN (t.status, w.status) THEN 'PROCESSING'
+            ELSE coalesce(t.status, w.status, 'NOT_STARTED') END AS execution,
+       CASE WHEN q.status = 'APPROVED' THEN coalesce(q.reason, t.reason, w.reason) END AS reason_now,
+       coalesce(w.fee, 0) AS fee
+  FROM transfer_request q
+  LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
+  LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
+ WHERE q.customer_id = $1
+""",
+    filters="""
+($3::text[] IS NULL OR q.status_now = ANY($3)) AND ($4::text[] IS NULL OR q.type = ANY($4))
+   AND ($5::uuid[] IS NULL OR q.pocket_id = ANY($5)) AND ($6::uuid IS NULL OR q.member_id = $6)
+   AND ($7::timestamptz IS NULL OR q.created_at >= $7) AND ($8::timestamptz IS NULL OR q.created_at < $8)
+   AND ($9::uuid IS NULL OR $9 = ANY(q.reviewers) OR EXISTS (
+        SELECT 1 FROM review v WHERE v.customer_id = q.customer_id
+           AND v.request_id = q.request_id AND v.member_id = $9))
+""",
+    needs=MAY_APPROVE,
+    expiry_job=EXPIRE_TRANSFER_REQUEST,
+    approval_job=EXECUTE_TRANSFER_REQUEST,
+)
+AUTHORIZATION_REQUESTS = RequestKind(
+    table="authorization_request",
+    row=AuthorizationRequestRow,
+    select=f"SELECT q.*, {_STATUS} FROM authorization_request q WHERE q.customer_id = $1",
+    filters="($3::text[] IS NULL OR q.status_now = ANY($3)) AND ($4::text[] IS NULL OR q.action = ANY($4))",
+    needs=MAY_CONFIRM,
+    expiry_job=EXPIRE_AUTHORIZATION_REQUEST,
+    approval_job=APPLY_AUTHORIZATION_REQUEST,
+)
+# A command of ours is in one commit; the journals of that commit are between two links.
+_TRANSACTIONS = """
+SELECT w.request_id, a.transaction_id
+  FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) AS w(request_id, command_id, pocket_id)
+  JOIN command c ON c.customer_id = $1 AND c.command_id = w.command_id
+  JOIN chain_entry l ON l.customer_id = $1 AND l.version = c.version
+  JOIN chain_entry b ON b.customer_id = $1 AND b.version = c.version - 1
+  JOIN transaction a ON a.customer_id = $1 AND a.pocket_id = w.pocket_id
+   AND a.entry_no > b.entry_no AND a.entry_no <= l.entry_no
+   AND coalesce(a.details ->> 'on_us_transfer_id', a.details ->> 'wire_id') = w.request_id::text
+ ORDER BY a.entry_no, a.posting_no
+"""
+
+
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """Which transfer requests, in the order of the list's values; None lets everything through.
+
+    `until` is left out. `reviewer` finds requests that name a member as reviewer or that they have reviewed.
+    """
+
+    statuses: Sequence[str] | None = None
+    types: Sequence[str] | None = None
+    pockets: Sequence[UUID] | None = None
+    requested_by: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    reviewer: UUID | None = None
+
+
+async def transactions_of(
+    conn: Connection | Pool, customer_id: UUID, commands: Iterable[tuple[TransferRequest, UUID]]
+) -> dict[UUID, list[UUID]]:
+    """Return the transactions of requests, each with a command that can have moved its money."""
+    wanted = [(request.request_id, command_id, request.pocket_id) for request, command_id in commands]
+    moved: dict[UUID, list[UUID]] = {request_id: [] for request_id, *_ in wanted}
+    for row in await conn.fetch(_TRANSACTIONS, customer_id, *([each[n] for each in wanted] for n in range(3))):
+        moved[row["request_id"]].append(row["transaction_id"])
+    return moved
+
+
+async def run_expiry_job(bank: Bank, job: ScheduledJob) -> None:
+    """Record that a request has expired; a decided one stays as it is."""
+    assert job.customer_id is not None
+    kind: RequestKind[TransferRequest] | RequestKind[AuthorizationRequestRow] = (
+        TRANSFER_REQUESTS if job.kind == TRANSFER_REQUESTS.expiry_job else AUTHORIZATION_REQUESTS
+    )
+    await kind.update_by_bank(
+        bank,
+        job.customer_id,
+        job.object_id,
+        verb="expired",
+        where="status = 'PENDING' AND expires_at <= $3",
+        details={},
+        updated_at=await bank.now(),
+        status="EXPIRED",
+    )

@@ -1,0 +1,29 @@
+"""How operations of the sandbox are declared, and the ids they derive from a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+from uuid import UUID
+
+from billfold.http.operations import TOKEN, Declare, Options, post
+from billfold.platform.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.http.caller import Caller
+    from billfold.ledger.bank import Bank
+
+
+def sandbox_post(path: str, **options: Unpack[Options]) -> Declare:
+    """Declare an operation below `/api/v1/sandbox/`, called with a token alone and answered with 202."""
+    usual: Options = {"tag": "sandbox", "status": 202}
+    return post(f"/api/v1/sandbox/{path}", TOKEN, **(usual | options))
+
+
+def request_id(caller: Caller) -> UUID:
+    """Return the id of a request: the same when the request is repeated under its key."""
+    return command_id(f"sandbox:{caller.user_id}", caller.key)
+
+
+def derived_id(bank: Bank, caller: Caller, nth: int = 0) -> UUID:
+    """Return the id of the nth thing that a request creates."""
+    return derive(bank.seed, request_id(caller), nth)

@@ -1,0 +1,32 @@
+"""The Partner API of a sandbox: with the sandbox's own operations, and the simulated world behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.http.operations import Operation, operations_below
+from billfold.http.partner_api.app import PartnerApi, partner_operations
+from billfold.sandbox.ach.network import SimulatedAchNetwork
+from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.wires.fedwire import SimulatedFedwire
+
+if TYPE_CHECKING:
+    from billfold.events.stream.broadcaster import EventBroadcaster
+    from billfold.ledger.bank import Bank
+
+
+def sandbox_operations() -> list[Operation]:
+    """Return the operations that only a sandbox has."""
+    return operations_below("billfold.sandbox")
+
+
+def build_sandbox_app() -> PartnerApi:
+    """Return the Partner API with the sandbox's operations, and no bank behind it yet."""
+    return PartnerApi(partner_operations(sandbox_operations()))
+
+
+def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | None = None) -> None:
+    """Let such an API serve a bank and its simulated world."""
+    api.open_bank(
+        bank, broadcaster, stepping=ClockStepper(bank), fedwire=SimulatedFedwire(), network=SimulatedAchNetwork()
+    )
