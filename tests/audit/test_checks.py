@@ -66,59 +66,51 @@ async def test_a_log_as_it_was_written_is_clean(log):
     assert report.checked == {"audit_entry": 11, "audit_seal": 1}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "outcome = 'FAILURE'",
-        "details = '{}'",
-        "recorded_at = recorded_at + interval '1 us'",
-        "actor_name = 'nobody'",
-        r"hash = '\x00'",
-        "ip_address = '::1'",
-    ],
+def update(change, customer_id, number):
+    return f"UPDATE audit_entry SET {change} WHERE customer_id = '{customer_id}' AND entry_no = {number}"
+
+
+def delete(customer_id, numbers):
+    return f"DELETE FROM audit_entry WHERE customer_id = '{customer_id}' AND entry_no {numbers}"
+
+
+COLUMNS = (
+    "outcome = 'FAILURE'",
+    "details = '{}'",
+    "recorded_at = recorded_at + interval '1 us'",
+    "actor_name = 'nobody'",
+    r"hash = '\x00'",
+    "ip_address = '::1'",
 )
-async def test_an_altered_row_is_named(log, change):
-    await log.execute(f"UPDATE audit_entry SET {change} WHERE customer_id = $1 AND entry_no = 3", ANNA)
-    assert place(await prove(log)) == ("audit_entry", ANNA, 3)
+MOVED_UP = (update("entry_no = 3", BERT, 4), update("entry_no = 4", BERT, 5))
+SWAPPED = (update(f"entry_no = {to}", ANNA, number) for number, to in ((2, 99), (4, 2), (99, 4)))
+DAMAGED = {
+    **{f"altered: {change}": ((update(change, ANNA, 3),), ANNA, 3) for change in COLUMNS},
+    "deleted": ((delete(BERT, "= 3"),), BERT, 3),
+    "deleted, and those behind it moved up": ((delete(BERT, "= 3"), *MOVED_UP), BERT, 3),
+    "swapped": (tuple(SWAPPED), ANNA, 2),
+    "tail cut off": ((delete(ANNA, "> 4"),), ANNA, 5),
+}
 
 
-async def test_a_deleted_row_is_named(log):
-    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no = 3", BERT)
-    assert place(await prove(log)) == ("audit_entry", BERT, 3)
-
-
-async def test_a_deleted_row_is_named_when_those_behind_it_moved_up(log):
-    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no = 3", BERT)
-    for number in (4, 5):
-        await log.execute(
-            "UPDATE audit_entry SET entry_no = $2 - 1 WHERE customer_id = $1 AND entry_no = $2", BERT, number
-        )
-    assert place(await prove(log)) == ("audit_entry", BERT, 3)
-
-
-async def test_swapped_rows_are_named(log):
-    for one, other in ((2, 99), (4, 2), (99, 4)):
-        await log.execute(
-            "UPDATE audit_entry SET entry_no = $3 WHERE customer_id = $1 AND entry_no = $2", ANNA, one, other
-        )
-    assert place(await prove(log)) == ("audit_entry", ANNA, 2)
+@pytest.mark.parametrize("damage", DAMAGED)
+async def test_the_first_row_that_was_altered_deleted_or_swapped_is_named(log, damage):
+    statements, *row = DAMAGED[damage]
+    for statement in statements:
+        await log.execute(statement)
+    assert place(await prove(log)) == ("audit_entry", *row)
 
 
 async def test_a_row_of_another_customer_is_named(log):
-    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no = 5", BERT)
-    await log.execute("UPDATE audit_entry SET customer_id = $1 WHERE customer_id = $2 AND entry_no = 5", BERT, ANNA)
+    await log.execute(delete(BERT, "= 5"))
+    await log.execute(update(f"customer_id = '{BERT}'", ANNA, 5))
     named = {finding.key.get("entry_no") for finding in (await prove(log)).findings}
     assert 5 in named
 
 
-async def test_a_tail_that_was_cut_off_is_missed_by_the_head(log):
-    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no > 4", ANNA)
-    assert place(await prove(log)) == ("audit_entry", ANNA, 5)
-
-
 async def cut(log, customer_id, after):
     """Cut a tail off and make the head fit."""
-    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no > $2", customer_id, after)
+    await log.execute(delete(customer_id, f"> {after}"))
     if not after:
         await log.execute("DELETE FROM audit_chain_head WHERE customer_id = $1", customer_id)
         return

@@ -1,3 +1,5 @@
+import pytest
+
 from billfold.audit.file_archive import FileArchive
 
 
@@ -10,16 +12,12 @@ async def test_lines_stay_in_their_order_and_are_added_once(tmp_path):
     assert await one.lines() == ["a", "b", "c"]
 
 
-async def test_a_line_that_was_cut_short_is_written_again(tmp_path):
+@pytest.mark.parametrize(
+    ("left", "line", "after", "whole"), [("a\nhal", "half", 1, "a\nhalf\n"), ("a lo", "a", 0, "a\n")]
+)
+async def test_a_line_that_was_cut_short_is_written_again(tmp_path, left, line, after, whole):
     path = tmp_path / "lines.txt"
-    path.write_text("a\nhal")
-    assert await FileArchive(path).add(["half"], after=1) == 2
-    assert path.read_text() == "a\nhalf\n"
-    assert path.stat().st_mode & 0o077 == 0o044 or path.stat().st_mode & 0o077 == 0
-
-
-async def test_a_first_line_that_was_cut_short_is_written_again(tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_text("a long fir")
-    assert await FileArchive(path).add(["a"], after=0) == 1
-    assert path.read_text() == "a\n"
+    path.write_text(left)
+    assert await FileArchive(path).add([line], after=after) == after + 1
+    assert path.read_text() == whole
+    assert path.stat().st_mode & 0o022 == 0

@@ -40,6 +40,13 @@ async def log_of(pool, customer_id, **wanted):
     return await audit_store.list_entries(pool, asked, descending=False, limit=1000)
 
 
+def audited(pool, customer, **fields):
+    resource = ("member", None)
+    return audit_record.audited(
+        pool, VAULT, customer, origin=PARTNER, action="member.updated", resource=resource, now=NOW, **fields
+    )
+
+
 def checksum_matches(rows):
     previous = CHAIN_START
     for number, row in enumerate(rows, 1):
@@ -123,11 +130,9 @@ async def test_a_later_table_is_the_applications_as_well(pool, conn):
 
 async def test_an_audited_action_is_recorded_with_details_added_inside_it(pool):
     customer, made = ids.new(), ids.new()
-    async with audit_record.audited(
-        pool, VAULT, customer, origin=PARTNER, action="member.invited", resource=("member", None), now=NOW
-    ) as audited:
-        audited.resource_id = made
-        audited.details["role"] = "VIEWER"
+    async with audited(pool, customer) as action:
+        action.resource_id = made
+        action.details["role"] = "VIEWER"
     (row,) = await log_of(pool, customer)
     assert (row.resource_id, row.outcome, row.details) == (str(made), "SUCCESS", '{"role":"VIEWER"}')
 
@@ -135,17 +140,8 @@ async def test_an_audited_action_is_recorded_with_details_added_inside_it(pool):
 async def test_a_refused_action_is_rolled_back_and_recorded_as_a_failure(pool):
     customer = ids.new()
     with pytest.raises(Refused):
-        async with audit_record.audited(
-            pool,
-            VAULT,
-            customer,
-            origin=PARTNER,
-            action="member.updated",
-            resource=("member", "7"),
-            details={"role": "VIEWER"},
-            now=NOW,
-        ) as audited:
-            await audited.conn.execute("INSERT INTO clock VALUES (true, now(), now(), true)")
+        async with audited(pool, customer, details={"role": "VIEWER"}) as action:
+            await action.conn.execute("INSERT INTO clock VALUES (true, now(), now(), true)")
             raise Refused("last-administrator", "Somebody has to stay.")
     (row,) = await log_of(pool, customer)
     assert (row.outcome, row.details) == ("FAILURE", '{"role":"VIEWER","refused":"last-administrator"}')
@@ -154,8 +150,6 @@ async def test_a_refused_action_is_rolled_back_and_recorded_as_a_failure(pool):
 
 async def test_an_action_that_changes_nothing_leaves_no_entry(pool):
     customer = ids.new()
-    async with audit_record.audited(
-        pool, VAULT, customer, origin=PARTNER, action="member.updated", resource=("member", None), now=NOW
-    ) as audited:
-        audited.skip()
+    async with audited(pool, customer) as action:
+        action.skip()
     assert await log_of(pool, customer) == []

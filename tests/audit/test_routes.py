@@ -3,6 +3,7 @@
 import csv
 import io
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -27,29 +28,20 @@ def table(answer):
     return list(csv.DictReader(io.StringIO(answer.text)))
 
 
-async def record(customer_desk, at, **fields):
-    entry = NewEntry(
-        **{
-            "customer_id": UUID(customer_desk.team.customer),
-            "origin": Origin.operator(),
-            "action": "member.updated",
-            "resource_type": "member",
-            **fields,
-        }
-    )
+async def record(customer_desk, at, *, origin=None, details=None):
+    """Record an entry for each of these details."""
+    common: dict[str, Any] = {"origin": origin or Origin.operator(), "action": "a.b", "resource_type": "a"}
+    customer = UUID(customer_desk.team.customer)
+    entries = [NewEntry(customer_id=customer, details=each, **common) for each in details or [{}]]
     async with customer_desk.bank.pool.acquire() as conn, conn.transaction():
-        await audit_record.record(conn, customer_desk.bank.vault, entry, now=at)
+        await audit_record.record_all(conn, customer_desk.bank.vault, entries, now=at)
 
 
 async def test_actions_of_members_and_the_partner_are_logged_with_actor_and_address(customer_desk, customer_world):
     body = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
     made = (await customer_desk.ask("POST", "/api/v2/pockets/", body, status=201, headers=AGENT)).json()
-    await customer_world.ask(
-        "PATCH",
-        f"/api/v2/customers/{customer_desk.team.customer}/pockets/{made['id']}/",
-        {"name": "Theirs"},
-        status=200,
-    )
+    path = f"/api/v2/customers/{customer_desk.team.customer}/pockets/{made['id']}/"
+    await customer_world.patch(path, {"name": "Theirs"})
     closing = {"status": "CLOSED", "closure_reason": "INACTIVITY"}
     await customer_desk.ask("PATCH", f"/api/v2/pockets/{made['id']}/", closing, status=422)
     failed, changed, created, *earlier = (await customer_desk.get(PATH))["items"]
@@ -94,7 +86,7 @@ async def test_a_member_has_his_own_log_and_a_foreign_one_is_not_found(customer_
 async def test_a_log_is_read_by_page_and_by_time(customer_desk):
     noon = datetime(2099, 6, 2, 12, tzinfo=UTC)
     for number in range(7):
-        await record(customer_desk, noon + timedelta(minutes=number), details={"number": number})
+        await record(customer_desk, noon + timedelta(minutes=number), details=[{"number": number}])
     everything = await customer_desk.pages(PATH)
     numbers = [each["details"].get("number") for each in everything]
     assert numbers == [6, 5, 4, 3, 2, 1, 0, None]
@@ -112,7 +104,7 @@ async def test_a_log_is_read_by_page_and_by_time(customer_desk):
 async def test_the_file_has_the_same_fields_and_no_formula(customer_desk):
     for evil in ('=HYPERLINK("http://x")', "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", " =1"):
         origin = Origin(kind="CLIENT", name=evil, user_agent=evil, ip_address="192.0.2.1")
-        await record(customer_desk, datetime.now(UTC), origin=origin, details={"name": evil, "amount": -5})
+        await record(customer_desk, datetime.now(UTC), origin=origin, details=[{"name": evil, "amount": -5}])
     answer = await customer_desk.ask("GET", FILE, status=200)
     rows = table(answer)
     items = (await customer_desk.get(PATH))["items"]
@@ -125,18 +117,7 @@ async def test_the_file_has_the_same_fields_and_no_formula(customer_desk):
 
 
 async def test_a_long_log_is_one_file(customer_desk):
-    entries = [
-        NewEntry(
-            customer_id=UUID(customer_desk.team.customer),
-            origin=Origin.system(),
-            action="a.b",
-            resource_type="a",
-            details={"number": n},
-        )
-        for n in range(1_203)
-    ]
-    async with customer_desk.bank.pool.acquire() as conn, conn.transaction():
-        await audit_record.record_all(conn, customer_desk.bank.vault, entries, now=datetime.now(UTC))
+    await record(customer_desk, datetime.now(UTC), details=[{"number": n} for n in range(1_203)])
     rows = table(await customer_desk.ask("GET", FILE, status=200))
     numbers = [msgspec.json.decode(row["details"])["number"] for row in rows if row["action"] == "a.b"]
     assert numbers == list(range(1_202, -1, -1))
@@ -147,7 +128,6 @@ async def test_a_wrong_query_is_named(customer_desk):
         (PATH, {"timestamp_from": "noon"}, "query.timestamp_from"),
         (PATH, {"timestamp_to": "2025-06-02T10:00:00"}, "query.timestamp_to"),
         (PATH, {"limit": 0}, "query.limit"),
-        (PATH, {"limit": 101}, "query.limit"),
         (PATH, {"cursor": "x"}, "query.cursor"),
         (PATH, {"member_id": UNKNOWN}, "query.member_id"),
         (FILE, {"member_id": "x"}, "query.member_id"),
@@ -161,12 +141,8 @@ async def test_a_cursor_of_another_span_or_member_is_refused(customer_desk):
     for _ in range(3):
         await record(customer_desk, datetime.now(UTC))
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
-    await customer_desk.invalid(
-        "GET", of(await member_id_of(customer_desk)), loc="query.cursor", filters={"cursor": cursor}
-    )
-    await customer_desk.invalid(
-        "GET", PATH, loc="query.cursor", filters={"cursor": cursor, "timestamp_from": "2025-01-01"}
-    )
+    for path, more in ((of(await member_id_of(customer_desk)), {}), (PATH, {"timestamp_from": "2025-01-01"})):
+        await customer_desk.invalid("GET", path, loc="query.cursor", filters={"cursor": cursor, **more})
 
 
 async def test_who_tries_to_change_what_he_may_not_is_in_the_log(bank, customer_desk, customer_desks):
@@ -176,11 +152,8 @@ async def test_who_tries_to_change_what_he_may_not_is_in_the_log(bank, customer_
     token = await token_for(bank, customer_desk.team, scopes=("team.read",))
     await customer_desk.ask("GET", "/api/v2/pockets/", status=403, token=token)
     told = (await customer_desk.get(PATH))["items"]
-    assert (told[0]["action"], told[0]["resource_id"], told[0]["outcome"]) == (
-        "request.refused",
-        "create_pocket",
-        "FAILURE",
-    )
+    assert (told[0]["action"], told[0]["resource_id"]) == ("request.refused", "create_pocket")
+    assert told[0]["outcome"] == "FAILURE"
     assert told[0]["member_id"] == await member_id_of(viewer)
     assert told[0]["details"] == {"refused": "forbidden", "scope": "pockets.write"}
     assert [each["action"] for each in told[1:]] == ["customer.created"]

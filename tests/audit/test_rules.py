@@ -14,8 +14,8 @@ NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
 
 
 def row_of(*, vault=VAULT, previous=CHAIN_START, **fields):
-    given = {"action": "pocket.created", "resource_type": "pocket", **fields}
-    entry = NewEntry(customer_id=ids.new(), origin=Origin.operator(), **given)
+    given = {"origin": Origin.operator(), "action": "pocket.created", "resource_type": "pocket", **fields}
+    entry = NewEntry(customer_id=ids.new(), **given)
     return build_entry(entry, 1, previous, at=NOW, name="operator", vault=vault)
 
 
@@ -25,30 +25,17 @@ def test_a_row_is_known_as_it_was_written():
     assert not is_chained_to(b"another", row, VAULT)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"outcome": "FAILURE"},
-        {"entry_no": 2},
-        {"details": '{"a":1}'},
-        {"actor": "SYSTEM"},
-        {"member_id": ids.new()},
-        {"recorded_at": NOW.replace(microsecond=1)},
-        {"ip_address": ""},
-        {"resource_id": "x"},
-        {"client_id": "x"},
-        {"actor_name": "x"},
-        {"user_agent": "x"},
-        {"customer_id": ids.new()},
-        {"entry_id": ids.new()},
-        {"action": "pocket.closed"},
-        {"resource_type": "portal"},
-        {"hash": bytes(36)},
-    ],
-    ids=lambda changed: next(iter(changed)),
+CHANGES = (
+    {"outcome": "FAILURE", "entry_no": 2, "details": '{"a":1}', "actor": "SYSTEM", "action": "pocket.closed"}
+    | {"recorded_at": NOW.replace(microsecond=1), "ip_address": "", "resource_type": "portal", "hash": bytes(36)}
+    | dict.fromkeys(("resource_id", "client_id", "actor_name", "user_agent"), "x")
+    | dict.fromkeys(("member_id", "customer_id", "entry_id"), ids.new())
 )
-def test_a_row_is_not_known_when_anything_in_it_was_changed(changed):
-    assert not is_chained_to(CHAIN_START, msgspec.structs.replace(row_of(), **changed), VAULT)
+
+
+@pytest.mark.parametrize("column", CHANGES)
+def test_a_row_is_not_known_when_anything_in_it_was_changed(column):
+    assert not is_chained_to(CHAIN_START, msgspec.structs.replace(row_of(), **{column: CHANGES[column]}), VAULT)
 
 
 def test_a_row_is_known_under_a_retired_key_and_not_under_a_strangers():
@@ -62,18 +49,12 @@ def test_a_row_is_known_under_a_retired_key_and_not_under_a_strangers():
     [
         ({"shared_secret": "whsec_x", "url": "https://a"}, {"shared_secret": REDACTED, "url": "https://a"}),
         ({"Access-Token": "x"}, {"Access-Token": REDACTED}),
-        (
-            {"set_pin": "1234", "pan": "4111", "span": "wide", "company": "a"},
-            {"set_pin": REDACTED, "pan": REDACTED, "span": "wide", "company": "a"},
-        ),
+        ({"set_pin": "1234", "pan": "4111", "span": "wide"}, {"set_pin": REDACTED, "pan": REDACTED, "span": "wide"}),
         ({"note": "his number is 123-45-6789."}, {"note": f"his number is {REDACTED}."}),
         ({"note": "card 4111 1111 1111 1111"}, {"note": f"card {REDACTED}"}),
         ({"list": [{"cvv": "123"}, "4111111111111111"]}, {"list": [{"cvv": REDACTED}, REDACTED]}),
         ({"account_number": "4111111111111112"}, {"account_number": "4111111111111112"}),
-        (
-            {"amount": 4111111111111111, "on": True, "none": None},
-            {"amount": 4111111111111111, "on": True, "none": None},
-        ),
+        ({"amount": 4111111111111111, "none": None}, {"amount": 4111111111111111, "none": None}),
         ({"id": "5d0c2a4e-8f00-4000-8000-0000000000e1"}, {"id": "5d0c2a4e-8f00-4000-8000-0000000000e1"}),
     ],
 )
@@ -93,13 +74,7 @@ def test_an_action_without_a_verb_is_a_bug():
 
 
 def test_a_zero_character_does_not_break_the_row():
-    entry = NewEntry(
-        customer_id=ids.new(),
-        origin=Origin(kind="CLIENT", user_agent="a\0b" + "x" * 900),
-        action="user.login",
-        resource_type="user",
-    )
-    row = build_entry(entry, 1, CHAIN_START, at=NOW, name="n", vault=VAULT)
+    row = row_of(origin=Origin(kind="CLIENT", user_agent="a\0b" + "x" * 900))
     assert row.user_agent is not None
     assert row.user_agent.startswith("ab")
     assert len(row.user_agent) == 400

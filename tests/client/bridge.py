@@ -1,9 +1,20 @@
 """Both APIs for clients that wait: they run in a thread, the bank in the loop of the test."""
 
 import asyncio
+from functools import wraps
 
 import httpx
 from typing_extensions import override
+
+
+def in_thread(test):
+    """Run a test that waits for its answers in a thread."""
+
+    @wraps(test)
+    async def run(**fixtures):
+        await asyncio.to_thread(test, **fixtures)
+
+    return run
 
 
 class Bridge(httpx.BaseTransport):

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.access.partners.test_jwt_login_routes import private_pem
+from tests.client.bridge import in_thread
 from tests.support.oauth_clients import REDIRECT, new_key, program
 from tests.support.oauth_users import member
 
@@ -18,16 +19,8 @@ from billfold.client.responses import ApiError
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
-SCOPES = (
-    "openid",
-    "profile",
-    "email",
-    "customer.read",
-    "pockets.read",
-    "pockets.write",
-    "agreements.read",
-    "subscriptions.read",
-)
+PERSON = ("openid", "profile", "email")
+SCOPES = (*PERSON, "customer.read", "pockets.read", "pockets.write", "agreements.read", "subscriptions.read")
 
 
 async def registered(bank, client_id="books", **fields):
@@ -36,13 +29,25 @@ async def registered(bank, client_id="books", **fields):
     async with bank.pool.acquire() as conn:
         await program(conn, client_id, keys=(), **{"scopes": SCOPES, **fields})
         kept = await clients.add_client_key(conn, client_id, key.pem, now=wall_now())
+    return registration_of(bank, client_id, kept.key_id, key=key)
+
+
+def registration_of(bank, client_id, key_id, key):
+    """Return what a program with this key knows of itself."""
     return ClientRegistration(
         issuer=bank.settings.auth_origin,
         client_id=client_id,
-        kid=kept.key_id,
+        kid=key_id,
         private_key=private_pem(key.private).decode(),
         redirect_uri=REDIRECT,
     )
+
+
+def as_program(bank, calling, registration):
+    """Return the calls of a program without a user, and its tokens."""
+    authorization = Authorization(registration)
+    tokens = authorization.client_credentials(calling(bank.settings.auth_origin))
+    return CustomerApi(calling(bank.settings.customer_origin, DpopAuth(authorization, tokens))), tokens
 
 
 @pytest.fixture
@@ -123,21 +128,18 @@ async def test_a_user_consents_and_every_call_has_a_proof(api, customer_world, p
     await asyncio.to_thread(look)
 
 
-async def test_a_refusal_is_one_exception_with_its_code(api):
+@in_thread
+def test_a_refusal_is_one_exception_with_its_code(api):
     calls, _ = api
-
-    def work():
-        with pytest.raises(ApiError) as refused:
-            calls.pocket(ids.new())
-        assert (refused.value.status, refused.value.code) == (404, "not-found")
-        assert refused.value.trace_id
-        with pytest.raises(ApiError) as refused:
-            calls.open_pocket("x", "UST-5W")
-        assert (refused.value.status, refused.value.code) == (422, "invalid")
-        with pytest.raises(ApiError, match="422 invalid"):
-            list(calls.transactions(**{"type[]": "X"}))
-
-    await asyncio.to_thread(work)
+    with pytest.raises(ApiError) as refused:
+        calls.pocket(ids.new())
+    assert (refused.value.status, refused.value.code) == (404, "not-found")
+    assert refused.value.trace_id
+    with pytest.raises(ApiError) as refused:
+        calls.open_pocket("x", "UST-5W")
+    assert (refused.value.status, refused.value.code) == (422, "invalid")
+    with pytest.raises(ApiError, match="422 invalid"):
+        list(calls.transactions(**{"type[]": "X"}))
 
 
 async def test_tokens_are_renewed_before_they_end_and_when_they_are_gone(bank, api):
@@ -164,10 +166,7 @@ async def test_client_credentials_need_no_user(bank, customer_world, calling):
         post_logout_redirect_uris=(),
         scopes=("customer.read", "pockets.read"),
     )
-    authorization = Authorization(me)
-    http = calling(bank.settings.auth_origin)
-    tokens = await asyncio.to_thread(authorization.client_credentials, http)
-    calls = CustomerApi(calling(bank.settings.customer_origin, DpopAuth(authorization, tokens)))
+    calls, _ = await asyncio.to_thread(as_program, bank, calling, me)
     assert str((await asyncio.to_thread(calls.customer)).id) == customer
     with pytest.raises(ApiError, match="invalid_scope"):
-        await asyncio.to_thread(authorization.client_credentials, http, ["team.read"])
+        await asyncio.to_thread(Authorization(me).client_credentials, calling(me.issuer), ["team.read"])

@@ -4,74 +4,49 @@ import asyncio
 from uuid import UUID
 
 import pytest
-from tests.access.partners.test_jwt_login_routes import KEYS, pem_of, private_pem
+from tests.client.bridge import in_thread
 
-from billfold.access.partners import credentials
-from billfold.client.partner_api import PartnerApi
-from billfold.client.request_signature import PartnerAuth
 from billfold.client.responses import ApiError
-from billfold.platform.clock import wall_now
 
 
-@pytest.fixture
-async def api(bank, customer_world, calling):
-    """The Partner API in the name of the partner of the customer_world."""
-    key, partner = KEYS["ES256"], customer_world.partner
-    kid = await credentials.register_partner_key(
-        bank.pool, partner.user_id, algorithm="ES256", public_pem=pem_of(key), now=wall_now()
+@in_thread
+def test_a_partner_opens_funds_and_reads(partner_calls, customer_id):
+    assert customer_id in {each.id for each in partner_calls.customers()}
+    assert partner_calls.customer(customer_id).name == "Northwind"
+    made = partner_calls.open_pocket(customer_id, "Reserve", "UST-4W", key=str(customer_id))
+    assert partner_calls.open_pocket(customer_id, "Reserve", "UST-4W", key=str(customer_id)).id == made.id
+    other = partner_calls.open_pocket(customer_id, "Other", "UST-4W")
+    (portal,) = partner_calls.portals(made.id)
+    partner_calls.simulate("wire", portal_id=portal.id, amount_usdc=9_000_00, sender_name="Contoso")
+    moved = partner_calls.transfer(
+        type="INTERNAL_REALLOCATION",
+        from_account={"id": made.id, "type": "SERVICE_ACCOUNT"},
+        to_account={"id": other.id, "type": "SERVICE_ACCOUNT"},
+        amount={"type": "REQUESTED_AMOUNT", "amount_usdc": 1_000_00},
     )
-    url = f"https://{partner.slug}.localhost"
-    auth = PartnerAuth(
-        url=url,
-        username=partner.username,
-        shared_secret=partner.secret,
-        private_key=private_pem(key).decode(),
-        kid=str(kid),
-    )
-    return PartnerApi(calling(url, auth))
+    assert moved.status == "COMPLETED"
+    assert len(list(partner_calls.transactions(limit=1))) == 3
+    assert partner_calls.earnings().aggregate.contributions.value == 10_000_00
+    assert partner_calls.pocket_earnings(made.id).contributions.value == 9_000_00
+    assert len(list(partner_calls.trades(made.id))) >= 2
+    assert {each.id for each in partner_calls.pockets(customer_id)} == {made.id, other.id}
+    assert len(list(partner_calls.pockets())) == 2
+    assert list(partner_calls.counterparties(customer_id)) == []
+    assert partner_calls.strategies().count == 4
+    told = partner_calls.funding_instructions(made.id, portal.id)
+    assert told.portal_id == portal.id
+    assert partner_calls.pocket(made.id).id == made.id
 
 
-async def test_a_partner_opens_funds_and_reads(api, customer_world):
-    customer = UUID(await customer_world.customer())
-
-    def work():
-        assert customer in {each.id for each in api.customers()}
-        assert api.customer(customer).name == "Northwind"
-        made = api.open_pocket(customer, "Reserve", "UST-4W", key=str(customer))
-        assert api.open_pocket(customer, "Reserve", "UST-4W", key=str(customer)).id == made.id
-        other = api.open_pocket(customer, "Other", "UST-4W")
-        (portal,) = api.portals(made.id)
-        api.simulate("wire", portal_id=portal.id, amount_usdc=9_000_00, sender_name="Contoso")
-        moved = api.transfer(
-            type="INTERNAL_REALLOCATION",
-            from_account={"id": made.id, "type": "SERVICE_ACCOUNT"},
-            to_account={"id": other.id, "type": "SERVICE_ACCOUNT"},
-            amount={"type": "REQUESTED_AMOUNT", "amount_usdc": 1_000_00},
-        )
-        assert moved.status == "COMPLETED"
-        assert len(list(api.transactions(limit=1))) == 3
-        assert api.earnings().aggregate.contributions.value == 10_000_00
-        assert api.pocket_earnings(made.id).contributions.value == 9_000_00
-        assert len(list(api.trades(made.id))) >= 2
-        assert {each.id for each in api.pockets(customer)} == {made.id, other.id}
-        assert len(list(api.pockets())) == 2
-        assert list(api.counterparties(customer)) == []
-        assert api.strategies().count == 4
-        told = api.funding_instructions(made.id, portal.id)
-        assert told.portal_id == portal.id
-        assert api.pocket(made.id).id == made.id
-
-    await asyncio.to_thread(work)
-
-
-async def test_an_unknown_token_is_renewed(bank, api):
-    assert len(await asyncio.to_thread(lambda: list(api.pockets()))) == 0
+async def test_an_unknown_token_is_renewed(bank, partner_calls):
+    assert len(await asyncio.to_thread(lambda: list(partner_calls.pockets()))) == 0
     await bank.pool.execute("DELETE FROM partner_token")
     await asyncio.sleep(1.1)
-    assert len(await asyncio.to_thread(lambda: list(api.pockets()))) == 0
+    assert len(await asyncio.to_thread(lambda: list(partner_calls.pockets()))) == 0
 
 
-async def test_a_refusal_is_one_exception_with_its_code(api):
+@in_thread
+def test_a_refusal_is_one_exception_with_its_code(partner_calls):
     with pytest.raises(ApiError) as refused:
-        await asyncio.to_thread(api.customer, UUID(int=0))
+        partner_calls.customer(UUID(int=0))
     assert (refused.value.status, refused.value.code) == (404, "not-found")

@@ -1,94 +1,56 @@
 """An administrator's program looks after the team; a service user it makes works, until it ends."""
 
-import asyncio
-from uuid import UUID
-
 import pytest
-from tests.access.partners.test_jwt_login_routes import private_pem
-from tests.support.customer_client import EVERYTHING, Team, token_for
-from tests.support.oauth_clients import new_key, program
-from tests.support.oauth_users import member
+from tests.client.bridge import in_thread
+from tests.client.test_customer_api import as_program, registration_of
+from tests.support.oauth_clients import new_key
 
-from billfold.client.customer_api import CustomerApi
-from billfold.client.dpop import DpopAuth
-from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.responses import ApiError
 
 
 @pytest.fixture
-async def boss(bank, customer_world, calling):
-    """The calls of an administrator, and his member id."""
-    customer = await customer_world.customer()
-    async with bank.pool.acquire() as conn:
-        await program(conn, keys=(), scopes=EVERYTHING, profile="documented")
-        user = await member(conn, UUID(customer))
-    team = Team(customer, "books", user.user_id)
-    token = await token_for(bank, team, key=None)
-    http = calling(bank.settings.customer_origin)
-    http.headers["authorization"] = f"Bearer {token.text}"
-    return CustomerApi(http), user.member_id
+async def calls(customer_world, administrator):
+    """The calls of the only administrator of a customer."""
+    return await administrator(await customer_world.customer())
 
 
-def as_program(bank, calling, made, key):
-    """Return the calls of a service user."""
-    authorization = Authorization(
-        ClientRegistration(
-            issuer=bank.settings.auth_origin,
-            client_id=made.client_id,
-            kid=made.key_id,
-            private_key=private_pem(key.private).decode(),
-        )
-    )
-    auth_http = calling(bank.settings.auth_origin)
-    tokens = authorization.client_credentials(auth_http)
-    auth = DpopAuth(authorization, tokens)
-    return CustomerApi(calling(bank.settings.customer_origin, auth)), tokens
+@in_thread
+def test_members_are_invited_changed_and_deactivated(calls):
+    first, *others = [each.members for each in calls.team().groups]
+    assert (len(first), others) == (1, [[], [], []])
+    made = calls.invite_member("Ben", "Ode", "ben@northwind.example", role="VIEWER", key="ben")
+    again = calls.invite_member("Ben", "Ode", "ben@northwind.example", role="VIEWER", key="ben")
+    assert made == again
+    assert calls.change_member(made.member_id, role="APPROVER").role == "APPROVER"
+    assert calls.resend_invite(made.member_id).status == "PENDING"
+    assert calls.cancel_invite(made.member_id).member_id == made.member_id
+    with pytest.raises(ApiError, match="404"):
+        calls.team_member(made.member_id)
+    with pytest.raises(ApiError, match="last-administrator"):
+        calls.deactivate_member(first[0].member_id)
 
 
-async def test_members_are_invited_changed_and_deactivated(boss):
-    calls, own_id = boss
-
-    def work():
-        assert [len(each.members) for each in calls.team().groups] == [1, 0, 0, 0]
-        made = calls.invite_member("Ben", "Ode", "ben@northwind.example", role="VIEWER", key="ben")
-        again = calls.invite_member("Ben", "Ode", "ben@northwind.example", role="VIEWER", key="ben")
-        assert made == again
-        assert calls.change_member(made.member_id, role="APPROVER").role == "APPROVER"
-        assert calls.resend_invite(made.member_id).status == "PENDING"
-        assert calls.cancel_invite(made.member_id).member_id == made.member_id
-        with pytest.raises(ApiError, match="404"):
-            calls.team_member(made.member_id)
-        with pytest.raises(ApiError, match="last-administrator"):
-            calls.deactivate_member(own_id)
-
-    await asyncio.to_thread(work)
-
-
-async def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank, boss, calling):
-    calls, _ = boss
+@in_thread
+def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank, calls, calling):
     key, next_key = new_key(), new_key()
-
-    def work():
-        made = calls.create_service_user("Ledger", ["customer.read", "team.read"], key.pem)
-        its, tokens = as_program(bank, calling, made, key=key)
-        assert set(tokens.scope.split()) == {"customer.read", "team.read"}
-        assert its.customer().name
-        assert its.team_member(made.member_id).is_service_user
-        with pytest.raises(ApiError, match="403 forbidden"):
-            its.pockets()
-        added = calls.add_service_user_key(made.member_id, next_key.pem, rotate=True)
-        kept = calls.service_user_keys(made.member_id)
-        assert [each.key_id for each in kept] == [added.key_id, made.key_id]
-        assert its.customer().name
-        calls.revoke_service_user_key(made.member_id, made.key_id)
-        with pytest.raises(ApiError, match="invalid_client"):
-            its.customer()
-        made = calls.program(made.member_id)
-        its, _ = as_program(bank, calling, made, key=next_key)
-        assert calls.deactivate_member(made.member_id).status == "DEACTIVATED"
-        with pytest.raises(ApiError, match="invalid_client"):
-            its.customer()
-        assert calls.change_member(made.member_id, status="ACTIVE").status == "ACTIVE"
-        assert its.customer().name
-
-    await asyncio.to_thread(work)
+    made = calls.create_service_user("Ledger", ["customer.read", "team.read"], key.pem)
+    its, tokens = as_program(bank, calling, registration_of(bank, made.client_id, made.key_id, key=key))
+    assert set(tokens.scope.split()) == {"customer.read", "team.read"}
+    assert its.customer().name
+    assert its.team_member(made.member_id).is_service_user
+    with pytest.raises(ApiError, match="403 forbidden"):
+        its.pockets()
+    added = calls.add_service_user_key(made.member_id, next_key.pem, rotate=True)
+    kept = calls.service_user_keys(made.member_id)
+    assert [each.key_id for each in kept] == [added.key_id, made.key_id]
+    assert its.customer().name
+    calls.revoke_service_user_key(made.member_id, made.key_id)
+    with pytest.raises(ApiError, match="invalid_client"):
+        its.customer()
+    made = calls.program(made.member_id)
+    its, _ = as_program(bank, calling, registration_of(bank, made.client_id, made.key_id, key=next_key))
+    assert calls.deactivate_member(made.member_id).status == "DEACTIVATED"
+    with pytest.raises(ApiError, match="invalid_client"):
+        its.customer()
+    assert calls.change_member(made.member_id, status="ACTIVE").status == "ACTIVE"
+    assert its.customer().name

@@ -3,23 +3,14 @@
 import asyncio
 
 import pytest
+from tests.support import payees
 from tests.support.approvals import REQUESTS, counterparty, decide, member_id_of, on_us, path_of, refused, wire
-from tests.support.commands import ADDRESS
 
 from billfold.payments.clearing.store import balances
 from billfold.payments.settlement.worker import close_bank_days
 
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
-
-
-WIRED = {
-    "type": "wire",
-    "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
-    "routing_number": "121182904",
-    "identifier": "5647772655",
-    "address": ADDRESS,
-    "verification": {"type": "incoming_wire"},
-}
+APPROVED, NOT_PENDING = {"status": "APPROVED"}, "authorization-request-not-pending"
 
 
 class Company:
@@ -32,8 +23,7 @@ class Company:
     async def rule(self, **fields):
         """Make a rule: the administrator asks for it, an approver confirms it."""
         asked = await self.admin.post(RULES, fields, status=202)
-        path = f"{CHANGES}{asked['id']}/status/"
-        await self.approvers[0].patch(path, {"status": "APPROVED"})
+        await self.approvers[0].patch(confirm(asked), APPROVED)
         return await self.admin.get(f"{RULES}{asked['resource_id']}/")
 
     async def ask(self, cents, *, by=0, status="PENDING"):
@@ -42,6 +32,11 @@ class Company:
         made = await self.askers[by].post(REQUESTS, body)
         assert made["status"] == status
         return made
+
+
+def confirm(asked):
+    """Return where a change is confirmed."""
+    return f"{CHANGES}{asked['id']}/status/"
 
 
 @pytest.fixture
@@ -98,29 +93,21 @@ async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(comp
 
 async def test_of_two_at_once_only_one_finds_room_under_a_cap(company):
     await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
-    answers = await asyncio.gather(
-        *(
-            each.send("POST", REQUESTS, on_us(company.pocket, 1_000_00, counterparty=company.linked))
-            for each in company.askers
-        )
-    )
-    assert [each.status_code for each in answers] == [201] * 4
-    statuses = sorted(each.json()["status"] for each in answers)
+    bodies = [on_us(company.pocket, 1_000_00, counterparty=company.linked) for _ in company.askers]
+    asked = (each.post(REQUESTS, body) for each, body in zip(company.askers, bodies, strict=True))
+    statuses = sorted(each["status"] for each in await asyncio.gather(*asked))
     assert statuses == ["APPROVED", "PENDING", "PENDING", "PENDING"]
 
 
 async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, customer_world):
     await company.rule(name="Wires", transfer_types=["WIRE"], required_approvals=3, approver_roles=["APPROVER"])
     admin = company.admin
-    payee = await admin.post("/api/v2/counterparties/", WIRED)
-    sender = {"sender_routing_number": "121182904", "sender_account_number": "5647772655"}
-    body = {"portal_id": company.pocket.portal, "amount_usdc": 1_00, "sender_name": "Fabrikam"}
-    await customer_world.ask("POST", "/api/v1/sandbox/wire/", body | sender, status=202)
-    verified = await admin.get(f"/api/v2/counterparties/{payee['id']}/")
-    assert verified["status"] == "VERIFIED"
-    made = await company.askers[0].post(
-        REQUESTS, wire(company.pocket, 400_000_00, payee["id"], description="Invoice 77")
-    )
+    payee = await admin.post("/api/v2/counterparties/", payees.wire())
+    account = {"sender_routing_number": payees.wire()["routing_number"], "sender_account_number": "000123456789"}
+    body = {"portal_id": company.pocket.portal, "amount_usdc": 1_00, "sender_name": "Contoso", **account}
+    await customer_world.ask("POST", "/api/v1/sandbox/wire/", body, status=202)
+    assert (await admin.get(f"/api/v2/counterparties/{payee['id']}/"))["status"] == "VERIFIED"
+    made = await company.askers[0].post(REQUESTS, wire(company.pocket, 400_000_00, payee["id"]))
     for each in company.approvers:
         assert made["transfer"]["execution_status"] == "NOT_STARTED"
         made = await decide(each, made)
@@ -134,8 +121,7 @@ async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, 
     assert done["transfer"]["execution_status"] == "COMPLETED"
     await customer_world.days(3)
     await close_bank_days(customer_world.bank, await customer_world.bank.now())
-    left = await balances(customer_world.bank.pool)
-    assert set(left.values()) <= {0}, left
+    assert not any((await balances(customer_world.bank.pool)).values())
 
 
 async def test_a_cap_of_the_strictest_rule_is_a_limit(company):
@@ -155,21 +141,19 @@ async def test_rules_change_when_another_confirms_it(company):
     asked = await admin.patch(path, {"required_approvals": 0}, status=202)
     assert (asked["action"], asked["resource_id"]) == ("approval_rule.update", rule["id"])
     assert asked["change"]["rule"]["required_approvals"] == 0
-    confirm = f"{CHANGES}{asked['id']}/status/"
-    await admin.refused("PATCH", confirm, {"status": "APPROVED"}, status=403, code="self-approval")
+    await admin.refused("PATCH", confirm(asked), APPROVED, status=403, code="self-approval")
     assert (await admin.get(path))["required_approvals"] == 2
-    other = await admin.ask("DELETE", path, status=202)
-    done = await first.patch(confirm, {"status": "APPROVED", "comment": "Agreed"})
+    other = (await admin.ask("DELETE", path, status=202)).json()
+    done = await first.patch(confirm(asked), APPROVED | {"comment": "Agreed"})
     assert (done["status"], done["reviews"][0]["comment"]) == ("APPROVED", "Agreed")
     assert done["applied_at"] is not None
     assert (await admin.get(path))["required_approvals"] == 0
-    late = f"{CHANGES}{other.json()['id']}/status/"
-    await second.refused("PATCH", late, {"status": "APPROVED"}, status=409, code="content-changed")
-    assert (await second.patch(late, {"status": "DENIED"}))["status"] == "DENIED"
-    await second.refused("PATCH", late, {"status": "APPROVED"}, status=409, code="authorization-request-not-pending")
+    await second.refused("PATCH", confirm(other), APPROVED, status=409, code="content-changed")
+    assert (await second.patch(confirm(other), {"status": "DENIED"}))["status"] == "DENIED"
+    await second.refused("PATCH", confirm(other), APPROVED, status=409, code=NOT_PENDING)
     assert (await admin.get(path_of(waiting)))["required_approvals"] == 2
     gone = (await admin.ask("DELETE", path, status=202)).json()
-    await first.patch(f"{CHANGES}{gone['id']}/status/", {"status": "APPROVED"})
+    await first.patch(confirm(gone), APPROVED)
     await admin.refused("GET", path, status=404, code="not-found")
     listed = await admin.get(CHANGES, {"status[]": "APPROVED"})
     made = {each["action"].partition(".")[2] for each in listed["items"]}
@@ -184,47 +168,35 @@ async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
     path = f"/api/v1/team/{promoted}/"
     asked = (await admin.ask("PUT", path, {"role": "ADMIN"}, status=202)).json()
     assert asked["change"] == {"role": "ADMIN", "status": None}
-    confirm = f"{CHANGES}{asked['id']}/status/"
-    await third.refused("PATCH", confirm, {"status": "APPROVED"}, status=403, code="self-approval")
+    await third.refused("PATCH", confirm(asked), APPROVED, status=403, code="self-approval")
     assert (await admin.get(path))["role"] == "APPROVER"
-    assert (await first.patch(confirm, {"status": "APPROVED"}))["applied_at"] is not None
+    assert (await first.patch(confirm(asked), APPROVED))["applied_at"] is not None
     assert (await admin.get(path))["role"] == "ADMIN"
 
     user = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role": "MANAGER"}
     invited = await admin.post("/api/v1/team/invite/", user, status=202)
-    await second.patch(f"{CHANGES}{invited['id']}/status/", {"status": "APPROVED"})
+    await second.patch(confirm(invited), APPROVED)
     groups = (await admin.get("/api/v1/team/"))["groups"]
     (pending,) = [each["members"] for each in groups if each["status"] == "PENDING"]
     assert [each["email"] for each in pending] == ["b@b.example"]
     assert (await admin.ask("DELETE", path, status=200)).json()["status"] == "DEACTIVATED"
 
 
-async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company, customer_world):
+async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company):
     admin, first = company.admin, company.approvers[0]
     await company.rule(name="Payees", actions=["NEW_COUNTERPARTY"], required_approvals=1)
-    portals = await customer_world.get(f"/api/v2/pockets/{company.payee.id}/portals/")
-    body = {
-        "type": "on_us",
-        "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
-        "account_number": portals["items"][0]["network_address"],
-    }
-    path = "/api/v2/counterparties/"
-    asked = await company.askers[0].post(path, body, status=202)
-    assert asked["change"]["counterparty"]["counterparty_name"]["business_name"] == "Fabrikam"
-    confirm = f"{CHANGES}{asked['id']}/status/"
-    done = await first.patch(confirm, {"status": "APPROVED"})
-    made = await admin.get(f"{path}{done['resource_id']}/")
-    assert (made["counterparty_name"], made["status"]) == ("Fabrikam", "LINKED")
+    asked = await company.askers[0].post("/api/v2/counterparties/", payees.wallet(), status=202)
+    assert asked["change"]["counterparty"]["counterparty_name"]["business_name"] == "Contoso"
+    done = await first.patch(confirm(asked), APPROVED)
+    made = await admin.get(f"/api/v2/counterparties/{done['resource_id']}/")
+    assert (made["counterparty_name"], made["status"]) == ("Contoso", "LINKED")
 
 
 async def test_a_change_that_nobody_confirms_expires(company, customer_world):
     asked = await company.admin.post(RULES, {"name": "All", "required_approvals": 5}, status=202)
     await customer_world.later(days=7)
-    path = f"{CHANGES}{asked['id']}/"
-    assert (await company.admin.get(path))["status"] == "EXPIRED"
-    await company.approvers[0].refused(
-        "PATCH", f"{path}status/", {"status": "APPROVED"}, status=409, code="authorization-request-not-pending"
-    )
+    assert (await company.admin.get(f"{CHANGES}{asked['id']}/"))["status"] == "EXPIRED"
+    await company.approvers[0].refused("PATCH", confirm(asked), APPROVED, status=409, code=NOT_PENDING)
     assert (await company.admin.get(RULES))["items"] == []
 
 

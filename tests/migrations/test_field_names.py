@@ -2,9 +2,6 @@
 
 import hashlib
 
-import asyncpg
-import pytest
-
 from billfold.migrations import runner
 
 BEFORE = 19
@@ -22,13 +19,6 @@ VALUES (gen_random_uuid(), 'ACH', $1, $2, '', $3, $2, $4, now(),
         CASE WHEN $2 NOT IN ('MADE', 'ARRIVED') THEN now() END)
 """
 FILES = "SELECT name, state, report FROM rail_file"
-
-
-@pytest.fixture
-async def empty(empty_database_dsn):
-    connection = await asyncpg.connect(empty_database_dsn)
-    yield connection
-    await connection.close()
 
 
 def report_of(state: str) -> str:

@@ -45,13 +45,6 @@ SELECT 'extension', NULL, extname, extversion, NULL FROM pg_extension
 
 
 @pytest.fixture
-async def empty(empty_database_dsn):
-    connection = await asyncpg.connect(empty_database_dsn)
-    yield connection
-    await connection.close()
-
-
-@pytest.fixture
 def folder(tmp_path):
     write(tmp_path, "0001_one", "CREATE TABLE one (x int);", down="DROP TABLE one;")
     write(tmp_path, "0002_two", "CREATE TABLE two (x int);", down="DROP TABLE two;")
@@ -72,24 +65,19 @@ async def tables(conn):
     return {row["tablename"] for row in rows}
 
 
-async def test_down_takes_back_everything_when_all_was_applied(empty):
+async def test_down_takes_back_everything_and_up_makes_the_same_again(empty):
     before = await read_catalogue(empty)
 
-    await runner.up(empty)
-    await runner.down(empty)
-
-    await empty.execute("DROP TABLE schema_migration")
-    assert await read_catalogue(empty) == before
-
-
-async def test_up_leaves_the_same_catalogue_when_it_runs_again_after_down(empty):
     names = await runner.up(empty)
     first = await read_catalogue(empty)
-
     assert await runner.down(empty) == names[::-1]
     assert await runner.pending(empty) == names
     assert await runner.up(empty) == names
     assert await read_catalogue(empty) == first
+
+    await runner.down(empty)
+    await empty.execute("DROP TABLE schema_migration")
+    assert await read_catalogue(empty) == before
 
 
 async def test_up_changes_nothing_when_nothing_is_pending(conn):
@@ -125,10 +113,9 @@ async def test_up_refuses_when_an_applied_file_was_edited(empty, folder):
     await runner.up(empty, folder=folder)
     write(folder, "0001_one", "CREATE TABLE one (x bigint);", down="DROP TABLE one;")
 
-    with pytest.raises(MigrationError, match="0001_one was applied"):
-        await runner.up(empty, folder=folder)
-    with pytest.raises(MigrationError, match="0001_one was applied"):
-        await runner.pending(empty, folder=folder)
+    for read in (runner.up, runner.pending):
+        with pytest.raises(MigrationError, match="0001_one was applied"):
+            await read(empty, folder=folder)
 
 
 async def test_up_refuses_when_the_database_is_newer_than_the_files(empty, folder):

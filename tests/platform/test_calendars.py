@@ -41,26 +41,9 @@ def test_every_day_is_as_published_from_2023_to_2027():
         weekday = day.weekday() < 5
         assert CALENDARS.is_bond_day(day) == (weekday and row.get("bond_market") != "full"), day
         assert CALENDARS.is_fed_day(day) == (weekday and row.get("fedwire_fed") != "closed"), day
+        assert CALENDARS.is_settlement_day(day) == (CALENDARS.is_bond_day(day) and CALENDARS.is_fed_day(day)), day
         closes = row.get("bond_market_early_close_et") or "17:00"
         assert CALENDARS.closes_at(day) == et_instant(day, time.fromisoformat(closes)), day
-
-
-@pytest.mark.parametrize(
-    ("day", "fed", "bond"),
-    [
-        (date(2024, 3, 29), True, False),
-        (date(2026, 4, 3), True, True),
-        (date(2026, 7, 3), True, False),
-        (date(2027, 12, 24), True, False),
-        (date(2027, 12, 31), True, True),
-        (date(2023, 1, 2), False, False),
-        (date(2026, 10, 12), False, False),
-    ],
-)
-def test_the_two_calendars_part_on_the_days_they_are_known_to(day, fed, bond):
-    assert CALENDARS.is_fed_day(day) is fed
-    assert CALENDARS.is_bond_day(day) is bond
-    assert CALENDARS.is_settlement_day(day) is (fed and bond)
 
 
 @given(_DAYS)
@@ -163,13 +146,6 @@ def test_the_next_open_is_the_first_opening_still_to_come(at):
     assert not any(CALENDARS.is_settlement_day(d) and CALENDARS.opens_at(d) > at for d in earlier)
 
 
-def test_the_next_open_is_tomorrow_s_at_the_moment_of_opening():
-    monday = et_instant(date(2025, 6, 2), 8)
-
-    assert CALENDARS.next_open(monday) == et_instant(date(2025, 6, 3), 8)
-    assert CALENDARS.next_open(monday - timedelta(microseconds=1)) == monday
-
-
 @given(_MOMENTS, st.integers(-14, 14))
 def test_the_zone_of_an_instant_changes_no_answer(at, hours):
     moved = at.astimezone(timezone(timedelta(hours=hours)))
@@ -177,13 +153,6 @@ def test_the_zone_of_an_instant_changes_no_answer(at, hours):
     assert CALENDARS.business_date(moved) == CALENDARS.business_date(at)
     assert CALENDARS.last_tick(moved) == CALENDARS.last_tick(at)
     assert CALENDARS.last_tick(moved).tzinfo is UTC
-
-
-@pytest.mark.parametrize("day", [date(2025, 3, 10), date(2025, 11, 3)])
-def test_hours_keep_to_new_york_when_summer_time_changes(day):
-    assert CALENDARS.opens_at(day).astimezone(ET).time() == time(8)
-    assert CALENDARS.is_trading(et_instant(day, 8))
-    assert not CALENDARS.is_trading(et_instant(day, 7, 59))
 
 
 @given(_MOMENTS)
@@ -197,32 +166,23 @@ def test_long_hours_reach_into_the_next_utc_day(at):
     assert calendars.business_date(at) >= day
 
 
-def test_a_closure_nobody_foresaw_is_an_override():
-    day = date(2025, 6, 4)
-    calendars = Calendars({day: DayOverride(fed_open=False, bond_open=False)})
+def test_an_override_closes_a_day_closes_early_and_opens_a_holiday():
+    closed, early, holiday = date(2025, 6, 4), date(2025, 6, 5), date(2025, 10, 13)
+    calendars = Calendars(
+        {
+            closed: DayOverride(fed_open=False, bond_open=False),
+            early: DayOverride(closes=time(11)),
+            holiday: DayOverride(fed_open=True, bond_open=True),
+        }
+    )
 
-    assert not calendars.is_fed_day(day)
-    assert not calendars.is_bond_day(day)
-    assert calendars.business_date(et_instant(day, 10)) == date(2025, 6, 5)
-    assert CALENDARS.business_date(et_instant(day, 10)) == day
-
-
-def test_an_override_closes_early_and_opens_a_holiday():
-    early, holiday = date(2025, 6, 4), date(2025, 10, 13)
-    calendars = Calendars({early: DayOverride(closes=time(11)), holiday: DayOverride(fed_open=True, bond_open=True)})
-
+    assert not calendars.is_fed_day(closed)
+    assert not calendars.is_bond_day(closed)
+    assert calendars.business_date(et_instant(closed, 10)) == early
     assert calendars.closes_at(early) == et_instant(early, 11)
     assert not calendars.may_invest(et_instant(early, 11))
-    assert calendars.is_settlement_day(holiday)
     assert calendars.is_fed_day(early)
-
-
-def test_an_early_close_stops_investing_before_the_usual_hour():
-    day = date(2025, 7, 3)
-
-    assert CALENDARS.may_invest(et_instant(day, 13, 59))
-    assert not CALENDARS.may_invest(et_instant(day, 14))
-    assert CALENDARS.business_date(et_instant(day, 14)) == date(2025, 7, 7)
+    assert calendars.is_settlement_day(holiday)
 
 
 def test_overrides_are_fixed_when_the_calendars_are_made():

@@ -74,10 +74,9 @@ def test_a_retired_key_opens_but_no_longer_seals():
 
 
 def test_a_vault_refuses_keys_of_another_length():
-    with pytest.raises(ValueError, match="32 bytes"):
-        Vault(b"short")
-    with pytest.raises(ValueError, match="32 bytes"):
-        Vault(_KEY, retired=[b"short"])
+    for key, *retired in ((b"short",), (_KEY, b"short")):
+        with pytest.raises(ValueError, match="32 bytes"):
+            Vault(key, retired=retired)
 
 
 def test_a_vault_shows_no_key():
@@ -109,12 +108,8 @@ def test_a_password_is_verified_by_its_hash():
 
     assert stored.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
     assert crypto.verify_password(stored, "correct horse")
-    assert not crypto.verify_password(stored, "correct horsf")
-
-
-def test_nobody_logs_in_when_there_is_no_such_user():
-    assert not crypto.verify_password(None, "anything")
-    assert not crypto.verify_password("not a hash", "anything")
+    for other in (stored, None, "not a hash"):
+        assert not crypto.verify_password(other, "correct horsf")
 
 
 def test_a_signature_is_the_hmac_of_the_three_parts():
@@ -126,22 +121,6 @@ def test_a_signature_is_the_hmac_of_the_three_parts():
     assert crypto.verify_signature(["secret"], _IDEM, _PATH, body=_BODY, signature=signature)
     assert crypto.verify_signature([b"old", b"secret"], _IDEM, _PATH, body=_BODY, signature=signature)
     assert not crypto.verify_signature([], _IDEM, _PATH, body=_BODY, signature=signature)
-
-
-@pytest.mark.parametrize(
-    ("secret", "idem", "path", "body"),
-    [
-        ("secreT", _IDEM, _PATH, _BODY),
-        ("secret", _IDEM[:-1] + "e", _PATH, _BODY),
-        ("secret", _IDEM, _PATH[:-1], _BODY),
-        ("secret", _IDEM, _PATH, b'{"a":1}'),
-        ("secret", _IDEM, _PATH, b""),
-    ],
-)
-def test_a_signature_is_refused_when_any_part_differs(secret, idem, path, body):
-    signature = crypto.sign_request("secret", _IDEM, _PATH, body=_BODY)
-
-    assert not crypto.verify_signature([secret], idem, path, body=body, signature=signature)
 
 
 def test_only_the_one_base64_of_a_signature_is_accepted():
@@ -224,26 +203,26 @@ def test_a_webhook_secret_is_its_text_unless_it_says_otherwise():
 
 
 def test_a_mac_holds_for_its_message_and_purpose_only():
-    vault = Vault(bytes(range(32)))
+    vault = Vault(_KEY)
     voucher = vault.compute_mac(b"message", "a purpose")
     assert vault.verify_mac(voucher, b"message", "a purpose")
     assert not vault.verify_mac(voucher, b"another", "a purpose")
     assert not vault.verify_mac(voucher, b"message", "another")
     assert not vault.verify_mac(b"", b"message", "a purpose")
-    later = Vault(bytes(32), retired=[bytes(range(32))])
+    later = Vault(bytes(32), retired=[_KEY])
     assert later.verify_mac(voucher, b"message", "a purpose")
     assert later.compute_mac(b"message", "a purpose") != voucher
     assert not Vault(bytes(32)).verify_mac(voucher, b"message", "a purpose")
 
 
 def test_a_signature_is_checked_by_anybody_who_has_the_public_key():
-    vault = Vault(bytes(range(32)))
+    vault = Vault(_KEY)
     signature = vault.sign(b"message")
     assert vault.verify_own_signature(signature, b"message")
     assert not vault.verify_own_signature(signature, b"another")
     assert not vault.verify_own_signature(signature[:-1], b"message")
     assert not Vault(bytes(32)).verify_own_signature(signature, b"message")
-    assert Vault(bytes(32), retired=[bytes(range(32))]).verify_own_signature(signature, b"message")
+    assert Vault(bytes(32), retired=[_KEY]).verify_own_signature(signature, b"message")
     ((key_id, pem),) = vault.public_keys().items()
     public = serialization.load_pem_public_key(pem.encode())
     assert isinstance(public, ed25519.Ed25519PublicKey)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from billfold.platform.paging import InvalidCursor, Page, Pager, Position
@@ -51,13 +51,10 @@ def test_a_cursor_has_one_spelling():
 
 
 @given(st.text(max_size=60))
+@example("A" * 22)
+@example("A" * 24)
+@example("A" * 5000)
 def test_any_other_text_is_refused(token):
-    with pytest.raises(InvalidCursor):
-        _PAGER.open("list", {}, token)
-
-
-@pytest.mark.parametrize("token", ["", "A", "é", "A" * 22, "A" * 24, "A" * 5000])
-def test_a_text_that_cannot_be_a_cursor_is_refused(token):
     with pytest.raises(InvalidCursor) as refused:
         _PAGER.open("list", {}, token)
 

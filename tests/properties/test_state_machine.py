@@ -1,6 +1,6 @@
 """Books under any sequence of commands and days: what must hold after every single step."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -214,7 +214,3 @@ Books.TestCase.settings = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestBooks = Books.TestCase
-
-
-def test_the_calendar_of_the_machine_has_holidays_ahead():
-    assert not CALENDARS.is_settlement_day(date(2025, 6, 19))

@@ -40,16 +40,15 @@ class Book:
 
     def move(self, kind: str, amount: int, weeks: int, day: date) -> None:
         getattr(self, kind)(amount, weeks, et_instant(day, 12))
-        self.state = replace(
-            self.state,
-            positions=tuple((cusip, units) for cusip, (units, _) in self.held.items()),
-            earnings_basis=sum(basis for _, basis in self.held.values()),
-        )
+        self._count()
 
     def mature(self, day: date) -> None:
         for cusip in [cusip for cusip in self.held if MARKET.bill(cusip).maturity <= day]:
             units, basis = self.held.pop(cusip)
             self._gain(units * 10_000, basis)
+        self._count()
+
+    def _count(self) -> None:
         self.state = replace(
             self.state,
             positions=tuple((cusip, units) for cusip, (units, _) in self.held.items()),

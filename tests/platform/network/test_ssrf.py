@@ -97,28 +97,27 @@ async def test_a_host_is_refused_when_any_of_its_addresses_is_private():
             await resolve_allowed(target, resolve=resolving("8.8.8.8", address))
 
 
-@pytest.mark.parametrize("url", ["http://a.example/", "https://a.example:444/", "https://a.example:22/"])
-async def test_plain_http_and_other_ports_are_refused_for_public_hosts(url):
-    allowed = [ip_network("127.0.0.0/8")]
+LOOPBACK = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
+
+
+@pytest.mark.parametrize(
+    ("url", "addresses"),
+    [
+        *((url, ["8.8.8.8"]) for url in ("http://a.example/", "https://a.example:444/", "https://a.example:22/")),
+        ("http://a.example:3000/", ["127.0.0.1", "10.0.0.1"]),
+        ("http://a.example/", ["127.0.0.1", "8.8.8.8"]),
+    ],
+)
+async def test_plain_http_and_other_ports_are_for_allowed_networks_alone(url, addresses):
     with pytest.raises(ForbiddenAddress):
-        await resolve_allowed(parse_target(url), allowed=allowed, resolve=resolving("8.8.8.8"))
+        await resolve_allowed(parse_target(url), allowed=LOOPBACK, resolve=resolving(*addresses))
 
 
-async def test_networks_that_are_allowed_may_be_called_in_any_way():
-    allowed = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
+@pytest.mark.parametrize("addresses", [["127.0.0.1", "::1"], ["::ffff:127.0.0.1"]])
+async def test_networks_that_are_allowed_may_be_called_in_any_way(addresses):
     target = parse_target("http://a.example:3000/")
-    assert await resolve_allowed(target, allowed=allowed, resolve=resolving("127.0.0.1", "::1")) == ("127.0.0.1", "::1")
-    assert await resolve_allowed(target, allowed=allowed, resolve=resolving("::ffff:127.0.0.1")) == ("127.0.0.1",)
-    with pytest.raises(ForbiddenAddress):
-        await resolve_allowed(target, allowed=allowed, resolve=resolving("127.0.0.1", "10.0.0.1"))
-
-
-async def test_a_public_address_beside_an_allowed_one_does_not_open_it_to_plain_http():
-    allowed = [ip_network("127.0.0.0/8")]
-    with pytest.raises(ForbiddenAddress):
-        await resolve_allowed(
-            parse_target("http://a.example/"), allowed=allowed, resolve=resolving("127.0.0.1", "8.8.8.8")
-        )
+    found = await resolve_allowed(target, allowed=LOOPBACK, resolve=resolving(*addresses))
+    assert found == tuple(address.removeprefix("::ffff:") for address in addresses)
 
 
 async def test_a_name_without_an_address_is_told_apart():

@@ -20,7 +20,7 @@ _started: list[embedded_postgres.Server] = []
 @pytest.fixture
 def state_dir(tmp_path):
     yield tmp_path / "state"
-    while _started:  # what a failed test left running; the others are stopped already
+    while _started:  # to stop a server again does nothing
         embedded_postgres.stop(_started.pop())
 
 
@@ -72,15 +72,6 @@ async def test_start_answers_on_a_socket_only_when_the_directory_is_new(state_di
     assert await fetch_value(server.dsn, "SHOW TimeZone") == "UTC"
     assert not psutil.Process(server.pid).net_connections("tcp")
     assert said[-2:] == ["Creating the database cluster", "Starting PostgreSQL"]
-    embedded_postgres.stop(server)
-
-
-async def test_commits_are_durable_when_no_settings_are_given(state_dir):
-    server = start_durable(state_dir)
-
-    assert await fetch_value(server.dsn, "SHOW fsync") == "on"
-    assert await fetch_value(server.dsn, "SHOW synchronous_commit") == "on"
-    embedded_postgres.stop(server)
 
 
 def test_second_start_attaches_when_the_server_runs(state_dir):
@@ -122,8 +113,10 @@ def test_server_stays_when_another_process_holds_it(state_dir):
     assert has_ended(again.pid)
 
 
-async def test_data_is_kept_when_the_server_was_killed(state_dir):
+async def test_commits_are_durable_and_kept_when_the_server_was_killed(state_dir):
     server = start_durable(state_dir)
+    for setting in ("fsync", "synchronous_commit"):
+        assert await fetch_value(server.dsn, f"SHOW {setting}") == "on"
     connection = await asyncpg.connect(await server.create_database("kept"))
     await connection.execute("CREATE TABLE word AS SELECT 'still here' AS said")
 
@@ -151,8 +144,6 @@ def test_start_recovers_when_the_dead_servers_pid_is_another_programs(state_dir)
     assert stranger.poll() is None
     stranger.kill()
     stranger.wait()
-    embedded_postgres.stop(server)
-    embedded_postgres.stop(again)
 
 
 def test_start_begins_anew_when_the_first_was_cut_short(state_dir):
@@ -195,7 +186,6 @@ async def test_create_database_answers_the_same_when_it_exists(state_dir):
     assert await server.create_database("one") == await server.create_database("one")
     with pytest.raises(ValueError, match="not a database name"):
         await server.create_database('one"; DROP DATABASE one; --')
-    embedded_postgres.stop(server)
 
 
 def test_no_server_stays_when_its_start_is_interrupted(state_dir, monkeypatch):

@@ -32,43 +32,34 @@ def test_nothing_needs_to_be_set_for_a_sandbox():
 
     assert found == Settings()
     assert not found.is_production
-    assert (found.port, found.http_port, found.engine_concurrency, found.batch_limit) == (8443, 8080, 2, 300)
     assert found.clock_start == datetime(2025, 6, 2, 13, tzinfo=UTC)
     assert found.ach_credit_hold_days == 0
 
 
+_READ = {
+    "port": ("9443", 9443),
+    "state_dir": ("/var/lib/billfold", Path("/var/lib/billfold")),
+    "seed": ("demo", b"demo"),
+    "encryption_key": (_KEY_TEXT, _KEY),
+    "domain": ("Bank.Example.", "bank.example"),
+    "clock_start": ("2025-06-02T09:00:00-04:00", datetime(2025, 6, 2, 13, tzinfo=UTC)),
+    "log_level": ("debug", "DEBUG"),
+    "execute_transfers": ("No", False),
+    "behind_proxy": ("1", True),
+    "trusted_proxies": (
+        "10.0.0.0/8, 192.0.2.1,,fd00::/8 ",
+        tuple(map(ip_network, ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8"])),
+    ),
+    "wires_open": ("7:00", time(7)),
+    "wire_cutoff": ("17:30", time(17, 30)),
+    "database_url": ("postgresql://bank@db/bank", "postgresql://bank@db/bank"),
+}
+
+
 def test_every_kind_of_setting_is_read():
-    found = Settings.from_env(
-        {
-            "BILLFOLD_PORT": "9443",
-            "BILLFOLD_STATE_DIR": "/var/lib/billfold",
-            "BILLFOLD_SEED": "demo",
-            "BILLFOLD_ENCRYPTION_KEY": _KEY_TEXT,
-            "BILLFOLD_DOMAIN": "Bank.Example.",
-            "BILLFOLD_CLOCK_START": "2025-06-02T09:00:00-04:00",
-            "BILLFOLD_LOG_LEVEL": "debug",
-            "BILLFOLD_EXECUTE_TRANSFERS": "No",
-            "BILLFOLD_DATABASE_URL": "postgresql://bank@db/bank",
-        }
-    )
+    found = Settings.from_env({f"BILLFOLD_{name.upper()}": text for name, (text, _) in _READ.items()})
 
-    assert found.port == 9443
-    assert found.state_dir == Path("/var/lib/billfold")
-    assert found.seed == b"demo"
-    assert found.encryption_key == _KEY
-    assert found.domain == "bank.example"
-    assert found.clock_start == datetime(2025, 6, 2, 13, tzinfo=UTC)
-    assert found.log_level == "DEBUG"
-    assert not found.execute_transfers
-    assert found.database_url == "postgresql://bank@db/bank"
-
-
-def test_a_flat_list_is_read_between_commas():
-    found = Settings.from_env(
-        {"BILLFOLD_BEHIND_PROXY": "1", "BILLFOLD_TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.1,,fd00::/8 "}
-    )
-
-    assert found.trusted_proxies == tuple(map(ip_network, ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8"]))
+    assert {name: getattr(found, name) for name in _READ} == {name: value for name, (_, value) in _READ.items()}
 
 
 def test_all_mistakes_are_reported_at_once():
@@ -138,20 +129,21 @@ def test_secrets_never_show():
     assert "canary" not in str(_mistakes({"BILLFOLD_SEED": "canary" * 20}))
 
 
-def test_a_secret_may_stand_in_a_file(tmp_path):
-    file = tmp_path / "key"
+def secret_file(folder, mode):
+    file = folder / "key"
     file.write_text(_KEY_TEXT + "\n")
-    file.chmod(0o600)
+    file.chmod(mode)
+    return file
 
-    found = Settings.from_env({"BILLFOLD_ENCRYPTION_KEY_FILE": str(file)})
 
-    assert found.encryption_key == _KEY
+def test_a_secret_may_stand_in_a_file(tmp_path):
+    file = secret_file(tmp_path, 0o600)
+
+    assert Settings.from_env({"BILLFOLD_ENCRYPTION_KEY_FILE": str(file)}).encryption_key == _KEY
 
 
 def test_a_secret_file_is_refused_when_others_can_read_it_or_it_is_not_there(tmp_path):
-    file = tmp_path / "key"
-    file.write_text(_KEY_TEXT)
-    file.chmod(0o640)
+    file = secret_file(tmp_path, 0o640)
 
     assert "chmod 600" in str(_mistakes({"BILLFOLD_ENCRYPTION_KEY_FILE": str(file)}))
     assert "can be read" in str(_mistakes({"BILLFOLD_SEED_FILE": str(tmp_path / "none")}))
@@ -209,10 +201,7 @@ def test_settings_that_contradict_each_other_are_refused():
     assert "BILLFOLD_HTTP_PORT" in _mistakes({"BILLFOLD_PORT": "8080"})
 
 
-def test_hours_of_wires_are_read_and_end_after_they_begin():
-    found = Settings.from_env({"BILLFOLD_WIRE_CUTOFF": "17:30", "BILLFOLD_WIRES_OPEN": "7:00"})
-    assert (found.wires_open, found.wire_cutoff) == (time(7), time(17, 30))
-    assert found.international_wire_cutoff == time(15)
+def test_hours_of_wires_end_after_they_begin():
     assert _mistakes({"BILLFOLD_WIRES_OPEN": "15:30"}) == {
         "BILLFOLD_INTERNATIONAL_WIRE_CUTOFF": "BILLFOLD_INTERNATIONAL_WIRE_CUTOFF is '15:00'; "
         "expected later than BILLFOLD_WIRES_OPEN"

@@ -1,0 +1,50 @@
+"""The typed calls of a partner and of administrators of its customers."""
+
+from uuid import UUID
+
+import pytest
+from tests.access.partners.test_jwt_login_routes import KEYS, pem_of, private_pem
+from tests.support.customer_client import join, token_for
+
+from billfold.access.partners import credentials
+from billfold.client.customer_api import CustomerApi
+from billfold.client.partner_api import PartnerApi
+from billfold.client.request_signature import PartnerAuth
+from billfold.platform.clock import wall_now
+
+
+@pytest.fixture
+async def partner_calls(bank, customer_world, calling):
+    """The Partner API in the name of the partner of the customer_world."""
+    key, partner = KEYS["ES256"], customer_world.partner
+    kid = await credentials.register_partner_key(
+        bank.pool, partner.user_id, algorithm="ES256", public_pem=pem_of(key), now=wall_now()
+    )
+    url = f"https://{partner.slug}.localhost"
+    auth = PartnerAuth(
+        url=url,
+        username=partner.username,
+        shared_secret=partner.secret,
+        private_key=private_pem(key).decode(),
+        kid=str(kid),
+    )
+    return PartnerApi(calling(url, auth))
+
+
+@pytest.fixture
+async def customer_id(customer_world):
+    """A new customer of the partner."""
+    return UUID(await customer_world.customer())
+
+
+@pytest.fixture
+def administrator(bank, calling):
+    """Make the calls of a new administrator of a customer."""
+
+    async def join_team(customer):
+        token = await token_for(bank, await join(bank, customer), key=None)
+        http = calling(bank.settings.customer_origin)
+        http.headers["authorization"] = f"Bearer {token.text}"
+        return CustomerApi(http)
+
+    return join_team
