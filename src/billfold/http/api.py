@@ -21,8 +21,7 @@ from litestar.middleware import DefineMiddleware
 
 from billfold.http.caller import Call
 from billfold.http.deprecations import Deprecations, announcement
-from billfold.http.edge.clock_headers import clock_header, create_clock_headers
-from billfold.http.edge.middleware import EdgeMiddleware
+from billfold.http.edge.middleware import EdgeMiddleware, clock_header, create_clock_headers
 from billfold.http.limits.idempotency import (
     Admission,
     AdmissionRequest,

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import structlog
 
-from billfold.platform.database.batcher import Batcher
+from billfold.platform.database.pool import Batcher
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool

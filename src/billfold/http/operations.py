@@ -27,9 +27,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.json_body import decode, missing_body
 from billfold.http.parameters import Parameter, QueryParams, parameter_of, parse_uuid
-from billfold.http.raw_request import RawRequest
+from billfold.http.raw_request import RawRequest, decode, missing_body
 from billfold.http.responses import HttpResponse, StreamedResponse, respond
 
 Handler = Callable[..., Awaitable[Any]]

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from billfold.bills.rules.fees import fee_charge_date
-from billfold.ledger.book.due import pocket_due
+from billfold.ledger.book.book import pocket_due
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date
 

@@ -7,7 +7,7 @@ from billfold.accounts.portals.store import load_portals
 from billfold.accounts.transactions.store import find_bank_bookings
 from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
-from billfold.ledger.engine.references import ReferenceReaders
+from billfold.ledger.engine.pending_command import ReferenceReaders
 from billfold.ledger.ports import IdentifierLoader
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.custody import store as custody_store

@@ -6,7 +6,7 @@ from tests.support.partner_desk import UNKNOWN
 from tests.support.payees import HOME, abroad, ach, wallet, wire
 
 from billfold.accounts.counterparties.routes import CreateCounterparty
-from billfold.http.json_body import decode
+from billfold.http.raw_request import decode
 from billfold.platform.errors import InvalidInput
 
 NAMED = {"type": "business", "business_name": "Contoso"}

@@ -1,12 +1,25 @@
 """What a batch wrote goes into the database in one call or by COPY, and is the same either way."""
 
+from uuid import UUID
+
+import msgspec
 import pytest
 from tests.ledger.engine.test_engine import counts, payment
+from tests.support.commands import PARTNER
+from tests.support.oauth_users import member
 from tests.support.whole_bank import expect_clean
 
+from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket, UpdatePortal
+from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
+from billfold.audit import store as audit_store
+from billfold.audit.types import EntryFilter, Origin
+from billfold.ledger.commands import commands
 from billfold.ledger.engine import write_batch as write
 from billfold.ledger.engine.write_batch import LEDGER_BOOK_TABLES
+from billfold.platform import ids
 from billfold.platform.database.rows import Row
+from billfold.platform.errors import BillfoldError
+from billfold.verify.runner import verify_bank
 
 _NOT_ROWS = 3
 """The heads, bases and counters that `ledger_book` takes before the rows."""
@@ -53,3 +66,120 @@ async def test_a_payment_leaves_proven_rows_however_many_books_are_few(bank, new
         "directory": 1,
     }
     await expect_clean(bank)
+
+
+ACME = Origin(kind="PARTNER", name="acme", ip_address="192.0.2.7", user_agent="curl/8")
+
+
+@pytest.fixture
+def do(bank):
+    async def submit(kind, holder, *, key=None, origin=ACME, **fields):
+        command = kind(caller="test", key=key or ids.new(), customers=(holder.customer_id,), origin=origin, **fields)
+        try:
+            return (await bank.engine.submit(command)).outcome
+        except BillfoldError as refused:
+            return refused.code
+
+    return submit
+
+
+async def log_of(bank, holder):
+    wanted = EntryFilter(customer_id=holder.customer_id)
+    return await audit_store.list_entries(bank.pool, wanted, descending=False, limit=100)
+
+
+def open_pocket(name="Second"):
+    return {"partner_id": PARTNER, "name": name, "deposit_weeks": 13, "reinvestment_weeks": None}
+
+
+async def test_a_command_is_audited_with_its_origin_and_outcome(bank, new_holder, do):
+    holder = await new_holder()
+    outcome = await do(OpenPocket, holder, **open_pocket())
+    pocket_id = UUID(outcome["pocket_id"])
+    await do(UpdatePocket, holder, pocket_id=pocket_id, name="Third")
+    await do(UpdatePocket, holder, pocket_id=pocket_id, close_for="not needed")
+    await do(UpdatePortal, holder, portal_id=holder.portal_id, close=True)
+    rows = await log_of(bank, holder)
+    assert [(row.action, row.resource_id, row.outcome) for row in rows] == [
+        ("pocket.created", str(pocket_id), "SUCCESS"),
+        ("pocket.updated", str(pocket_id), "SUCCESS"),
+        ("pocket.closed", str(pocket_id), "SUCCESS"),
+        ("portal.closed", str(holder.portal_id), "SUCCESS"),
+    ]
+    assert msgspec.json.decode(rows[0].details) == {"name": "Second", "deposit_weeks": 13}
+    assert (rows[0].actor_name, rows[0].ip_address, rows[0].user_agent) == ("acme", "192.0.2.7", "curl/8")
+
+
+async def test_a_refusal_is_recorded_as_a_failure(bank, new_holder, do):
+    holder = await new_holder()
+    await holder.deposit(100_00)
+    assert await do(UpdatePocket, holder, pocket_id=holder.pocket_id, close_for="x") == "pocket-not-empty"
+    assert await do(UpdatePocket, holder, pocket_id=ids.new(), name="x") == "not-found"
+    first, second = await log_of(bank, holder)
+    assert (first.action, first.outcome) == ("pocket.closed", "FAILURE")
+    assert msgspec.json.decode(first.details)["refused"] == "pocket-not-empty"
+    assert msgspec.json.decode(second.details)["refused"] == "not-found"
+
+
+async def test_the_end_of_reinvestment_is_audited(bank, new_holder, do):
+    holder = await new_holder()
+    fields = {"pocket_id": holder.pocket_id, "keep_reinvestment": False}
+    await do(UpdatePocket, holder, reinvestment_weeks=None, **fields)
+    (row,) = await log_of(bank, holder)
+    assert msgspec.json.decode(row.details) == {"reinvestment_weeks": None}
+
+
+async def test_a_repeated_request_is_recorded_once(bank, new_holder, do):
+    holder, key = await new_holder(), ids.new()
+    for _ in range(3):
+        await do(OpenPocket, holder, key=key, **open_pocket())
+    assert len(await log_of(bank, holder)) == 1
+
+
+async def test_a_command_without_origin_is_not_audited(bank, new_holder, do):
+    holder = await new_holder()
+    await holder.deposit(100_00)
+    await do(SetPocketState, holder, origin=None, pocket_id=holder.pocket_id, status="FROZEN")
+    assert await log_of(bank, holder) == []
+
+
+async def test_the_log_of_a_bank_that_lived_proves_itself(bank, new_holder, do):
+    holder = await new_holder()
+    for n in range(5):
+        await do(OpenPocket, holder, **open_pocket(f"Pocket {n}"))
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market, vault=bank.vault)
+    assert report.is_clean, report.findings
+    assert report.checked["audit_entry"] == 5
+
+
+async def test_counterparty_changes_are_audited_for_the_team(bank, new_holder, do):
+    holder, payee = await new_holder(), await new_holder()
+    await member(bank.pool, holder.customer_id)
+    made = await do(
+        AddCounterparty,
+        holder,
+        counterparty_name={},
+        display_name="Landlord",
+        type="on_us",
+        details={"account_number": "700000000000"},
+        target_customer_id=payee.customer_id,
+        target_pocket_id=payee.pocket_id,
+    )
+    gone = {"counterparty_id": UUID(made["counterparty_id"])}
+    await do(UpdateCounterparty, holder, display_name="Owner", rename=True, **gone)
+    await do(UpdateCounterparty, holder, unlink=True, **gone)
+    await do(UpdateCounterparty, holder, unlink=True, **gone)
+    rows = await bank.pool.fetch("SELECT type, description FROM notification ORDER BY created_at")
+    assert [tuple(row) for row in rows] == [
+        ("COUNTERPARTY_STATUS_CHANGED", "The counterparty Landlord was linked."),
+        ("COUNTERPARTY_STATUS_CHANGED", "A counterparty was unlinked."),
+    ]
+
+
+AUDITED = [kind for kind in commands() if kind.audit is not None]
+
+
+@pytest.mark.parametrize("kind", AUDITED, ids=lambda kind: kind.__name__)
+def test_what_is_audited_are_fields_of_the_command(kind):
+    assert set(kind.__struct_fields__) >= set(kind.audit.fields)

@@ -1,3 +1,4 @@
+import asyncio
 from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
@@ -6,6 +7,7 @@ import pytest
 
 from billfold.platform import ids
 from billfold.platform.database import pool as db
+from billfold.platform.database.pool import Batcher
 
 
 @pytest.fixture
@@ -66,3 +68,67 @@ async def test_sessions_have_the_rights_of_the_role_that_was_named(database_dsn)
         assert await pool.fetchval("SELECT current_user") == db.APP_ROLE
         assert not await pool.fetchval("SELECT has_table_privilege('audit_entry', 'UPDATE')")
         assert await pool.fetchval("SELECT has_table_privilege('pocket', 'UPDATE')")
+
+
+class Post:
+    """A carrier that leaves when told to, and remembers what it carried."""
+
+    def __init__(self):
+        self.carried = []
+        self.may_leave = asyncio.Event()
+
+    async def run(self, items):
+        self.carried.append(list(items))
+        await self.may_leave.wait()
+        if "bad" in items:
+            raise ValueError(items)
+        return [item.upper() for item in items]
+
+
+async def test_an_item_submitted_during_a_batch_joins_the_next():
+    post = Post()
+    gatherer = Batcher(post.run)
+    first = gatherer.ask("a")
+    await asyncio.sleep(0)
+    later = [gatherer.ask(item) for item in "bcd"]
+    post.may_leave.set()
+    assert await asyncio.gather(first, *later) == ["A", "B", "C", "D"]
+    assert post.carried == [["a"], ["b", "c", "d"]]
+
+
+async def test_a_batch_carries_no_more_than_its_limit_in_the_order_of_asking():
+    post = Post()
+    post.may_leave.set()
+    gatherer = Batcher(post.run, limit=2)
+    assert await asyncio.gather(*map(gatherer.ask, "abcde")) == list("ABCDE")
+    assert post.carried == [["a", "b"], ["c", "d"], ["e"]]
+
+
+async def test_an_error_is_that_of_its_batch_and_of_no_other():
+    post = Post()
+    post.may_leave.set()
+    gatherer = Batcher(post.run, limit=2)
+    asked = [gatherer.ask(item) for item in ("a", "bad", "c")]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [ValueError, ValueError, str]
+    assert await gatherer.ask("d") == "D"
+
+
+async def test_a_cancelled_caller_blocks_no_other():
+    post = Post()
+    gatherer = Batcher(post.run)
+    impatient, patient = gatherer.ask("a"), gatherer.ask("b")
+    impatient.cancel()
+    post.may_leave.set()
+    assert await patient == "B"
+    with pytest.raises(asyncio.CancelledError):
+        await impatient
+
+
+async def test_settling_waits_for_what_is_under_way():
+    post = Post()
+    gatherer = Batcher(post.run)
+    asked = gatherer.ask("a")
+    asyncio.get_running_loop().call_later(0.01, post.may_leave.set)
+    await gatherer.settle()
+    assert asked.done()

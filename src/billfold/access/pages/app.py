@@ -26,8 +26,7 @@ from billfold.access.pages.team.administrator import page_administrator
 from billfold.access.pages.theme import MEDIA_TYPES, page_headers
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
-from billfold.http.edge.clock_headers import create_clock_headers
-from billfold.http.edge.middleware import EdgeMiddleware
+from billfold.http.edge.middleware import EdgeMiddleware, create_clock_headers
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.raw_request import raw_request_of, read_body
 from billfold.http.responses import HttpResponse, response_to

@@ -19,8 +19,8 @@ from billfold.access.team.types import InviteMember
 from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import UserRole
 from billfold.http.caller import CustomerCaller, RequestApproval
-from billfold.http.json_body import in_body
 from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, put, with_scope
+from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput

@@ -11,8 +11,8 @@ from billfold.access.team.administrator import calling_administrator
 from billfold.access.team.schemas import ProgramKey, ProgramKeys, TeamProgram, render_key, render_service_user
 from billfold.access.team.types import CreateProgram, PublicKey
 from billfold.http.caller import CustomerCaller
-from billfold.http.json_body import in_body
 from billfold.http.operations import delete, get, post, with_scope
+from billfold.http.raw_request import in_body
 from billfold.ledger.bank import Bank
 
 READS, WRITES = with_scope("team.read", "team"), with_scope("team.write", "team")

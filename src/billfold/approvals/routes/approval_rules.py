@@ -24,8 +24,8 @@ from billfold.approvals.store import approval_rules
 from billfold.approvals.store.reviews import possible_reviewers
 from billfold.approvals.types import Rule
 from billfold.http.caller import CustomerCaller
-from billfold.http.json_body import in_body
 from billfold.http.operations import delete, get, patch, post, with_scope
+from billfold.http.raw_request import in_body
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput

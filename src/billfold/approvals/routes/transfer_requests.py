@@ -30,11 +30,11 @@ from billfold.approvals.transfer_request_schemas import (
 )
 from billfold.approvals.types import Status, TransferRequest, TransferType
 from billfold.http.caller import CustomerCaller
-from billfold.http.json_body import in_body
 from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, with_scope
 from billfold.http.parameters import Query, parse_uuid
+from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound, Refused

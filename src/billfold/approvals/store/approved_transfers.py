@@ -9,8 +9,7 @@ from uuid import UUID
 from billfold.approvals.transfer_orders import RequestContent, decode_content
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
 from billfold.ledger.jobs import store as jobs_store
-from billfold.platform.database.batcher import Batcher
-from billfold.platform.database.pool import uuid_array
+from billfold.platform.database.pool import Batcher, uuid_array
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool

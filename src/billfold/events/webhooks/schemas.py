@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.events.webhooks.types import RetryPolicy
-from billfold.http.json_body import instant_in_body
+from billfold.http.raw_request import instant_in_body
 
 URL_CHARS_MAX, SECRET_CHARS_MAX, DESCRIPTION_CHARS_MAX = 2083, 256, 500
 SECONDS_MIN, SECONDS_MAX = 30, 86_400

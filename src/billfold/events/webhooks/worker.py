@@ -26,7 +26,7 @@ from billfold.events.webhooks.types import Attempt, Delivery, SubscriptionQueue
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import Vault, sign_webhook
-from billfold.platform.database.batcher import Batcher
+from billfold.platform.database.pool import Batcher
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool

@@ -20,7 +20,7 @@ import structlog
 
 from billfold.http.responses import HttpResponse
 from billfold.platform.clock import ClockState, wall_now
-from billfold.platform.database.batcher import Batcher
+from billfold.platform.database.pool import Batcher
 from billfold.platform.errors import Unavailable
 
 if TYPE_CHECKING:

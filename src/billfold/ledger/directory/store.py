@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.ledger.directory.types import CustomerRow, Entry
-from billfold.platform.database.batcher import Batcher
+from billfold.platform.database.pool import Batcher
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool

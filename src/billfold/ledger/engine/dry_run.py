@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from billfold.ledger.commands import Command, Context, Outcome
 from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_identifiers
-from billfold.ledger.engine.references import load_references
+from billfold.ledger.engine.pending_command import load_references
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 

@@ -19,7 +19,6 @@ import asyncpg
 import structlog
 
 from billfold.ledger.commands import BankPolicy, Command, Context, Missing, Outcome
-from billfold.ledger.engine.command_audit import record_audited_actions
 from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_identifiers
 from billfold.ledger.engine.pending_command import (
     Answer,
@@ -27,11 +26,11 @@ from billfold.ledger.engine.pending_command import (
     answer_from_outcome,
     earlier_runs,
     idempotency_key_reused,
+    load_references,
     record_outcome,
     replay_answer,
 )
-from billfold.ledger.engine.references import load_references
-from billfold.ledger.engine.write_batch import reset_drafts, write_books
+from billfold.ledger.engine.write_batch import record_audited_actions, reset_drafts, write_books
 from billfold.platform.clock import monotonic, read_clock, wall_now
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused, Unavailable
@@ -39,7 +38,7 @@ from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Re
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.ledger.book.book import Book
-    from billfold.ledger.engine.references import ReferenceReaders
+    from billfold.ledger.engine.pending_command import ReferenceReaders
     from billfold.ledger.ports import CatchUpRule, IdentifierLoader
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.bills.rules.market import Market
-from billfold.ledger.book.book import Book
-from billfold.ledger.book.due import pocket_due
+from billfold.ledger.book.book import Book, pocket_due
 from billfold.ledger.book.holdings import Account, Lot, PocketBook, PocketColumns
 from billfold.ledger.engine.serialized_book import deserialize_book, restore_book
 

@@ -1,23 +1,22 @@
-"""A command on its way through the engine, and what became of it."""
+"""A command on its way through the engine, the objects it references, and its outcome."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import msgspec
 
 from billfold.ledger.book.rows import CommandEntry, Fingerprint
-from billfold.ledger.commands import Command, Outcome
+from billfold.ledger.commands import Command, Outcome, Reference
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import stored_name
 from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from uuid import UUID
-
     from asyncpg import Record
 
     from billfold.ledger.book.book import Book
@@ -143,3 +142,22 @@ def replay_answer(job: PendingCommand, earlier: Record) -> Answer | BillfoldErro
 def idempotency_key_reused() -> Refused:
     """The key belongs to a request with another fingerprint."""
     return Refused("idempotency-key-reused", "This key already belongs to another request. Send a new one.")
+
+
+ReferenceReader = Callable[["Connection", Sequence[UUID], Sequence[UUID]], Awaitable[list[tuple[UUID, UUID, Any]]]]
+"""Reads those of some objects of some customers that are of one kind: (customer, id, object)."""
+ReferenceReaders = Mapping[Reference, ReferenceReader]
+
+
+async def load_references(
+    conn: Connection, readers: ReferenceReaders, commands: Sequence[Command], books: Mapping[UUID, Book]
+) -> None:
+    """Load into these books what the commands reference, and drop what earlier ones did."""
+    ids = list({each for command in commands for each in command.references})
+    if not ids:
+        return
+    for book in books.values():
+        book.referenced.clear()
+    for kind in sorted({kind for command in commands for kind in command.reference_kinds}):
+        for customer_id, object_id, found in await readers[kind](conn, list(books), ids):
+            books[customer_id].referenced[object_id] = found

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.store import PeerKey, PeerRow
-from billfold.platform.database.batcher import Batcher
+from billfold.platform.database.pool import Batcher
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:

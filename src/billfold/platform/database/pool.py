@@ -1,14 +1,17 @@
-"""The pool of database connections, and the one place that says how its sessions are set up.
+"""The pool of database connections, how its sessions are set up, and batched round trips.
 
 Values of type json and jsonb stay text: whoever reads them decides what to decode. Ids and instants
 are written and read by the thousand, so they come and go in the shape the driver is quickest with.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -46,7 +49,7 @@ async def create_pool(
     min_size: int = 1,
     max_size: int = 10,
     role: str | None = None,
-) -> "Pool":
+) -> Pool:
     """Return an open pool of `min_size` to `max_size` connections whose sessions speak UTC.
 
     `role` is whose rights the sessions have. Raises what the driver raises when the database does not answer.
@@ -75,7 +78,7 @@ def uuid_array(ids: Iterable[UUID]) -> str:
 
 
 @asynccontextmanager
-async def in_transaction(conn: "Connection | Pool") -> AsyncIterator["Connection"]:
+async def in_transaction(conn: Connection | Pool) -> AsyncIterator[Connection]:
     """Lend a connection, one of the pool when it is a pool, in a transaction."""
     if isinstance(conn, asyncpg.Pool):
         async with conn.acquire() as acquired, acquired.transaction():
@@ -85,7 +88,7 @@ async def in_transaction(conn: "Connection | Pool") -> AsyncIterator["Connection
         yield conn
 
 
-async def _set_timestamp_codec(conn: "asyncpg.Connection[asyncpg.Record]") -> None:
+async def _set_timestamp_codec(conn: asyncpg.Connection[asyncpg.Record]) -> None:
     """Write and read timestamptz by way of a memory of instants: a batch has but a few."""
     await conn.set_type_codec(
         "timestamptz", schema="pg_catalog", format="tuple", encoder=_encode_timestamp, decoder=_decode_timestamp
@@ -103,6 +106,55 @@ def _decode_timestamp(since_epoch: tuple[int]) -> datetime:
     return _EPOCH + timedelta(microseconds=since_epoch[0])
 
 
-async def _skip_reset(conn: "Connection") -> None:
+async def _skip_reset(conn: Connection) -> None:
     """Nobody changes a session for longer than a transaction: resetting it costs a round trip."""
     del conn
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+BATCH_MAX = 500
+
+
+class Batcher(Generic[Item, Result]):
+    """Runs items as batches, one batch at a time, in order.
+
+    While one batch runs the next gathers; there is no timer, and a single caller is served at once.
+    """
+
+    __slots__ = ("_limit", "_run", "_task", "_waiting")
+
+    def __init__(self, run: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]], *, limit: int = BATCH_MAX) -> None:
+        self._run = run
+        self._limit = limit
+        self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def ask(self, item: Item) -> asyncio.Future[Result]:
+        """Return what will hold the answer. An error of the batch is everybody's error."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
+        self._waiting.append((item, future))
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._run_batches())
+        return future
+
+    async def settle(self) -> None:
+        """Wait until nothing is under way."""
+        while self._task is not None and not self._task.done():
+            await asyncio.wait([self._task])
+
+    async def _run_batches(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting[: self._limit], self._waiting[self._limit :]
+            try:
+                answers = await self._run([item for item, _ in batch])
+            except Exception as error:  # noqa: BLE001 - handed on to everybody who waits
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
+            else:
+                for (_, future), answer in zip(batch, answers, strict=True):
+                    if not future.done():
+                        future.set_result(answer)

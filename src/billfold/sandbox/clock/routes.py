@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from billfold.http.json_body import instant_in_body
 from billfold.http.operations import TOKEN, get
+from billfold.http.raw_request import instant_in_body
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
-from billfold.ledger.book.due import BANK_ROLE, refresh_due
+from billfold.ledger.book.book import BANK_ROLE, refresh_due
 from billfold.ledger.commands import Context
 from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars

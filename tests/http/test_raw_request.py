@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from billfold.http.json_body import decode, instant_in_body
+from billfold.http.raw_request import decode, instant_in_body
 from billfold.platform.errors import BillfoldError, InvalidInput
 
 
