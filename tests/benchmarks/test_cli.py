@@ -31,73 +31,48 @@ def measured(name, state_dir, tmp_path, auth=Auth.hmac, title=None):
     return found["benchmarks"][title or name]
 
 
-def figures_of(result):
-    return {each["name"]: each for each in result["figures"]}
+@pytest.mark.parametrize(
+    ("name", "auth", "compared"),
+    [
+        ("payments", Auth.hmac, {"wires queued, 2 processes": "bare transfers", "ACH file booked, 100 entries": None}),
+        ("day_end", Auth.hmac, {"per pocket, of 100": "per pocket, of 20", "day end of 100 pockets": None}),
+        (
+            "reads",
+            Auth.hmac,
+            {
+                "pocket, long history": "empty answer",
+                "earnings: long beside short": "earnings, short history",
+            },
+        ),
+        ("reads", Auth.dpop, {"a pocket, by DPoP": "empty answer", "a check of a proof": None}),
+        ("transfers", Auth.hmac, {"transfers, 1 worker": "bare transfers", "p99 at half load, 2 workers": None}),
+        (
+            "webhooks",
+            Auth.hmac,
+            {
+                "deliveries, 8 more receivers hang": "deliveries",
+                "memory, 100 undelivered": "memory, 8 undelivered",
+                "whole transfers beside deliveries": "whole transfers alone",
+            },
+        ),
+    ],
+    ids=lambda each: str(each) if isinstance(each, str) else "",
+)
+def test_figures_stand_beside_their_baselines(name, auth, compared, state_dir, tmp_path):
+    title = f"{name} --auth dpop" if auth is Auth.dpop else name
+    result = measured(name, state_dir, tmp_path, auth, title)
+    figures = {each["name"]: each for each in result["figures"]}
+    assert {figure_name: figures[figure_name]["baseline"] for figure_name in compared} == compared
+    assert all(each["median"] > 0 for each in figures.values())
+    assert any(each["at_least"] or each["at_most"] for each in figures.values()), "something must be reached"
 
 
-def test_engine_compares_whole_transfers_and_rows_with_bare_ones(state_dir, tmp_path):
+def test_an_engine_writes_eight_rows_and_a_new_lot_per_transfer(state_dir, tmp_path):
     result = measured("engine", state_dir, tmp_path)
-    figures = figures_of(result)
-    assert figures["bare transfers"]["ratio"] is None
-    whole = figures["whole transfers, 1 process"]
-    rows = figures["ledger rows, 1 process"]
-    assert whole["baseline"] == rows["baseline"] == "bare transfers"
-    assert rows["median"] / whole["median"] == pytest.approx(8, rel=0.05)
+    medians = {each["name"]: each["median"] for each in result["figures"]}
+    assert medians["ledger rows, 1 process"] / medians["whole transfers, 1 process"] == pytest.approx(8, rel=0.05)
     assert result["setting"]["new lots per transfer"] == 1
-    judged = {each["at_least"] for each in result["figures"]} - {None}
-    assert judged == {0.6, 5.0}
     assert result["peak_memory_mib"]["engine"] > 10
-
-
-def test_payments_queue_a_message_for_every_wire_and_clear_a_file_each_way(state_dir, tmp_path):
-    figures = figures_of(measured("payments", state_dir, tmp_path))
-    variants = [figures["wires queued, 1 process"], figures["wires queued, 2 processes"]]
-    assert {each["at_least"] for each in variants} == {0.4, None}
-    assert all(each["ratio"] > 0 for each in variants)
-    bounds = {name: each["at_most"] for name, each in figures.items() if "100 entries" in name}
-    assert bounds == {
-        "ACH window written, 100 entries": 10.0,
-        "ACH window written, 100 entries: peak memory": 200.0,
-        "customers told of it, 100 entries": None,
-        "customers told of it, 100 entries: peak memory": None,
-        "ACH file checked, 100 entries": 10.0,
-        "ACH file checked, 100 entries: peak memory": 200.0,
-        "ACH file booked, 100 entries": None,
-        "ACH file booked, 100 entries: peak memory": None,
-    }
-
-
-def test_day_end_closes_every_size_and_compares_the_cost_of_a_pocket(state_dir, tmp_path):
-    figures = figures_of(measured("day_end", state_dir, tmp_path))
-    assert figures["day end of 100 pockets"]["at_most"] == 60.0
-    assert figures["per pocket, of 100"]["baseline"] == "per pocket, of 20"
-    assert figures["pockets closed, of 100"]["ratio"] > 0
-
-
-def test_reads_compare_both_pasts_and_the_empty_answer(state_dir, tmp_path):
-    result = measured("reads", state_dir, tmp_path)
-    figures = figures_of(result)
-    assert figures["pocket, long history"]["baseline"] == "empty answer"
-    assert figures["earnings: long beside short"]["baseline"] == "earnings, short history"
-    assert result["setting"]["long history"]["transactions"] >= 1000
-    assert result["peak_memory_mib"]["server worker"] > 10
-
-
-def test_reads_by_bound_tokens_are_held_against_the_empty_answer(state_dir, tmp_path):
-    title = "reads --auth dpop"
-    figures = figures_of(measured("reads", state_dir, tmp_path, auth=Auth.dpop, title=title))
-    bound = figures["a pocket, by DPoP"]
-    assert (bound["baseline"], bound["at_least"]) == ("empty answer", 0.2)
-    assert bound["median"] > 0
-    for check in ("a check of a proof", "a check of a proof by a key not seen before"):
-        assert (figures[check]["unit"], figures[check]["at_most"]) == ("us", 500)
-
-
-def test_transfers_compare_signed_ones_with_bare_ones_and_tell_latencies(state_dir, tmp_path):
-    figures = figures_of(measured("transfers", state_dir, tmp_path))
-    assert figures["transfers, 1 worker"]["baseline"] == "bare transfers"
-    assert figures["p99 at half load, 2 workers"]["unit"] == "ms"
-    assert figures["memory of a worker"]["at_most"] == 300
 
 
 def test_command_line_names_the_benchmarks_when_it_does_not_know_one():
@@ -147,12 +122,3 @@ def test_customers_stay_even_when_scaled_since_they_are_paired():
 def test_history_is_shared_out_evenly():
     assert shared_out(10, 4) == [2, 3, 2, 3]
     assert sum(shared_out(1_000_000, 240)) == 1_000_000
-
-
-def test_webhooks_compare_hanging_receivers_long_queues_and_the_engine_alone(state_dir, tmp_path):
-    figures = figures_of(measured("webhooks", state_dir, tmp_path))
-    assert figures["deliveries"]["at_least"] == 500.0
-    assert figures["deliveries, 8 more receivers hang"]["baseline"] == "deliveries"
-    assert figures["memory, 100 undelivered"]["baseline"] == "memory, 8 undelivered"
-    assert figures["whole transfers beside deliveries"]["baseline"] == "whole transfers alone"
-    assert figures["deliveries beside them"]["median"] > 0

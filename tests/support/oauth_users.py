@@ -16,14 +16,14 @@ class Member:
     customer_id: UUID
 
 
-async def company(conn, name="Northwind", *, partner_id=None, opened_at=None):
-    """Return the id of a customer of the bank."""
+async def company(conn, name="Northwind", *, partner_id="new", opened_at=None):
+    """Return the id of a customer, of a partner of its own unless told otherwise."""
     customer_id = ids.new()
     await conn.execute(
         "INSERT INTO customer (customer_id, partner_id, role, type, name, account_status, profile, "
         "opened_at) VALUES ($1, $2, 'customer', 'BUSINESS', $3, 'OPEN', '{}', $4)",
         customer_id,
-        partner_id or ids.new(),
+        ids.new() if partner_id == "new" else partner_id,
         name,
         opened_at or wall_now(),
     )

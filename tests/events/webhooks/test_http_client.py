@@ -115,30 +115,21 @@ async def test_an_answer_may_come_in_pieces_and_after_a_word_that_it_will(http):
     assert await said(http, always(chunked)) == (200, "OK")
 
 
-GARBAGE = (
-    b"220 mail.example ESMTP\r\n\r\n",
-    b"\x00\xff" * 100 + b"\r\n\r\n",
-    b"HTTP/9.9 abc\r\n\r\n",
-    b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000,
-    b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (b"220 mail.example ESMTP\r\n\r\n", "an answer that is not HTTP"),
+        (b"\x00\xff" * 100 + b"\r\n\r\n", "an answer that is not HTTP"),
+        (b"HTTP/9.9 abc\r\n\r\n", "an answer that is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000, "an answer that is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", "an answer that is not HTTP"),
+        (LastWords(b"HTTP/1.1 200 OK\r\ncontent-"), "an answer that is not HTTP"),
+        (None, "hung up without an answer"),
+    ],
+    ids=["smtp", "bytes", "version", "endless-headers", "negative-length", "cut-off", "silence"],
 )
-
-
-async def test_garbage_is_no_answer(http):
-    for garbage in GARBAGE:
-        assert await said(http, always(garbage)) == (0, "an answer that is not HTTP")
-
-
-async def test_silence_is_no_answer(http):
-    async def disconnect(_):
-        return None
-
-    assert await said(http, disconnect) == (0, "hung up without an answer")
-
-
-async def test_half_an_answer_is_none(http):
-    half = LastWords(b"HTTP/1.1 200 OK\r\ncontent-")
-    assert await said(http, always(half)) == (0, "an answer that is not HTTP")
+async def test_garbage_and_silence_are_no_answer(http, sent, message):
+    assert await said(http, always(sent)) == (0, message)
 
 
 async def test_a_slow_receiver_times_out(http, hurried):
@@ -169,20 +160,15 @@ async def test_a_refused_connection_is_no_answer(http):
     assert (got.code, got.message) == (0, "no connection")
 
 
-async def test_a_name_without_an_address_is_no_answer():
+@pytest.mark.parametrize(("hangs", "message"), [(False, "the host was not found"), (True, "no answer in time")])
+async def test_a_name_without_an_address_is_no_answer(hurried, hangs, message):
     async def resolve(_host, _port):
+        if hangs:
+            await asyncio.sleep(60)
         raise OSError
 
     got = await post(GuardedWebhookClient(resolve=resolve), "https://nobody.example/")
-    assert (got.code, got.message) == (0, "the host was not found")
-
-
-async def test_a_name_that_hangs_is_given_up(hurried):
-    async def resolve(_host, _port):
-        await asyncio.sleep(60)
-
-    got = await post(GuardedWebhookClient(resolve=resolve), "https://slow.example/")
-    assert (got.code, got.message) == (0, "no answer in time")
+    assert (got.code, got.message) == (0, message)
 
 
 async def test_a_host_that_resolves_to_a_private_address_later_is_not_called():

@@ -52,8 +52,9 @@ def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour
         ("IN_TRANSIT", {}, {"cents": 1}),
         ("IN_TRANSIT", {}, {"direction": "DEBIT"}),
         ("APPROVED", {"file_id": None}, {}),
+        ("PROCESSED", {"way": "RECEIVING"}, {}),
     ],
-    ids=["another amount", "the other direction", "not sent"],
+    ids=["another amount", "the other direction", "not sent", "received from another bank"],
 )
 def test_a_return_that_matches_no_sent_entry_is_not_accepted(status, seen, fields):
     entries = sent("CREDIT", status)

@@ -9,7 +9,7 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
 from billfold.payments.ach.rules.entries import raise_ach_event, referenced_entry, reverse_booking, update_entry
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
-from billfold.payments.ach.types import AchStatus
+from billfold.payments.ach.types import AchStatus, AchWay
 from billfold.platform.dates import et_date
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
 
 def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | None:
     """Return the code that dishonors a return; None if it is accepted."""
+    if entry.way != AchWay.ORIGINATION:
+        return UNKNOWN_ENTRY
     if entry.status == AchStatus.FAILED:
         return DUPLICATE_RETURN
     returned = (cmd.direction, cmd.amount)
