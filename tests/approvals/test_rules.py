@@ -82,7 +82,7 @@ def test_approvals_out_of_order_are_refused():
         ({"actions": ("MEMBER_ROLE",), "min_amount": 1}, ("min_amount_usdc",)),
     ],
 )
-def test_a_rule_that_cannot_be_met_is_refused(fields: dict[str, object], place):
+def test_a_rule_that_cannot_be_met_is_refused(fields, place):
     with pytest.raises(InvalidInput) as wrong:
         rules.check_rule(rule("x", **fields), {ANNA, BEN})
     assert [each.loc for each in wrong.value.errors] == [place]

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 import typer
-from tests.architecture.pages import PAGES, code, links, name_of, text_of
+from tests.architecture.pages import PAGES, ROOT, code, links, name_of, text_of
 
 from billfold.cli.app import build_app
 from billfold.platform.settings.settings import declared_settings, variable_name
@@ -47,6 +47,15 @@ def test_the_readme_has_python_that_is_python():
     blocks = re.findall(r"^```python\n(.*?)^```", text_of("README.md"), re.MULTILINE | re.DOTALL)
     assert blocks
     assert all(ast.parse(block) for block in blocks)
+
+
+def test_every_test_that_the_security_page_names_exists():
+    there = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
+    }
+    assert set(re.findall(r"`(test_\w+)`", text_of("docs/security.md"))) <= there
 
 
 def test_the_licence_is_the_one_that_is_named():

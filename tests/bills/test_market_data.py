@@ -6,7 +6,7 @@ from billfold.bills import market_data as packaged
 from billfold.bills.cusip import is_valid_cusip
 
 
-def test_every_business_day_has_rates_without_a_gap() -> None:
+def test_every_business_day_has_rates_without_a_gap():
     rates = packaged.rates()
 
     assert len(rates) == 902
@@ -17,7 +17,7 @@ def test_every_business_day_has_rates_without_a_gap() -> None:
     assert (first.weeks, first.discount_milli, first.coupon_milli) == (4, 3_960, 4_030)
 
 
-def test_auctions_of_both_files_are_there_once() -> None:
+def test_auctions_of_both_files_are_there_once():
     auctions = packaged.auctions()
 
     assert len(auctions) == 2_393 + 216
@@ -26,7 +26,7 @@ def test_auctions_of_both_files_are_there_once() -> None:
     assert {row.basis for row in auctions} == {"published", "derived", "none"}
 
 
-def test_every_bill_is_there_once_with_its_first_known_issue() -> None:
+def test_every_bill_is_there_once_with_its_first_known_issue():
     bills = packaged.securities()
 
     assert len({bill.cusip for bill in bills}) == len(bills)

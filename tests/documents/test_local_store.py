@@ -15,7 +15,7 @@ def folder(tmp_path):
     return tmp_path / "files"
 
 
-async def test_a_file_comes_back_as_it_was_kept(folder) -> None:
+async def test_a_file_comes_back_as_it_was_kept(folder):
     kept = await LocalFileStore(folder).keep(b"a letter")
 
     assert await LocalFileStore(folder).fetch(kept) == b"a letter"
@@ -23,7 +23,7 @@ async def test_a_file_comes_back_as_it_was_kept(folder) -> None:
     assert len(kept.sha256) == 64
 
 
-async def test_the_same_content_twice_is_two_files(folder) -> None:
+async def test_the_same_content_twice_is_two_files(folder):
     files = LocalFileStore(folder)
 
     one, other = await files.keep(b"same"), await files.keep(b"same")
@@ -32,7 +32,7 @@ async def test_the_same_content_twice_is_two_files(folder) -> None:
     assert one.sha256 == other.sha256
 
 
-async def test_only_the_bank_may_read_it_and_no_half_of_it_is_left(folder) -> None:
+async def test_only_the_bank_may_read_it_and_no_half_of_it_is_left(folder):
     await LocalFileStore(folder).keep(b"secret")
 
     found = [path for path in folder.rglob("*") if path.is_file()]
@@ -40,7 +40,7 @@ async def test_only_the_bank_may_read_it_and_no_half_of_it_is_left(folder) -> No
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-async def test_a_file_that_was_changed_is_not_handed_out(folder) -> None:
+async def test_a_file_that_was_changed_is_not_handed_out(folder):
     kept = await LocalFileStore(folder).keep(b"original")
     (path,) = (path for path in folder.rglob("*") if path.is_file())
     path.write_bytes(b"tampered")
@@ -49,7 +49,7 @@ async def test_a_file_that_was_changed_is_not_handed_out(folder) -> None:
         await LocalFileStore(folder).fetch(kept)
 
 
-async def test_what_is_old_is_listed_with_what_was_never_finished(folder) -> None:
+async def test_what_is_old_is_listed_with_what_was_never_finished(folder):
     files = LocalFileStore(folder)
     old, young = await files.keep(b"old"), await files.keep(b"young")
     unfinished = folder / old.key[:2] / f"{old.key}.part"
@@ -65,7 +65,7 @@ async def test_what_is_old_is_listed_with_what_was_never_finished(folder) -> Non
     assert await files.list_stored(datetime.max.replace(tzinfo=UTC)) == [young.key]
 
 
-async def test_a_discarded_file_is_gone_and_may_be_discarded_again(folder) -> None:
+async def test_a_discarded_file_is_gone_and_may_be_discarded_again(folder):
     files = LocalFileStore(folder)
     kept = await files.keep(b"old")
 
@@ -77,6 +77,6 @@ async def test_a_discarded_file_is_gone_and_may_be_discarded_again(folder) -> No
 
 
 @pytest.mark.parametrize("key", ["../../etc/passwd", "", "ab/cd", "A" * 40, "0" * 39, "/" + "0" * 39])
-async def test_no_key_leads_out_of_the_folder(folder, key) -> None:
+async def test_no_key_leads_out_of_the_folder(folder, key):
     with pytest.raises(StoredFileMissing, match="not the name of a file"):
         await LocalFileStore(folder).fetch(StoredFile(key=key, size_bytes=0, sha256=""))

@@ -106,9 +106,7 @@ class Book:
 
 @settings(deadline=None)
 @given(moves, st.integers(1, 9))
-def test_earnings_are_realised_plus_unrealised_and_periods_add_up(
-    drawn: list[tuple[str, int, int]], stride: int
-) -> None:
+def test_earnings_are_realised_plus_unrealised_and_periods_add_up(drawn, stride):
     book, day = Book(), FIRST
     ends = [(book.state, et_instant(day, 0))]
     for kind, amount, weeks in drawn:
@@ -133,9 +131,7 @@ def test_earnings_are_realised_plus_unrealised_and_periods_add_up(
     st.integers(0, 50_000),
     st.integers(0, 60 * 24 * 20),
 )
-def test_the_slope_carries_every_portfolio_to_par(
-    held: list[tuple[int, int]], cash: int, fees: int, minutes: int
-) -> None:
+def test_the_slope_carries_every_portfolio_to_par(held, cash, fees, minutes):
     at = et_instant(FIRST, 12) + timedelta(minutes=minutes)
     positions = [(MARKET.on_the_run(weeks, FIRST).cusip, units, units // 2) for weeks, units in held]
 
@@ -153,7 +149,7 @@ def test_the_slope_carries_every_portfolio_to_par(
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.integers(1, 4)), max_size=30))
-def test_fees_charged_month_by_month_lose_nothing(values: list[tuple[int, int]]) -> None:
+def test_fees_charged_month_by_month_lose_nothing(values):
     accrued = charged = 0
     for worth, days in values:
         accrued += accrue_fee(worth, 25, days)

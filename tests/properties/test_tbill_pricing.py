@@ -36,12 +36,12 @@ def flat_market(rate_milli: int) -> Market:
 
 
 @given(rates, days_left)
-def test_a_rate_is_found_again_from_its_price(rate: int, left: int) -> None:
+def test_a_rate_is_found_again_from_its_price(rate, left):
     assert pricing.rate_from_price(pricing.price_from_rate(rate, left), left) == rate
 
 
 @given(st.integers(80_000_000, PAR), days_left)
-def test_a_price_is_found_again_within_the_step_of_a_rate(price: int, left: int) -> None:
+def test_a_price_is_found_again_within_the_step_of_a_rate(price, left):
     rate = pricing.rate_from_price(price, left)
 
     # Half a thousandth of a percent over the days left, and the rounding of the price itself.
@@ -49,7 +49,7 @@ def test_a_price_is_found_again_within_the_step_of_a_rate(price: int, left: int)
 
 
 @given(rates, st.integers(2, 366))
-def test_the_price_rises_as_days_pass_and_falls_as_rates_rise(rate: int, left: int) -> None:
+def test_the_price_rises_as_days_pass_and_falls_as_rates_rise(rate, left):
     price = pricing.price_from_rate(rate, left)
 
     assert price <= pricing.price_from_rate(rate, left - 1) <= PAR
@@ -57,7 +57,7 @@ def test_the_price_rises_as_days_pass_and_falls_as_rates_rise(rate: int, left: i
 
 
 @given(rates.filter(bool), days_left, days)
-def test_investing_yields_more_than_the_discount(rate: int, left: int, settles: date) -> None:
+def test_investing_yields_more_than_the_discount(rate, left, settles):
     price = pricing.price_from_rate(rate, left)
     invested = investment_rate(price, settles, settles + timedelta(days=left))
 
@@ -66,7 +66,7 @@ def test_investing_yields_more_than_the_discount(rate: int, left: int, settles: 
 
 
 @given(curves, st.integers(-5, 500))
-def test_an_interpolated_rate_lies_between_its_neighbours_on_the_grid(nodes: list[tuple[int, int]], left: int) -> None:
+def test_an_interpolated_rate_lies_between_its_neighbours_on_the_grid(nodes, left):
     rate = pricing.interpolated_rate(nodes, left)
     below = [node for node in nodes if node[0] <= left][-1:] or nodes[:1]
     above = [node for node in nodes if node[0] >= left][:1] or nodes[-1:]
@@ -76,7 +76,7 @@ def test_an_interpolated_rate_lies_between_its_neighbours_on_the_grid(nodes: lis
 
 
 @given(curves)
-def test_interpolation_is_monotone_between_two_terms(nodes: list[tuple[int, int]]) -> None:
+def test_interpolation_is_monotone_between_two_terms(nodes):
     for (start, low), (end, high) in pairwise(nodes):
         between = [pricing.interpolated_rate(nodes, left) for left in range(start, end + 1)]
         assert between == sorted(between, reverse=low > high)
@@ -84,7 +84,7 @@ def test_interpolation_is_monotone_between_two_terms(nodes: list[tuple[int, int]
 
 
 @given(rates.filter(bool), instants)
-def test_a_position_never_jumps_by_a_cent_while_the_rate_stands(rate: int, at: datetime) -> None:
+def test_a_position_never_jumps_by_a_cent_while_the_rate_stands(rate, at):
     market = flat_market(rate)
     before, after = at - timedelta(microseconds=1), at
 
@@ -95,7 +95,7 @@ def test_a_position_never_jumps_by_a_cent_while_the_rate_stands(rate: int, at: d
 
 
 @given(rates.filter(bool), st.dates(date(2023, 11, 3), date(2024, 10, 30)))
-def test_the_opening_of_a_day_moves_a_price_by_no_more_than_rounding(rate: int, day: date) -> None:
+def test_the_opening_of_a_day_moves_a_price_by_no_more_than_rounding(rate, day):
     market = flat_market(rate)
     opening = CALENDARS.opens_at(day)
 
@@ -112,7 +112,7 @@ def test_the_opening_of_a_day_moves_a_price_by_no_more_than_rounding(rate: int, 
 
 
 @given(rates, st.integers(0, 10**9))
-def test_a_bill_is_at_par_exactly_from_its_maturity_on(rate: int, seconds: int) -> None:
+def test_a_bill_is_at_par_exactly_from_its_maturity_on(rate, seconds):
     market = flat_market(rate)
     matures = et_instant(HE0.maturity, 0)
 
@@ -121,7 +121,7 @@ def test_a_bill_is_at_par_exactly_from_its_maturity_on(rate: int, seconds: int) 
 
 
 @given(rates, instants)
-def test_the_ask_is_never_under_the_bid_and_tomorrow_never_under_today(rate: int, at: datetime) -> None:
+def test_the_ask_is_never_under_the_bid_and_tomorrow_never_under_today(rate, at):
     market = flat_market(rate)
 
     assert market.t0_bid(HE0, at) <= market.t1_bid(HE0, at) <= PAR

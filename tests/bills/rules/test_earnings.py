@@ -8,7 +8,6 @@ import pytest
 from billfold.bills.rules.earnings import EarningsEntry, PocketState, compute_earnings, period_bounds, sum_earnings
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.valuation import value_positions
-from billfold.bills.types import Bill, EarningsPeriod
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import InvalidInput, InvariantError
 from billfold.platform.money import cents_for
@@ -20,7 +19,7 @@ NOW = datetime(2025, 6, 4, 15, 30, tzinfo=UTC)
 CREATED = datetime(2025, 5, 20, 14, tzinfo=UTC)
 
 
-def test_a_held_bill_earns_what_its_price_rose(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_a_held_bill_earns_what_its_price_rose(flat_market, he0):
     market = flat_market(5_135, he0)
     state = PocketState(((he0.cusip, 100),), cash=50, earnings_basis=948_000, inflow=948_050)
 
@@ -32,7 +31,7 @@ def test_a_held_bill_earns_what_its_price_rose(flat_market: MarketBuilder, he0: 
     assert (earned.realised, earned.contributions, earned.withdrawals) == (0, 0, 0)
 
 
-def test_flows_are_not_earnings_and_fees_are_added_back(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_flows_are_not_earnings_and_fees_are_added_back(flat_market, he0):
     market = flat_market(5_135, he0)
     before = PocketState(cash=1_000_000, inflow=1_000_000)
     # 100 bills bought for 948,100; 30 of them sold for 284,900; 25 charged; 20,000 paid out.
@@ -55,7 +54,7 @@ def test_flows_are_not_earnings_and_fees_are_added_back(flat_market: MarketBuild
     assert earned.end_value - earned.start_value == 500 - 20_000 + earned.earnings_net
 
 
-def test_one_lost_cent_breaks_the_entry(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_one_lost_cent_breaks_the_entry(flat_market, he0):
     before = PocketState(cash=100, inflow=100)
     after = PocketState(cash=99, inflow=100)
 
@@ -64,7 +63,7 @@ def test_one_lost_cent_breaks_the_entry(flat_market: MarketBuilder, he0: Bill) -
     assert caught.value.facts["earnings_net"] == -1
 
 
-def test_a_live_end_agrees_with_the_portfolio(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_a_live_end_agrees_with_the_portfolio(flat_market, he0):
     market = flat_market(5_135, he0)
     state = PocketState(((he0.cusip, 100),), earnings_basis=948_000)
     evening, maturity_morning = et_instant(date(2023, 11, 20), 22), et_instant(he0.maturity, 5)
@@ -78,9 +77,7 @@ def test_a_live_end_agrees_with_the_portfolio(flat_market: MarketBuilder, he0: B
     )
 
 
-def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
-    flat_market: MarketBuilder, he0: Bill
-) -> None:
+def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(flat_market, he0):
     market = flat_market(5_135, he0)
     monday, now = et_instant(date(2023, 11, 6), 0), et_instant(date(2023, 11, 6), 6)
     state = PocketState(((he0.cusip, 1_000),), earnings_basis=948_000)
@@ -88,7 +85,7 @@ def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
     assert compute_earnings(state, monday, state, end_at=now, market=market, live=True).earnings == 0
 
 
-def test_the_aggregate_is_the_sum_of_every_field() -> None:
+def test_the_aggregate_is_the_sum_of_every_field():
     one, two, both = (EarningsEntry(*range(step, 10 * step, step)) for step in (1, 10, 11))
 
     assert sum_earnings([one, two]) == both
@@ -104,11 +101,11 @@ def test_the_aggregate_is_the_sum_of_every_field() -> None:
         ("all-time", CREATED),
     ],
 )
-def test_a_period_runs_from_its_eastern_start_to_now(period: EarningsPeriod, start: datetime) -> None:
+def test_a_period_runs_from_its_eastern_start_to_now(period, start):
     assert period_bounds(period, NOW, CREATED) == (start, NOW, True)
 
 
-def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york() -> None:
+def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york():
     late = datetime(2025, 6, 2, 3, tzinfo=UTC)
 
     assert period_bounds("wtd", late, CREATED).start == et_instant(date(2025, 5, 26), 0)
@@ -132,9 +129,7 @@ def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york() -> None:
     ],
     ids=["whole days", "through today", "through the end of the calendar", "instants"],
 )
-def test_a_range_takes_its_days_whole_and_ends_with_now(
-    date_from: date, date_to: date, bounds: tuple[datetime, datetime, bool]
-) -> None:
+def test_a_range_takes_its_days_whole_and_ends_with_now(date_from, date_to, bounds):
     assert period_bounds("range", NOW, CREATED, date_from=date_from, date_to=date_to) == bounds
 
 
@@ -152,16 +147,14 @@ def test_a_range_takes_its_days_whole_and_ends_with_now(
         ("range", date(2025, 6, 1), datetime(1, 1, 1, tzinfo=UTC), "date_to"),
     ],
 )
-def test_a_period_that_makes_no_sense_is_refused(
-    period: EarningsPeriod, date_from: date | None, date_to: date | None, field: str
-) -> None:
+def test_a_period_that_makes_no_sense_is_refused(period, date_from, date_to, field):
     with pytest.raises(InvalidInput) as caught:
         period_bounds(period, NOW, CREATED, date_from=date_from, date_to=date_to)
 
     assert [mistake.loc for mistake in caught.value.errors] == [("query", field)]
 
 
-def test_a_range_without_dates_names_both() -> None:
+def test_a_range_without_dates_names_both():
     with pytest.raises(InvalidInput) as caught:
         period_bounds("range", NOW, CREATED)
 

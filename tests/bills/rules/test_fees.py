@@ -5,16 +5,15 @@ from datetime import date
 import pytest
 
 from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT, accrue_fee, fee_charge_date, split_accrued_fee
-from billfold.platform.calendars import Calendars
 
 
-def test_a_year_of_days_charges_exactly_the_rate() -> None:
+def test_a_year_of_days_charges_exactly_the_rate():
     accrued = sum(accrue_fee(1_000_000_00, 25, 1) for _ in range(365))
 
     assert split_accrued_fee(accrued) == (2_500_00, 0)
 
 
-def test_what_is_charged_and_what_stays_is_what_accrued() -> None:
+def test_what_is_charged_and_what_stays_is_what_accrued():
     accrued = accrue_fee(123_456_78, 25, 3)
     cents, rest = split_accrued_fee(accrued)
 
@@ -23,7 +22,7 @@ def test_what_is_charged_and_what_stays_is_what_accrued() -> None:
     assert split_accrued_fee(rest) == (0, rest)
 
 
-def test_nothing_accrues_on_a_value_below_zero() -> None:
+def test_nothing_accrues_on_a_value_below_zero():
     assert accrue_fee(-5, 25, 30) == 0
 
 
@@ -37,7 +36,5 @@ def test_nothing_accrues_on_a_value_below_zero() -> None:
         (date(2025, 8, 15), date(2025, 9, 2)),
     ],
 )
-def test_a_month_is_charged_on_the_next_months_first_business_day(
-    calendars: Calendars, day: date, charged_on: date
-) -> None:
+def test_a_month_is_charged_on_the_next_months_first_business_day(calendars, day, charged_on):
     assert fee_charge_date(day, calendars) == charged_on

@@ -35,7 +35,7 @@ def held(cusip: str, day: int, units: int) -> Held:
         (-1, FOUR_WEEKS, 0, -1),
     ],
 )
-def test_cash_buys_as_many_units_as_it_pays_for(cash: int, ask: int, units: int, residue: int) -> None:
+def test_cash_buys_as_many_units_as_it_pays_for(cash, ask, units, residue):
     assert affordable_units(cash, ask) == units
     assert cash - cents_for(units, ask) == residue
 
@@ -44,17 +44,17 @@ def test_cash_buys_as_many_units_as_it_pays_for(cash: int, ask: int, units: int,
     ("need", "units", "leftover"),
     [(123_456, 13, 6_009), (1, 1, 9_958), (9_959, 1, 0), (9_960, 2, 9_958), (0, 0, 0), (-7, 0, 7)],
 )
-def test_a_need_sells_as_few_units_as_cover_it(need: int, units: int, leftover: int) -> None:
+def test_a_need_sells_as_few_units_as_cover_it(need, units, leftover):
     assert units_to_sell(need, FOUR_WEEKS) == units
     assert cents_for(units, FOUR_WEEKS) - need == leftover
 
 
-def test_one_unit_and_thirteen_cost_what_the_rounding_rule_says() -> None:
+def test_one_unit_and_thirteen_cost_what_the_rounding_rule_says():
     assert cents_for(1, FOUR_WEEKS) == 9_959
     assert cents_for(13, FOUR_WEEKS) == 129_465
 
 
-def test_the_parts_of_a_basis_add_up_to_it() -> None:
+def test_the_parts_of_a_basis_add_up_to_it():
     basis, units, parts = 9_509_237, 1_003, []
     for sold in (1, 2, 500, 500):
         part = allocate_basis(basis, sold, units)
@@ -66,18 +66,18 @@ def test_the_parts_of_a_basis_add_up_to_it() -> None:
 
 
 @pytest.mark.parametrize(("sold", "of"), [(-1, 3), (4, 3), (0, 0)])
-def test_a_basis_is_not_divided_when_the_units_are_not_there(sold: int, of: int) -> None:
+def test_a_basis_is_not_divided_when_the_units_are_not_there(sold, of):
     with pytest.raises(ValueError, match="cannot be sold"):
         allocate_basis(100, sold, of)
 
 
-def test_the_first_lot_alone_is_sold_when_it_suffices() -> None:
+def test_the_first_lot_alone_is_sold_when_it_suffices():
     lots = [held("A", 1, 20), held("B", 2, 20)]
 
     assert plan_sale(lots, 123_456, {"A": FOUR_WEEKS}.__getitem__) == [("A", 13, FOUR_WEEKS, 129_465, [(lots[0], 13)])]
 
 
-def test_a_cusip_is_one_trade_however_many_lots_it_takes() -> None:
+def test_a_cusip_is_one_trade_however_many_lots_it_takes():
     lots = [held("A", 1, 3), held("A", 2, 4), held("A", 3, 9), held("B", 1, 5)]
 
     (sale,) = plan_sale(lots, 99_589, {"A": FOUR_WEEKS, "B": YEAR}.__getitem__) or []
@@ -86,7 +86,7 @@ def test_a_cusip_is_one_trade_however_many_lots_it_takes() -> None:
     assert sale.taken == [(lots[0], 3), (lots[1], 4), (lots[2], 3)]
 
 
-def test_the_next_maturity_raises_what_the_shortest_leaves_open() -> None:
+def test_the_next_maturity_raises_what_the_shortest_leaves_open():
     lots = [held("A", 1, 2), held("A", 2, 1), held("B", 1, 50)]
     sales = plan_sale(lots, 100_000, {"A": FOUR_WEEKS, "B": YEAR}.__getitem__) or []
 
@@ -95,14 +95,14 @@ def test_the_next_maturity_raises_what_the_shortest_leaves_open() -> None:
     assert sum(sale.proceeds_cents for sale in sales) >= 100_000
 
 
-def test_lots_of_one_cusip_stay_one_trade_when_another_of_the_same_maturity_lies_between() -> None:
+def test_lots_of_one_cusip_stay_one_trade_when_another_of_the_same_maturity_lies_between():
     lots = [held("A", 1, 2), held("B", 2, 2), held("A", 3, 2)]
     sales = plan_sale(lots, 39_000, {"A": FOUR_WEEKS, "B": FOUR_WEEKS}.__getitem__) or []
 
     assert [sale.taken for sale in sales] == [[(lots[0], 2), (lots[2], 2)]]
 
 
-def test_everything_goes_when_the_need_is_exactly_what_it_brings() -> None:
+def test_everything_goes_when_the_need_is_exactly_what_it_brings():
     lots = [held("A", 1, 1), held("B", 1, 1)]
     prices = {"A": FOUR_WEEKS, "B": YEAR}.__getitem__
     worth = cents_for(1, FOUR_WEEKS) + cents_for(1, YEAR)
@@ -111,7 +111,7 @@ def test_everything_goes_when_the_need_is_exactly_what_it_brings() -> None:
     assert plan_sale(lots, worth + 1, prices) is None
 
 
-def test_nothing_is_sold_for_nothing_and_nothing_sells_nothing() -> None:
+def test_nothing_is_sold_for_nothing_and_nothing_sells_nothing():
     prices: dict[str, int] = {}
 
     assert plan_sale([held("A", 1, 1)], 0, prices.__getitem__) == []

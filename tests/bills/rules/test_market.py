@@ -10,7 +10,6 @@ from billfold.bills.cusip import isin_of
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.pricing import price_from_rate
 from billfold.bills.types import Auction, Bill, DailyRates, Quote
-from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound
 
@@ -39,7 +38,7 @@ def noon(day: date) -> datetime:
         (4, date(2023, 11, 16), "912797HU4"),
     ],
 )
-def test_the_newest_issued_bill_is_on_the_run(market: Market, weeks: int, day: date, cusip: str) -> None:
+def test_the_newest_issued_bill_is_on_the_run(market, weeks, day, cusip):
     assert market.on_the_run(weeks, day).cusip == cusip
 
 
@@ -53,8 +52,8 @@ def test_the_newest_issued_bill_is_on_the_run(market: Market, weeks: int, day: d
     ],
 )
 def test_a_bill_on_record_comes_back_when_the_weekday_rule_meets_its_maturity(
-    market: Market, weeks: int, last_recorded: date, maturity: date, cusip: str
-) -> None:
+    market, weeks, last_recorded, maturity, cusip
+):
     recorded = market.on_the_run(weeks, last_recorded)
     follows = market.on_the_run(weeks, last_recorded + timedelta(days=1))
 
@@ -62,7 +61,7 @@ def test_a_bill_on_record_comes_back_when_the_weekday_rule_meets_its_maturity(
     assert follows is market.bill(cusip)
 
 
-def test_the_weekday_rule_makes_a_bill_where_nothing_on_record_matures(market: Market) -> None:
+def test_the_weekday_rule_makes_a_bill_where_nothing_on_record_matures(market):
     recorded = market.on_the_run(52, date(2026, 9, 11))
     follows = market.on_the_run(52, date(2026, 9, 12))
 
@@ -73,7 +72,7 @@ def test_the_weekday_rule_makes_a_bill_where_nothing_on_record_matures(market: M
     assert market.bill(follows.cusip) is follows
 
 
-def test_no_two_bills_that_are_sold_mature_on_one_day(market: Market) -> None:
+def test_no_two_bills_that_are_sold_mature_on_one_day(market):
     days = [date(2025, 6, 2) + timedelta(days=n) for n in range(3 * 365)]
     sold = {market.on_the_run(weeks, day) for day in days for weeks in (4, 13, 26, 52)}
 
@@ -81,7 +80,7 @@ def test_no_two_bills_that_are_sold_mature_on_one_day(market: Market) -> None:
     assert len({bill.maturity for bill in sold}) == len(sold)
 
 
-def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market: Market) -> None:
+def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market):
     half_year = market.on_the_run(26, date(2027, 1, 14))
     quarter = market.on_the_run(13, date(2027, 4, 15))
 
@@ -89,13 +88,13 @@ def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market: Market) ->
     assert half_year.first_issue == date(2027, 1, 14)
 
 
-def test_the_rule_serves_the_time_before_the_first_auction(market: Market) -> None:
+def test_the_rule_serves_the_time_before_the_first_auction(market):
     assert market.on_the_run(13, date(2017, 6, 1)).maturity == date(2017, 8, 31)
     # What matures then is on record, but nobody can have it before its first issue.
     assert market.on_the_run(52, date(2017, 12, 1)).simulated
 
 
-def test_a_bill_that_matures_by_settlement_is_not_on_the_run(calendars: Calendars) -> None:
+def test_a_bill_that_matures_by_settlement_is_not_on_the_run(calendars):
     old = Bill(
         "912797UZ8", isin_of("912797UZ8"), date(2025, 6, 3), first_issue=date(2024, 12, 5), original_term="26-Week"
     )
@@ -113,23 +112,23 @@ def test_a_bill_that_matures_by_settlement_is_not_on_the_run(calendars: Calendar
     assert market.on_the_run(4, MONDAY).simulated
 
 
-def test_a_term_that_is_not_sold_is_not_found(market: Market) -> None:
+def test_a_term_that_is_not_sold_is_not_found(market):
     with pytest.raises(NotFound):
         market.on_the_run(17, MONDAY)
 
 
 @pytest.mark.parametrize("cusip", ["912797PE2", "SIM26B190", "037833100"])
-def test_an_unknown_cusip_is_not_found(market: Market, cusip: str) -> None:
+def test_an_unknown_cusip_is_not_found(market, cusip):
     with pytest.raises(NotFound):
         market.bill(cusip)
 
 
-def test_a_market_needs_a_curve(calendars: Calendars) -> None:
+def test_a_market_needs_a_curve(calendars):
     with pytest.raises(ValueError, match="at least one day"):
         Market(calendars, [], [], rates=[])
 
 
-def test_the_bid_is_the_published_rate_at_a_published_term(market: Market) -> None:
+def test_the_bid_is_the_published_rate_at_a_published_term(market):
     # 2025-06-05 published 4.19, 4.26 and 4.15 % for 4, 13 and 26 weeks.
     quotes = {
         quote.weeks: quote.discount_milli
@@ -145,7 +144,7 @@ def test_the_bid_is_the_published_rate_at_a_published_term(market: Market) -> No
         assert market.ask_rate(bill, date(2025, 6, 5)) == quotes[weeks] - 5
 
 
-def test_the_curve_of_the_last_published_day_is_held(market: Market) -> None:
+def test_the_curve_of_the_last_published_day_is_held(market):
     bill = market.on_the_run(26, date(2026, 8, 13))
 
     # Same days to maturity, one year on: the same node, so the same rate.
@@ -157,14 +156,14 @@ def test_the_curve_of_the_last_published_day_is_held(market: Market) -> None:
     assert market.bid_rate(long_bill, date(2020, 1, 1)) == 4_500
 
 
-def test_the_ask_is_never_below_zero(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_the_ask_is_never_below_zero(flat_market, he0):
     market = flat_market(0, he0)
 
     assert market.ask_rate(he0, MONDAY) == 0
     assert market.ask(he0, noon(date(2023, 11, 2))) == PAR
 
 
-def test_prices_settle_today_tomorrow_and_on_the_next_day_for_a_purchase(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_prices_settle_today_tomorrow_and_on_the_next_day_for_a_purchase(flat_market, he0):
     market = flat_market(5_135, he0)
     thursday = noon(date(2023, 11, 2))
 
@@ -174,7 +173,7 @@ def test_prices_settle_today_tomorrow_and_on_the_next_day_for_a_purchase(flat_ma
     assert market.settles_on(thursday) == date(2023, 11, 3)
 
 
-def test_friday_settles_on_monday_and_so_does_the_weekend(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_friday_settles_on_monday_and_so_does_the_weekend(flat_market, he0):
     market = flat_market(5_135, he0)
     friday = date(2023, 11, 3)
     monday = price_from_rate(5_135, (he0.maturity - date(2023, 11, 6)).days)
@@ -187,7 +186,7 @@ def test_friday_settles_on_monday_and_so_does_the_weekend(flat_market: MarketBui
     assert market.settles_on(et_instant(friday, 20)) == date(2023, 11, 7)
 
 
-def test_everything_is_at_par_when_a_bill_has_matured(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_everything_is_at_par_when_a_bill_has_matured(flat_market, he0):
     market = flat_market(5_135, he0)
     matured = et_instant(he0.maturity, 0)
 
@@ -198,7 +197,7 @@ def test_everything_is_at_par_when_a_bill_has_matured(flat_market: MarketBuilder
         assert market.t0_bid(he0, at) == market.t1_bid(he0, at) == market.ask(he0, at) == PAR
 
 
-def test_the_day_before_maturity_sells_next_day_at_par(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_the_day_before_maturity_sells_next_day_at_par(flat_market, he0):
     market = flat_market(5_135, he0)
     last = noon(date(2024, 10, 30))
 
@@ -206,7 +205,7 @@ def test_the_day_before_maturity_sells_next_day_at_par(flat_market: MarketBuilde
     assert market.t1_bid(he0, last) == PAR
 
 
-def test_the_price_starts_at_the_bid_of_midnight_and_accretes_to_par(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_the_price_starts_at_the_bid_of_midnight_and_accretes_to_par(flat_market, he0):
     market = flat_market(5_135, he0)
     opened = et_instant(date(2023, 11, 2), 8)
 
@@ -217,7 +216,7 @@ def test_the_price_starts_at_the_bid_of_midnight_and_accretes_to_par(flat_market
     assert rising == sorted(rising)
 
 
-def test_a_price_between_two_micros_goes_up(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_a_price_between_two_micros_goes_up(flat_market, he0):
     market = flat_market(4_215, he0)
 
     # Two days at 4.215 % cost 23,416.67 micros: 99.976583, a discount of 23,417. Half of it is
@@ -226,7 +225,7 @@ def test_a_price_between_two_micros_goes_up(flat_market: MarketBuilder, he0: Bil
     assert market.price_at(he0, et_instant(date(2024, 10, 30), 0)) == 99_988_292
 
 
-def test_the_mark_stays_between_two_ticks_and_overnight(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_the_mark_stays_between_two_ticks_and_overnight(flat_market, he0):
     market = flat_market(5_135, he0)
     day = date(2023, 11, 2)
     at = et_instant(day, 12) + timedelta(seconds=31)
@@ -238,7 +237,7 @@ def test_the_mark_stays_between_two_ticks_and_overnight(flat_market: MarketBuild
     assert market.mark(he0, et_instant(date(2023, 11, 3), 7)) == closing
 
 
-def test_a_strike_is_shared_until_the_next_tick(market: Market) -> None:
+def test_a_strike_is_shared_until_the_next_tick(market):
     bill = market.on_the_run(13, MONDAY)
     at = noon(MONDAY)
 
@@ -254,7 +253,7 @@ def test_a_strike_is_shared_until_the_next_tick(market: Market) -> None:
     assert bill_prices.seconds_left == (et_instant(bill.maturity, 0) - at).total_seconds()
 
 
-def test_the_yield_is_the_investment_rate_of_the_days_bid(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_the_yield_is_the_investment_rate_of_the_days_bid(flat_market, he0):
     market = flat_market(5_135, he0)
 
     for hour in (9, 16):
@@ -265,9 +264,7 @@ def test_the_yield_is_the_investment_rate_of_the_days_bid(flat_market: MarketBui
     assert matured.seconds_left == 0
 
 
-def test_memories_begin_again_when_they_are_full(
-    flat_market: MarketBuilder, he0: Bill, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memories_begin_again_when_they_are_full(flat_market, he0, monkeypatch):
     monkeypatch.setattr("billfold.bills.rules.market._CACHE_MAX", 2)
     market = flat_market(5_135, he0)
     first = datetime(2023, 11, 2, 16, tzinfo=UTC)

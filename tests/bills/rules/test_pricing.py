@@ -6,7 +6,6 @@ from datetime import date
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +24,7 @@ def milli(rate: str) -> int:
 
 
 @pytest.mark.parametrize("auction", VECTORS["auctions"], ids=lambda row: f"{row['term']}-{row['issue']}")
-def test_price_and_rates_are_the_published_ones_for_an_auction(auction: dict[str, Any]) -> None:
+def test_price_and_rates_are_the_published_ones_for_an_auction(auction):
     issue, maturity = date.fromisoformat(auction["issue"]), date.fromisoformat(auction["maturity"])
     days = (maturity - issue).days
     price = micros(auction["price_per_100"])
@@ -39,7 +38,7 @@ def test_price_and_rates_are_the_published_ones_for_an_auction(auction: dict[str
 
 
 @pytest.mark.parametrize("quoted", VECTORS["fedinvest"], ids=lambda row: row["cusip"])
-def test_secondary_prices_are_whole_ticks_when_counted_from_the_price_date(quoted: dict[str, str]) -> None:
+def test_secondary_prices_are_whole_ticks_when_counted_from_the_price_date(quoted):
     days = (date.fromisoformat(quoted["maturity"]) - date.fromisoformat(quoted["price_date"])).days
     for price in (micros(quoted["buy"]), micros(quoted["sell"])):
         rate = pricing.rate_from_price(price, days)
@@ -49,7 +48,7 @@ def test_secondary_prices_are_whole_ticks_when_counted_from_the_price_date(quote
     assert pricing.rate_from_price(micros(quoted["buy"]), days) <= pricing.rate_from_price(micros(quoted["sell"]), days)
 
 
-def test_every_packaged_auction_result_is_reproduced() -> None:
+def test_every_packaged_auction_result_is_reproduced():
     path = files("billfold.bills") / "data" / "bill_auctions.csv"
     priced = [row for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()) if row["price_per100"]]
 
@@ -62,13 +61,13 @@ def test_every_packaged_auction_result_is_reproduced() -> None:
         assert investment == Decimal(row["high_investment_rate"]), row
 
 
-def test_a_year_from_29_february_ends_on_28_february() -> None:
+def test_a_year_from_29_february_ends_on_28_february():
     assert pricing.year_after(date(2024, 2, 29)) == date(2025, 2, 28)
     assert pricing.year_after(date(2023, 2, 28)) == date(2024, 2, 28)
     assert pricing.year_after(date(2023, 3, 1)) == date(2024, 3, 1)
 
 
-def test_183_days_are_simple_interest_and_184_are_not() -> None:
+def test_183_days_are_simple_interest_and_184_are_not():
     settles = date(2025, 1, 2)
     simple = Decimal(PAR - 97_500_000) * 365 / (Decimal(97_500_000) * 183) * 100
 
@@ -78,7 +77,7 @@ def test_183_days_are_simple_interest_and_184_are_not() -> None:
 
 
 @pytest.mark.parametrize("days", [0, -1])
-def test_a_bill_is_worth_par_and_yields_nothing_when_no_day_is_left(days: int) -> None:
+def test_a_bill_is_worth_par_and_yields_nothing_when_no_day_is_left(days):
     maturity = date(2025, 6, 3)
 
     assert pricing.price_from_rate(4_200, days) == PAR
@@ -87,7 +86,7 @@ def test_a_bill_is_worth_par_and_yields_nothing_when_no_day_is_left(days: int) -
         pricing.rate_from_price(PAR, days)
 
 
-def test_constant_discount_accretes_on_a_straight_line() -> None:
+def test_constant_discount_accretes_on_a_straight_line():
     issued = micros("94.807944")
 
     # At half time exactly half of the discount is earned.
@@ -108,16 +107,16 @@ def test_constant_discount_accretes_on_a_straight_line() -> None:
         (365, 4_000),
     ],
 )
-def test_a_rate_between_two_terms_lies_on_the_line_and_on_the_grid(days: int, rate: int) -> None:
+def test_a_rate_between_two_terms_lies_on_the_line_and_on_the_grid(days, rate):
     assert pricing.interpolated_rate([(28, 4_000), (42, 4_100), (91, 4_000)], days) == rate
 
 
-def test_a_rate_half_way_between_two_ticks_goes_up() -> None:
+def test_a_rate_half_way_between_two_ticks_goes_up():
     assert pricing.interpolated_rate([(10, 1_000), (12, 1_005)], 11) == 1_005
     assert pricing.interpolated_rate([(10, 1_002)], 10) == 1_000
     assert pricing.interpolated_rate([(10, 1_003)], 99) == 1_005
 
 
-def test_a_spread_is_taken_from_the_price_half_up() -> None:
+def test_a_spread_is_taken_from_the_price_half_up():
     assert pricing.subtract_spread(99_588_556, 0) == 99_588_556
     assert pricing.subtract_spread(99_588_556, 5) == 99_588_556 - 49_794

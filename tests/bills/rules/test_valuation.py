@@ -9,7 +9,6 @@ import pytest
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.pricing import subtract_spread
 from billfold.bills.rules.valuation import value_positions
-from billfold.bills.types import Bill
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound
 from billfold.platform.money import cents_for
@@ -20,7 +19,7 @@ ISSUED = date(2023, 11, 2)
 PAR_MILLION = 10_000
 
 
-def test_a_million_of_the_year_bill_grows_by_the_worked_rate(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_a_million_of_the_year_bill_grows_by_the_worked_rate(flat_market, he0):
     valued = value_positions(
         [(he0.cusip, PAR_MILLION, 0)], 0, 0, market=flat_market(5_135, he0), at=et_instant(ISSUED, 12)
     )
@@ -30,7 +29,7 @@ def test_a_million_of_the_year_bill_grows_by_the_worked_rate(flat_market: Market
     assert valued.appreciation_per_second.as_tuple().exponent == -12
 
 
-def test_total_value_is_bills_at_the_mark_and_cash(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_total_value_is_bills_at_the_mark_and_cash(flat_market, he0):
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12) + timedelta(seconds=20)
 
@@ -47,7 +46,7 @@ def test_total_value_is_bills_at_the_mark_and_cash(flat_market: MarketBuilder, h
     assert valued.liquidation_value_t1 == cents_for(13, market.t1_bid(he0, at)) + 411 - 7
 
 
-def test_the_slope_reaches_par_at_maturity_and_never_more(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_the_slope_reaches_par_at_maturity_and_never_more(flat_market, he0):
     market = flat_market(5_135, he0)
     valued = value_positions([(he0.cusip, 10, 10)], 0, 0, market=market, at=et_instant(date(2024, 3, 8), 12))
     seconds = (et_instant(he0.maturity, 0) - valued.pricing_timestamp).total_seconds()
@@ -56,7 +55,7 @@ def test_the_slope_reaches_par_at_maturity_and_never_more(flat_market: MarketBui
     assert abs(at_par - 10 * 10_000) < Decimal("0.0001")
 
 
-def test_unsettled_bills_do_not_count_for_today(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_unsettled_bills_do_not_count_for_today(flat_market, he0):
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12)
 
@@ -66,7 +65,7 @@ def test_unsettled_bills_do_not_count_for_today(flat_market: MarketBuilder, he0:
     assert valued.liquidation_value_t1 == cents_for(10, market.t1_bid(he0, at))
 
 
-def test_a_haircut_lowers_the_same_day_price_only(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_a_haircut_lowers_the_same_day_price_only(flat_market, he0):
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12)
 
@@ -79,7 +78,7 @@ def test_a_haircut_lowers_the_same_day_price_only(flat_market: MarketBuilder, he
     assert cut.total_value == plain.total_value
 
 
-def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market: Market) -> None:
+def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market):
     valued = value_positions([], 5, 9, market=market, at=et_instant(ISSUED, 12))
 
     assert (valued.total_value, valued.positions) == (5, ())
@@ -88,7 +87,7 @@ def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market: 
 
 
 @pytest.mark.parametrize(("hour", "minute"), [(0, 0), (5, 0), (7, 59), (8, 15)])
-def test_a_matured_bill_waits_flat_at_par(flat_market: MarketBuilder, he0: Bill, hour: int, minute: int) -> None:
+def test_a_matured_bill_waits_flat_at_par(flat_market, he0, hour, minute):
     at = et_instant(he0.maturity, hour, minute)
     valued = value_positions([(he0.cusip, 3, 3)], 0, 0, market=flat_market(5_135, he0), at=at)
 
@@ -97,7 +96,7 @@ def test_a_matured_bill_waits_flat_at_par(flat_market: MarketBuilder, he0: Bill,
     assert valued.appreciation_per_second == 0
 
 
-def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(flat_market, he0):
     """The last tick is that of Wednesday 17:00; a slope of it would go on after midnight."""
     market = flat_market(5_135, he0)
     for hours in range(-7, 9):
@@ -109,7 +108,7 @@ def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(flat_market
         assert hours < 0 or reached == 100_000_000
 
 
-def test_the_weekend_may_promise_more_for_monday_than_today(flat_market: MarketBuilder, he0: Bill) -> None:
+def test_the_weekend_may_promise_more_for_monday_than_today(flat_market, he0):
     valued = value_positions(
         [(he0.cusip, 1_000, 1_000)], 0, 0, market=flat_market(5_135, he0), at=et_instant(date(2023, 11, 4), 9)
     )
@@ -117,6 +116,6 @@ def test_the_weekend_may_promise_more_for_monday_than_today(flat_market: MarketB
     assert valued.liquidation_value_t1 > valued.total_value > valued.liquidation_value_t0
 
 
-def test_an_unknown_bill_is_not_valued(market: Market) -> None:
+def test_an_unknown_bill_is_not_valued(market):
     with pytest.raises(NotFound):
         value_positions([("912797PE2", 1, 1)], 0, 0, market=market, at=et_instant(ISSUED, 12))

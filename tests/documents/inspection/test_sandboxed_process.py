@@ -74,11 +74,11 @@ def huge_png() -> bytes:
     [(a_pdf(), PDF), (a_pdf(12), PDF), (a_picture("PNG"), PNG), (a_picture("JPEG"), JPEG)],
     ids=["a page", "pages", "png", "jpeg"],
 )
-def test_an_honest_file_is_taken(content: bytes, kind: FileKind) -> None:
+def test_an_honest_file_is_taken(content, kind):
     INSPECTORS[kind.name](content)
 
 
-async def test_the_result_of_the_inspection_process_is_returned() -> None:
+async def test_the_result_of_the_inspection_process_is_returned():
     inspection = SubprocessFileInspector()
 
     await inspection.inspect(a_picture("PNG"), PNG)
@@ -121,14 +121,14 @@ BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_file_is_refused_with_the_reason(name: str) -> None:
+def test_a_file_is_refused_with_the_reason(name):
     make, kind, told = BAD[name]
 
     with pytest.raises(UnsafeContent, match=told):
         INSPECTORS[kind.name](make())
 
 
-async def test_a_file_that_explodes_is_refused_where_it_does_no_harm() -> None:
+async def test_a_file_that_explodes_is_refused_where_it_does_no_harm():
     bomb = pdf_with(_explode, **RAW)
     assert len(bomb) < 5_000
 

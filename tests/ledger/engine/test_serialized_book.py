@@ -26,7 +26,7 @@ FIELDS = "3e69"
 """Of SERIALIZATION_VERSION 2. When this fails, raise it: heads in databases carry the fields from before."""
 
 
-def test_the_layout_goes_up_when_a_field_changes() -> None:
+def test_the_layout_goes_up_when_a_field_changes():
     kinds = (SerializedBook, PocketBook, Account, Lot)
     told = repr([(kind.__name__, kind.__struct_fields__) for kind in kinds])
 
@@ -51,7 +51,7 @@ async def _read(conn):
     return books, [head for head in heads if deserialize_book(head["serialized_book"]) is not None]
 
 
-async def test_a_book_of_its_image_is_the_book_of_the_tables(conn) -> None:
+async def test_a_book_of_its_image_is_the_book_of_the_tables(conn):
     of_images, with_image = await _read(conn)
     await conn.execute("UPDATE ledger_head SET serialized_book = NULL")
     of_tables, without = await _read(conn)
@@ -72,7 +72,7 @@ async def test_a_book_of_its_image_is_the_book_of_the_tables(conn) -> None:
         "''::bytea",
     ],
 )
-async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged) -> None:
+async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged):
     whole, _ = await _read(conn)
     await conn.execute(f"UPDATE ledger_head SET serialized_book = {damaged}")
 
@@ -82,7 +82,7 @@ async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged) -> No
     assert pictures(books) == pictures(whole)
 
 
-async def test_the_tables_are_read_when_an_image_has_another_layout(conn, monkeypatch) -> None:
+async def test_the_tables_are_read_when_an_image_has_another_layout(conn, monkeypatch):
     books, _ = await _read(conn)
     monkeypatch.setattr("billfold.ledger.engine.serialized_book.SERIALIZATION_VERSION", SERIALIZATION_VERSION + 1)
     newer = serialize_book(next(iter(books.values())))

@@ -18,12 +18,12 @@ SAID = {
 }
 
 
-def test_every_code_is_tried() -> None:
+def test_every_code_is_tried():
     assert SAID.keys() == CHANGE_CODES
 
 
 @pytest.mark.parametrize("code", SAID)
-def test_the_correction_is_read(code: str) -> None:
+def test_the_correction_is_read(code):
     text, correction = SAID[code]
 
     assert correction_of(code, text) == correction
@@ -39,6 +39,6 @@ def test_the_correction_is_read(code: str) -> None:
         ("C13", "anything", "no code of a change"),
     ],
 )
-def test_what_corrects_nothing_is_refused(code: str, text: str, told: str) -> None:
+def test_what_corrects_nothing_is_refused(code, text, told):
     with pytest.raises(ValueError, match=told):
         correction_of(code, text)

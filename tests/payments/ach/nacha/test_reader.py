@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.payments.ach.nacha.files import BACKWARD, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
 from billfold.payments.ach.nacha.reader import read_file, read_lines
-from billfold.payments.ach.nacha.types import AchFile, AchFileMistake, EntryLine, PaymentAddenda
+from billfold.payments.ach.nacha.types import AchFileMistake, EntryLine, PaymentAddenda
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files.types import InvalidFile
 
@@ -21,11 +21,11 @@ LINES = write_file(PAYROLL).decode().splitlines()
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(files(FORWARD + BACKWARD))
-def test_a_written_file_is_read_back_equal(file: AchFile) -> None:
+def test_a_written_file_is_read_back_equal(file):
     assert read_file(write_file(file)) == file
 
 
-def test_returns_and_changes_are_read() -> None:
+def test_returns_and_changes_are_read():
     file = a_file(
         a_batch(an_entry(transaction_code="21", addenda=(a_return(),))),
         a_batch(
@@ -40,7 +40,7 @@ def test_returns_and_changes_are_read() -> None:
     assert changed.entries[0].addenda == (a_change(),)
 
 
-def test_lines_may_end_as_other_systems_end_them() -> None:
+def test_lines_may_end_as_other_systems_end_them():
     raw = write_file(PAYROLL)
 
     assert read_file(raw.replace(b"\n", b"\r\n")) == PAYROLL
@@ -48,7 +48,7 @@ def test_lines_may_end_as_other_systems_end_them() -> None:
     assert read_file(raw.replace(b"\n", b"")) == PAYROLL
 
 
-def test_mistakes_are_raised_at_the_end_of_the_file() -> None:
+def test_mistakes_are_raised_at_the_end_of_the_file():
     lines = list(LINES)
     _put(10, 43, "8")(lines)
     seen: list[EntryLine] = []
@@ -114,7 +114,7 @@ WRONG: dict[str, tuple[Change, int, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_mistake_is_reported_with_its_line(name: str) -> None:
+def test_a_mistake_is_reported_with_its_line(name):
     change, line, told = WRONG[name]
     lines = list(LINES)
     change(lines)
@@ -127,7 +127,7 @@ def test_a_mistake_is_reported_with_its_line(name: str) -> None:
     )
 
 
-def test_every_mistake_of_a_file_is_reported_at_once() -> None:
+def test_every_mistake_of_a_file_is_reported_at_once():
     lines = list(LINES)
     for change in (_put(3, 12, "2"), _put(4, 30, "X"), _put(8, 2, "99")):
         change(lines)
@@ -140,12 +140,12 @@ def test_every_mistake_of_a_file_is_reported_at_once() -> None:
 
 @settings(max_examples=50)
 @given(st.integers(0, len(write_file(PAYROLL)) - 2))
-def test_a_file_cut_anywhere_is_refused(at: int) -> None:
+def test_a_file_cut_anywhere_is_refused(at):
     with pytest.raises(InvalidFile):
         read_file(write_file(PAYROLL)[:at])
 
 
-def test_a_truncated_file_names_its_last_line() -> None:
+def test_a_truncated_file_names_its_last_line():
     with pytest.raises(InvalidFile) as refused:
         read_file("\n".join(LINES[:4]).encode())
 
@@ -154,12 +154,12 @@ def test_a_truncated_file_names_its_last_line() -> None:
 
 @settings(max_examples=50)
 @given(st.binary(max_size=400))
-def test_no_bytes_break_the_reader(raw: bytes) -> None:
+def test_no_bytes_break_the_reader(raw):
     with pytest.raises(InvalidFile):
         read_file(raw)
 
 
-def test_the_line_of_a_byte_that_is_not_ascii_is_reported() -> None:
+def test_the_line_of_a_byte_that_is_not_ascii_is_reported():
     lines = list(LINES)
     lines[2] = lines[2].replace("BETA", "BÉTA")
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.payments.ach.nacha.files import BANK, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
-from billfold.payments.ach.nacha.types import AchFile, PaymentAddenda
+from billfold.payments.ach.nacha.types import PaymentAddenda
 from billfold.payments.ach.nacha.writer import to_ach_text, write_file
 
 
-def test_the_columns_are_those_of_the_rules() -> None:
+def test_the_columns_are_those_of_the_rules():
     entry = an_entry(addenda=(PaymentAddenda("RMR*IV*77**1510.00\\"),))
     lines = write_file(a_file(a_batch(entry, standard_entry_class_code="CCD"))).decode().splitlines()
 
@@ -32,7 +32,7 @@ def test_the_columns_are_those_of_the_rules() -> None:
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(files(FORWARD))
-def test_an_independent_reader_finds_every_file_valid_and_reads_the_same(file: AchFile) -> None:
+def test_an_independent_reader_finds_every_file_valid_and_reads_the_same(file):
     text = write_file(file).decode()
 
     verdict = achkit.validate(text)
@@ -42,7 +42,7 @@ def test_an_independent_reader_finds_every_file_valid_and_reads_the_same(file: A
     ]
 
 
-def test_an_independent_reader_reads_returns_and_changes_as_we_do() -> None:
+def test_an_independent_reader_reads_returns_and_changes_as_we_do():
     back = (
         an_entry(1, transaction_code="21", addenda=(a_return(),)),
         an_entry(2, transaction_code="36", amount=77, addenda=(a_return(return_reason_code="R10"),)),
@@ -88,17 +88,17 @@ def _amounts(parsed: dict[str, Any]) -> list[tuple[str, int]]:
         ({"addenda": (a_return(addenda_information="X" * 45),)}, "addenda 99, addenda information"),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_with_its_field(entry: dict[str, Any], told: str) -> None:
+def test_a_value_that_does_not_fit_is_refused_with_its_field(entry, told):
     with pytest.raises(ValueError, match=f"^{told}"):
         write_file(a_file(a_batch(an_entry(**entry))))
 
 
-def test_traces_of_a_batch_ascend() -> None:
+def test_traces_of_a_batch_ascend():
     with pytest.raises(ValueError, match="ascend"):
         write_file(a_file(a_batch(an_entry(2), an_entry(1))))
 
 
-def test_a_batch_has_entries() -> None:
+def test_a_batch_has_entries():
     with pytest.raises(ValueError, match="no entries"):
         write_file(a_file(a_batch(entries=())))
 
@@ -112,5 +112,5 @@ def test_a_batch_has_entries() -> None:
         ("  two   spaces\n", 30, "TWO SPACES"),
     ],
 )
-def test_names_are_converted_to_ach_text(given_name: str, width: int, written: str) -> None:
+def test_names_are_converted_to_ach_text(given_name, width, written):
     assert to_ach_text(given_name, width) == written

@@ -22,16 +22,16 @@ CALENDARS = Calendars()
         ("R05", date(2025, 5, 5), date(2025, 7, 7)),
     ],
 )
-def test_a_return_must_have_come_by_the_opening_of_a_banking_day(code, settled_on, until) -> None:
+def test_a_return_must_have_come_by_the_opening_of_a_banking_day(code, settled_on, until):
     assert returnable_until(code, settled_on, CALENDARS) == et_instant(until, 8, 30)
 
 
 @pytest.mark.parametrize("code", ["R06", "R23"])
-def test_some_returns_have_no_end(code) -> None:
+def test_some_returns_have_no_end(code):
     assert returnable_until(code, date(2025, 6, 3), CALENDARS) is None
 
 
-def test_a_code_of_the_sending_bank_is_no_return() -> None:
+def test_a_code_of_the_sending_bank_is_no_return():
     with pytest.raises(KeyError):
         returnable_until("R61", date(2025, 6, 3), CALENDARS)
 
@@ -50,7 +50,7 @@ FIRST = date(2025, 6, 3)
         ("R10", 0, 1, False),
     ],
 )
-def test_only_want_of_funds_is_tried_again_and_not_for_ever(code, times, days, may) -> None:
+def test_only_want_of_funds_is_tried_again_and_not_for_ever(code, times, days, may):
     today = FIRST + timedelta(days=days)
 
     assert may_reinitiate(code, times=times, sent_on=FIRST, today=today) is may

@@ -37,7 +37,7 @@ def at(text: str):
         ("2025-06-19 09:00", SMALL, "2025-06-20 10:30", "2025-06-20 13:00"),
     ],
 )
-def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, due, settles) -> None:
+def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, due, settles):
     way = schedule(at(now), amount, CALENDARS, is_credit=False)
     assert (way.due_at, way.settles_at) == (at(due), at(settles))
 
@@ -52,13 +52,13 @@ def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, due, settles)
         ("2025-04-17 09:00", SMALL, "2025-04-21 13:00", "2025-04-23 08:30"),
     ],
 )
-def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(now, amount, settles, settled) -> None:
+def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(now, amount, settles, settled):
     way = schedule(at(now), amount, CALENDARS, is_credit=True)
     assert (way.settles_at, way.settled_at) == (at(settles), at(settled))
 
 
 @given(minutes=st.integers(0, 3 * 365 * 24 * 60), amount=st.integers(1, 1_000_000_00), is_credit=st.booleans())
-def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(minutes, amount, is_credit) -> None:
+def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(minutes, amount, is_credit):
     now = at("2024-12-30 00:00") + timedelta(minutes=minutes)
 
     way = schedule(now, amount, CALENDARS, is_credit=is_credit)

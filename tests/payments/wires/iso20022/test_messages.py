@@ -26,7 +26,7 @@ def _parts(name: str) -> tuple[etree._Element, etree._Element]:
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_nothing_is_lost_on_the_way_through_an_independent_library(name: str) -> None:
+def test_nothing_is_lost_on_the_way_through_an_independent_library(name):
     for element in _parts(name):
         kind = _library_class(element)
         read: Any = XmlParser(config=STRICT).from_bytes(etree.tostring(element), kind)
@@ -36,7 +36,7 @@ def test_nothing_is_lost_on_the_way_through_an_independent_library(name: str) ->
 
 
 @pytest.mark.parametrize("name", [name for name in MESSAGES if "credit transfer" in name])
-def test_a_credit_transfer_is_valid_by_its_schema(name: str) -> None:
+def test_a_credit_transfer_is_valid_by_its_schema(name):
     schema = etree.XMLSchema(etree.parse(SCHEMAS / "pacs.008.001.08.xsd"))
     _, document = _parts(name)
 
