@@ -2,9 +2,25 @@
 
 import pytest
 
+from billfold.access.users.passwords import PasswordGate
+
 
 @pytest.fixture
 async def signed_in(anna, browser):
     """The browser, in which Anna has just signed in with both factors."""
     await anna.sign_in(browser)
     return browser
+
+
+@pytest.fixture
+def verified(monkeypatch):
+    """Whether each password that was verified had no account, in order."""
+    seen = []
+    verify = PasswordGate.verify
+
+    async def noted(gate, password_hash, password):
+        seen.append(password_hash is None)
+        return await verify(gate, password_hash, password)
+
+    monkeypatch.setattr(PasswordGate, "verify", noted)
+    return seen

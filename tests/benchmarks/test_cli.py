@@ -11,7 +11,7 @@ from benchmarks import cli as bench
 from benchmarks.cli import Auth
 from benchmarks.long_history import shared_out
 from benchmarks.measurements import Result, figure
-from benchmarks.report import as_markdown, print_result, row_of
+from benchmarks.report import as_markdown, print_result
 from benchmarks.sizes import sizes_at
 
 TINY = 0.001
@@ -90,12 +90,6 @@ def test_command_line_names_the_benchmarks_when_it_does_not_know_one():
 )
 def test_benchmarks_run_in_their_own_order(names, chosen):
     assert bench.chosen_of(names) == chosen
-
-
-def test_table_shows_ratio_and_bound():
-    base = figure("bare", "per second", [1000.0])
-    row = row_of(figure("whole", "per second", [650.0], against=base, at_least=0.6))
-    assert row == ("whole", "650", "per second", "0.65x", ">= 0.6x", "yes")
 
 
 def test_markdown_holds_every_figure():

@@ -1,10 +1,8 @@
 """Figures: medians, ratios, what has to be reached, and what memory a process took."""
 
-import os
-
 import pytest
 
-from benchmarks.measurements import Timing, figure, machine, peak_memory_mib, percentile, rate
+from benchmarks.measurements import Timing, figure, percentile, rate
 
 
 def test_ratio_is_of_medians_when_there_is_a_baseline():
@@ -39,13 +37,3 @@ def test_laps_side_by_side_count_from_first_start_to_last_end():
 @pytest.mark.parametrize(("percent", "expected"), [(50, 50), (99, 99), (100, 100), (1, 1)])
 def test_percentile_is_a_value_that_was_measured(percent, expected):
     assert percentile([*range(100, 0, -1)], percent) == expected
-
-
-def test_peak_memory_is_known_of_a_running_process():
-    assert peak_memory_mib(os.getpid()) > 10
-
-
-def test_machine_tells_cores_and_python():
-    told = machine()
-    assert told["cores"] >= 1
-    assert told["python"].count(".") == 2

@@ -58,17 +58,3 @@ def test_racer_tells_why_it_failed_and_goes_on(child):
 def test_racer_that_cannot_open_tells_why():
     with pytest.raises(WorkloadError, match="cannot begin below zero"):
         Worker(open_counter, start=-1)
-
-
-def test_closing_twice_does_nothing_the_second_time(child):
-    child.close()
-    child.close()
-
-
-@pytest.mark.parametrize("fast", [False, True])
-def test_racer_runs_on_either_loop(fast):
-    made = Worker(open_counter, fast=fast, start=5)
-    try:
-        assert made.run(0) == 5
-    finally:
-        made.close()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from tests.simulation.operating import CALLER, of_a_pocket
+from tests.simulation.operating import new_id, of_a_pocket
 
 from billfold.payments.ach.commands import (
     CollectAch,
@@ -21,7 +21,6 @@ from billfold.payments.ach.commands import (
 )
 from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire, SendWire, SubmitWire
-from billfold.platform.ids import command_id, derive
 
 IMAD = "20250602BLFDUS33000001"
 
@@ -49,7 +48,7 @@ def wire(life, place):
     return life.submit(
         SendWire,
         place.customer,
-        wire_id=_new(life),
+        wire_id=new_id(life, "rails"),
         pocket_id=place.id,
         amount=life.random.choice((None, life._payable(place), life._payable(place))),
         counterparty_id=payee,
@@ -68,7 +67,7 @@ def wire_goes_on(life):
         CompleteWire: {"wire_id": wire_id},
         RejectWire: {"wire_id": wire_id, "code": "AC04"},
         ReceiveWireReturn: {
-            "wire_id": _new(life),
+            "wire_id": new_id(life, "rails"),
             "original_id": wire_id,
             "code": "AC04",
             "information": None,
@@ -89,7 +88,7 @@ def originate(life, place):
     return life.submit(
         OriginateAch,
         place.customer,
-        ach_id=_new(life),
+        ach_id=new_id(life, "rails"),
         pocket_id=place.id,
         counterparty_id=payee,
         direction=life.random.choice(("CREDIT", "CREDIT", "DEBIT")),
@@ -134,7 +133,7 @@ _MOVES: dict[type, dict[str, Any]] = {
 def entry_arrives(life, place):
     if not life.files:
         return None
-    ach_id = _new(life)
+    ach_id = new_id(life, "rails")
     told = IncomingEntry(
         code=life.random.choice(("22", "27")),
         amount=life._payable(place),
@@ -158,11 +157,6 @@ def entry_arrives(life, place):
         entry=told,
         references=(ach_id,),
     )
-
-
-def _new(life):
-    life.count += 1
-    return derive(b"life", command_id(CALLER, f"rails:{life.count}"), 0)
 
 
 BANKING = {

@@ -116,7 +116,7 @@ def bills_come(life, place):
     return life.submit(
         ReceiveBills,
         place.customer,
-        transfer_id=_bills_id(life),
+        transfer_id=new_id(life),
         pocket_id=place.id,
         cusip=bill.cusip,
         units=life.random.randint(1, 5_000),
@@ -146,7 +146,7 @@ def bills_go(life, place):
     return life.submit(
         DeliverBills,
         place.customer,
-        transfer_id=_bills_id(life),
+        transfer_id=new_id(life),
         pocket_id=place.id,
         cusip=cusip,
         units=life.random.randint(1, units + 1),
@@ -155,9 +155,10 @@ def bills_go(life, place):
     )
 
 
-def _bills_id(life):
+def new_id(life, kind="bills"):
+    """An id that repeats in every run."""
     life.count += 1
-    return derive(b"life", command_id(CALLER, f"bills:{life.count}"), 0)
+    return derive(b"life", command_id(CALLER, f"{kind}:{life.count}"), 0)
 
 
 OPERATING = {

@@ -14,7 +14,6 @@ FORM = {
     "scope.openid": "yes",
     "refreshes": "yes",
 }
-UNCHECKED = ("requires_signature", "scope.", "refreshes")
 
 
 def programs(anna):

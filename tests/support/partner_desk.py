@@ -8,8 +8,6 @@ from uuid import UUID
 from tests.support.commands import EngineCommands
 from tests.support.partner_client import PartnerClient
 
-from billfold.payments.clearing.store import balances
-from billfold.payments.settlement.worker import close_bank_days
 from billfold.sandbox.clock.stepper import ClockStepper
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -182,13 +180,6 @@ class PartnerApi:
         made = await self.post("/api/v1/transfers/on-us/", body)
         assert made["status"] == status, made
         return made
-
-    async def expect_settled(self):
-        """Some days later every rail is at zero, and nothing is held."""
-        await self.days(3)
-        await close_bank_days(self.bank, await self.bank.now())
-        left = {name: cents for name, cents in (await balances(self.bank.pool)).items() if cents}
-        assert not left, left
 
     async def value(self, pocket):
         """Return what a Pocket is worth, in cents."""

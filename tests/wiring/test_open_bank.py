@@ -55,18 +55,12 @@ async def test_a_bank_keeps_its_seed_when_it_is_founded_again_without_one(settin
         await initialize_database(replace(settings, seed=b"another"), database_dsn)
 
 
-async def test_nothing_opens_and_the_next_step_is_named_when_nothing_was_founded(settings, database_dsn):
-    with pytest.raises(CliError) as gap:
-        async with open_bank(settings, database_dsn):
-            pass
-    assert "migrate up" in gap.value.next_step
-
-
-async def test_nothing_opens_when_the_schema_is_not_there(settings, empty_database_dsn):
-    with pytest.raises(CliError) as gap:
-        async with open_bank(settings, empty_database_dsn):
-            pass
-    assert "migrate up" in gap.value.next_step
+async def test_nothing_opens_and_the_next_step_is_named(settings, database_dsn, empty_database_dsn):
+    for dsn in (database_dsn, empty_database_dsn):
+        with pytest.raises(CliError) as gap:
+            async with open_bank(settings, dsn):
+                pass
+        assert "migrate up" in gap.value.next_step
 
 
 async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(settings, database_dsn):

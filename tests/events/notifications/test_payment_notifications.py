@@ -7,14 +7,11 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.support.commands import PARTNER
 from tests.support.oauth_users import member
 
 from billfold.events.notifications import payment_notifications
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES
 from billfold.events.notifications.payment_notifications import PAYMENT_NOTIFICATIONS, describe, notify_of_payments
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.platform import ids
 from billfold.platform.errors import BillfoldError
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
@@ -35,22 +32,6 @@ async def told(bank):
     return read
 
 
-async def pay(bank, payer, payee, cents):
-    command = TransferOnUs(
-        caller="test",
-        key=ids.new(),
-        customers=(payer.customer_id, payee.customer_id),
-        transfer_id=None,
-        type="PEER_TO_PEER",
-        from_pocket_id=payer.pocket_id,
-        to_pocket_id=payee.pocket_id,
-        amount=cents,
-        partner_id=PARTNER,
-    )
-    with suppress(BillfoldError):
-        await bank.engine.submit(command)
-
-
 @pytest.fixture
 async def both(bank, new_holder):
     """A payer and a payee with a team each."""
@@ -63,8 +44,9 @@ async def both(bank, new_holder):
 async def test_both_teams_are_notified_of_a_payment(bank, both, told):
     payer, payee = both
     await payer.deposit(5_000_00)
-    await pay(bank, payer, payee, cents=1_234_56)
-    await pay(bank, payer, payee, cents=99_999_00)
+    await payer.transfer(payer.place, payee.place, 1_234_56)
+    with suppress(BillfoldError):
+        await payer.transfer(payer.place, payee.place, 99_999_00)
     refused = "A transfer of $99,999.00 was rejected; nothing left the Pocket Reserve"
     assert await told(payer) == [
         ("FUNDS_RECEIVED", "A wire arrived in the Pocket Reserve."),
@@ -78,7 +60,7 @@ async def test_both_teams_are_notified_of_a_payment(bank, both, told):
 async def test_a_notification_names_the_event_and_the_amount(bank, both, told):
     payer, payee = both
     await payer.deposit(5_000_00)
-    await pay(bank, payer, payee, cents=1_00)
+    await payer.transfer(payer.place, payee.place, 1_00)
     await told(payee)
     row = await bank.pool.fetchrow(
         "SELECT metadata, created_at FROM notification WHERE customer_id = $1", payee.customer_id

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.support.raised_events import NOW
 
 from billfold.events.webhooks import rules
@@ -17,12 +18,8 @@ POLICY = RetryPolicy(
     initial_interval_seconds=30,
     maximum_interval_seconds=100,
 )
-PICKY = RetryPolicy(
-    retry_on_status_codes=[502, 503],
-    backoff_coefficient=1,
-    maximum_attempts=2,
-    initial_interval_seconds=30,
-    maximum_interval_seconds=30,
+PICKY = replace(
+    POLICY, retry_on_status_codes=[502, 503], backoff_coefficient=1, maximum_attempts=2, maximum_interval_seconds=30
 )
 FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="delivered")
 
@@ -65,13 +62,7 @@ def test_delays_are_spread_by_a_fifth_at_most():
 
 
 def test_no_delay_is_too_long_to_be_computed():
-    wild = RetryPolicy(
-        retry_on_status_codes=[],
-        backoff_coefficient=1_000,
-        maximum_attempts=20,
-        initial_interval_seconds=30,
-        maximum_interval_seconds=86_400,
-    )
+    wild = replace(POLICY, backoff_coefficient=1_000, maximum_attempts=20, maximum_interval_seconds=86_400)
     assert rules.retry_delay(wild, 19) == timedelta(days=1)
 
 

@@ -75,13 +75,10 @@ async def test_two_processes_grant_exactly_the_limit_of_money_together(two, stil
     assert found == {"run": 60 + 50, "limited": 40}
 
 
-async def test_callers_do_not_use_up_each_others_limits(two, still):
+async def test_callers_and_groups_of_operations_are_counted_apart(two, still):
     callers = [caller(rate=5) for _ in range(10)]
     found = await verdicts([(two[n % 2], asked(callers[n % 10])) for n in range(100)])
     assert found == {"run": 50, "limited": 50}
-
-
-async def test_groups_of_operations_are_counted_apart(two, still):
     who = caller(rate=5)
     asks = [(two[n % 2], asked(who, kind="pockets" if n % 3 else "trades")) for n in range(30)]
     assert await verdicts(asks) == {"run": 10, "limited": 20}
