@@ -62,13 +62,9 @@ async def approve(
     """
     async with conn.transaction():
         request_row = await _claim_request(conn, request_id, now)
-        if not await is_active_member(conn, customer_id, user_id, lock=True):
-            raise Refused("forbidden", "You are no active member of this customer's team.")
-        if request_row["owner_id"] not in {None, customer_id}:
-            raise Refused("forbidden", "This application works for another company only.")
-        max_age = request_row["max_age"]
-        if max_age is not None and authenticated_at + timedelta(seconds=max_age) < now:
-            raise Refused("insufficient-user-authentication", "Sign in again to go on.")
+        await _require_allowed(
+            conn, request_row, user_id=user_id, customer_id=customer_id, authenticated_at=authenticated_at, now=now
+        )
         grant_id = await conn.fetchval(
             _GRANT, ids.new(), request_row["client_id"], user_id, customer_id, request_row["scopes"], now
         )
@@ -87,6 +83,25 @@ async def approve(
             now + CODE_LIFETIME,
         )
     return _response_uri(request_row, issuer, {"code": code})
+
+
+async def _require_allowed(
+    conn: Connection,
+    request_row: Mapping[str, Any],
+    *,
+    user_id: UUID,
+    customer_id: UUID,
+    authenticated_at: datetime,
+    now: datetime,
+) -> None:
+    """Check membership, the owner of the client, and the age of the sign-in. Raises Refused."""
+    if not await is_active_member(conn, customer_id, user_id, lock=True):
+        raise Refused("forbidden", "You are no active member of this customer's team.")
+    if request_row["owner_id"] not in {None, customer_id}:
+        raise Refused("forbidden", "This application works for another company only.")
+    max_age = request_row["max_age"]
+    if max_age is not None and authenticated_at + timedelta(seconds=max_age) < now:
+        raise Refused("insufficient-user-authentication", "Sign in again to go on.")
 
 
 async def deny(conn: Connection, request_id: UUID, *, issuer: str, now: datetime) -> str:
