@@ -153,7 +153,7 @@ async def _notify(audited_action: AuditedAction, by: Actor, text: str) -> None:
         by.vault,
         by.customer_id,
         kind="SECURITY_ALERT",
-        title="A sensitive change was asked for or decided",
+        title="A sensitive change was requested or decided",
         description=text,
         metadata={"authorization_request_id": audited_action.resource_id},
         now=by.wall,

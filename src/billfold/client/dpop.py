@@ -27,7 +27,7 @@ class DpopAuth(AuthFlow):
 
     @override
     def auth_flow(self, request: httpx.Request) -> Flow:
-        """Send the request; once more with the nonce or the new token that is asked for."""
+        """Send the request; once more if the server requires a nonce or a new token."""
         if self.tokens.expires_at - REFRESH_BEFORE_SECONDS < wall_now().timestamp():
             self.tokens = yield from self._authorization.refreshing(self.tokens)
         response = yield self._with_proof(request)

@@ -30,7 +30,7 @@ class EventStream:
         self._http = http
         self._kinds = list(kinds)
         self.sequence = after
-        """The last sequence that was told of; None before the first message."""
+        """The last sequence received; None before the first message."""
 
     def __iter__(self) -> Iterator[StreamMessage]:
         """Follow the stream for ever."""

@@ -77,7 +77,7 @@ class Authorization:
         return self._registration.redirect_uri
 
     def begin(self, http: httpx.Client, scopes: Iterable[str]) -> PendingAuthorization:
-        """Push what is asked for and return where the user answers it."""
+        """Push the authorization request and return the URL where the user decides."""
         verifier, state = base64url(secrets.token_bytes(32)), base64url(secrets.token_bytes(16))
         form = {
             "response_type": "code",
@@ -160,7 +160,7 @@ class Authorization:
 
 
 def _run(http: httpx.Client, flow: RequestFlow[Result]) -> Result:
-    """Send what is asked for, and return what comes of it."""
+    """Send a token request and return its response."""
     try:
         request = next(flow)
         while True:

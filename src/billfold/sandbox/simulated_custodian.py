@@ -1,4 +1,4 @@
-"""A custodian that exists only in the sandbox: it delivers at once what it is told to deliver."""
+"""A custodian that exists only in the sandbox: it completes every delivery at once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A linking provider that exists only in the sandbox: every account is derived from its id.
 
 Public tokens begin with `public-sandbox-`. An account whose id has `manual` or `automatic` in it
-waits for that verification until it is asked about; one with `fail` fails; `savings` makes it a
+waits for that verification until it is queried; one with `fail` fails; `savings` makes it a
 savings account; `unknown` does not exist.
 """
 

@@ -105,7 +105,7 @@ def check_name(name: str, field: str) -> str:
 def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
     """Return a password that is long enough and hard to guess. Raises InvalidInput.
 
-    `known` are words that others know of the user. Nothing is asked of its composition: what
+    `known` are words that others know of the user. There are no composition rules: what
     counts is how many guesses it takes, common passwords and patterns tried first.
     """
     if not PASSWORD_CHARS_MIN <= len(password) <= PASSWORD_CHARS_MAX:

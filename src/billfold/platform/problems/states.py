@@ -134,8 +134,8 @@ STATES = (
         409,
         "The application can no longer be changed",
         meaning="Applications are changed while they are `CREATED` or `DOCUMENTS_NEEDED`.",
-        remedy="Wait for the decision. If something has to be corrected, upload the documents you are "
-        "asked for, or contact the operator.",
+        remedy="Wait for the decision. If something has to be corrected, upload the requested "
+        "documents, or contact the operator.",
     ),
     Problem(
         "last-administrator",

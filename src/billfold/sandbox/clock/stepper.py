@@ -1,8 +1,8 @@
 """The test clock: it never jumps, it walks from due instant to due instant.
 
-At each instant customers are brought up to date first, then appointments are kept, then the house
-closes its day if it is over, then the clock goes on. What is interrupted goes on where it stopped:
-the clock shows the last instant reached, and what was due then is still due.
+At each instant customers are brought up to date first, then scheduled jobs run, then the bank closes
+its day if it is over, then the clock moves on. An interrupted walk resumes where it stopped: the
+clock shows the last instant reached, and what was due then is still due.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 BANK_DAY = "house-day"
-"""The kind under which a closed day of the house is counted."""
+"""The kind under which a closed day of the bank is counted."""
 
 _LOCK_TIMEOUT_SECONDS = 50.0
 _REPEATS_MAX = 100  # at one instant; more means that something due is never done
@@ -113,7 +113,7 @@ class ClockStepper:
         return await self._status(happened)
 
     async def _run_due_at(self, instant: datetime) -> Counter[str]:
-        """Do what is due by `instant`: customers first, then appointments, then the house."""
+        """Do what is due by `instant`: customers first, then scheduled jobs, then the bank's day end."""
         catch_up = await catch_up_due(self._bank, instant)
         for error in catch_up.failed.values():
             raise error

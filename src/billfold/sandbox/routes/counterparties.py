@@ -1,4 +1,4 @@
-"""What a review decides of a counterparty, and when its time is over, because somebody asked."""
+"""Simulated decisions and expiry of counterparty verifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bills that come from a custodian elsewhere, or go to one, because somebody asked for it."""
+"""Simulated transfers of bills from and to other custodians."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COST_MAX_CENTS = 100_000_000_000
 
 
 class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """So many bills of $100 face. What they cost and since when is told by whoever had them."""
+    """A number of bills of $100 face. Cost and acquisition date come from the delivering custodian."""
 
     account_id: UUID
     direction: Literal["IN", "OUT"]

@@ -1,4 +1,4 @@
-"""Money that arrives because somebody asked for it: ACH credits and wires."""
+"""Simulated incoming payments: ACH credits and wires."""
 
 from __future__ import annotations
 

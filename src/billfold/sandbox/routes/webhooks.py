@@ -1,4 +1,4 @@
-"""An event that never happened, told to whoever subscribed to its kind."""
+"""Simulated events, delivered to the subscriptions of their kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ignored = Annotated[int | str | None, msgspec.Meta(description="May be there, as
 
 
 class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """An envelope. Only customers are told of some kinds: these need `customer_id`."""
+    """An envelope. Some kinds are only for customers: these need `customer_id`."""
 
     event_id: UUID
     event_type: str
@@ -38,9 +38,9 @@ class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @sandbox_post("webhook/", name="sandbox_webhook", refuses=("not-found", "duplicate-id"))
 async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> None:
-    """Tell the subscriptions of a kind that something happened, though nothing did.
+    """Simulate an event for the subscriptions of its kind.
 
-    The partner's subscriptions are told, and with `customer_id` those of that customer. It is in
+    The partner's subscriptions receive it, and with `customer_id` those of that customer. It is in
     the stream, but neither in the log nor in any sequence.
     """
     event = _event(data)

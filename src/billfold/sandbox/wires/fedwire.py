@@ -77,7 +77,7 @@ class SimulatedFedwire:
         answers = fed.answers(unanswered, appointment.at, _day(bank, appointment.at))
         await self._deliver(bank, f"fed-{appointment.object_id}.xml", answers)
 
-    # -- when asked -----------------------------------------------------------------------
+    # -- on request -----------------------------------------------------------------------
 
     async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
         """Let the message of a wire go before its hour. Refuses: wire-not-pending."""
@@ -116,11 +116,11 @@ class SimulatedFedwire:
         await self._deliver(bank, f"fed-return-{wire_id}.xml", [return_message])
 
     async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
-        """Let the sender of a wire that we took ask for it. Refuses: wire-not-completed."""
+        """Simulate a return request from the sender of a wire that arrived. Refuses: wire-not-completed."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
         _expect_completed(wire, WireDirection.INCOMING)
         if wire.wire_type != WireType.PAYMENT or wire.message is None:
-            raise Refused("wire-not-completed", "Only a payment that arrived is asked for.")
+            raise Refused("wire-not-completed", "Only a payment that arrived can be requested back.")
         now = await bank.now()
         request = SimulatedFed(bank.settings.bank_routing_number).return_request(
             messages.payment_message_of(wire), now, _day(bank, now), reason=reason

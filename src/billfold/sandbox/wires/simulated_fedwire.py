@@ -80,7 +80,7 @@ class SimulatedFed:
         sender_account_number: str | None,
         sender_routing_number: str | None,
     ) -> FedwireMessage:
-        """Return the payment of this name: the same for the same name, whenever it is asked for."""
+        """Return the payment of this name; the same name gives the same payment."""
         bank = sender_routing_number or SENDER
         message = CreditTransfer(
             message_id=_imad(day, f"payment:{seed_text}"),
@@ -150,7 +150,7 @@ class SimulatedFed:
         return self._wire(message, now)
 
     def accept_return(self, request: ReturnRequest, now: datetime) -> FedwireMessage:
-        """Return that a payment of ours comes back as we asked."""
+        """Return the answer that accepts our return request."""
         message = ReturnRequestResponse(
             message_id=f"ANSWER{_digits(request.message_id, 12):012}",
             created_at=now,
@@ -164,7 +164,7 @@ class SimulatedFed:
         return self._wire(message, now)
 
     def give_back(self, request: ReturnRequest, now: datetime, day: date) -> FedwireMessage:
-        """Return the money of a payment that we asked for."""
+        """Return the payment that we requested to be returned."""
         message = PaymentReturn(
             message_id=_imad(day, f"return:{request.original.message_id}"),
             created_at=now,

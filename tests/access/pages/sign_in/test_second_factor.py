@@ -52,7 +52,7 @@ async def test_half_a_session_ends_after_ten_minutes(anna, browser):
     assert page.headers["location"].startswith("/sign-in")
 
 
-async def test_a_proof_is_asked_for_again_before_something_delicate(anna, browser, signed_in):
+async def test_a_recent_factor_is_required_before_a_sensitive_change(anna, browser, signed_in):
     anna.pages_clock.forward(minutes=6)
     await browser.go("/account/password")
     assert browser.page.headers["location"] == "/confirm?next=%2Faccount%2Fpassword"

@@ -19,7 +19,7 @@ _DEVICE_CHARS_MAX = 64
 
 
 async def begin_sign_in(page: PageContext, user_id: UUID, to: str) -> PageResponse:
-    """Open a session of the first factor, the password; the second one is asked for next."""
+    """Open a session of the first factor, the password; the second factor is next."""
     cookie = await sessions.open_session(
         page.pool, user_id, auth_methods=("pwd",), complete=False, client_info=page.client_info, now=page.now
     )
