@@ -17,8 +17,12 @@ def main() -> None:
     try:
         from billfold.cli.app import run  # noqa: PLC0415 - importing this module stays cheap
         from billfold.wiring.cli_context import Wiring  # noqa: PLC0415 - importing this module stays cheap
+        from billfold.wiring.providers import forbid_simulations  # noqa: PLC0415 - importing this module stays cheap
 
-        sys.exit(run(Wiring(os.environ)))
+        wiring = Wiring(os.environ)
+        if wiring.is_production:
+            forbid_simulations()
+        sys.exit(run(wiring))
     except KeyboardInterrupt:  # while it was still being imported
         sys.exit(_INTERRUPTED)
 

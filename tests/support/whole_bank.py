@@ -28,7 +28,7 @@ from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.verify.runner import verify_bank
 from billfold.wiring.initialize import create_bank_customer, initialize_bank
-from billfold.wiring.providers import file_store_of, rail_exchanges_of, simulation_of
+from billfold.wiring.providers import custodian_of, file_store_of, rail_exchanges_of, simulation_of
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
@@ -43,7 +43,8 @@ async def open_bank(dsn, **changes):
     settings = replace(Settings(), **own | changes)
     pool = await create_pool(dsn, min_size=2, max_size=8, role=APP_ROLE)
     async with pool.acquire() as conn:
-        await initialize_bank(conn, seed=SEED, environment="sandbox", clock_start=settings.clock_start, wall=wall_now())
+        sandbox = replace(settings, environment="sandbox")
+        await initialize_bank(conn, sandbox, seed=SEED, vault=VAULT, wall=wall_now())
         calendars = await load_calendars(conn)
         market = await _known_market(conn, calendars)
     terms = BankPolicy(
@@ -82,7 +83,7 @@ async def open_bank(dsn, **changes):
         rails=rail_exchanges_of(settings),
         files=file_store_of(settings),
         inspection=SubprocessFileInspector(),
-        job_runners=job_runners(simulation),
+        job_runners=job_runners(simulation, custodian_of(settings, simulation)),
         approvals=ApprovedRequests(pool),
         linking=simulation.linking if simulation else None,
     )

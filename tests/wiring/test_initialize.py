@@ -7,6 +7,7 @@ from tests.support.whole_bank import SEED
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.initialize import (
     BankConfigMismatch,
@@ -15,16 +16,21 @@ from billfold.wiring.initialize import (
     initialize_bank,
 )
 
+VAULT = Vault(bytes(range(32)))
 
-async def lay(conn, seed=SEED, environment="sandbox"):
-    await initialize_bank(conn, seed=seed, environment=environment, clock_start=Settings().clock_start, wall=wall_now())
+
+async def lay(conn, seed=SEED, environment="sandbox", vault=VAULT, **changes):
+    settings = Settings(environment=environment, **changes)
+    await initialize_bank(conn, settings, seed=seed, vault=vault, wall=wall_now())
 
 
 async def test_the_foundation_is_laid_once_when_it_is_laid_twice(conn):
     assert await find_bank_identity(conn) is None
     for _ in range(2):
         await lay(conn)
-    assert await find_bank_identity(conn) == (SEED, "sandbox")
+    found = await find_bank_identity(conn)
+    assert found is not None
+    assert (found.seed, found.environment) == (SEED, "sandbox")
     assert await conn.fetchval("SELECT count(*) FROM clock") == 1
     assert await conn.fetchval("SELECT bank_customer_id FROM bank") == bank_customer_id(SEED)
 

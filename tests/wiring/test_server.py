@@ -17,18 +17,29 @@ from billfold.wiring.cli_context import Wiring
 
 app = build_app(Wiring({{}}), wanted="{command}")
 {rest}
-print(*(name for name in sys.modules if name.startswith("billfold.sandbox")))
+print(*loaded)
 """
 SERVE = """
 import billfold.wiring.server
 from billfold.http.partner_api.app import partner_operations
 from billfold.platform.settings.settings import Settings
-from billfold.wiring.providers import simulation_of
+from billfold.wiring.providers import custodian_of, forbid_simulations, linking_provider_of, simulation_of
 from billfold.wiring.scheduled_jobs import file_receivers, job_runners
 
+settings = Settings(environment="production", custodian="none", linking_provider="none")
 partner_operations()
 file_receivers()
-job_runners(simulation_of(Settings(environment="production"), b""))
+simulation = simulation_of(settings, b"")
+assert linking_provider_of(settings, simulation) is None
+assert "custody.deliver" not in job_runners(simulation, custodian_of(settings, simulation))
+loaded = [name for name in sys.modules if name.startswith("billfold.sandbox")]
+forbid_simulations()
+try:
+    import billfold.sandbox.simulated_custodian
+except ImportError:
+    sys.modules.pop("billfold.sandbox")
+else:
+    print("a simulated custodian can be imported")
 """
 
 

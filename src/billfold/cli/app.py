@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
 
-from billfold import __path__ as billfold_path
 from billfold import __version__
-from billfold.cli import __path__ as cli_path
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import example, print_error
@@ -24,11 +22,50 @@ _FIRST_SERVER_ERROR = 500
 """From this status on the caller cannot solve it."""
 
 
-def build_app(context: CliContext, wanted: str = "") -> typer.Typer:
-    """Return the command line with the commands of every part; of this folder alone if `wanted` is one of them.
+_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "serve": "billfold.cli.serve",
+        "worker": "billfold.cli.serve",
+        "run-https": "billfold.cli.serve",
+        "run-http": "billfold.cli.serve",
+        "migrate": "billfold.cli.migrate",
+        "doctor": "billfold.cli.doctor",
+        "verify": "billfold.verify.cli",
+        "openapi": "billfold.cli.openapi",
+        "deprecations": "billfold.cli.openapi",
+        "partner": "billfold.access.partners.cli",
+        "users": "billfold.access.team.cli",
+        "oauth-client": "billfold.access.oauth.cli",
+        "pocket": "billfold.accounts.pockets.cli",
+        "approvals": "billfold.approvals.cli",
+        "review": "billfold.onboarding.cli",
+        "audit": "billfold.audit.cli",
+        "market": "billfold.bills.cli",
+        "calendar": "billfold.bills.cli",
+        "ach": "billfold.payments.ach.cli",
+        "wires": "billfold.payments.wires.cli",
+        "files": "billfold.payments.files.cli",
+        "suspense": "billfold.payments.suspense.cli",
+        "clearing": "billfold.payments.clearing.cli",
+        "custody": "billfold.payments.custody.cli",
+        "adjustment": "billfold.payments.adjustments.cli",
+        "bench": "billfold.cli.bench",
+    }
+)
+"""The module of each command: a process imports that of its own command alone."""
+_SANDBOX_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "sandbox": "billfold.sandbox.cli",
+        "clock": "billfold.sandbox.clock.cli",
+        "listen": "billfold.events.cli",
+        "trigger": "billfold.events.webhooks.cli",
+    }
+)
+"""Commands that a real bank does not have."""
 
-    So a process of a production bank imports nothing of the sandbox, and no part it does not need.
-    """
+
+def build_app(context: CliContext, wanted: str = "") -> typer.Typer:
+    """Return the command line: with the command that is wanted, or with all when there is none of that name."""
     app = typer.Typer(
         name="billfold",
         no_args_is_help=True,
@@ -40,22 +77,16 @@ def build_app(context: CliContext, wanted: str = "") -> typer.Typer:
         context_settings={"obj": context, "help_option_names": ["-h", "--help"]},
     )
     app.callback()(_about)
-    groups = _command_groups(f"{__package__}.{each.name}" for each in pkgutil.iter_modules(cli_path))
-    if wanted not in {name for group in groups for name in group.names()}:
-        names = [each.name for each in pkgutil.walk_packages(billfold_path, "billfold.")]
-        groups += _command_groups(name for name in names if name.endswith(".cli"))
-    for group in groups:
+    known = _COMMANDS if context.is_production else {**_SANDBOX_COMMANDS, **_COMMANDS}
+    modules = [known[wanted]] if wanted in known else dict.fromkeys(known.values())
+    for group in _command_groups(modules):
         app.add_typer(group.app, name=group.name)
     return app
 
 
-def _command_groups(modules: Iterable[str]) -> list[CommandGroup]:
-    return [
-        found
-        for name in modules
-        for found in vars(importlib.import_module(name)).values()
-        if isinstance(found, CommandGroup)
-    ]
+def _command_groups(modules: Iterable[str]) -> Iterator[CommandGroup]:
+    for name in modules:
+        yield from (each for each in vars(import_module(name)).values() if isinstance(each, CommandGroup))
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the command line

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import asyncpg
+import msgspec
 import typer
 from cryptography import x509
 from rich.markup import escape
 from rich.table import Table
 
+from billfold.access.partners.store import list_partners
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, format_eastern, print_error
-from billfold.cli.resources import with_connection
 from billfold.ledger.jobs.due_work import next_due
 from billfold.migrations import runner
 from billfold.payments.files import retries
-from billfold.platform.clock import wall_now
+from billfold.platform.clock import business_now, read_clock, wall_now
+from billfold.platform.settings.settings import SettingsError
 
 if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection
     from billfold.platform.settings.settings import Settings
 
 top = CommandGroup()
 CERTIFICATE_WARNING = timedelta(days=14)
 BACKLOG_LIMIT = timedelta(minutes=5)
+CONNECT_SECONDS = 10.0
+DISK_FREE_MIN = 500 * 2**20
 
 UNSEALED_LIMIT = timedelta(hours=2)
 """A worker seals every hour."""
@@ -47,16 +53,22 @@ class HealthCheck(NamedTuple):
     next_step: str = ""
 
 
-@top.command("doctor")
-def doctor(context: CliContext) -> None:
-    """Check settings, database, schema, clock, certificate and due work; print the next step."""
+@top.command("doctor --json", "doctor")
+def doctor(
+    context: CliContext, *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
+) -> None:
+    """Check settings, database, schema, clock, certificate and due work; print the next step. Changes nothing."""
     checks = run_health_checks(context)
-    icons = [("[red]✗[/]" if check.next_step else "[green]✓[/]") for check in checks]
-    shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for mark, check in zip(icons, checks, strict=True):
-        shown.add_row(mark, check.what, escape(check.found))
-    console.print(shown)
     first = next((check for check in checks if check.next_step), None)
+    if as_json:
+        rows = [{**check._asdict(), "ok": not check.next_step} for check in checks]
+        typer.echo(msgspec.json.encode({"ok": first is None, "checks": rows}).decode())
+    else:
+        icons = [("[red]✗[/]" if check.next_step else "[green]✓[/]") for check in checks]
+        shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for mark, check in zip(icons, checks, strict=True):
+            shown.add_row(mark, check.what, escape(check.found))
+        console.print(shown)
     if first is not None:
         print_error(f"{first.what}: {first.found}", first.next_step)
         raise typer.Exit(1)
@@ -64,51 +76,95 @@ def doctor(context: CliContext) -> None:
 
 def run_health_checks(context: CliContext) -> list[HealthCheck]:
     """Return the results, in the order in which they depend on each other."""
-    settings = context.settings()  # invalid settings end here, with every error named
-    checks = [HealthCheck("settings", f"{settings.environment}, state in {settings.state_dir}")]
     try:
-        with context.database(settings, lambda _: None) as database:
-            kind = "embedded PostgreSQL" if database.embedded else "your PostgreSQL"
-            checks.append(HealthCheck("database", f"{kind} answers"))
-            checks += asyncio.run(_check_bank(context, settings, database.dsn))
-    except CliError as error:
-        checks.append(HealthCheck("database", str(error), error.next_step))
-    checks += _check_server(settings)
-    return checks
-
-
-async def _check_bank(context: CliContext, settings: Settings, dsn: str) -> list[HealthCheck]:
-    pending = await with_connection(dsn, runner.pending)
-    if pending:
-        return [HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")]
-    checks = [HealthCheck("schema", "up to date")]
+        settings = context.settings()
+    except SettingsError as wrong:
+        return [HealthCheck("settings", each.sentence, "Set this variable.") for each in wrong.mistakes]
+    checks = [HealthCheck("settings", f"{settings.environment}, state in {settings.state_dir}"), _disk(settings)]
+    checks.append(asyncio.run(_attempt("adapters", _adapters(context, settings))))
+    partners: list[str] = []
     try:
-        async with context.bank(settings, dsn) as bank:
-            checks += [await _clock(bank), await _backlog(bank), await _audit_log(bank)]
-            checks.append(await _rail_files(bank))
-    except CliError as error:
-        checks.append(HealthCheck("bank", str(error), error.next_step))
-    return checks
+        dsn = context.running_database(settings)
+        checks += asyncio.run(_check_database(context, settings, dsn, partners))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+        checks.append(_finding("database", error))
+    return [*checks, *_check_server(context, settings, partners)]
 
 
-async def _clock(bank: Bank) -> HealthCheck:
-    now = await bank.now()
-    kind = "test clock" if bank.engine.test_clock else "real clock"
-    return HealthCheck("clock", f"{kind}: {format_eastern(now)}")
+async def _check_database(context: CliContext, settings: Settings, dsn: str, partners: list[str]) -> list[HealthCheck]:
+    """Look at the bank through a connection that cannot write."""
+    conn = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"})
+    try:
+        kind = "embedded PostgreSQL" if settings.database_url is None else "your PostgreSQL"
+        checks = [HealthCheck("database", f"{kind} answers")]
+        if pending := await runner.pending(conn):
+            return [*checks, HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")]
+        checks.append(HealthCheck("schema", "up to date"))
+        checks.append(await _attempt("bank", _bank(context, settings, conn)))
+        if not checks[-1].next_step:
+            looks = {"clock": _clock, "due work": _backlog, "audit log": _audit_log, "rail files": _rail_files}
+            checks += [await _attempt(what, look(conn)) for what, look in looks.items()]
+            partners += [partner.slug for partner in await list_partners(conn)]
+        return checks
+    finally:
+        await conn.close()
 
 
-async def _backlog(bank: Bank) -> HealthCheck:
-    now, first = await bank.now(), await next_due(bank)
+async def _attempt(what: str, look: Awaitable[HealthCheck]) -> HealthCheck:
+    try:
+        return await look
+    except Exception as error:  # noqa: BLE001 - a check that fails is a finding, not the end of the others
+        return _finding(what, error)
+
+
+def _finding(what: str, error: Exception) -> HealthCheck:
+    if isinstance(error, CliError):
+        return HealthCheck(what, str(error), error.next_step)
+    return HealthCheck(what, retries.error_summary(error), "See the log of the database and docs/operate.")
+
+
+def _disk(settings: Settings) -> HealthCheck:
+    """Files of the rails and uploads that do not fit are lost to nobody, but wait."""
+    folders = (settings.state_dir, settings.files_dir, settings.rails_dir)
+    free = {}
+    for folder in filter(None, folders):
+        there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+        free[folder] = shutil.disk_usage(there).free
+    tightest = min(free, key=free.__getitem__)
+    found = f"{free[tightest] // 2**20:,} MiB are free in {tightest}"
+    return HealthCheck("disk", found, "Free space: writes are about to fail." if free[tightest] < DISK_FREE_MIN else "")
+
+
+async def _adapters(context: CliContext, settings: Settings) -> HealthCheck:
+    return HealthCheck("adapters", context.check_adapters(settings))
+
+
+async def _bank(context: CliContext, settings: Settings, conn: Connection) -> HealthCheck:
+    await context.check_bank(conn, settings)
+    return HealthCheck("bank", "seed, key and domain are its own")
+
+
+async def _now(conn: Connection) -> datetime:
+    return business_now(await read_clock(conn), wall_now())
+
+
+async def _clock(conn: Connection) -> HealthCheck:
+    kind = "real clock" if await read_clock(conn) is None else "test clock"
+    return HealthCheck("clock", f"{kind}: {format_eastern(await _now(conn))}")
+
+
+async def _backlog(conn: Connection) -> HealthCheck:
+    now, first = await _now(conn), await next_due(conn)
     if first is None or first > now:
         return HealthCheck("due work", f"none; next {format_eastern(first)}" if first else "none")
-    waiting = await bank.pool.fetchval(_BACKLOG, now)
+    waiting = await conn.fetchval(_BACKLOG, now)
     found = f"{waiting} customers since {format_eastern(first)}"
     is_late = now - first > BACKLOG_LIMIT
     return HealthCheck("due work", found, "Start a worker: `billfold worker`." if is_late else "")
 
 
-async def _audit_log(bank: Bank) -> HealthCheck:
-    waiting, since = await bank.pool.fetchrow(_UNSEALED) or (0, None)
+async def _audit_log(conn: Connection) -> HealthCheck:
+    waiting, since = await conn.fetchrow(_UNSEALED) or (0, None)
     if since is None:
         return HealthCheck("audit log", "sealed")
     is_late = wall_now() - since > UNSEALED_LIMIT
@@ -116,9 +172,9 @@ async def _audit_log(bank: Bank) -> HealthCheck:
     return HealthCheck("audit log", found, "Start a worker: `billfold worker`." if is_late else "")
 
 
-async def _rail_files(bank: Bank) -> HealthCheck:
+async def _rail_files(conn: Connection) -> HealthCheck:
     """Files that have arrived and fail: the oldest is named, with its error."""
-    waiting = await retries.list_failing(bank.pool)
+    waiting = await retries.list_failing(conn)
     if not waiting:
         return HealthCheck("rail files", "none fails")
     first, trouble = waiting[0], retries.retry_state_of(waiting[0])
@@ -127,20 +183,30 @@ async def _rail_files(bank: Bank) -> HealthCheck:
     return HealthCheck("rail files", f"{first.name}, {reason}{more}", f"Run `billfold files retry {first.file_id}`.")
 
 
-def _check_server(settings: Settings) -> Iterator[HealthCheck]:
-    certificate = settings.tls_certificate or settings.state_dir / "tls" / "server.pem"
-    if settings.behind_proxy and settings.tls_certificate is None:
-        yield HealthCheck("certificate", "the proxy's")
-    elif not certificate.exists():
-        yield HealthCheck("certificate", "none yet", "Run `billfold sandbox`, which makes one.")
-    else:
-        yield _expiry(x509.load_pem_x509_certificate(certificate.read_bytes()), wall_now())
+def _check_server(context: CliContext, settings: Settings, partners: Sequence[str]) -> Iterator[HealthCheck]:
+    try:
+        yield _certificate(context, settings, partners)
+    except Exception as error:  # noqa: BLE001 - a certificate that cannot be read is a finding
+        yield _finding("certificate", error)
     if _answers(settings.host, settings.port):
         yield HealthCheck("server", f"answers on port {settings.port}")
     else:
         command = "serve" if settings.is_production else "sandbox"
         found = f"nothing answers on port {settings.port}"
         yield HealthCheck("server", found, f"Run `billfold {command}`.")
+
+
+def _certificate(context: CliContext, settings: Settings, partners: Sequence[str]) -> HealthCheck:
+    report = context.inspect_certificate(settings, partners)
+    if report is not None and report.uncovered:
+        found = f"{settings.tls_certificate} is not for {', '.join(report.uncovered)}"
+        return HealthCheck("certificate", found, "Have it issued for these names too.")
+    if report is None and settings.behind_proxy:
+        return HealthCheck("certificate", "the proxy's")
+    own = settings.tls_certificate or settings.state_dir / "tls" / "server.pem"
+    if not own.exists():
+        return HealthCheck("certificate", "none yet", "Run `billfold sandbox`, which makes one.")
+    return _expiry(x509.load_pem_x509_certificate(own.read_bytes()), wall_now())
 
 
 def _expiry(certificate: x509.Certificate, wall: datetime) -> HealthCheck:

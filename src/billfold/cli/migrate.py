@@ -21,7 +21,13 @@ group = CommandGroup("migrate", "Migrate the database to this release's schema, 
 
 
 @group.command("up")
-def up(context: CliContext) -> str:
+def up(
+    context: CliContext,
+    *,
+    new_domain: Annotated[
+        bool, typer.Option("--new-domain", help="The bank moves to BILLFOLD_DOMAIN; passkeys are registered again.")
+    ] = False,
+) -> str:
     """Apply pending migrations, and initialize the bank if there is none yet."""
     settings = context.settings()
     configure_logging("ERROR")  # a command prints its own result
@@ -29,7 +35,7 @@ def up(context: CliContext) -> str:
 
         async def run() -> list[str]:
             steps = await with_connection(database.dsn, lambda conn: runner.up(conn, print_line))
-            await context.initialize_database(settings, database.dsn)
+            await context.initialize_database(settings, database.dsn, new_domain=new_domain)
             return steps
 
         steps = asyncio.run(run())

@@ -17,7 +17,7 @@ import typer
 from billfold.access.partners.store import list_partners
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, Database
-from billfold.cli.output import errors
+from billfold.cli.output import errors, print_error
 from billfold.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
 from billfold.platform.logs import configure_logging
@@ -36,6 +36,8 @@ def serve(context: CliContext) -> None:
     settings = context.settings()
     configure_logging(settings.log_level)
     with context.database(settings, errors.print) as database:
+        asyncio.run(context.check_start(settings, database.dsn))  # once, and not by each child again and again
+        _check_certificate(context, settings)
         asyncio.run(_serve(context, settings, database))
 
 
@@ -77,6 +79,13 @@ def run_http(context: CliContext) -> None:
         await context.run_plain(settings, stop_on_signals())
 
     asyncio.run(run())
+
+
+def _check_certificate(context: CliContext, settings: Settings) -> None:
+    partners = run_with_connection(context, list_partners)
+    report = context.inspect_certificate(settings, [partner.slug for partner in partners])
+    if report is not None and report.uncovered:
+        print_error(f"{settings.tls_certificate} is not for {', '.join(report.uncovered)}: those hosts are not served.")
 
 
 def tls_files(context: CliContext, settings: Settings) -> TlsFiles | None:

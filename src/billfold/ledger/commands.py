@@ -137,6 +137,8 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     wire_hours: WireHours = WireHours()
     wire_fee_cents: int = 0
     correspondent: str = ""
+    delivers_bills: bool = True
+    """Whether the bank has a custodian that delivers bills to others."""
 
 
 class Context:

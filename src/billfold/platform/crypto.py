@@ -79,6 +79,10 @@ class Vault:
         except InvalidTag:
             raise InvariantError("A sealed value was altered, or moved from where it belongs.") from None
 
+    def has_key_of(self, sealed: bytes) -> bool:
+        """Tell whether a value was sealed under the current key or a retired one."""
+        return sealed[len(_VERSION) : _HEADER_BYTES] in self._ciphers
+
     def is_current(self, sealed: bytes) -> bool:
         """Tell whether a value is sealed under the current key, or waits to be sealed anew."""
         return sealed[:_HEADER_BYTES] == _VERSION + self._current

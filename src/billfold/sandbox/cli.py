@@ -11,6 +11,7 @@ import fcntl
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 from uuid import UUID
@@ -74,14 +75,15 @@ def sandbox(
 ) -> None:
     """Run a whole bank on this machine: over https, with a partner and a customer to try."""
     overrides = {"port": port, "http_port": http_port}
-    ports: dict[str, object] = {name: value for name, value in overrides.items() if value is not None}
-    settings = context.settings(**ports)
+    changes: dict[str, object] = {name: value for name, value in overrides.items() if value is not None}
+    settings = context.settings(**changes)
     if seed is not None:
-        settings = context.settings(**ports, seed=f"sandbox {seed}".encode())
+        settings = replace(settings, seed=f"sandbox {seed}".encode())
+        changes["seed"] = f"sandbox {seed}"
     if settings.is_production:
         raise CliError("This is configured as a production bank.", "Unset BILLFOLD_ENVIRONMENT.")
     _check_ports_are_free(settings)
-    options = _Options(exit_after_story, play_story=not no_story, changes=ports)
+    options = _Options(exit_after_story, play_story=not no_story, changes=changes)
     step = _StepTimer()
     with _sandbox_lock(settings.state_dir):
         if fresh:

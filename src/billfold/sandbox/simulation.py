@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from billfold.payments.custody import worker as custody
-from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.simulated_custodian import SimulatedCustodian
 from billfold.sandbox.simulated_linking import SimulatedLinking
@@ -23,13 +20,10 @@ class Simulation:
     def __init__(self, seed: bytes) -> None:
         self.wires = SimulatedFedwire()
         self.ach = SimulatedAchNetwork()
+        self.custodian = SimulatedCustodian()
         self.linking = SimulatedLinking(seed)
         self.screening = SimulatedScreening()
 
     def job_runners(self) -> JobRunners:
         """Return the function of every kind of job that only a sandbox has."""
-        return {
-            WIRE_ANSWER: self.wires.answer,
-            SIMULATED_ANSWER: self.ach.answer,
-            DELIVERY: partial(custody.deliver, SimulatedCustodian()),
-        }
+        return {WIRE_ANSWER: self.wires.answer, SIMULATED_ANSWER: self.ach.answer}

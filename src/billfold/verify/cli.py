@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,7 +33,11 @@ def verify(
     """Verify the ledger and the audit log: sums, balances, lots, chains. Changes nothing."""
     settings = context.settings()
     lines = asyncio.run(context.archive(settings).lines()) if seals is None else _seal_lines(seals)
-    check = partial(verify_with_progress, vault=context.vault(settings), seals=lines)
+
+    async def check(conn: Connection) -> Report:
+        _, vault = await context.check_bank(conn, settings)  # another key would find every row tampered with
+        return await verify_with_progress(conn, vault=vault, seals=lines)
+
     print_report(run_with_connection(context, check))
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import psutil
@@ -22,12 +23,13 @@ from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import https_server
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.clock import wall_now
+from billfold.platform.network.certificates import CertificateReport, inspect_certificate
 from billfold.platform.network.tls import TlsFiles, ensure_certificates
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import EmbeddedPostgresError
-from billfold.platform.settings.settings import Settings, variable_name
-from billfold.wiring.open_bank import initialize_database, open_bank, vault_of
-from billfold.wiring.providers import SEALS, archive_of, email_transport_of, webhook_client_of
+from billfold.platform.settings.settings import FILE_SUFFIX, Settings, variable_name
+from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
+from billfold.wiring.providers import SEALS, archive_of, check_adapters, email_transport_of, webhook_client_of
 from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
 
@@ -92,12 +94,20 @@ class Wiring:
     """Everything a command needs, made of the real parts."""
 
     bank = staticmethod(open_bank)
+    check_start = staticmethod(check_start)
+    check_bank = staticmethod(check_bank)
+    check_adapters = staticmethod(check_adapters)
     initialize_database = staticmethod(initialize_database)
     vault = staticmethod(vault_of)
     archive = staticmethod(archive_of)
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+
+    @property
+    def is_production(self) -> bool:
+        """Tell whether this is a real bank, however wrong its other settings may be."""
+        return self._environ.get(variable_name("environment"), "").strip().lower() == "production"
 
     def settings(self, **changes: Any) -> Settings:
         """Return the settings of the environment with some replaced."""
@@ -120,6 +130,31 @@ class Wiring:
             yield embedded
         finally:
             embedded.close()
+
+    def running_database(self, settings: Settings) -> str:
+        """Return the address of the database as it is: nothing is started. Raises CliError."""
+        if settings.database_url is not None:
+            return ExternalDatabase(settings.database_url).dsn
+        dsn = embedded_postgres.find_running(settings.state_dir, DATABASE)
+        if dsn is None:
+            raise CliError("The embedded database is not running.", "Run `billfold sandbox`, or `billfold worker`.")
+        return dsn
+
+    def inspect_certificate(self, settings: Settings, partners: Sequence[str]) -> CertificateReport | None:
+        """Return what is wrong with the configured certificate; None when there is none: a proxy's, or our own.
+
+        Raises CliError when it is not one of the bank's hosts.
+        """
+        if settings.tls_certificate is None or settings.tls_key is None:
+            return None
+        own = [str(urlsplit(origin).hostname) for origin in (settings.auth_origin, settings.customer_origin)]
+        names = [*own, *(f"{slug}.{settings.domain}" for slug in partners)]
+        report = inspect_certificate(settings.tls_certificate, settings.tls_key, names, wall_now())
+        missing = ", ".join(name for name in own if name in report.uncovered)
+        fault = report.fault or (missing and f"{settings.tls_certificate} is not for {missing}")
+        if fault:
+            raise CliError(f"{fault}.", "Set BILLFOLD_DOMAIN, BILLFOLD_TLS_CERTIFICATE and BILLFOLD_TLS_KEY together.")
+        return report
 
     def certificates(self, settings: Settings, partners: Sequence[str]) -> TlsFiles | None:
         """Return the certificate of the bank's hosts; None when a proxy has it."""
@@ -167,10 +202,11 @@ class Wiring:
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""
+        own = {} if settings.database_url is not None else {"database_url": dsn}
+        changes = {**changes, "state_dir": settings.state_dir, **own}
         overrides = {variable_name(name): str(value) for name, value in changes.items()}
-        address = {variable_name("database_url"): dsn, "PYTHONUNBUFFERED": "1"}
-        state = {variable_name("state_dir"): str(settings.state_dir)}
-        return {**self._environ, **overrides, **state, **address}
+        kept = {name: raw for name, raw in self._environ.items() if name.removesuffix(FILE_SUFFIX) not in overrides}
+        return {**kept, **overrides, "PYTHONUNBUFFERED": "1"}
 
     def delete_state(self, state_dir: Path, report: StepReporter) -> None:
         """Stop and remove the embedded database of a state directory, and the files about it.

@@ -29,10 +29,25 @@ from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.paging import Pager
+from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
 from billfold.treasury.rules.catch_up import catch_up
-from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank
-from billfold.wiring.providers import file_store_of, rail_exchanges_of, simulation_of
+from billfold.wiring.initialize import (
+    BankIdentity,
+    check_identity,
+    create_bank_customer,
+    find_bank_identity,
+    initialize_bank,
+    reseal_key_check,
+)
+from billfold.wiring.providers import (
+    check_adapters,
+    custodian_of,
+    file_store_of,
+    linking_provider_of,
+    rail_exchanges_of,
+    simulation_of,
+)
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
@@ -45,6 +60,7 @@ MIN_BATCH_FOR_EXTRA_LANE = 30
 """A batch of so many costs hardly more per command than one of hundreds."""
 _KEY_FILE = "encryption.key"
 _MIGRATE = "Run `billfold migrate up`."
+_LOST_KEY = "Restore it from the backup, set BILLFOLD_ENCRYPTION_KEY, or start over with `billfold sandbox --fresh`."
 
 
 @asynccontextmanager
@@ -55,9 +71,12 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
     """
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
-            seed, market = await _check_bank(conn), await _market(conn)
-        vault = vault_of(settings)
+            identity, vault = await check_bank(conn, settings)
+            await reseal_key_check(conn, identity, vault)
+            await sequencer.repair_positions(conn)
+            seed, market = identity.seed, await _market(conn)
         simulation = simulation_of(settings, seed)
+        custodian = custodian_of(settings, simulation)
         screening = simulation.screening if simulation else NoScreening()
         engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=screening)
         bank = Bank(
@@ -73,9 +92,9 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             rails=rail_exchanges_of(settings),
             files=file_store_of(settings),
             inspection=SubprocessFileInspector(),
-            job_runners=job_runners(simulation),
+            job_runners=job_runners(simulation, custodian),
             approvals=ApprovedRequests(pool),
-            linking=simulation.linking if simulation else None,
+            linking=linking_provider_of(settings, simulation),
         )
         await engine.start()
         try:
@@ -107,15 +126,14 @@ def engine_of(
     )
 
 
-async def initialize_database(settings: Settings, dsn: str) -> None:
+async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool = False) -> None:
     """Found the bank in a migrated database; what is there already stays. May be repeated."""
     conn = await asyncpg.connect(dsn)
     try:
         identity = await find_bank_identity(conn)
         seed = settings.seed or (identity.seed if identity else secrets.token_bytes(SEED_BYTES))
-        await initialize_bank(
-            conn, seed=seed, environment=settings.environment, clock_start=settings.clock_start, wall=wall_now()
-        )
+        vault = vault_of(settings, may_make=identity is None)
+        await initialize_bank(conn, settings, seed=seed, vault=vault, wall=wall_now(), new_domain=new_domain)
     finally:
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
@@ -144,8 +162,15 @@ async def _market(conn: Connection) -> Market:
         return await load_market(conn, await load_calendars(conn))
 
 
-async def _check_bank(conn: Connection) -> bytes:
-    """Return the seed of the bank. Raises CliError when there is none to open."""
+async def check_start(settings: Settings, dsn: str) -> None:
+    """Find out whether a process can open the bank with these settings. Raises CliError."""
+    async with await _pool(dsn, 1) as pool, pool.acquire() as conn:
+        await check_bank(conn, settings)
+    check_adapters(settings)
+
+
+async def check_bank(conn: Connection, settings: Settings) -> tuple[BankIdentity, Vault]:
+    """Return the bank and its vault; write nothing. Raises CliError when there is none to open with these settings."""
     try:
         pending = await runner.pending(conn)
     except asyncpg.InsufficientPrivilegeError:  # a shape older than the role
@@ -155,8 +180,9 @@ async def _check_bank(conn: Connection) -> bytes:
     identity = await find_bank_identity(conn)
     if identity is None:
         raise CliError("There is no bank in the database yet.", _MIGRATE)
-    await sequencer.repair_positions(conn)
-    return identity.seed
+    vault = vault_of(settings)
+    check_identity(identity, settings, vault)
+    return identity, vault
 
 
 def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
@@ -171,25 +197,36 @@ def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
         wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),
         wire_fee_cents=settings.wire_fee_cents,
         correspondent=settings.correspondent_routing_number,
+        delivers_bills=settings.custodian != NO_ADAPTER,
     )
 
 
-def vault_of(settings: Settings) -> Vault:
-    """Return what seals and vouches: the key of the settings, or the one a sandbox keeps."""
-    key = settings.encryption_key or _sandbox_key(settings.state_dir)
+def vault_of(settings: Settings, *, may_make: bool = False) -> Vault:
+    """Return what seals and vouches: the key of the settings, or the one a sandbox keeps.
+
+    `may_make`: a new bank makes its key. Raises CliError when an existing bank's key file is gone.
+    """
+    key = settings.encryption_key or _sandbox_key(settings.state_dir, may_make=may_make)
     return Vault(key, retired=settings.retired_encryption_keys)
 
 
-def _sandbox_key(state_dir: Path) -> bytes:
-    """Return the key a sandbox keeps for itself, made when first needed."""
+def _sandbox_key(state_dir: Path, *, may_make: bool) -> bytes:
+    """Return the key a sandbox keeps for itself, made with its bank."""
     path = state_dir / _KEY_FILE
-    state_dir.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        draft = path.with_name(f"{_KEY_FILE}.{os.getpid()}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
-            out.write(secrets.token_bytes(KEY_BYTES))
-        try:
-            os.link(draft, path)  # whole, and never over a key that is there
-        finally:
-            draft.unlink()
-    return path.read_bytes()
+    if may_make:
+        state_dir.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            draft = path.with_name(f"{_KEY_FILE}.{os.getpid()}")
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
+                out.write(secrets.token_bytes(KEY_BYTES))
+            try:
+                os.link(draft, path)  # whole, and never over a key that is there
+            finally:
+                draft.unlink()
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise CliError(f"The bank's key {path} cannot be read: {error.strerror}.", _LOST_KEY) from None
+    if len(key) != KEY_BYTES:
+        raise CliError(f"{path} is not a key: it has {len(key)} bytes, not {KEY_BYTES}.", _LOST_KEY)
+    return key

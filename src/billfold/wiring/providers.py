@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import pkgutil
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from billfold.audit.file_archive import FileArchive
+from billfold.cli.context import CliError
 from billfold.documents.local_store import LocalFileStore
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
-from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.kinds import NO_ADAPTER
+from billfold.platform.settings.settings import Settings, variable_name
 
 if TYPE_CHECKING:
+    from billfold.accounts.counterparties.ports import LinkingProvider
+    from billfold.payments.custody.ports import Custodian
     from billfold.sandbox.simulation import Simulation
 
 SEALS = "audit-seals.txt"
@@ -58,9 +64,48 @@ def file_store_of(settings: Settings) -> LocalFileStore:
 
 
 def simulation_of(settings: Settings, seed: bytes) -> Simulation | None:
-    """Return the simulated counterparts of a sandbox; production has none and imports none."""
+    """Return the simulated counterparts of a sandbox; production has none and cannot import them."""
     if settings.is_production:
         return None
     from billfold.sandbox.simulation import Simulation  # noqa: PLC0415 - production does not import the sandbox
 
     return Simulation(seed)
+
+
+def forbid_simulations() -> None:
+    """Make every import of a simulated counterpart fail in this process: its bank is real."""
+    sys.modules["billfold.sandbox"] = None  # type: ignore[assignment]  # what makes `import` raise
+
+
+def custodian_of(settings: Settings, simulation: Simulation | None) -> Custodian | None:
+    """Return the configured custodian, or the simulated one of a sandbox. Raises CliError."""
+    found: Custodian | None = _adapter("custodian", settings.custodian)
+    return simulation.custodian if simulation and settings.custodian is None else found
+
+
+def linking_provider_of(settings: Settings, simulation: Simulation | None) -> LinkingProvider | None:
+    """Return the configured linking provider, or the simulated one of a sandbox. Raises CliError."""
+    found: LinkingProvider | None = _adapter("linking_provider", settings.linking_provider)
+    return simulation.linking if simulation and settings.linking_provider is None else found
+
+
+def check_adapters(settings: Settings) -> str:
+    """Make every adapter of a real bank, and say which they are. Raises CliError."""
+    if not settings.is_production:
+        return "simulated, where none is set"
+    custodian_of(settings, None)
+    linking_provider_of(settings, None)
+    return f"custodian {settings.custodian}, linking provider {settings.linking_provider}"
+
+
+def _adapter(field: str, name: str | None) -> Any:  # noqa: ANN401 - what an installed package offers
+    """Return what the named adapter makes; None when there is none."""
+    if name in {None, NO_ADAPTER}:
+        return None
+    try:
+        return pkgutil.resolve_name(str(name))()
+    except Exception as error:
+        raise CliError(
+            f"The adapter {name} of {variable_name(field)} cannot be made: {error!r}.",
+            "Install its package beside Billfold and see its documentation, or set another adapter, or none.",
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.entries import ACH_WINDOW
+from billfold.payments.custody import worker as custody
+from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.inbound.suspense import queue_held_return
@@ -30,10 +33,11 @@ from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.wiring.worker import PeriodicTask
 
 if TYPE_CHECKING:
+    from billfold.payments.custody.ports import Custodian
     from billfold.sandbox.simulation import Simulation
 
 
-def job_runners(simulation: Simulation | None) -> JobRunners:
+def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
     wires = simulation.wires.sender if simulation else FedwireSender()
     on_handed = simulation.ach.schedule_answer if simulation else None
@@ -53,6 +57,7 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
             EXPIRE_AUTHORIZATION_REQUEST: run_expiry_job,
             EXPIRE_TRANSFER_REQUEST: run_expiry_job,
+            **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),
         }
     )

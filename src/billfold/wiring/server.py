@@ -23,6 +23,7 @@ from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.host_router import HostRouter
 from billfold.wiring.open_bank import open_bank
+from billfold.wiring.providers import forbid_simulations
 
 
 def partner_app() -> LazyApp:
@@ -31,6 +32,8 @@ def partner_app() -> LazyApp:
     settings = Settings.from_env(os.environ)
     configure_logging(settings.log_level)
     assert settings.database_url is not None
+    if settings.is_production:
+        forbid_simulations()
 
     @asynccontextmanager
     async def open_app() -> AsyncIterator[HostRouter]:

@@ -3,6 +3,7 @@
 from datetime import date
 from uuid import UUID
 
+import msgspec
 import pytest
 from tests.fixtures.teller import Teller
 
@@ -75,6 +76,14 @@ def test_the_oldest_lots_are_delivered_first(holder, two_lots):
     assert holder.bank.totals["custodian", bill] == 5
     with pytest.raises(Refused, match="COMPLETED already"):
         holder.end()
+
+
+def test_nothing_is_delivered_where_there_is_no_custodian(holder, two_lots):
+    pocket, bill = two_lots
+    holder.bank.terms = msgspec.structs.replace(holder.bank.terms, delivers_bills=False)
+    with pytest.raises(Refused, match="no custodian"):
+        holder.deliver(pocket, bill, 15)
+    assert sum(balance for _, balance, _ in lots(pocket)) == 20
 
 
 def test_a_rejected_delivery_restores_every_lot(holder, two_lots):

@@ -17,6 +17,12 @@ _PRODUCTION = {
     "BILLFOLD_BANK_NAME": "First Bank of Bills",
     "BILLFOLD_BANK_ROUTING_NUMBER": "021000021",
     "BILLFOLD_MAIL_URL": "smtps://mail.example.com",
+    "BILLFOLD_BANK_BIC": "FBOBUS33",
+    "BILLFOLD_BANK_ADDRESS": "1 Bill Street, New York, NY 10004, US",
+    "BILLFOLD_DATABASE_URL": "postgresql://bank@db/bank",
+    "BILLFOLD_DOMAIN": "bank.example",
+    "BILLFOLD_CUSTODIAN": "custodian_adapter:Custodian",
+    "BILLFOLD_LINKING_PROVIDER": "none",
     "BILLFOLD_BEHIND_PROXY": "true",
 }
 
@@ -72,12 +78,14 @@ def test_all_mistakes_are_reported_at_once():
             "BILLFOLD_TRUSTED_PROXIES": "10.0.0.0/8,here",
             "BILLFOLD_BANK_ROUTING_NUMBER": "021000022",
             "BILLFOLD_DOMAIN": "-bank-",
+            "BILLFOLD_BANK_BIC": "FBOBUS3",
+            "BILLFOLD_LINKING_PROVIDER": "a module",
             "BILLFOLD_EXECUTE_TRANSFERS": "maybe",
             "BILLFOLD_ENVIRONMENT": "staging",
         }
     )
 
-    assert len(found) == 9
+    assert len(found) == 11
     assert found["BILLFOLD_PORT"] == ("BILLFOLD_PORT is 'eighty'; expected a whole number from 1 to 65535")
     assert found["BILLFOLD_ENVIRONMENT"].endswith("expected one of sandbox, production")
 
@@ -177,6 +185,7 @@ def test_production_refuses_when_something_it_needs_is_missing(name):
         ("BILLFOLD_CLOCK_START", "2025-06-02T09:00:00-04:00"),
         ("BILLFOLD_WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
         ("BILLFOLD_EXECUTE_TRANSFERS", "false"),
+        ("BILLFOLD_CUSTODIAN", "billfold.sandbox.simulated_custodian:SimulatedCustodian"),
     ],
 )
 def test_production_refuses_what_is_for_a_sandbox(name, value):

@@ -18,6 +18,7 @@ from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection, Pool
 
 BATCH_MAX = 100
 """How many customers are brought up to date in one batch."""
@@ -37,9 +38,9 @@ def bank_customer_id(seed: bytes) -> UUID:
     return derive(seed, command_id("founding", "house"), 0)
 
 
-async def next_due(bank: Bank) -> datetime | None:
+async def next_due(conn: Connection | Pool) -> datetime | None:
     """Return the first instant at which anything is due, the end of the bank's own day included."""
-    due: datetime | None = await bank.pool.fetchval(_NEXT_DUE)
+    due: datetime | None = await conn.fetchval(_NEXT_DUE)
     return due
 
 

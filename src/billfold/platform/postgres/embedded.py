@@ -25,7 +25,7 @@ import psutil
 
 from billfold.platform.postgres.programs import MAJOR, EmbeddedPostgresError, ServerUser
 
-__all__ = ["DEFAULT_SETTINGS", "THROWAWAY_SETTINGS", "EmbeddedPostgresError", "Server", "start", "stop"]
+__all__ = ["DEFAULT_SETTINGS", "THROWAWAY_SETTINGS", "EmbeddedPostgresError", "Server", "find_running", "start", "stop"]
 
 SUPERUSER = "postgres"
 PORT = 5432  # names the socket file; nothing listens on a port
@@ -82,8 +82,7 @@ class Server:
 
     def dsn_for(self, database: str) -> str:
         """Return the address of `database`, for asyncpg and libpq; it need not exist yet."""
-        host = quote(str(self.socket_dir), safe="/")
-        return f"postgresql://{SUPERUSER}@/{quote(database)}?host={host}&port={PORT}"
+        return _address(self.socket_dir, database)
 
     async def create_database(self, name: str, *, template: str = "template1") -> str:
         """Create database `name` unless it exists, as a copy of `template`; return its address."""
@@ -137,6 +136,12 @@ def start(
     return Server(data_dir, postmaster.socket_dir, postmaster.pid, hold=hold)
 
 
+def find_running(state_dir: Path, database: str) -> str | None:
+    """Return the address of `database` on the running server of `state_dir`, or None. Starts and writes nothing."""
+    postmaster = _find_postmaster(state_dir.expanduser().resolve() / "postgres")
+    return None if postmaster is None else _address(postmaster.socket_dir, database)
+
+
 def stop(server: Server) -> bool:
     """Let go of `server`; the last to let go stops it (a fast shutdown, nothing is lost).
 
@@ -175,6 +180,11 @@ def _shut_down(data_dir: Path) -> None:
     except EmbeddedPostgresError:
         if _find_postmaster(data_dir):  # a stuck backend: the next start recovers
             owner.run("pg_ctl", "stop", *target_options, "-m", "immediate")
+
+
+def _address(socket_dir: Path, database: str) -> str:
+    host = quote(str(socket_dir), safe="/")
+    return f"postgresql://{SUPERUSER}@/{quote(database)}?host={host}&port={PORT}"
 
 
 class _SharedLock:

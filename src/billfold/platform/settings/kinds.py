@@ -5,6 +5,7 @@ A kind refuses with a ValueError; what it expects instead is written once, in `e
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, time
@@ -24,6 +25,9 @@ _SECRET_KEY_BYTES = 32
 _LABEL_CHARS_MAX = 63
 _DISTINCT_BYTES_MIN = 12
 _SEED_BYTES_MAX = 64
+NO_ADAPTER = "none"
+"""What an adapter is set to where the bank has none: its operations are refused."""
+_BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?")
 _ABA_DIGITS = 9
 _ABA_WEIGHTS = (3, 7, 1) * 3
 _WEAK_PATTERNS = (b"change", b"default", b"secret", b"example", b"password", b"0123456789", b"abcdef")
@@ -112,6 +116,16 @@ def _https_origin(raw: str) -> str:
     return _require(raw.lower().rstrip("/"), ok)
 
 
+def _adapter(raw: str) -> str:
+    words = raw.replace(":", ".").split(".")
+    is_named = raw.count(":") == 1 and all(map(str.isidentifier, words)) and words[0] != "billfold"
+    return _require(raw, is_named or raw == NO_ADAPTER)
+
+
+def _bic(raw: str) -> str:
+    return _require(raw.upper(), _BIC.fullmatch(raw.upper()) is not None)
+
+
 def _mail_server(raw: str) -> str:
     return _require(raw, raw.startswith(("smtp://", "smtps://")))
 
@@ -175,6 +189,8 @@ def is_hard_to_guess(key: bytes) -> bool:
 
 BOOLEAN = SettingType("true or false", _boolean)
 DATABASE = SettingType("an address like postgresql://user:password@host:5432/name", _database)
+ADAPTER = SettingType("`package.module:name` of what you installed, called without arguments, or none", _adapter)
+BIC = SettingType("a BIC of 8 or 11 characters", _bic)
 MAIL_SERVER = SettingType("an address like smtps://user:password@mail.example.com:465", _mail_server)
 DOMAIN = SettingType("a host name", _domain)
 HTTPS_ORIGIN = SettingType("an address like https://auth.example.com, without a path", _https_origin)

@@ -25,7 +25,10 @@ _HTTPS_PORT = 443
 _GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
 _WIRE_HOURS = {"wires_open": time(8), "wire_cutoff": time(16), "international_wire_cutoff": time(15)}
-_REQUIRED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
+_REQUIRED_IN_PRODUCTION = (
+    *("database_url", "encryption_key", "seed", "domain", "mail_url", "custodian", "linking_provider"),
+    *("bank_name", "bank_routing_number", "bank_bic", "bank_address"),
+)
 _SANDBOX_ONLY = ("clock_start", "execute_transfers", "webhook_allowed_networks", "webhook_trusted_ca")
 
 
@@ -130,9 +133,15 @@ class Settings:
     )
     bank_routing_number: str = setting(kinds.ROUTING_NUMBER, "The routing number of the bank.", "061199992")
     bank_name: str = setting(kinds.text("a name", max_length=35), "The name of the bank.", "Billfold Sandbox Bank")
-    bank_bic: str = setting(kinds.text("a BIC of 8 or 11 characters", max_length=11), "The bank's BIC.", "BLFDUS33")
+    bank_bic: str = setting(kinds.BIC, "The bank's BIC.", "BLFDUS33")
     bank_address: str = setting(
         kinds.text("an address", max_length=140), "Where the bank is.", "1 Ledger Way, Wilmington, DE 19801, US"
+    )
+    custodian: str | None = setting(
+        kinds.ADAPTER, "The adapter that delivers bills to other custodians. If unset, a sandbox simulates one.", None
+    )
+    linking_provider: str | None = setting(
+        kinds.ADAPTER, "The adapter that links accounts at other banks. If unset, a sandbox simulates one.", None
     )
     mail_url: str | None = setting(
         kinds.MAIL_SERVER, "The mail server. If unset, e-mails are written to files.", None, secret=True
@@ -224,7 +233,7 @@ def variable_name(name: str) -> str:
 def format_setting(value: object) -> str:
     """Return a value as people write it."""
     if value is None or value == ():
-        return "none"
+        return "not set"
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     if isinstance(value, bool):

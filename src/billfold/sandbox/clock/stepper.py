@@ -124,7 +124,7 @@ class ClockStepper:
         return catch_up.happened + kept.happened + Counter({BANK_DAY: days})
 
     async def _next_due(self) -> datetime | None:
-        due_times = (await next_customer_due(self._bank), await next_scheduled_at(self._bank))
+        due_times = (await next_customer_due(self._bank.pool), await next_scheduled_at(self._bank))
         return min((due for due in due_times if due is not None), default=None)
 
     async def _set(self, to: datetime) -> None:

@@ -1,0 +1,1 @@
+ALTER TABLE bank DROP COLUMN domain, DROP COLUMN key_check;

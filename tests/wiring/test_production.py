@@ -1,0 +1,197 @@
+"""A production bank starts with its own settings and refuses others, tried with the processes themselves."""
+
+import asyncio
+import base64
+import json
+import os
+import secrets
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from datetime import timedelta
+from urllib.request import Request, urlopen
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from tests.fixtures.cli import fetch
+
+from billfold.platform.clock import wall_now
+
+ADAPTER = """
+class Custodian:
+    async def deliver(self, transfer):
+        return None
+"""
+START_SECONDS = 90
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def write_certificate(folder, *names, valid=timedelta(days=30)):
+    """Write a certificate of these names and its key; return their settings."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), wall_now()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Bank")])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(now - timedelta(days=60)).not_valid_after(now + valid)
+    alternatives = x509.SubjectAlternativeName([x509.DNSName(each) for each in names])
+    leaf = builder.add_extension(alternatives, critical=False).sign(key, hashes.SHA256())
+    folder.mkdir(exist_ok=True)
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for file, content in (("server.pem", leaf.public_bytes(Encoding.PEM)), ("server.key", secret)):
+        (folder / file).write_bytes(content)
+    return {
+        "BILLFOLD_TLS_CERTIFICATE": str(folder / "server.pem"),
+        "BILLFOLD_TLS_KEY": str(folder / "server.key"),
+    }
+
+
+@pytest.fixture
+def environment(market_dsn, tmp_path):
+    """The settings of a production bank in a migrated database, every secret in a file."""
+    (tmp_path / "adapters").mkdir()
+    (tmp_path / "adapters" / "acme_custody.py").write_text(ADAPTER)
+    environ = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(tmp_path / "adapters"),
+        "BILLFOLD_ENVIRONMENT": "production",
+        "BILLFOLD_STATE_DIR": str(tmp_path / "state"),
+        "BILLFOLD_PORT": free_port(),
+        "BILLFOLD_HTTP_PORT": free_port(),
+        "BILLFOLD_DOMAIN": "bank.example",
+        "BILLFOLD_BANK_NAME": "First Bank of Bills",
+        "BILLFOLD_BANK_ROUTING_NUMBER": "021000021",
+        "BILLFOLD_BANK_BIC": "FBOBUS33",
+        "BILLFOLD_BANK_ADDRESS": "1 Bill Street, New York, NY 10004, US",
+        "BILLFOLD_CUSTODIAN": "acme_custody:Custodian",
+        "BILLFOLD_LINKING_PROVIDER": "none",
+        **write_certificate(tmp_path / "tls", "*.bank.example"),
+    }
+    for name, text in (
+        ("DATABASE_URL", market_dsn),
+        ("SEED", "a seed that nobody guesses"),
+        ("ENCRYPTION_KEY", new_key()),
+        ("RETIRED_ENCRYPTION_KEYS", new_key()),
+        ("MAIL_URL", "smtps://mail.bank.example"),
+    ):
+        file = tmp_path / name
+        file.touch(mode=0o600)
+        file.write_text(text + "\n")
+        environ[f"BILLFOLD_{name}_FILE"] = str(file)
+    assert billfold(environ, "migrate", "up")[0] == 0
+    return environ
+
+
+def new_key():
+    return base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def billfold(environment, *words):
+    """Run a command to its end; return (status, what was said)."""
+    command = [sys.executable, "-m", "billfold", *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=START_SECONDS)
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def ask(environment, path):
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    url = f"https://127.0.0.1:{environment['BILLFOLD_PORT']}{path}"
+    request = Request(url, headers={"Host": "auth.bank.example"})
+    with urlopen(request, context=trusting, timeout=5) as answer:
+        return json.load(answer)
+
+
+def when_up(environment, server):
+    """Return the metadata of the authorization server once it answers."""
+    deadline = time.monotonic() + START_SECONDS
+    while server.poll() is None and time.monotonic() < deadline:
+        with suppress(OSError):
+            return ask(environment, "/.well-known/openid-configuration")
+        time.sleep(0.2)
+    raise AssertionError("the server does not start")
+
+
+def test_a_production_bank_serves_with_every_secret_in_a_file(environment):
+    with subprocess.Popen([sys.executable, "-m", "billfold", "serve"], env=environment) as server:
+        try:
+            metadata = when_up(environment, server)
+            status, said = billfold(environment, "doctor", "--json")
+        finally:
+            server.send_signal(signal.SIGTERM)
+    assert metadata["issuer"] == f"https://auth.bank.example:{environment['BILLFOLD_PORT']}"
+    assert server.returncode == 0
+    assert (status, json.loads(said)["ok"]) == (0, True), said
+
+
+def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(environment):
+    key = {"BILLFOLD_ENCRYPTION_KEY_FILE": "", "BILLFOLD_ENCRYPTION_KEY": new_key()}
+    for command, changes, named in (
+        ("serve", {"BILLFOLD_CUSTODIAN": ""}, "BILLFOLD_CUSTODIAN is not set"),
+        ("worker", {"BILLFOLD_LINKING_PROVIDER": ""}, "BILLFOLD_LINKING_PROVIDER is not set"),
+        ("serve", {"BILLFOLD_CUSTODIAN": "nobody.has:This"}, "adapter nobody.has:This of BILLFOLD_CUSTODIAN"),
+        ("worker", {"BILLFOLD_CUSTODIAN": "acme_custody:Other"}, "adapter acme_custody:Other of BILLFOLD_CUSTODIAN"),
+        ("serve", {"BILLFOLD_DATABASE_URL_FILE": ""}, "BILLFOLD_DATABASE_URL is not set"),
+        ("serve", {"BILLFOLD_SEED_FILE": "", "BILLFOLD_SEED": "another seed of a bank"}, "another seed"),
+        ("serve", key, "not the key of the bank"),
+        ("worker", key, "not the key of the bank"),
+        ("doctor", key, "not the key of the bank"),
+        ("serve", {"BILLFOLD_DOMAIN": "bnak.example"}, "domain is bank.example, not bnak.example"),
+    ):
+        status, said = billfold(environment | changes, command)
+        assert (status, "Traceback" in said) == (1, False), said
+        assert named in said
+
+
+def test_serve_refuses_a_certificate_that_no_client_would_accept(environment, tmp_path):
+    for names, valid, fault in (
+        (["*.other.example", "bank.example"], timedelta(days=9), "is not for auth.bank.example, api.bank.example"),
+        (["*.bank.example"], timedelta(days=-1), "is valid from"),
+    ):
+        other = write_certificate(tmp_path / "other", *names, valid=valid)
+        for changes, expected in ((other, fault), (dict(list(other.items())[1:]), "is not the key of")):
+            status, said = billfold(environment | changes, "serve")
+            assert (status, "Traceback" in said) == (1, False), said
+            assert expected in said
+
+
+def test_a_changed_key_opens_the_bank_and_the_former_one_alone_does_not(environment, tmp_path):
+    former, current = (tmp_path / "ENCRYPTION_KEY").read_text(), new_key()
+    inline = dict.fromkeys(("BILLFOLD_ENCRYPTION_KEY_FILE", "BILLFOLD_RETIRED_ENCRYPTION_KEYS_FILE"), "")
+    changed = environment | inline | {"BILLFOLD_ENCRYPTION_KEY": current, "BILLFOLD_RETIRED_ENCRYPTION_KEYS": former}
+    assert billfold(changed, "partner", "create", "acme")[0] == 0
+    for command in ("verify", "worker"):
+        status, said = billfold(environment, command)
+        assert (status, "not the key of the bank" in said) == (1, True), said
+    assert billfold(changed, "verify")[0] == 0
+
+
+def test_a_bank_moves_to_another_domain_only_when_it_is_said(environment):
+    moved = environment | {"BILLFOLD_DOMAIN": "new.example"}
+    assert billfold(moved, "migrate", "up")[0] == 1
+    assert billfold(moved, "migrate", "up", "--new-domain")[0] == 0
+    assert "domain is new.example" in billfold(environment, "verify")[1]
+
+
+def test_a_key_that_never_was_the_banks_is_found_when_an_older_database_is_migrated(environment, market_dsn):
+    assert billfold(environment, "partner", "create", "acme")[0] == 0
+    asyncio.run(fetch(market_dsn, "UPDATE bank SET key_check = NULL"))
+    other = environment | {"BILLFOLD_ENCRYPTION_KEY_FILE": "", "BILLFOLD_ENCRYPTION_KEY": new_key()}
+    assert "not the key of the bank" in billfold(other, "migrate", "up")[1]
+    assert billfold(environment, "migrate", "up")[0] == 0
+
+
+def test_a_production_bank_has_no_commands_of_a_sandbox(environment):
+    for words in (("clock", "show"), ("sandbox",), ("trigger",)):
+        status, said = billfold(environment, *words)
+        assert (status, "No such command" in said) == (2, True), said
