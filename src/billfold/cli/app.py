@@ -8,16 +8,19 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated
 
+import asyncpg
 import typer
 
 from billfold import __version__
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import example, print_error
+from billfold.migrations.runner import MigrationError
 from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.settings import SettingsError
 
+_NO_ACCESS = "Give this user access, or the disk room; BILLFOLD_STATE_DIR names another folder."
 _FIRST_SERVER_ERROR = 500
 """From this status on the caller cannot solve it."""
 
@@ -102,8 +105,6 @@ def run(context: CliContext, arguments: Sequence[str] | None = None) -> int:
         build_app(context, wanted=words[0] if words else "")(words)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
-    except CliError as failure:
-        print_error(str(failure), failure.next_step)
     except SettingsError as wrong:
         print_error("The settings are invalid.", "Set these variables:")
         for mistake in wrong.mistakes:
@@ -111,9 +112,26 @@ def run(context: CliContext, arguments: Sequence[str] | None = None) -> int:
     except InvalidInput as wrong:
         for error in wrong.errors:
             print_error(f"{'.'.join(map(str, error.loc))}: {error.msg}")
-    except BillfoldError as error:
-        print_error(f"{error.detail} ({error.code})", _remedy(error))
+    except (CliError, BillfoldError, MigrationError, asyncpg.PostgresError, OSError) as failure:
+        print_error(*_explain(failure))
     return 1
+
+
+def _explain(
+    failure: CliError | BillfoldError | MigrationError | asyncpg.PostgresError | OSError,
+) -> tuple[str, str]:
+    """Return what is wrong, and what to do next."""
+    match failure:
+        case CliError(next_step=next_step):
+            return str(failure), next_step
+        case BillfoldError(detail=detail, code=code):
+            return f"{detail} ({code})", _remedy(failure)
+        case MigrationError():
+            return f"{failure}.", "Use the release that the database belongs to."
+        case asyncpg.PostgresError(hint=hint):
+            return f"The database refuses: {failure.args[0]}.", hint or "See `billfold doctor`."
+        case OSError(strerror=said, filename=name):
+            return f"{said or failure}: {name}" if name else f"{said or failure}", _NO_ACCESS
 
 
 def _remedy(error: BillfoldError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated
 
+import asyncpg
 import typer
 
 from billfold.cli.command import CommandGroup
@@ -16,6 +17,12 @@ from billfold.platform.logs import configure_logging
 
 if TYPE_CHECKING:
     from billfold.cli.context import CliContext
+    from billfold.platform.database.pool import Connection
+
+_CREATE = (
+    "Let an administrator create the database, its owner and the role billfold_app as docs/operate/install.md shows:"
+    " `CREATE ROLE billfold_app NOLOGIN; GRANT billfold_app TO <the owner>;`. Migrate as the owner."
+)
 
 group = CommandGroup("migrate", "Migrate the database to this release's schema, or back.", example="up")
 
@@ -34,12 +41,22 @@ def up(
     with context.database(settings, print_line) as database:
 
         async def run() -> list[str]:
-            steps = await with_connection(database.dsn, lambda conn: runner.up(conn, print_line))
+            steps = await with_connection(database.dsn, _migrate)
             await context.initialize_database(settings, database.dsn, new_domain=new_domain)
             return steps
 
         steps = asyncio.run(run())
     return f"{len(steps)} migrations applied." if steps else "Nothing was pending."
+
+
+async def _migrate(conn: Connection) -> list[str]:
+    encoding = await conn.fetchval("SHOW server_encoding")
+    if encoding != "UTF8":
+        raise CliError(f"The database's encoding is {encoding}, not UTF8.", _CREATE)
+    try:
+        return await runner.up(conn, print_line)
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise CliError(f"This user may not migrate the database: {error.args[0]}.", _CREATE) from error
 
 
 @group.command("down --to 0 --yes")

@@ -50,6 +50,7 @@ async def create(
         ("username", created.username),
         ("password", created.password),
         ("shared secret", created.shared_secret),
+        ("customer", created.places.own_customer_id),
         ("facilitation pocket", created.places.facilitation_pocket_id),
     ]
     console.print(key_value_table(rows))
