@@ -1,10 +1,13 @@
 """Wires over HTTP and files: they wait, settle, come back, are rejected, find no account."""
 
+import asyncio
+
 import pytest
 from tests.support import payees
 
 from billfold.payments.clearing.store import balances
 from billfold.payments.settlement.worker import close_bank_days
+from billfold.platform import ids
 from billfold.wiring.providers import rail_files_folder
 
 FRIDAY_EVENING = "2025-08-29T18:30:00-04:00"
@@ -89,6 +92,21 @@ async def test_a_wire_of_a_friday_evening_goes_after_the_holiday_and_comes_back_
     shown = (await sender.transactions())[0]
     assert (shown["wire_type"], shown["wire_id"]) == ("RETURN", back["id"])
     assert await desk.value(sender.pocket) > before
+
+
+async def test_a_wire_sent_under_twenty_keys_at_once_is_made_once_and_answered_alike(sender):
+    desk, pocket = sender.desk, sender.pocket
+    linked = await desk.post(f"/api/v2/customers/{pocket.customer}/counterparties/", payees.wire())
+    await sender.sandbox("counterparty-verification/", counterparty_id=linked["id"], status="APPROVED")
+    path, body = f"/api/v1/service-accounts/{pocket.id}/wires/", {"counterparty_id": linked["id"]}
+    body["wire_id"], cents = str(ids.new()), 300_000_00  # twice is more than there is
+    spellings = {"amount_usdc": cents}, {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": cents}}
+    answers = await asyncio.gather(*(desk.client.post(path, body | spellings[nth % 2]) for nth in range(20)))
+    assert [each.status_code for each in answers] == [201] * 20
+    assert len({each.text for each in answers}) == 1
+    assert [each["direction"] for each in await sender.transactions()] == ["DEBIT", "CREDIT"]
+    another = body | {"amount_usdc": cents + 1}
+    await desk.refused("POST", path, another, status=409, code="duplicate-id")
 
 
 async def test_a_wire_comes_back_less_the_charges_of_a_bank_on_its_way(sender):

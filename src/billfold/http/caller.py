@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One authenticated request, whoever sent it: under which key, and when.
 
-    `name` is who it is in the log of commands, `key` the idempotency key, `fingerprint` the hash
+    `name` is who it is in the audit log, `key` the idempotency key, `fingerprint` the hash
     of method, path, query and body it is bound to, `operation` the operationId. `now` is the
     business time at which the request was admitted, `wall` the wall time of the same moment;
     neither costs a round trip.
@@ -59,6 +59,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         """Who calls, for the audit log."""
         raise NotImplementedError
 
+    @property
+    def key_owner(self) -> str:
+        """Whose idempotency keys its own are: the same key of the same owner is the same command."""
+        return self.name
+
     def command_fields(self, *customers: UUID, step: int = 0) -> dict[str, Any]:
         """Return what every command carries: `OpenPocket(**caller.command_fields(id), name=...)`.
 
@@ -66,7 +71,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         by `step`, always in the same order, so that a repeated request finds each again.
         """
         return {
-            "caller": f"{self.name}:{step}" if step else self.name,
+            "caller": f"{self.key_owner}:{step}" if step else self.key_owner,
             "key": self.key,
             "request_hash": self.fingerprint,
             "customers": customers,
@@ -75,7 +80,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     def new_resource_id(self, seed: bytes) -> UUID:
         """Return the id of what the request makes: the same when it is repeated under its key."""
-        return derive(seed, command_id(self.name, self.key), 0)
+        return derive(seed, command_id(self.key_owner, self.key), 0)
 
     def audited(
         self,
@@ -156,6 +161,12 @@ class Caller(Call, frozen=True, kw_only=True):
         return Origin(
             kind="PARTNER", name=self.partner_slug, client_id=self.name, ip_address=self.address, user_agent=self.agent
         )
+
+    @property
+    @override
+    def key_owner(self) -> str:
+        """The partner, whichever of its users calls."""
+        return f"partner:{self.partner_id}"
 
     def require_feature(self, feature: str) -> None:
         """Raise Refused `feature-not-enabled` unless the partner has the feature."""

@@ -25,6 +25,7 @@ from billfold.http.schemas import CheckedBody
 from billfold.http.validation_errors import field_errors, mistakes_in
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
+from billfold.platform.network.addresses import without_port
 
 if TYPE_CHECKING:
     from litestar.types import HTTPScope, Receive
@@ -204,7 +205,7 @@ def client_of(peer: str, forwarded_for: str | None, networks: Sequence[IPv4Netwo
     """Return who called: the last address on the way that is not a trusted proxy's."""
     if forwarded_for is None or not is_trusted(peer, networks):
         return peer
-    for address in reversed([each.strip() for each in forwarded_for.split(",")]):
+    for address in reversed([without_port(each.strip()) for each in forwarded_for.split(",")]):
         if not is_trusted(address, networks):
             return address
     return peer

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from billfold.access.partners import credentials, rules
+from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
+from billfold.access.users import lockout
 from billfold.platform import crypto, ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
@@ -117,15 +118,11 @@ async def test_a_new_password_ends_what_the_old_one_opened(conn):
     token_hash = await token_of(conn, partner)
     user = await partner_store.find_partner_user(conn, "acme-app")
     assert user is not None
-    locked = 0
     for _ in range(5):
-        locked = await credentials.record_login_failure(conn, user.user_id, wall_now())
-    assert 0 < locked <= 900
+        await lockout.begin_attempt(conn, lockout.partner_subject("acme-app"), wall_now())
     await credentials.set_partner_password(conn, user.user_id, "another long password")
     assert await partner_store.find_credential(conn, VAULT, token_hash, now=wall_now()) is None
-    user = await partner_store.find_partner_user(conn, "acme-app")
-    assert user is not None
-    assert (user.failures, user.locked_until) == (0, None)
+    assert (await lockout.begin_attempt(conn, lockout.partner_subject("acme-app"), wall_now())).wait_seconds == 0
 
 
 @pytest.mark.parametrize(("name", "password"), [("", "long enough"), ("a", "short"), ("a\n", "b" * 20)])
@@ -142,10 +139,3 @@ async def test_an_assertion_of_an_issuer_is_consumed_once(conn):
     assert await credentials.consume_assertion(conn, issuer="a", jti="1", expires_at=now)
     assert not await credentials.consume_assertion(conn, issuer="a", jti="1", expires_at=now)
     assert await credentials.consume_assertion(conn, issuer="b", jti="1", expires_at=now)
-
-
-def test_a_lock_window_is_a_quarter_of_an_hour():
-    at = wall_now().replace(minute=44, second=59)
-    assert rules.lockout_window(at).minute == 30
-    assert rules.lockout_seconds(at + timedelta(seconds=0.2), at) == 1
-    assert rules.lockout_seconds(None, at) == rules.lockout_seconds(at, at) == 0

@@ -48,7 +48,7 @@ async def test_the_sixth_login_attempt_is_locked_out_even_with_the_right_passwor
 async def test_the_lock_ends_after_a_quarter_of_an_hour(client, bank):
     for _ in range(5):
         await log_in(client, "wrong")
-    await bank.pool.execute("UPDATE partner_user SET locked_until = $1", wall_now())
+    await bank.pool.execute("UPDATE login_attempt SET last_failed_at = $1", wall_now() - timedelta(minutes=15))
     assert (await log_in(client, "wrong")).status_code == 401
     assert (await log_in(client)).status_code == 200
     for _ in range(4):
@@ -107,6 +107,14 @@ async def test_a_password_appears_nowhere(client, bank, caplog):
     assert PASSWORD not in str(rows)
 
 
-async def test_many_logins_wait_for_each_other(client):
-    answers = await asyncio.gather(*(log_in(client) for _ in range(6)))
+async def test_many_right_logins_wait_for_each_other(client):
+    answers = await asyncio.gather(*(log_in(client) for _ in range(12)))
     assert {answer.status_code for answer in answers} == {200}
+
+
+@pytest.mark.parametrize("username", ["acme-app", "nobody"])
+async def test_of_wrong_passwords_side_by_side_five_are_looked_at(client, username, verified):
+    answers = await asyncio.gather(*(log_in(client, f"wrong {n}", username) for n in range(40)))
+    assert sorted(answer.status_code for answer in answers) == [401] * 5 + [429] * 35
+    assert len(verified) == 5
+    assert (await log_in(client, PASSWORD, username)).json()["code"] == "login-locked"

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
@@ -224,13 +225,40 @@ async def test_a_key_is_refused_for_another_method_path_query_or_body(sample_cli
     assert RUNS["delete"] == 0
 
 
-async def test_a_key_belongs_to_one_caller_only(sample_app, bank, sample_client):
+async def test_a_key_belongs_to_one_partner_only(sample_app, bank, sample_client):
     key = ids.new()
     other = PartnerClient(sample_app, await new_partner(bank, "other"))
     assert (await sample_client.post(THING, BODY, key=key)).status_code == 201
     assert (await other.post(THING, BODY, key=key)).status_code == 201
     assert RUNS["make"] == 2
     await other.close()
+
+
+async def test_a_key_is_the_same_for_every_user_of_its_partner(sample_app, bank, sample_client):
+    acme, key = sample_client.partner, ids.new()
+    user_id = await credentials.create_partner_user(
+        bank.pool, acme.partner_id, username="acme-second", password="a long password", now=wall_now()
+    )
+    token, _ = await credentials.issue_token(bank.pool, partner_id=acme.partner_id, user_id=user_id, now=wall_now())
+    colleague = PartnerClient(sample_app, replace(acme, user_id=user_id, token=token))
+    first, again = await asyncio.gather(*(each.post(THING, BODY, key=key) for each in (sample_client, colleague)))
+    assert {first.status_code, again.status_code} <= {201, 409}
+    assert (await colleague.post(THING, BODY, key=key)).headers["idempotent-replayed"] == "true"
+    assert (await colleague.send("DELETE", ONE, key=key)).json()["code"] == "idempotency-key-reused"
+    assert RUNS["make"] == 1
+    assert await bank.pool.fetchval("SELECT count(*) FROM customer WHERE name = 'a thing'") == 1
+    await colleague.close()
+
+
+@pytest.mark.parametrize("kind", ["forbidden", "bug", "unavailable"])
+async def test_a_refused_request_binds_its_key_and_may_be_sent_again(sample_client, kind):
+    key, path = ids.new(), f"/api/v2/errors/{kind}/"
+    refused = await sample_client.post(path, key=key)
+    for query, body in (("a=1", b"{}"), ("", b'{"a":1}')):
+        answer = await sample_client.post(path, body, key=key, query=query)
+        assert answer.json()["code"] == "idempotency-key-reused"
+    assert (await sample_client.post(path, key=key)).json()["code"] == refused.json()["code"]
+    assert RUNS[kind] == 2
 
 
 async def test_twenty_parallel_requests_under_one_key_have_one_effect(sample_client, bank):

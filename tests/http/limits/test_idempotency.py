@@ -43,7 +43,8 @@ def still(monkeypatch):
 
 
 def caller(*, rate=100, money=100):
-    return {"caller": ids.new(), "per_minute": rate, "money_per_minute": money}
+    who = ids.new()
+    return {"caller": who, "key_owner": who, "per_minute": rate, "money_per_minute": money}
 
 
 def asked(who, *, key=None, fingerprint=b"one", claims=True, money=False, kind="all"):
@@ -100,11 +101,32 @@ async def test_the_next_minute_begins_anew(two, still, monkeypatch):
     assert (await two[0].admit(asked(who))).verdict == "run"
 
 
-async def test_a_key_that_was_turned_away_is_not_claimed(two, still, pools):
-    who, key = caller(rate=1), ids.new()
+@pytest.mark.parametrize("claims", [True, False])
+async def test_a_key_beyond_the_limit_is_bound_and_its_request_runs_later(two, still, monkeypatch, claims):
+    who = caller(rate=1)
     await two[0].admit(asked(who))
-    assert (await two[0].admit(asked(who, key=key))).verdict == "limited"
-    assert not await pools[0].fetchval("SELECT count(*) FROM idempotency_key WHERE key = $1", key)
+    refused = asked(who, claims=claims)
+    assert (await two[0].admit(refused)).verdict == "limited"
+    monkeypatch.setattr(admissions, "wall_now", lambda: still + timedelta(minutes=1))
+    who = who | {"per_minute": 9}
+    assert (await two[1].admit(asked(who, key=refused.key, fingerprint=b"two"))).verdict == "reused"
+    assert (await two[1].admit(replace(refused, per_minute=9))).verdict == "run"
+
+
+async def test_far_beyond_the_limit_no_key_is_written_down(two, still, pools):
+    who = caller(rate=2)
+    await verdicts([(two[n % 2], asked(who)) for n in range(30)])
+    assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 4
+
+
+async def test_a_key_is_its_owners_whoever_of_them_sends_it(two):
+    who, key = caller(), ids.new()
+    colleague = who | {"caller": ids.new()}
+    assert await verdicts([(two[0], asked(who, key=key)), (two[1], asked(colleague, key=key))]) == {
+        "run": 1,
+        "running": 1,
+    }
+    assert (await two[0].admit(asked(colleague, key=key, fingerprint=b"two"))).verdict == "reused"
 
 
 async def test_one_of_many_wins_a_key_across_processes(two):
@@ -144,10 +166,13 @@ async def test_a_read_is_kept_though_it_was_never_claimed(two, pools):
     assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 1
 
 
-async def test_a_released_key_runs_again(two):
-    request = asked(caller())
+@pytest.mark.parametrize("claims", [True, False])
+async def test_a_released_key_runs_again_and_stays_bound_to_its_request(two, claims):
+    request = asked(caller(), claims=claims)
     await two[0].admit(request)
     await two[0].release(request)
+    for one in two:
+        assert (await one.admit(again(request, b"two"))).verdict == "reused"
     assert (await two[1].admit(request)).verdict == "run"
 
 

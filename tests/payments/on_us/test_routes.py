@@ -270,6 +270,19 @@ async def test_one_of_concurrent_transfers_with_the_same_id_wins(partner_desk, o
     assert made["id"] == mine
 
 
+@pytest.mark.parametrize("cents", [100_00, 6_000_00], ids=["affordable often", "affordable once"])
+async def test_a_transfer_sent_under_twenty_keys_at_once_is_made_once_and_answered_alike(partner_desk, cents):
+    pocket = await partner_desk.funded(10_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    body = reallocation(pocket, other, cents, transfer_id=str(ids.new()))
+    spelled = {name: value for name, value in body.items() if name != "amount"} | {"amount_usdc": cents}
+    answers = await asyncio.gather(*(partner_desk.client.post(PATH, (body, spelled)[nth % 2]) for nth in range(20)))
+    assert [each.status_code for each in answers] == [201] * 20
+    (made,) = {each.text for each in answers}
+    assert (await partner_desk.client.post(PATH, spelled)).text == made
+    assert (await partner_desk.counts())["transfer"] == 1
+
+
 async def done(partner_desk, transfer_id):
     """Wait until a transfer is no longer pending."""
     for _ in range(100):

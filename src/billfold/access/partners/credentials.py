@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from billfold.access.partners import rules
 from billfold.access.partners.store import secret_context
 from billfold.access.partners.types import NewPartner
+from billfold.access.users import lockout
 from billfold.platform import crypto, ids
 from billfold.platform.crypto import Vault
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -38,22 +39,10 @@ UPDATE partner_secret
    SET expires_at = CASE WHEN expires_at IS NULL THEN $3::timestamptz ELSE $2 END
  WHERE partner_id = $1 AND (expires_at IS NULL OR expires_at > $2)
 """
-_FAILURE = """
-UPDATE partner_user
-   SET failures = CASE WHEN locked_until <= $2 THEN 1 ELSE failures + 1 END,
-       locked_until = CASE WHEN locked_until > $2 THEN locked_until
-                           WHEN locked_until IS NULL AND failures + 1 >= $3 THEN $4 END
- WHERE user_id = $1 RETURNING locked_until
-"""
 _SET_FEATURE = """
 UPDATE partner SET features = array_remove(features, $2::text) || $3::text[], version = version + 1
  WHERE partner_id = $1 RETURNING partner_id
 """
-_COUNT_UNKNOWN_USER = """
-INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used) VALUES ($1, 'stranger', $2, 1)
-ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1
-"""
-_UNKNOWN_USER_FAILURES = "SELECT used FROM rate_limit_window WHERE caller = $1 AND kind = 'stranger' AND starts_at = $2"
 
 
 async def create_partner(
@@ -129,12 +118,13 @@ async def create_partner_user(
 async def set_partner_password(conn: Connection | Pool, user_id: UUID, password: str) -> None:
     """Give a user another password and unlock them; their tokens end."""
     rules.check_password(password)
-    await conn.execute(
+    username = await conn.fetchval(
         "WITH ended AS (DELETE FROM partner_token WHERE user_id = $1) UPDATE partner_user "
-        "SET password_hash = $2, failures = 0, locked_until = NULL WHERE user_id = $1",
+        "SET password_hash = $2 WHERE user_id = $1 RETURNING username",
         user_id,
         crypto.hash_password(password),
     )
+    await lockout.clear_attempts(conn, lockout.partner_subject(username))
 
 
 async def register_partner_key(
@@ -203,33 +193,6 @@ async def issue_token(
         expires_at,
     )
     return secret, expires_at
-
-
-async def record_login_failure(conn: Connection | Pool, user_id: UUID, now: datetime) -> int:
-    """Count a failed login of a user and return for how many seconds they are locked now, or 0."""
-    until: datetime | None = await conn.fetchval(
-        _FAILURE, user_id, now, rules.LOGIN_FAILURES_MAX, now + rules.LOCKOUT_DURATION
-    )
-    return rules.lockout_seconds(until, now)
-
-
-async def reset_login_failures(conn: Connection | Pool, user_id: UUID) -> None:
-    """Start counting anew after a login that worked."""
-    await conn.execute("UPDATE partner_user SET failures = 0, locked_until = NULL WHERE user_id = $1", user_id)
-
-
-async def record_unknown_user_failure(conn: Connection | Pool, username: str, now: datetime) -> None:
-    """Count a failed login under an unknown user name, so that it locks like any other."""
-    await conn.execute(_COUNT_UNKNOWN_USER, rules.unknown_user_id(username), rules.lockout_window(now))
-
-
-async def unknown_user_lockout_seconds(conn: Connection | Pool, username: str, now: datetime) -> int:
-    """Return for how many seconds an unknown user name is locked, or 0."""
-    window = rules.lockout_window(now)
-    used: int | None = await conn.fetchval(_UNKNOWN_USER_FAILURES, rules.unknown_user_id(username), window)
-    if used is None or used < rules.LOGIN_FAILURES_MAX:
-        return 0
-    return rules.lockout_seconds(window + rules.LOCKOUT_DURATION, now)
 
 
 async def consume_assertion(conn: Connection | Pool, *, issuer: str, jti: str, expires_at: datetime) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from typing_extensions import override
 
 from billfold.access.partners import credentials
-from billfold.access.partners import rules as partner_rules
 from billfold.access.partners import store as partner_store
+from billfold.access.users import lockout
 from billfold.access.users.passwords import PasswordGate
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.operations import OPEN, post
@@ -17,6 +17,9 @@ from billfold.http.raw_request import RawRequest, is_bare, slug_of
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Pool
 
 CredentialText = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
@@ -48,26 +51,33 @@ async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: Pass
     user = await partner_store.find_partner_user(pool, data.username)
     if user is not None and not is_host_of(user.partner_slug, request, bank):
         user = None
-    # Done always, so that a known user name takes as long as an unknown one.
-    unknown_user_lock = await credentials.unknown_user_lockout_seconds(pool, data.username, now)
-    locked = unknown_user_lock if user is None else partner_rules.lockout_seconds(user.locked_until, now)
-    if locked:
-        raise ProblemWithHeaders("login-locked", "Too many logins failed.", (b"retry-after", str(locked).encode()))
-    password_hash = None if user is None else user.password_hash
-    if not await gate.verify(password_hash, data.password) or user is None:
-        if user is None:
-            await credentials.record_unknown_user_failure(pool, data.username, now)
-        else:
-            await credentials.record_login_failure(pool, user.user_id, now)
+    if not await _is_right(pool, gate, None if user is None else user.password_hash, data=data) or user is None:
         raise ProblemWithHeaders(
             "invalid-credentials",
             "The user name and the password do not belong together.",
             (b"www-authenticate", b'Bearer realm="billfold"'),
         )
-    if user.failures:
-        await credentials.reset_login_failures(pool, user.user_id)
     token, expires = await credentials.issue_token(pool, partner_id=user.partner_id, user_id=user.user_id, now=now)
     return Login(token=token, expires=expires.isoformat())
+
+
+async def _is_right(pool: Pool, gate: PasswordGate, password_hash: str | None, *, data: LoginRequest) -> bool:
+    """Return whether a password is right. Raises `login-locked`.
+
+    The attempt is counted before the password is looked at, and only when its turn has come: guesses side by side
+    count as well, and many logins of one program do not lock it out. An unknown user name takes as long as a known one.
+    """
+    subject = lockout.partner_subject(data.username)
+    async with gate.turn():
+        async with pool.acquire() as conn:
+            attempt = await lockout.begin_attempt(conn, subject, wall_now())
+        if attempt.wait_seconds:
+            retry_after = (b"retry-after", str(attempt.wait_seconds).encode())
+            raise ProblemWithHeaders("login-locked", "Too many logins failed.", retry_after)
+        is_right = await gate.verify_now(password_hash, data.password)
+        if is_right and password_hash is not None:
+            await lockout.clear_attempts(pool, subject)
+    return is_right
 
 
 def is_host_of(slug: str, request: RawRequest, bank: Bank) -> bool:

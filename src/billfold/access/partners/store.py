@@ -30,7 +30,7 @@ SELECT {_PARTNER}, t.user_id, t.expires_at,
  WHERE t.token_hash = $1 AND t.expires_at > $2
 """
 _USER = """
-SELECT u.user_id, u.partner_id, p.slug, u.username, u.password_hash, u.failures, u.locked_until
+SELECT u.user_id, u.partner_id, p.slug, u.username, u.password_hash
   FROM partner_user u JOIN partner p USING (partner_id) WHERE u.username = $1
 """
 _KEY = """

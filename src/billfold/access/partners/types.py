@@ -28,15 +28,13 @@ class NewPartner:
 
 @dataclass(frozen=True, slots=True)
 class PartnerUser:
-    """One who logs in for a partner. `locked_until` is wall time."""
+    """One who logs in for a partner."""
 
     user_id: UUID
     partner_id: UUID
     partner_slug: str
     username: str
     password_hash: str = field(repr=False)
-    failures: int
-    locked_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,19 @@ Attempts are counted for unknown e-mail addresses as well.
 from __future__ import annotations
 
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from uuid import UUID
 
 from billfold.access.users import rules
 from billfold.access.users.rules import LockoutPolicy
 from billfold.platform.ids import command_id
+from billfold.platform.network.addresses import network_of
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-Factor = Literal["password", "code", "address"]
+Factor = Literal["password", "code", "address", "partner"]
 
 _CURRENT = """
 INSERT INTO login_attempt AS f (subject, factor, failures, last_failed_at) VALUES ($1, $2, 0, $3)
@@ -26,6 +28,7 @@ ON CONFLICT (subject, factor) DO UPDATE SET failures = f.failures RETURNING fail
 _UPDATE = """
 UPDATE login_attempt SET failures = $3, last_failed_at = $4 WHERE subject = $1 AND factor = $2
 """
+_POLICIES = MappingProxyType[Factor, LockoutPolicy]({"address": rules.IP_LOCKOUT, "partner": rules.PARTNER_LOCKOUT})
 
 
 class AttemptSubject(NamedTuple):
@@ -37,7 +40,7 @@ class AttemptSubject(NamedTuple):
     @property
     def pace(self) -> LockoutPolicy:
         """How fast attempts may follow each other."""
-        return rules.IP_LOCKOUT if self.factor == "address" else rules.ACCOUNT_LOCKOUT
+        return _POLICIES.get(self.factor, rules.ACCOUNT_LOCKOUT)
 
 
 class AttemptResult(NamedTuple):
@@ -57,9 +60,14 @@ def totp_subject(user_id: UUID) -> AttemptSubject:
     return AttemptSubject(command_id("code of", user_id), "code")
 
 
+def partner_subject(username: str) -> AttemptSubject:
+    """Return the subject of passwords given for a user name of a partner, whether anybody has it or not."""
+    return AttemptSubject(command_id("partner password of", username), "partner")
+
+
 def ip_subject(address: str) -> AttemptSubject:
-    """Return the subject of everything tried from an address on the net."""
-    return AttemptSubject(command_id("address", address), "address")
+    """Return the subject of everything tried from an address on the net, an IPv6 site being one."""
+    return AttemptSubject(command_id("address", network_of(address)), "address")
 
 
 async def begin_attempt(conn: Connection, subject: AttemptSubject, now: datetime) -> AttemptResult:

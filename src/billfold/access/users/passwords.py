@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.platform.crypto import hash_password, verify_password
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 AT_ONCE = 2
 """How many are worked on side by side; each takes 19 MiB and a core."""
 WAITING_MAX = 100
-
-Result = TypeVar("Result")
 
 _HASH = """
 SELECT w.password_hash FROM user_password w JOIN user_account p USING (user_id)
@@ -53,18 +52,26 @@ class PasswordGate:
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
         """Return whether a password is right; None takes as long. Raises Unavailable."""
-        return await self._let_in(lambda: verify_password(password_hash, password))
+        async with self.turn():
+            return await self.verify_now(password_hash, password)
+
+    async def verify_now(self, password_hash: str | None, password: str) -> bool:
+        """Return the same for whoever has a turn already."""
+        return await asyncio.to_thread(verify_password, password_hash, password)
 
     async def hash(self, password: str) -> str:
         """Return the hash of a new password. Raises Unavailable."""
-        return await self._let_in(lambda: hash_password(password))
+        async with self.turn():
+            return await asyncio.to_thread(hash_password, password)
 
-    async def _let_in(self, work: Callable[[], Result]) -> Result:
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a turn to verify or hash one password. Raises Unavailable."""
         if self._waiting >= WAITING_MAX:
             raise Unavailable("Too many logins are waiting.", retry_after_seconds=2)
         self._waiting += 1
         try:
             async with self._gate:
-                return await asyncio.to_thread(work)
+                yield
         finally:
             self._waiting -= 1

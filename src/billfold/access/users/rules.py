@@ -47,6 +47,9 @@ ACCOUNT_LOCKOUT = LockoutPolicy(free=2, lock_after=5)
 IP_LOCKOUT = LockoutPolicy(free=20, lock_after=30)
 """A whole office may share an address."""
 
+PARTNER_LOCKOUT = LockoutPolicy(free=5, lock_after=5)
+"""A program does not mistype: nothing slows it down before the lock."""
+
 
 def lockout_seconds(policy: LockoutPolicy, failures: int, last_failed_at: datetime, now: datetime) -> int:
     """Return for how many seconds no try is accepted after so many failures, 0 for none."""

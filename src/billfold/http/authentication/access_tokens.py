@@ -60,9 +60,11 @@ class AccessTokenAuthenticator:
         refusal = _refusal(access, token)
         # Who may not do it does not get the stored response of somebody who may.
         key = None if refusal or not operation.changes else _key_in(request, token)
+        caller = command_id(f"client:{token.client_id}", str(token.user_id))
         return Identity(
             admission=AdmissionRequest(
-                caller=command_id(f"client:{token.client_id}", str(token.user_id)),
+                caller=caller,
+                key_owner=caller,
                 per_minute=_UNLIMITED if access.group is None else RATES_PER_MINUTE[access.group],
                 money_per_minute=_UNLIMITED,
                 key=key,

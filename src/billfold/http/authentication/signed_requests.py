@@ -67,6 +67,7 @@ class SignedRequestAuthenticator:
         return Identity(
             admission=AdmissionRequest(
                 caller=credential.user_id,
+                key_owner=credential.partner.partner_id,
                 per_minute=credential.partner.rate_per_minute,
                 money_per_minute=credential.partner.money_per_minute,
                 key=None if key is None else UUID(key),

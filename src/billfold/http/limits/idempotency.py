@@ -2,7 +2,8 @@
 
 Counts requests in fixed minutes of the wall clock, claims the idempotency keys of requests that
 change something, finds stored responses, and reads the business clock on the way. Responses are stored
-in batches after they were sent; until then they are in memory.
+in batches after they were sent; until then they are in memory. A key is bound to its request whatever
+becomes of it, one beyond the rate limit too, up to twice the limit.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ Verdict = Literal["run", "limited", "replay", "running", "reused"]
 _ADMIT = """
 WITH requested AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::int[], $6::uuid[],
-                       $7::bytea[], $8::boolean[], $16::text[])
+                       $7::bytea[], $8::boolean[], $16::text[], $17::uuid[])
     WITH ORDINALITY AS a(caller, behind, room, money_behind, money_room, key, fingerprint,
-                         claims, kind, n)
+                         claims, kind, owner, n)
 ), counted AS (
   INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used)
   SELECT c.caller, c.kind, $9, c.used
@@ -67,16 +68,18 @@ WITH requested AS MATERIALIZED (
       ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + excluded.used
   RETURNING w.caller, w.kind, w.used
 ), admitted AS MATERIALIZED (
-  SELECT a.*, r.used - a.behind AS used, m.used - a.money_behind AS money_used
+  SELECT a.*, r.used - a.behind AS used, m.used - a.money_behind AS money_used,
+         r.used - a.behind <= a.room AND coalesce(m.used - a.money_behind <= a.money_room, true) AS within
     FROM requested a
     JOIN counted r ON r.caller = a.caller AND r.kind = a.kind
     LEFT JOIN counted m ON m.caller = a.caller AND m.kind = 'money' AND a.money_behind IS NOT NULL
 ), claimed AS (
   INSERT INTO idempotency_key AS k (caller, key, fingerprint, claimed_at, lease_until)
-  SELECT a.caller, a.key, a.fingerprint, $13, $14
+  SELECT a.owner, a.key, a.fingerprint, $13::timestamptz,
+         CASE WHEN a.within THEN $14::timestamptz ELSE $13::timestamptz END
     FROM admitted a
-   WHERE a.claims AND a.used <= a.room AND coalesce(a.money_used <= a.money_room, true)
-   ORDER BY a.caller, a.key
+   WHERE CASE WHEN a.within THEN a.claims ELSE a.key IS NOT NULL AND a.used <= 2 * a.room END
+   ORDER BY a.owner, a.key
       ON CONFLICT (caller, key) DO UPDATE
      SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at,
          lease_until = excluded.lease_until, status = NULL, content_type = NULL, response_body = NULL
@@ -87,10 +90,10 @@ WITH requested AS MATERIALIZED (
 SELECT a.used, a.money_used, c.key IS NOT NULL AS claimed, k.fingerprint, k.status,
        k.content_type, k.response_body, t.business_anchor, t.wall_anchor, t.frozen
   FROM admitted a
-  LEFT JOIN claimed c ON c.caller = a.caller AND c.key = a.key AND a.claims
+  LEFT JOIN claimed c ON c.caller = a.owner AND c.key = a.key
   LEFT JOIN LATERAL (
     SELECT s.fingerprint, s.status, s.content_type, s.response_body FROM idempotency_key s
-     WHERE c.key IS NULL AND s.caller = a.caller AND s.key = a.key AND s.claimed_at >= $15
+     WHERE c.key IS NULL AND s.caller = a.owner AND s.key = a.key AND s.claimed_at >= $15
     OFFSET 0) k ON true
   LEFT JOIN clock t ON true
  ORDER BY a.n
@@ -107,9 +110,14 @@ SELECT r.caller, r.key, r.fingerprint, $1, $1, r.status, r.content_type, r.respo
        status = excluded.status, content_type = excluded.content_type, response_body = excluded.response_body
  WHERE (k.status IS NULL AND k.fingerprint = excluded.fingerprint) OR k.claimed_at < $8
 """
+# The key stays bound: the same request may run again, no other may use it.
 _RELEASE = """
-DELETE FROM idempotency_key k USING unnest($1::uuid[], $2::uuid[]) AS r(caller, key)
- WHERE k.caller = r.caller AND k.key = r.key AND k.status IS NULL
+INSERT INTO idempotency_key AS k (caller, key, fingerprint, claimed_at, lease_until)
+SELECT r.caller, r.key, r.fingerprint, $1, $1
+  FROM unnest($2::uuid[], $3::uuid[], $4::bytea[]) AS r(caller, key, fingerprint)
+ ORDER BY r.caller, r.key
+    ON CONFLICT (caller, key) DO UPDATE SET lease_until = excluded.lease_until
+ WHERE k.status IS NULL AND k.fingerprint = excluded.fingerprint
 """
 
 
@@ -117,10 +125,11 @@ DELETE FROM idempotency_key k USING unnest($1::uuid[], $2::uuid[]) AS r(caller, 
 class AdmissionRequest:
     """A request to be admitted. `claims` when its key is to be claimed: running it twice would matter.
 
-    Keys and counts belong to the `caller`, whose requests of its kind per minute are limited.
+    Counts belong to the `caller`, whose requests of its kind per minute are limited; keys to the `key_owner`.
     """
 
     caller: UUID
+    key_owner: UUID
     per_minute: int
     money_per_minute: int
     key: UUID | None
@@ -206,14 +215,14 @@ class IdempotencyStore:
         self._connections = (PinnedConnection(pool), PinnedConnection(pool))
         self._admitted: Batcher[AdmissionRequest, Admission] = Batcher(self._admit_all)
         self._stored: Batcher[_Stored, None] = Batcher(self._store_all)
-        self._released: Batcher[Slot, None] = Batcher(self._release_all)
+        self._released: Batcher[tuple[Slot, bytes], None] = Batcher(self._release_all)
         self._open: dict[Slot, _Open] = {}
 
     async def admit(self, request: AdmissionRequest) -> Admission:
         """Count a request and look up its key. Raises Unavailable without a database."""
         if request.key is None:
             return await self._admitted.ask(request)
-        slot = (request.caller, request.key)
+        slot = (request.key_owner, request.key)
         if (known := self._open.get(slot)) is not None:
             admission = await self._admitted.ask(replace(request, key=None, claims=False))
             if admission.verdict == "run":
@@ -233,19 +242,18 @@ class IdempotencyStore:
         """Remember the response to an admitted request; it is stored with the next batch."""
         if request.key is None:
             return
-        slot = (request.caller, request.key)
+        slot = (request.key_owner, request.key)
         self._open[slot] = _Open(request.fingerprint, response)
         future = self._stored.ask((slot, request.fingerprint, response))
         future.add_done_callback(lambda done: self._forget(slot, done.exception()))
 
     async def release(self, request: AdmissionRequest) -> None:
-        """Free the key of an admitted request that shall be possible again."""
+        """End an admitted request without a response to keep. Its key stays bound to it: it alone may run again."""
         if request.key is None:
             return
-        slot = (request.caller, request.key)
+        slot = (request.key_owner, request.key)
         try:
-            if request.claims:
-                await self._released.ask(slot)
+            await self._released.ask((slot, request.fingerprint))
         finally:
             self._open.pop(slot, None)
 
@@ -282,6 +290,7 @@ class IdempotencyStore:
             now + self._lease,
             now - KEPT,
             [request.kind for request in batch],
+            [request.key_owner for request in batch],
         )
         resets_at = starts + WINDOW_SECONDS
         return [_admission(request, row, resets_at) for request, row in zip(batch, rows, strict=True)]
@@ -302,9 +311,10 @@ class IdempotencyStore:
         )
         return [None] * len(batch)
 
-    async def _release_all(self, batch: Sequence[Slot]) -> Sequence[None]:
-        callers, keys = zip(*batch, strict=True)
-        await self._connections[0].fetch(_RELEASE, list(callers), list(keys))
+    async def _release_all(self, batch: Sequence[tuple[Slot, bytes]]) -> Sequence[None]:
+        slots, fingerprints = zip(*batch, strict=True)
+        owners, keys = zip(*slots, strict=True)
+        await self._connections[0].fetch(_RELEASE, wall_now(), list(owners), list(keys), list(fingerprints))
         return [None] * len(batch)
 
 
@@ -368,5 +378,6 @@ def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, HttpRes
     if row["fingerprint"] != request.fingerprint:
         return "reused", None
     if row["status"] is None:
-        return "running", None
+        # What is not claimed never runs: the key is bound to a request that got no response to keep.
+        return ("running" if request.claims else "run"), None
     return "replay", HttpResponse(row["status"], row["content_type"], row["response_body"])

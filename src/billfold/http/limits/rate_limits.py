@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.http.limits.idempotency import WINDOW_SECONDS, rate_limit_headers
 from billfold.http.responses import ProblemWithHeaders
 from billfold.platform.ids import command_id
+from billfold.platform.network.addresses import network_of
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 PER_MINUTE = 300
-_HOME_NETWORK_BITS = 64
 _COUNT = """
 INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used) VALUES ($1, $2, $3, 1)
 ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1 RETURNING used
@@ -38,7 +37,7 @@ async def count_address(
     Raises `rate-limited` beyond `limit`.
     """
     starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
-    caller = command_id("address", _network_of(address))
+    caller = command_id("address", network_of(address))
     used: int = await conn.fetchval(_COUNT, caller, "login", datetime.fromtimestamp(starts, UTC))
     headers = rate_limit_headers(limit, max(0, limit - used), starts + WINDOW_SECONDS)
     if used > limit:
@@ -47,14 +46,3 @@ async def count_address(
         detail = f"Rate limit exceeded: {limit} requests per minute from one address."
         raise ProblemWithHeaders("rate-limited", detail, retry_after, *headers)
     return headers
-
-
-def _network_of(address: str) -> str:
-    """Return what is counted as one: an IPv4 address, or the /64 that an IPv6 site has to itself."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, IPv6Address):
-        return str(ip_network((parsed, _HOME_NETWORK_BITS), strict=False))
-    return address

@@ -253,8 +253,10 @@ class Engine:
 
     async def _bisect(self, batch: Sequence[PendingCommand], error: Exception) -> None:
         if len(batch) == 1:
-            log.error("command_failed", kind=type(batch[0].command).__name__, error=repr(error))
-            self._give_up(batch, _error_for_caller(error))
+            answer = _error_for_caller(error)
+            if not isinstance(answer, Refused):
+                log.error("command_failed", kind=type(batch[0].command).__name__, error=repr(error))
+            self._give_up(batch, answer)
             return
         log.warning("batch_bisected", size=len(batch), error=repr(error))
         half = len(batch) // 2

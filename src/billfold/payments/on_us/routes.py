@@ -21,6 +21,7 @@ from billfold.payments.on_us.schemas import (
     render_ordered,
     render_transfer,
     requested_cents,
+    with_amount,
 )
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.on_us.worker import execute_if_pending
@@ -53,14 +54,20 @@ async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, d
     Moves money or bills. A transfer that the bank cannot make is REJECTED with a reason and moves
     nothing.
     """
+    sent, data = data, with_amount(data)
     check_fields(data)
-    order = _order(data)
-    if data.transfer_id is not None:
-        existing = await _find_existing(caller, bank, data.transfer_id, order=order)
-        if existing is not None:
-            return existing
+    # Earlier releases stored the hash of a request as it was spelled.
+    order, hashes = _order(data), {_hash_of(data), _hash_of(sent)}
+    if (existing := await _find_existing(caller, bank, data.transfer_id, hashes=hashes)) is not None:
+        return existing
     command = await _command(caller, bank, data, peers=peers, order=order)
-    answer = await bank.engine.submit(command)
+    try:
+        answer = await bank.engine.submit(command)
+    except Refused:
+        # The same transfer, sent under another key at the same time, was made first.
+        if (existing := await _find_existing(caller, bank, data.transfer_id, hashes=hashes)) is None:
+            raise
+        return existing
     outcome = answer.outcome
     transfer_id = UUID(outcome["transfer_id"])
     if outcome["status"] == "PENDING":
@@ -81,7 +88,6 @@ async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> O
 
 def check_fields(data: CreateTransfer) -> None:
     """Raise InvalidInput if fields are missing or do not go together."""
-    requested_cents(data.amount, data.amount_usdc)
     peer = data.type == "PEER_TO_PEER"
     _check_presence(data, "counterparty_id", peer)
     _check_presence(data, "to_account", not peer)
@@ -102,13 +108,13 @@ def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # n
         raise InvalidInput.at("body", name, msg=f"is not allowed with {data.type}")
 
 
-async def _find_existing(caller: Caller, bank: Bank, transfer_id: UUID, order: TransferOrder) -> OnUsTransfer | None:
-    """Return the transfer with this id if the same request created it. Raises Refused `duplicate-id`."""
-    entry = await bank.directory.find("transfer", transfer_id)
+async def _find_existing(caller: Caller, bank: Bank, transfer_id: UUID | None, hashes: set[str]) -> OnUsTransfer | None:
+    """Return the transfer with this id if a request of equal content created it. Raises Refused `duplicate-id`."""
+    entry = None if transfer_id is None else await bank.directory.find("transfer", transfer_id)
     if entry is None:
         return None
-    row = await on_us_store.get_transfer(bank.pool, entry.customer_id, transfer_id)
-    if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
+    row = await on_us_store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
+    if entry.partner_id != caller.partner_id or row.order.content_hash not in hashes:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
     return render_transfer(row)
 
@@ -122,8 +128,12 @@ def _order(data: CreateTransfer) -> TransferOrder:
         source=data.source,
         target=data.target,
         async_mode=data.async_mode,
-        content_hash=sha256(msgspec.json.encode(data)).hexdigest(),
+        content_hash=_hash_of(data),
     )
+
+
+def _hash_of(data: CreateTransfer) -> str:
+    return sha256(msgspec.json.encode(data)).hexdigest()
 
 
 async def _command(
@@ -140,7 +150,7 @@ async def _command(
         type=data.type,
         from_pocket_id=from_pocket,
         to_pocket_id=to_pocket,
-        amount=requested_cents(data.amount, data.amount_usdc),
+        amount=requested_cents(data.amount),
         partner_id=caller.partner_id,
         addresses=addresses,
         later=order.async_mode,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -39,13 +39,6 @@ class FullWithdrawal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, t
     """The whole balance, net of fees."""
 
 
-def requested_cents(amount: RequestedAmount | FullWithdrawal | None, amount_usdc: int | None) -> int | None:
-    """Return the requested cents; None: the whole balance. Raises InvalidInput unless exactly one is given."""
-    if (amount is None) == (amount_usdc is None):
-        raise InvalidInput.at("body", "amount", msg="exactly one of amount and amount_usdc")
-    return amount.amount_usdc if isinstance(amount, RequestedAmount) else amount_usdc
-
-
 class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A transfer to make. Give exactly one of `amount` and the older `amount_usdc`."""
 
@@ -62,6 +55,30 @@ class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     target: Endpoint | None = None
     transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
     async_mode: bool = False
+
+
+class _OfAmount(Protocol):
+    amount: RequestedAmount | FullWithdrawal | None
+    amount_usdc: int | None
+
+
+Ordered = TypeVar("Ordered", bound="_OfAmount")
+
+
+def with_amount(data: Ordered) -> Ordered:
+    """Return a request with its amount in `amount`, however spelled. Raises InvalidInput unless there once."""
+    if (data.amount is None) == (data.amount_usdc is None):
+        raise InvalidInput.at("body", "amount", msg="exactly one of amount and amount_usdc")
+    if data.amount_usdc is None:
+        return data
+    requested = RequestedAmount(amount_usdc=data.amount_usdc)
+    # A protocol cannot say that it is a struct.
+    return msgspec.structs.replace(data, amount=requested, amount_usdc=None)  # type: ignore[type-var]
+
+
+def requested_cents(amount: RequestedAmount | FullWithdrawal | None) -> int | None:
+    """Return the requested cents; None: the whole balance."""
+    return amount.amount_usdc if isinstance(amount, RequestedAmount) else None
 
 
 class AskedTransfer(msgspec.Struct, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
@@ -11,11 +12,11 @@ from billfold.http.list_params import OrderedQuery, page_of
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
-from billfold.payments.on_us.schemas import requested_cents
+from billfold.payments.on_us.schemas import requested_cents, with_amount
 from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.schemas import CreateWire, Wire, WireFilters, render_wire
 from billfold.payments.wires.store import wires as store
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import NotFound, Refused
 
 WIRES_FEATURE = "wires"
 """The feature a partner needs to send wires."""
@@ -45,31 +46,36 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
 
     The wire is booked at once and sent when Fedwire is next open.
     """
-    if (data.amount is None) == (data.amount_usdc is None):
-        raise InvalidInput.at("body", "amount_usdc", msg="exactly one of amount and amount_usdc")
+    sent, data = data, with_amount(data)
     owner, pocket_id = await caller.pocket(bank, account_id)
     caller.require_feature(WIRES_FEATURE)
-    request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
-    if data.wire_id is not None:
-        existing = await _find_existing(caller, bank, data.wire_id, request=request)
-        if existing is not None:
-            return existing
-    answer = await bank.engine.submit(
-        SendWire(
-            **caller.command_fields(owner),
-            references=(data.counterparty_id,),
-            wire_id=data.wire_id,
-            pocket_id=pocket_id,
-            amount=requested_cents(data.amount, data.amount_usdc),
-            counterparty_id=data.counterparty_id,
-            description=data.description,
-            wire_instructions=data.wire_instructions,
-            end_to_end_identification=data.end_to_end_identification,
-            created_by=data.created_by,
-            unverified_wires=UNVERIFIED_WIRES_FEATURE in caller.features,
-            request=request,
-        )
+    # Earlier releases stored a request as it was spelled.
+    request, *_ = requests = [
+        msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(each)}).decode() for each in (data, sent)
+    ]
+    if (existing := await _find_existing(caller, bank, data.wire_id, requests=requests)) is not None:
+        return existing
+    command = SendWire(
+        **caller.command_fields(owner),
+        references=(data.counterparty_id,),
+        wire_id=data.wire_id,
+        pocket_id=pocket_id,
+        amount=requested_cents(data.amount),
+        counterparty_id=data.counterparty_id,
+        description=data.description,
+        wire_instructions=data.wire_instructions,
+        end_to_end_identification=data.end_to_end_identification,
+        created_by=data.created_by,
+        unverified_wires=UNVERIFIED_WIRES_FEATURE in caller.features,
+        request=request,
     )
+    try:
+        answer = await bank.engine.submit(command)
+    except Refused:
+        # The same wire, sent under another key at the same time, was made first.
+        if (existing := await _find_existing(caller, bank, data.wire_id, requests=requests)) is None:
+            raise
+        return existing
     return render_wire(await store.get_wire(bank.pool, owner, UUID(answer.outcome["wire_id"])))
 
 
@@ -115,12 +121,12 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
     return render_wire(await store.get_wire(bank.pool, owner, wire_id))
 
 
-async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID, request: str) -> Wire | None:
-    """Return the wire with this id if the same request created it. Raises Refused `duplicate-id`."""
-    entry = await bank.directory.find("wire", wire_id)
+async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, requests: Sequence[str]) -> Wire | None:
+    """Return the wire with this id if a request of equal content created it. Raises Refused `duplicate-id`."""
+    entry = None if wire_id is None else await bank.directory.find("wire", wire_id)
     if entry is None:
         return None
-    row = await store.get_wire(bank.pool, entry.customer_id, wire_id)
-    if entry.partner_id != caller.partner_id or row.request != request:
+    row = await store.get_wire(bank.pool, entry.customer_id, entry.object_id)
+    if entry.partner_id != caller.partner_id or row.request not in requests:
         raise Refused("duplicate-id", "Another wire already has this wire_id.")
     return render_wire(row)

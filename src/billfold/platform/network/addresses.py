@@ -1,0 +1,28 @@
+"""Whose an address on the net is: what limits count as one caller."""
+
+from ipaddress import IPv6Address, ip_address, ip_network
+
+_SITE_BITS = 64
+
+
+def network_of(address: str) -> str:
+    """Return what is counted as one: an IPv4 address, or the /64 that an IPv6 site has to itself.
+
+    An IPv4 address inside an IPv6 one (::ffff:192.0.2.1) is that IPv4 address. What is no address stays as it is.
+    """
+    try:
+        parsed = ip_address(without_port(address).partition("%")[0])
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ip_network((parsed, _SITE_BITS), strict=False))
+
+
+def without_port(text: str) -> str:
+    """Return the address of what some proxies write: 192.0.2.1:4711, [2001:db8::1]:4711, [2001:db8::1]."""
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0] if text.count(":") == 1 else text
