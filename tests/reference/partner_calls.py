@@ -158,7 +158,8 @@ async def _play_verifications(r, customer):
 
 
 async def _play_wires(r, customer, pocket):
-    portal = (await r.get("-", f"{V2}/pockets/{pocket}/portals/"))["items"][0]["id"]
+    portals = (await r.get("-", f"{V2}/pockets/{pocket}/portals/"))["items"]
+    portal = next(each["id"] for each in portals if each["status"] == "OPEN" and "WIRE" in each["payment_rails"])
     path = f"{V1}/service-accounts/{pocket}/wires/"
     payee = {
         "type": "wire",
