@@ -2,6 +2,7 @@
 
 import io
 import struct
+import zipfile
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +10,14 @@ from typing import Any
 import pikepdf
 import pytest
 from PIL import Image
+from pypdf import PdfWriter
+from pypdf.actions import JavaScript
+from pypdf.annotations import Link
 from reportlab.pdfgen import canvas
 
 from billfold.documents.inspection.child import INSPECTORS, UnsafeContent
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
+from billfold.documents.pdf import text_pdf
 from billfold.documents.ports import FileKind, UploadRejected
 
 PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG
@@ -28,9 +33,9 @@ def a_pdf(pages: int = 1) -> bytes:
     return out.getvalue()
 
 
-def a_picture(form: str, width: int = 20, height: int = 10) -> bytes:
+def a_picture(form: str, width: int = 20, height: int = 10, **saving: Any) -> bytes:
     out = io.BytesIO()
-    Image.new("RGB", (width, height), "navy").save(out, form)
+    Image.new("RGB", (width, height), "navy").save(out, form, **saving)
     return out.getvalue()
 
 
@@ -69,15 +74,6 @@ def huge_png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IEND", b"")
 
 
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [(a_pdf(), PDF), (a_pdf(12), PDF), (a_picture("PNG"), PNG), (a_picture("JPEG"), JPEG)],
-    ids=["a page", "pages", "png", "jpeg"],
-)
-def test_an_honest_file_is_taken(content, kind):
-    INSPECTORS[kind.name](content)
-
-
 async def test_the_result_of_the_inspection_process_is_returned():
     inspection = SubprocessFileInspector()
 
@@ -87,13 +83,128 @@ async def test_the_result_of_the_inspection_process_is_returned():
 
 
 RAW = {"compress_streams": False, "stream_decode_level": pikepdf.StreamDecodeLevel.none}
+
+
+def annotated(subtype: str, **entries: object) -> Callable[[], bytes]:
+    """Return what makes a PDF whose page has an annotation of this subtype."""
+
+    def change(pdf: pikepdf.Pdf) -> None:
+        annotation = pikepdf.Dictionary(Type=pikepdf.Name.Annot, Subtype=pikepdf.Name(f"/{subtype}"), Rect=[0, 0, 9, 9])
+        for name, value in entries.items():
+            annotation[f"/{name}"] = value
+        pdf.pages[0].Annots = pikepdf.Array([annotation])
+
+    return lambda: pdf_with(change)
+
+
+def acting(action: str, **entries: object) -> Callable[[], bytes]:
+    """Return what makes a PDF that opens with an action of this type."""
+    fields = {f"/{name}": value for name, value in entries.items()}
+    return lambda: pdf_with(opens_with({"/S": pikepdf.Name(f"/{action}"), **fields}))
+
+
+def by_pypdf(change: Callable[[PdfWriter], object]) -> bytes:
+    out, writer = io.BytesIO(), PdfWriter()
+    writer.add_blank_page(width=72, height=72)
+    change(writer)
+    writer.write(out)
+    return out.getvalue()
+
+
+def by_hand(*objects: bytes, catalog: bytes = b"", header: bytes = b"%PDF-1.7\n") -> bytes:
+    """Return a PDF of one page whose every byte is ours."""
+    numbered = (
+        b"<</Type/Catalog/Pages 2 0 R" + catalog + b">>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 72 72]/Resources<<>>>>",
+        *objects,
+    )
+    made, offsets = header, []
+    for number, each in enumerate(numbered, 1):
+        offsets.append(len(made))
+        made += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    size, start = len(numbered) + 1, len(made)
+    made += b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, table)
+    return made + b"trailer\n<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (size, start)
+
+
+def in_an_earlier_state(objects: bytes) -> bytes:
+    """Return a PDF whose newest state no longer has what an earlier one had."""
+    first = by_hand(objects, catalog=b"/OpenAction 4 0 R")
+    start, at = first.rindex(b"xref\n0"), len(first)
+    update = b"4 0 obj\n<<>>\nendobj\n"
+    table = b"xref\n4 1\n%010d 00000 n \n" % at
+    trailer = b"trailer\n<</Size 5/Root 1 0 R/Prev %d>>\nstartxref\n%d\n%%%%EOF\n" % (start, at + len(update))
+    return first + update + table + trailer
+
+
+def unreferenced_object_stream() -> bytes:
+    packed = zlib.compress(b"9 0 <</S/JS/Type/Action>>")
+    stream = b"<</Type/XObject/Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(packed), packed)
+    return by_hand(stream)
+
+
+def an_archive() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("run.exe", b"MZ" * 50)
+    return out.getvalue()
+
+
+def in_png_text(content: bytes) -> bytes:
+    made = a_picture("PNG")
+    body = b"Comment\x00" + content
+    chunk = struct.pack(">I", len(body)) + b"tEXt" + body + struct.pack(">I", zlib.crc32(b"tEXt" + body))
+    return made[:33] + chunk + made[33:]
+
+
+def in_jpeg_comment(content: bytes) -> bytes:
+    made = a_picture("JPEG")
+    return made[:2] + b"\xff\xfe" + struct.pack(">H", len(content) + 2) + content + made[2:]
+
+
+def stream_of(content: bytes) -> Callable[[pikepdf.Pdf], object]:
+    def change(pdf: pikepdf.Pdf) -> None:
+        pdf.pages[0].Contents = pdf.make_stream(content)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (a_pdf(), PDF),
+        (a_pdf(12), PDF),
+        (text_pdf("An account", ["<script> & /JavaScript"] * 90), PDF),
+        (
+            by_pypdf(
+                lambda made: made.add_annotation(0, Link(rect=(0, 0, 9, 9), url="https://bank.example/JavaScript"))
+            ),
+            PDF,
+        ),
+        (in_an_earlier_state(b"<</S/GoTo/D[3 0 R/Fit]>>"), PDF),
+        (pdf_with(lambda _: None, linearize=True), PDF),
+        (a_picture("PNG"), PNG),
+        (in_png_text(b"A holiday"), PNG),
+        (a_picture("JPEG"), JPEG),
+        (a_picture("JPEG", 300, 300, progressive=True), JPEG),
+    ],
+)
+def test_an_honest_file_is_taken(content, kind):
+    INSPECTORS[kind.name](content)
+
+
+UNC = r"\\192.0.2.1\share\x.pdf"
+FILE, WAY, FORM, MEDIA = "a file inside", "another file", "sends or fetches", "media that play"
 BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
     "a picture of another form": (lambda: a_picture("JPEG"), PNG, "is no PNG"),
     "no picture at all": (lambda: b"GIF89a" + bytes(40), JPEG, "is no JPEG"),
     "half a picture": (lambda: a_picture("PNG", 400, 400)[:300], PNG, "damaged"),
     "too many pixels": (huge_png, PNG, "50000 x 50000"),
     "half a PDF": (lambda: a_pdf()[:300], PDF, "no end"),
-    "noise in a PDF": (lambda: b"%PDF-1.7\n" + bytes(500) + b"\n%%EOF", PDF, "damaged"),
+    "noise in a PDF": (lambda: b"%PDF-1.7\n" + bytes(500) + b"\n%%EOF", PDF, "before the first object"),
+    "a wrong table of objects": (lambda: a_pdf().replace(b"0000000", b"0000001"), PDF, "damaged"),
     "a page of HTML after it": (lambda: a_pdf() + b"<script>alert(1)</script>" * 9, PDF, "after it"),
     "a password": (
         lambda: pdf_with(lambda _: None, encryption=pikepdf.Encryption(owner="a", user="b")),
@@ -116,6 +227,60 @@ BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
         "starts a program",
     ),
     "a file inside": (lambda: pdf_with(_attach), PDF, "a file inside"),
+    "a file inside, by pypdf": (lambda: by_pypdf(lambda made: made.add_attachment("a.txt", b"MZ")), PDF, FILE),
+    "a script, by pypdf": (
+        lambda: by_pypdf(lambda made: made.add_open_action(JavaScript("app.alert(1)"))),
+        PDF,
+        "JavaScript",
+    ),
+    "a file of a specification": (lambda: by_hand(b"<</F(a)/EF<</F 3 0 R>>>>"), PDF, FILE),
+    "a file under an escaped name": (lambda: by_hand(b"<</F(a)/#45#46<</F 3 0 R>>>>"), PDF, FILE),
+    "an associated file": (lambda: by_hand(b"<<>>", catalog=b"/AF[4 0 R]"), PDF, FILE),
+    "a file at a place of the page": (annotated("FileAttachment", FS="a"), PDF, FILE),
+    "a form to send": (acting("SubmitForm", F="https://bank.example/"), PDF, FORM),
+    "data to fetch": (acting("ImportData", F="a.fdf"), PDF, FORM),
+    "another document": (acting("GoToR", F=UNC, D="a"), PDF, WAY),
+    "a document inside another": (acting("GoToE", D="a"), PDF, WAY),
+    "a link to a share": (acting("URI", URI=UNC), PDF, WAY),
+    "a link to a program": (acting("URI", URI="ms-msdt:/id"), PDF, WAY),
+    "a share in a thread": (acting("Thread", F=UNC), PDF, WAY),
+    "a stream that lies elsewhere": (lambda: by_hand(b"<</Length 0/F(a.txt)>>stream\n\nendstream"), PDF, WAY),
+    "rich media": (annotated("RichMedia"), PDF, MEDIA),
+    "a film": (annotated("Movie"), PDF, MEDIA),
+    "a form of XML": (lambda: by_hand(catalog=b"/AcroForm<</Fields[]/XFA[(a)3 0 R]>>"), PDF, "runs programs"),
+    "a script in packed objects": (
+        lambda: pdf_with(
+            opens_with({"/S": pikepdf.Name.JavaScript}), object_stream_mode=pikepdf.ObjectStreamMode.generate
+        ),
+        PDF,
+        "JavaScript",
+    ),
+    "a script deep inside": (lambda: by_hand(b"[" * 400 + b"<</S/JavaScript/JS(a)>>" + b"]" * 400), PDF, "JavaScript"),
+    "more depth than is read": (
+        lambda: by_hand(b"[" * 9_000 + b"<</S/JavaScript/JS(a)>>" + b"]" * 9_000),
+        PDF,
+        "damaged",
+    ),
+    "pages in a circle": (lambda: by_hand().replace(b"Kids[3 0 R]", b"Kids[2 0 R]"), PDF, "damaged"),
+    "a script in an earlier state": (lambda: in_an_earlier_state(b"<</S/JavaScript/JS(a)>>"), PDF, "JavaScript"),
+    "a file in an earlier state": (lambda: in_an_earlier_state(b"<</EF<</F 3 0 R>>>>"), PDF, FILE),
+    "a script that nothing refers to": (unreferenced_object_stream, PDF, "JavaScript"),
+    "a page of HTML at its start": (lambda: by_hand(header=b"%PDF-1.7\n%<html>\n"), PDF, "before the first object"),
+    "a page of HTML in it": (lambda: pdf_with(stream_of(b"<SCRIPT>alert(1)</SCRIPT>"), **RAW), PDF, "another file"),
+    "an archive in a stream": (lambda: pdf_with(stream_of(an_archive())), PDF, "an archive"),
+    "an archive after it": (lambda: a_pdf() + an_archive(), PDF, "after it"),
+    "an archive around it": (lambda: a_pdf().replace(b"%%EOF", an_archive() + b"\n%%EOF"), PDF, "an archive"),
+    "another PDF after it": (lambda: a_pdf() + a_pdf(), PDF, "another file"),
+    "an archive behind a picture": (lambda: a_picture("PNG") + an_archive(), PNG, "after the end"),
+    "an archive behind a photograph": (lambda: a_picture("JPEG") + an_archive(), JPEG, "after the end"),
+    "another photograph behind one": (lambda: a_picture("JPEG") * 2, JPEG, "after the end"),
+    "a byte behind a picture": (lambda: a_picture("PNG") + b"\n", PNG, "after the end"),
+    "an archive in a picture": (lambda: in_png_text(an_archive()), PNG, "an archive"),
+    "an archive in a photograph": (lambda: in_jpeg_comment(an_archive()), JPEG, "an archive"),
+    "a PDF in a photograph": (lambda: in_jpeg_comment(a_pdf()), JPEG, "a document"),
+    "a page of HTML in a photograph": (lambda: in_jpeg_comment(b"<html>"), JPEG, "a page"),
+    "a picture with a wrong checksum": (lambda: in_png_text(b"a").replace(b"Comment", b"Komment"), PNG, "is no PNG"),
+    "a photograph without an end": (lambda: a_picture("JPEG")[:-2], JPEG, "damaged"),
     "too many pages": (lambda: a_pdf(301), PDF, "301 pages"),
 }
 

@@ -7,74 +7,201 @@ with, it met a limit.
 from __future__ import annotations
 
 import io
+import re
 import resource
+import struct
 import sys
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from pikepdf import Pdf
 
 REFUSED = 3
 PAGES_MAX = 300
 PIXELS_MAX = 50_000_000
 _MEMORY_BYTES = 768 * 1024 * 1024
 _CPU_SECONDS = 8
+_SCRIPT, _FILE, _OTHER_FILE = "JavaScript", "a file inside the file", "a way to another file"
+_PROGRAM, _MEDIA, _FORM = "an action that starts a program", "media that play", "a form that sends or fetches data"
 _ACTIVE_CONTENT = {
-    "/JavaScript": "JavaScript",
-    "/JS": "JavaScript",
-    "/Launch": "an action that starts a program",
-    "/EmbeddedFile": "a file inside the file",
-    "/EmbeddedFiles": "a file inside the file",
-    "/RichMedia": "media that play",
+    "/JavaScript": _SCRIPT,
+    "/JS": _SCRIPT,
+    "/Launch": _PROGRAM,
+    "/EF": _FILE,
+    "/RF": _FILE,
+    "/AF": _FILE,
+    "/EmbeddedFile": _FILE,
+    "/EmbeddedFiles": _FILE,
+    "/FileAttachment": _FILE,
+    "/GoToR": _OTHER_FILE,
+    "/GoToE": _OTHER_FILE,
+    "/SubmitForm": _FORM,
+    "/ImportData": _FORM,
     "/XFA": "a form that runs programs",
+    "/RichMedia": _MEDIA,
+    "/RichMediaContent": _MEDIA,
+    "/RichMediaExecute": _MEDIA,
+    "/Rendition": _MEDIA,
+    "/Movie": _MEDIA,
+    "/Sound": _MEDIA,
+    "/Screen": _MEDIA,
+    "/3D": _MEDIA,
 }
+"""Keys, and values of a type, that no document may have, and what they are."""
+_KEYS_ALSO_USED_OTHERWISE = {"/Screen", "/Sound", "/Movie", "/3D", "/Rendition"}
 _STREAM_FILTERS = {"/FlateDecode", "/LZWDecode", "/ASCIIHexDecode", "/ASCII85Decode", "/RunLengthDecode"}
 _TYPE_KEYS = {"/S", "/Type", "/Subtype"}
+_PATH_KEYS = {"/F", "/UF", "/DOS", "/Unix", "/Mac", "/URI", "/URL", "/Base"}
+_ANOTHER_PLACE = re.compile(r"\\\\|//|(?!https?:|mailto:|tel:)[a-z][a-z0-9+-]*:")
+"""Where a link may not lead: to a path, another computer's too, or to a program for a scheme."""
 _END = b"%%EOF"
-_AFTER_END_MAX = 64
+_HEADER = re.compile(rb"%PDF-\d\.\d[ \t]*(?:[\r\n]+(?:%[^\r\n<]{0,200})?)*\s*\d+\s+\d+\s+obj\b")
+_STREAM_START = re.compile(rb"stream\r?\n")
+_OBJECT_STREAM = re.compile(rb"\s*\d+\s+\d+\s")
+_OBJECT_STREAM_MAX = 16 * 1024 * 1024
+_PEEKED = 256
+_RAW_REFERENCE = re.compile(rb"/(?:EF\s*<<|(?:EF|AF|XFA)\s*\[?\s*\d+\s+\d+\s+R\b)")
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[bytes]:
+    """Return what finds these names, also where their characters are written as numbers."""
+    spelled = (
+        "".join(f"(?:{re.escape(each)}|#(?i:{ord(each):02x}))" for each in name.removeprefix("/")) for name in names
+    )
+    # Not inside of an address, such as https://bank.example/JavaScript.
+    before = r"(?:(?<=[\x00\s<>\[\])])|(?<=/S)|(?<=/Type)|(?<=/Subtype))"
+    return re.compile(f"{before}/(?:{'|'.join(spelled)})(?=[\\x00\\s()<>\\[\\]{{}}/%])".encode())
+
+
+_ALL_NAMES = _any_of(_ACTIVE_CONTENT.keys() - _KEYS_ALSO_USED_OTHERWISE)
+# A shorter one may stand in compressed bytes by chance.
+_RAW_NAMES = _any_of(name for name in _ACTIVE_CONTENT.keys() - _KEYS_ALSO_USED_OTHERWISE if len(name) > len("/GoTo"))
+_ANOTHER_FORMAT = re.compile(
+    rb"PK\x03\x04[\x0a-\x3f]\x00..[\x00\x08\x09\x0c\x0e\x5d-\x62]\x00"
+    rb"|Rar!\x1a\x07|7z\xbc\xaf\x27\x1c|MSCF\x00{4}|\xfd7zXZ\x00"
+    rb"|(?i:<script|<html|<!doctype html|<\?php|__halt_compiler)",
+    re.DOTALL,
+)
+"""Archives and programs: what makes one file two."""
+_TAR, _TAR_AT = b"ustar", 257
+_JPEG_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+_JPEG_ALONE = {0x01, *range(0xD0, 0xD8)}
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_JPEG_FF, _JPEG_END, _JPEG_SCAN = 0xFF, 0xD9, 0xDA
+_DAMAGED = "The picture is damaged and cannot be read."
+_PROTECTED = "The PDF is protected. Save it without a password."
+_TO_NEW_PDF = "Print it to a new PDF and send that."
 
 
 class UnsafeContent(Exception):
     """The file is not to be taken; the sentence says why."""
 
 
+def check_is_one_format(content: bytes) -> None:
+    """Raise UnsafeContent for bytes that another program would open as something else, wherever that begins."""
+    is_archive = zipfile.is_zipfile(io.BytesIO(content)) or content[_TAR_AT:].startswith(_TAR)
+    if is_archive or _ANOTHER_FORMAT.search(content) or content.find(b"%PDF-", 1) > 0:
+        raise UnsafeContent("The file holds another file: an archive, a page or a document.")
+
+
 def inspect_pdf(content: bytes) -> None:
-    """Raise Bad for a PDF that is broken, locked, too long, or holds something that acts."""
+    """Raise UnsafeContent for a PDF that is broken, locked, too long, or holds something that acts.
+
+    It is read strictly: what a program repairs, another reads differently.
+    """
     import pikepdf  # noqa: PLC0415 - only in the child, and only for a PDF
 
-    end = content.rfind(_END)
-    if end < 0 or len(content.rstrip()) - end > _AFTER_END_MAX:
+    if not content.rstrip(b"\x00\t\n\f\r ").endswith(_END):
         raise UnsafeContent("The PDF has no end, or something stands after it.")
+    if _HEADER.match(content) is None:
+        raise UnsafeContent("Something stands before the first object of the PDF.")
+    check_is_one_format(content)
     try:
-        with pikepdf.open(io.BytesIO(content)) as pdf:
-            if pdf.is_encrypted:
-                raise UnsafeContent("The PDF is protected. Save it without a password.")
-            if not 1 <= len(pdf.pages) <= PAGES_MAX:
-                raise UnsafeContent(f"The PDF has {len(pdf.pages)} pages. It may have 1 to {PAGES_MAX}.")
-            for each in pdf.objects:
-                _check_object(each)
-                if isinstance(each, pikepdf.Stream):
-                    _decode_stream(each)
+        with pikepdf.open(io.BytesIO(content), attempt_recovery=False, suppress_warnings=True) as pdf:
+            _check_pdf(pdf)
     except pikepdf.PasswordError:
-        raise UnsafeContent("The PDF is protected. Save it without a password.") from None
+        raise UnsafeContent(_PROTECTED) from None
     except pikepdf.PdfError:
         raise UnsafeContent("The PDF is damaged and cannot be read.") from None
+    _check_unreferenced(content)
+
+
+def _check_pdf(pdf: Pdf) -> None:
+    import pikepdf  # noqa: PLC0415 - as above
+
+    if pdf.is_encrypted:
+        raise UnsafeContent(_PROTECTED)
+    for each in (pdf.trailer, *pdf.objects):
+        _check_object(each)
+        if isinstance(each, pikepdf.Stream):
+            _decode_stream(each)
+    if pdf.get_warnings():
+        raise UnsafeContent(f"The PDF is damaged. {_TO_NEW_PDF}")
+    if not 1 <= len(pdf.pages) <= PAGES_MAX:
+        raise UnsafeContent(f"The PDF has {len(pdf.pages)} pages. It may have 1 to {PAGES_MAX}.")
 
 
 def _check_object(root: object) -> None:
-    """Raise Bad when an object or anything directly in it acts by itself."""
+    """Raise UnsafeContent when an object or anything directly in it acts by itself."""
     import pikepdf  # noqa: PLC0415 - as above
 
     pending: list[object] = [root]
     while pending:
         each = pending.pop()
+        children: list[object] = []
         if isinstance(each, pikepdf.Dictionary | pikepdf.Stream):
+            if isinstance(each, pikepdf.Stream) and "/F" in each:
+                _refuse(_OTHER_FILE)
             for key, value in each.items():
-                name = str(value) if isinstance(value, pikepdf.Name) else ""
-                active = _ACTIVE_CONTENT.get(str(key)) or (_ACTIVE_CONTENT.get(name) if key in _TYPE_KEYS else None)
-                if active:
-                    raise UnsafeContent(f"The PDF holds {active}. Print it to a new PDF and send that.")
-                pending.append(value)
+                _check_entry(str(key), value)
+                children.append(value)
         elif isinstance(each, pikepdf.Array):
-            pending += list(each)
-        pending = [item for item in pending if not getattr(item, "is_indirect", False)]
+            children += list(each)
+        pending += [child for child in children if not getattr(child, "is_indirect", False)]
+
+
+def _check_entry(key: str, value: object) -> None:
+    import pikepdf  # noqa: PLC0415 - as above
+
+    name = str(value) if isinstance(value, pikepdf.Name) and key in _TYPE_KEYS else ""
+    known_key = "" if key in _KEYS_ALSO_USED_OTHERWISE else key
+    if active := _ACTIVE_CONTENT.get(known_key) or _ACTIVE_CONTENT.get(name):
+        _refuse(active)
+    if key in _PATH_KEYS and isinstance(value, pikepdf.String):
+        path = str(value).strip().lower()
+        if _ANOTHER_PLACE.match(path):
+            _refuse(_OTHER_FILE)
+
+
+def _refuse(active: str) -> NoReturn:
+    raise UnsafeContent(f"The PDF holds {active}. {_TO_NEW_PDF}")
+
+
+def _check_unreferenced(content: bytes) -> None:
+    """Raise UnsafeContent for what only an earlier state of the PDF refers to, or nothing at all.
+
+    Programs that repair a file, or show its history, find it again.
+    """
+    _check_names(content, _RAW_NAMES)
+    if _RAW_REFERENCE.search(content):
+        _refuse(_FILE)
+    for start in _STREAM_START.finditer(content):
+        decompress = zlib.decompressobj().decompress
+        packed = memoryview(content)[start.end() : start.end() + _OBJECT_STREAM_MAX]
+        try:
+            if _OBJECT_STREAM.match(decompress(packed[:_PEEKED], _PEEKED)):
+                _check_names(zlib.decompressobj().decompress(packed, _OBJECT_STREAM_MAX), _ALL_NAMES)
+        except zlib.error:
+            continue
+
+
+def _check_names(text: bytes, names: re.Pattern[bytes]) -> None:
+    if found := names.search(text):
+        name = re.sub(rb"#(..)", lambda escape: bytes([int(escape[1], 16)]), found[0])
+        _refuse(_ACTIVE_CONTENT[name.decode()])
 
 
 def _decode_stream(stream: object) -> None:
@@ -85,11 +212,11 @@ def _decode_stream(stream: object) -> None:
     filter_entry: object = stream.get("/Filter", [])
     filters = list(filter_entry) if isinstance(filter_entry, pikepdf.Array) else [filter_entry] if filter_entry else []
     if {str(each) for each in filters} <= _STREAM_FILTERS:
-        stream.read_bytes()
+        check_is_one_format(stream.read_bytes())
 
 
 def inspect_image(content: bytes, image_format: str) -> None:
-    """Raise Bad for a picture that is another form's, damaged, or of too many pixels."""
+    """Raise UnsafeContent for a picture that is another form's, damaged, of too many pixels, or not all of the file."""
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - only in the child
 
     Image.MAX_IMAGE_PIXELS = None  # counted here, before anything is unpacked
@@ -99,10 +226,51 @@ def inspect_image(content: bytes, image_format: str) -> None:
             if width * height > PIXELS_MAX:
                 raise UnsafeContent(f"The picture has {width} x {height} pixels, which is too many.")
             image.load()
+        ends_at = _png_end(content) if image_format == "PNG" else _jpeg_end(content)
     except UnidentifiedImageError:
         raise UnsafeContent(f"The file is no {image_format}.") from None
-    except (OSError, SyntaxError, ValueError):
-        raise UnsafeContent("The picture is damaged and cannot be read.") from None
+    except (OSError, SyntaxError, ValueError, IndexError, struct.error):
+        raise UnsafeContent(_DAMAGED) from None
+    if ends_at != len(content):
+        raise UnsafeContent("Something stands after the end of the picture.")
+    check_is_one_format(content)
+
+
+def _png_end(content: bytes) -> int:
+    """Return where the last chunk ends. Raises UnsafeContent for a chunk whose checksum is wrong."""
+    at = len(_PNG_SIGNATURE)
+    while True:
+        length: int
+        length, kind = struct.unpack_from(">I4s", content, at)
+        body_end = at + 8 + length
+        (checksum,) = struct.unpack_from(">I", content, body_end)
+        if zlib.crc32(content[at + 4 : body_end]) != checksum:
+            raise UnsafeContent(_DAMAGED)
+        at = body_end + 4
+        if kind == b"IEND":
+            return at
+
+
+def _jpeg_end(content: bytes) -> int:
+    """Return where the end marker ends. Raises IndexError for a picture without one."""
+    at = 2
+    while True:
+        if content[at] != _JPEG_FF:
+            raise UnsafeContent(_DAMAGED)
+        while content[at] == _JPEG_FF:
+            at += 1
+        marker, at = content[at], at + 1
+        if marker == _JPEG_END:
+            return at
+        if marker in _JPEG_ALONE:
+            continue
+        (length,) = struct.unpack_from(">H", content, at)
+        at += length
+        if marker == _JPEG_SCAN:
+            found = _JPEG_MARKER.search(content, at)
+            if found is None:
+                raise UnsafeContent(_DAMAGED)
+            at = found.start()
 
 
 INSPECTORS: dict[str, Callable[[bytes], None]] = {
