@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import signal
+import threading
 from datetime import date
 
 import pytest
@@ -39,6 +42,41 @@ def test_migrations_are_reverted_and_applied_again(billfold):
     assert "billfold migrate up" in said
     assert billfold("clock", "show")[0] == 1
     assert billfold("migrate", "up")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (("set", "2026-03-08T02:30"), "not one instant in New York"),
+        (("set", "2026-11-01T01:30"), "not one instant in New York"),
+        (("set", "9999-12-31T23:00"), "not a timestamp"),
+        (("set", "2025-06-03T09:00 Mars/Olympus"), "not a timestamp"),
+        (("set", "2098-01-01T00:00Z"), "clock-too-far"),
+        (("advance", "--days", "99999999999"), "should be less than"),
+        (("advance", "--business-days", "36600"), "clock-too-far"),
+        (("next", "maturity"), "nothing-ahead"),
+    ],
+)
+def test_the_clock_takes_no_instant_that_it_cannot_show(founded, words, wrong):
+    status, said = founded("clock", *words)
+    assert status
+    assert wrong in said
+    assert "Mon 2025-06-02 09:00:00" in founded("clock", "show")[1]
+
+
+def test_a_walk_of_the_clock_ends_on_ctrl_c(founded, database_dsn):
+    async def interrupt():
+        while (await fetch(database_dsn, "SELECT max(business_anchor) AS at FROM clock"))[0]["at"].month < 7:
+            await asyncio.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    founded("clock", "show")
+    watcher = threading.Thread(target=asyncio.run, args=(interrupt(),))
+    watcher.start()
+    status, said = founded("clock", "set", "2097-12-01T09:00")
+    watcher.join()
+    assert (status, "clock-stopped" in said) == (1, True)
+    assert "2025" in founded("clock", "show")[1]
 
 
 def test_the_clock_is_shown_moved_and_does_not_go_back(founded):

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from billfold.bills import market_data as packaged
 from billfold.platform import clock
 from billfold.platform.clock import ClockState, ClockTooFar, ClockWouldGoBack
+from billfold.platform.dates import et_instant
 
 _WALL = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _START = datetime(2025, 6, 2, 13, tzinfo=UTC)
@@ -81,6 +83,13 @@ def test_going_beyond_the_calendars_is_refused(by):
     for move in (lambda: _STATE.advance(by, _WALL), lambda: _STATE.set(clock.LATEST, _WALL)):
         with pytest.raises(ClockTooFar):
             move()
+
+
+def test_a_running_clock_stands_still_where_it_can_be_set_no_further():
+    last = clock.LATEST - timedelta(microseconds=1)
+    running = _STATE.set(last, _WALL)
+    assert running.at(_WALL + _HOUR) == last
+    assert et_instant(packaged.rates()[0].day, 8) == clock.EARLIEST
 
 
 def test_naive_instants_are_refused():

@@ -171,7 +171,13 @@ class Operation:
     @cached_property
     def body(self) -> Any:  # noqa: ANN401 - any type
         """The type of the JSON body, or None."""
-        return self.takes or self.hints.get("data")
+        hint = self.takes or self.hints.get("data")
+        return typing.get_args(hint)[0] if self.is_body_optional else hint
+
+    @cached_property
+    def is_body_optional(self) -> bool:
+        """Whether it may be called without its JSON body."""
+        return type(None) in typing.get_args(self.hints.get("data"))
 
     @cached_property
     def returns(self) -> Any:  # noqa: ANN401 - any type
@@ -235,6 +241,8 @@ class Operation:
         if self.body is None:
             return
         if not request.body:
+            if self.is_body_optional:
+                return
             raise missing_body()
         request.check_content_type()
         request.data = decode(request.body, self.body)

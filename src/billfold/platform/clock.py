@@ -15,10 +15,13 @@ from billfold.platform.errors import Refused
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-LATEST = datetime(2100, 1, 1, tzinfo=UTC)
-"""The clock cannot be set to this instant or later: no calendar reaches that far."""
+EARLIEST = datetime(2023, 1, 3, 13, tzinfo=UTC)
+"""No clock begins before this instant: it is the opening of the first day whose rates are packaged."""
+LATEST = datetime(2098, 1, 1, tzinfo=UTC)
+"""The clock stops before this instant: a bill bought then matures while bills can still be named."""
 
-_EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+_FIRST = datetime(1, 1, 1, tzinfo=UTC)
+_LAST = LATEST - timedelta(microseconds=1)
 _LOCK = 0x636C6F63  # "cloc": shared by those who book by the clock, alone for whoever sets it
 _READ = "select business_anchor, wall_anchor, frozen from clock"
 _READ_LOCKED = """
@@ -50,7 +53,7 @@ class ClockWouldGoBack(Refused):
 
 
 class ClockTooFar(Refused):
-    """The clock was to be set beyond what the calendars know."""
+    """The clock was to be set further than bills can be named."""
 
     def __init__(self) -> None:
         super().__init__("clock-too-far", f"The clock can be set to instants before {iso_z(LATEST)}.")
@@ -73,10 +76,13 @@ class ClockState:
         require_aware(self.wall_anchor)
 
     def at(self, wall: datetime) -> datetime:
-        """Return the bank's time at a wall time; before the anchor it is the anchor's."""
+        """Return the bank's time at a wall time; before the anchor it is the anchor's.
+
+        A running clock stands still before `LATEST`.
+        """
         if self.frozen or wall <= self.wall_anchor:
             return self.business_anchor
-        return self.business_anchor + (wall - self.wall_anchor)
+        return min(self.business_anchor + (wall - self.wall_anchor), max(_LAST, self.business_anchor))
 
     def set(self, to: datetime, wall: datetime) -> "ClockState":
         """Return the clock set to `to`, running or frozen as before.
@@ -96,7 +102,7 @@ class ClockState:
         now = self.at(wall)
         if by >= LATEST - now:
             raise ClockTooFar
-        return self.set(now + max(by, _EARLIEST - now), wall)
+        return self.set(now + max(by, _FIRST - now), wall)
 
     def freeze(self, wall: datetime) -> "ClockState":
         """Return the clock standing still at what it shows now."""

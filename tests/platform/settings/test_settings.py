@@ -103,6 +103,11 @@ def test_a_misspelt_name_is_refused_and_the_nearest_suggested(name, suggested):
     assert _mistakes({name: _KEY_TEXT}) == {name: f"{name} is not a setting; expected {suggested}"}
 
 
+@pytest.mark.parametrize("start", ["2023-01-03T07:59:59-05:00", "0001-01-01T00:00:00+05:00", "2098-01-01T00:00:00Z"])
+def test_a_clock_starts_only_where_there_are_rates_and_bills(start):
+    assert "from 2023-01-03T13:00:00+00:00 on" in _mistakes({"BILLFOLD_CLOCK_START": start})["BILLFOLD_CLOCK_START"]
+
+
 def test_variables_of_others_are_ignored_when_named():
     Settings.from_env({"BILLFOLD_PROFILE": "me"}, ignored_variables={"BILLFOLD_PROFILE"})
 

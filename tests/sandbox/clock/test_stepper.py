@@ -4,9 +4,11 @@ import asyncio
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from tests.support.commands import EngineCommands
+from tests.support.whole_bank import close_bank, expect_clean, open_bank
 
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.platform.clock import ClockState, ClockWouldGoBack, wall_now, write_clock
+from billfold.platform.clock import EARLIEST, LATEST, ClockState, ClockWouldGoBack, wall_now, write_clock
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
 from billfold.sandbox.clock.stepper import ClockStepper
@@ -88,9 +90,27 @@ async def test_the_clock_stays_where_it_is_when_it_would_go_back(stepping):
     await stepping.set_to(START + timedelta(hours=1))
     with pytest.raises(ClockWouldGoBack):
         await stepping.set_to(START)
-    with pytest.raises(Refused, match="clock-too-far"):
-        await stepping.set_to(datetime(2200, 1, 1, tzinfo=UTC))
+    for too_far in (stepping.set_to(LATEST), stepping.advance_business_days(10**6), stepping.advance(timedelta.max)):
+        with pytest.raises(Refused, match="clock-too-far"):
+            await too_far
     assert (await stepping.show()).now == START + timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(LATEST - timedelta(days=45), LATEST - timedelta(microseconds=1)), (EARLIEST, EARLIEST + timedelta(days=45))],
+)
+async def test_every_instant_of_the_clock_is_served(market_dsn, start, end):
+    bank = await open_bank(market_dsn, clock_start=start)
+    commands = EngineCommands(bank)
+    for weeks in (4, 13, 26, 52):
+        customer = await commands.new_customer(f"A holder of {weeks} weeks")
+        place = await commands.new_pocket(customer, weeks=weeks, reinvest=weeks, name="Reserve")
+        await commands.receive_money(place, 250_000_00, rail="WIRE")
+    face = await ClockStepper(bank).set_to(end)
+    assert (face.now, face.happened["mature"]) == (end, 1)
+    await expect_clean(bank)
+    await close_bank(bank)
 
 
 async def test_the_clock_runs_when_resumed_and_stops_when_frozen(stepping):

@@ -1,7 +1,8 @@
 """The sandbox's operations over HTTP: money arrives, customers appear, the clock moves."""
 
+import asyncio
 import json
-from datetime import date
+from datetime import UTC, date, datetime
 from uuid import UUID
 
 import pytest
@@ -155,6 +156,52 @@ async def test_the_clock_is_shown_moved_and_stopped(client, pocket):
     assert moved.json()["now"] == "2025-06-05T21:00:00.000000Z"
     assert not (await bare_post(client, "/api/v1/sandbox/clock/resume/", b"")).json()["frozen"]
     assert (await bare_post(client, "/api/v1/sandbox/clock/freeze/", b"")).json()["frozen"]
+
+
+async def test_a_walk_of_years_shows_how_far_it_is_and_ends_when_the_clock_is_frozen(client, pocket):
+    walk = asyncio.create_task(bare_post(client, "/api/v1/sandbox/clock/set/", {"now": "2097-12-31T00:00:00Z"}))
+    while (await client.get("/api/v1/sandbox/clock/")).json()["now"] < "2025-06-06":
+        await asyncio.sleep(0)
+    frozen = (await bare_post(client, "/api/v1/sandbox/clock/freeze/", b"")).json()
+    stopped = await walk
+    assert (stopped.status_code, stopped.json()["code"]) == (409, "clock-stopped")
+    reached, shown = (datetime.fromisoformat(each["now"]) for each in (stopped.json(), frozen))
+    assert reached == shown < datetime(2097, 1, 1, tzinfo=UTC)
+    moved = await bare_post(client, "/api/v1/sandbox/clock/advance/", {"business_days": 1})
+    assert moved.json()["happened"] == {"house-day": 1}
+
+
+async def test_a_maturity_is_one_call_away(client, pocket):
+    async def run_to(kind):
+        return await bare_post(client, "/api/v1/sandbox/clock/run-to-next-event/", {"kind": kind})
+
+    for kind in ("maturity", "settlement", "wire"):
+        answer = await run_to(kind)
+        assert (answer.status_code, answer.json()["code"]) == (409, "nothing-ahead")
+    assert (await run_to("payday")).status_code == 422
+    funding = {"account_id": pocket["pocket_id"], "amount_usdc": 40_000_00}
+    assert (await client.post("/api/v1/sandbox/fund/", funding)).status_code == 202
+    seen = [(await run_to(kind)).json() for kind in ("day-end", "settlement", "maturity", "fee")]
+    # Bought on June 2, the 4-week bill of that week matures on June 24; its successor runs into July.
+    assert [each["now"] for each in seen] == [
+        "2025-06-02T21:00:00.000000Z",
+        "2025-06-03T04:00:00.000000Z",
+        "2025-06-24T12:30:00.000000Z",
+        "2025-07-01T12:00:00.000000Z",
+    ]
+    assert (seen[2]["happened"]["mature"], seen[3]["happened"]["charge"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "now",
+    ["2098-01-01T00:00:00Z", "2099-12-31T00:00:00Z", "9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00+05:00"],
+)
+async def test_an_instant_that_cannot_be_served_is_refused_before_anything_moves(client, now):
+    before = (await client.get("/api/v1/sandbox/clock/")).json()
+    for path, body in (("set", {"now": now}), ("advance", {"until": now})):
+        answer = await bare_post(client, f"/api/v1/sandbox/clock/{path}/", body)
+        assert answer.status_code in {409, 422}, answer.text
+    assert (await client.get("/api/v1/sandbox/clock/")).json() == before
 
 
 async def test_the_clock_does_not_go_back(client):

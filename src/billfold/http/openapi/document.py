@@ -190,7 +190,8 @@ def _described(operation: Operation, access: Access, schemas: Schemas, examples:
         found["requestBody"] = _FILE
     if operation.body is not None:
         schema = schemas.request(operation.body)
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        required = not operation.is_body_optional
+        found["requestBody"] = {"required": required, "content": {"application/json": {"schema": schema}}}
     if operation.moves_money:
         found["x-moves-money"] = True
     if operation.deprecated is not None:

@@ -122,8 +122,22 @@ REQUESTS = (
         "clock-too-far",
         422,
         "The clock cannot go that far",
-        meaning="The sandbox clock can be set only as far as the calendars reach.",
+        meaning="The sandbox clock can be set to instants before 2098 only.",
         remedy="Choose an earlier instant.",
+    ),
+    Problem(
+        "clock-stopped",
+        409,
+        "The clock was stopped on its way",
+        meaning="While the sandbox clock was moving, somebody froze it. What was due until `now` is done.",
+        remedy="Send the request again to go on from where it stopped.",
+    ),
+    Problem(
+        "nothing-ahead",
+        409,
+        "Nothing of this kind is ahead",
+        meaning="The sandbox clock was to move to the next event of a kind, and none is due. It did not move.",
+        remedy="Let there be something first: money that is invested, or a payment.",
     ),
     Problem(
         "unavailable",

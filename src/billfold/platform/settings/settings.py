@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from billfold.platform.clock import EARLIEST, LATEST
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import Network, Setting, setting
 
@@ -325,6 +326,10 @@ def _conflicts(values: Mapping[str, Any], reported: set[str]) -> list[SettingMis
         for name, at in hours.items()
         if at <= hours["wires_open"] and name != "wires_open"
     ]
+    start = values.get("clock_start")
+    if start is not None and not EARLIEST <= start < LATEST:
+        expected = f"from {EARLIEST.isoformat()} on, where the packaged rates begin, and before {LATEST.isoformat()}"
+        found.append(SettingMistake(variable_name("clock_start"), format_setting(start), expected))
     if values.get("port", 8443) == values.get("http_port", 8080):
         found.append(SettingMistake(variable_name("http_port"), str(values.get("http_port", 8080)), "another port"))
     return [mistake for mistake in found if mistake.name not in reported]

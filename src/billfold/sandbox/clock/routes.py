@@ -1,6 +1,7 @@
 """The bank's clock over HTTP: shown, set forward, stopped and let run.
 
-Setting it forward answers when everything that was due on the way has been done.
+Setting it forward answers when everything that was due on the way has been done. Meanwhile the clock
+shows how far it is, and freezing it ends the walk.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from billfold.http.operations import TOKEN, get
 from billfold.http.raw_request import instant_in_body
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import FieldError, InvalidInput
+from billfold.sandbox.clock.events import EventKind
 from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
 from billfold.sandbox.operations import sandbox_post
 
 ADVANCE_MAX_SECONDS = 10 * 366 * 86_400
 ADVANCE_MAX_DAYS = 2_600
+_MOVES = ("clock-would-go-back", "clock-too-far", "clock-stopped")
 _FIELDS = ("seconds", "business_days", "until")
 
 
@@ -34,6 +37,12 @@ class SetRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The instant the clock is to show, with its offset."""
 
     now: datetime
+
+
+class NextEventRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The kind of event to move to; without one, whatever is due first."""
+
+    kind: EventKind | None = None
 
 
 class Clock(msgspec.Struct, kw_only=True):
@@ -64,9 +73,7 @@ async def show(stepping: ClockStepper) -> Clock:
     return render_clock(await stepping.show())
 
 
-@sandbox_post(
-    "clock/advance/", name="sandbox_clock_advance", status=200, refuses=("clock-would-go-back", "clock-too-far")
-)
+@sandbox_post("clock/advance/", name="sandbox_clock_advance", status=200, refuses=_MOVES)
 async def advance(stepping: ClockStepper, data: AdvanceRequest) -> Clock:
     """Move the clock forward; maturities, fees and day ends on the way happen in order."""
     if sum(getattr(data, field_name) is not None for field_name in _FIELDS) != 1:
@@ -81,7 +88,7 @@ async def advance(stepping: ClockStepper, data: AdvanceRequest) -> Clock:
     return render_clock(clock_state)
 
 
-@sandbox_post("clock/set/", name="sandbox_clock_set", status=200, refuses=("clock-would-go-back", "clock-too-far"))
+@sandbox_post("clock/set/", name="sandbox_clock_set", status=200, refuses=_MOVES)
 async def set_clock(stepping: ClockStepper, data: SetRequest) -> Clock:
     """Set the clock to an instant that has not been yet."""
     return render_clock(await stepping.set_to(instant_in_body("now", data.now)))
@@ -91,16 +98,19 @@ async def set_clock(stepping: ClockStepper, data: SetRequest) -> Clock:
     "clock/run-to-next-event/",
     name="sandbox_clock_run_to_next_event",
     status=200,
-    refuses=("clock-would-go-back", "clock-too-far"),
+    refuses=(*_MOVES, "nothing-ahead"),
 )
-async def advance_to_next_event(stepping: ClockStepper) -> Clock:
-    """Move the clock to the next instant at which anything in the bank is due."""
-    return render_clock(await stepping.advance_to_next_event())
+async def advance_to_next_event(stepping: ClockStepper, data: NextEventRequest | None) -> Clock:
+    """Move the clock to the next instant at which anything in the bank is due.
+
+    With a `kind`, to the next event of that kind; everything due before it happens first.
+    """
+    return render_clock(await stepping.advance_to_next_event(data.kind if data else None))
 
 
 @sandbox_post("clock/freeze/", name="sandbox_clock_freeze", status=200)
 async def freeze(stepping: ClockStepper) -> Clock:
-    """Let the clock stand still at what it shows."""
+    """Let the clock stand still at what it shows; a walk that is under way ends there."""
     return render_clock(await stepping.freeze())
 
 

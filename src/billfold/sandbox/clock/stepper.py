@@ -2,14 +2,15 @@
 
 At each instant customers are brought up to date first, then scheduled jobs run, then the bank closes
 its day if it is over, then the clock moves on. An interrupted walk resumes where it stopped: the
-clock shows the last instant reached, and what was due then is still due.
+clock shows the last instant reached, and what was due then is still due. Whoever freezes the clock
+ends a walk that is under way, in whichever process.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -20,9 +21,10 @@ from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.due_work import next_due as next_customer_due
 from billfold.ledger.jobs.scheduler import next_scheduled_at, run_scheduled_jobs
 from billfold.payments.settlement.worker import close_bank_days
-from billfold.platform.clock import ClockState, read_clock, wall_now, write_clock
-from billfold.platform.dates import ET, et_date, et_instant
+from billfold.platform.clock import LATEST, ClockState, ClockTooFar, read_clock, wall_now, write_clock
+from billfold.platform.dates import ET, et_date, et_instant, iso_z
 from billfold.platform.errors import InvariantError, Refused, Unavailable
+from billfold.sandbox.clock.events import EventKind, next_event
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -31,6 +33,7 @@ BANK_DAY = "house-day"
 """The kind under which a closed day of the bank is counted."""
 
 _LOCK_TIMEOUT_SECONDS = 50.0
+_STOP_LOCK = 0x73746F70  # "stop": shared by those who want the walk to end
 _REPEATS_MAX = 100  # at one instant; more means that something due is never done
 
 
@@ -45,12 +48,29 @@ class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
     happened: dict[str, int]
 
 
-class ClockStepper:
-    """Moves the test clock of one bank. One process at a time moves it; the others wait."""
+class ClockStopped(Refused):
+    """The clock was frozen before it came to where it was to go."""
 
-    def __init__(self, bank: Bank) -> None:
+    def __init__(self, now: datetime, wanted: datetime) -> None:
+        super().__init__(
+            "clock-stopped",
+            f"The clock was stopped at {iso_z(now)}, on its way to {iso_z(wanted)}.",
+            now=now,
+            wanted=wanted,
+        )
+
+
+class ClockStepper:
+    """Moves the test clock of one bank. One process at a time moves it; the others wait.
+
+    `on_step` is called with every instant that a walk reaches; the walk ends there if it returns False.
+    """
+
+    def __init__(self, bank: Bank, on_step: Callable[[datetime], bool] = lambda _: True) -> None:
         self._bank = bank
+        self._on_step = on_step
         self._lock = asyncio.Lock()
+        self._freezing = asyncio.Lock()
 
     async def show(self) -> ClockStatus:
         """Return what the clock shows, without touching it."""
@@ -74,19 +94,27 @@ class ClockStepper:
             day = et_date(now)
             for _ in range(days):
                 day = self._bank.calendars.next_settlement_day(day)
+                if day >= LATEST.date():
+                    raise ClockTooFar
             to = et_instant(day, now.astimezone(ET).time())
             return await self._step_to(state.set(max(now, to), wall).business_anchor)
 
-    async def advance_to_next_event(self) -> ClockStatus:
-        """Move the clock to the next instant at which something is due; stay when nothing is."""
+    async def advance_to_next_event(self, kind: EventKind | None = None) -> ClockStatus:
+        """Move the clock to the next instant at which something is due; stay when nothing is.
+
+        Refuses nothing-ahead if there is nothing of the kind.
+        """
         async with self._exclusive() as state:
-            due, wall = await self._next_due(), wall_now()
+            wall = wall_now()
             now = state.at(wall)
+            due = await (next_event(self._bank, kind, now) if kind else self._next_due())
+            if kind and due is None:
+                raise Refused("nothing-ahead", f"No {kind.value} is ahead.")
             return await self._step_to(state.set(max(due or now, now), wall).business_anchor)
 
     async def freeze(self) -> ClockStatus:
-        """Let the clock stand still."""
-        async with self._exclusive() as state:
+        """Let the clock stand still. A walk under way ends at the instant that it has reached."""
+        async with self._stopping(), self._exclusive() as state:
             await self._store(state.freeze(wall_now()))
             return await self._status(Counter())
 
@@ -109,6 +137,8 @@ class ClockStepper:
             at = instant
             await self._set(instant)
             happened += await self._run_due_at(instant)
+            if await self._is_stopped(instant):
+                raise ClockStopped(await self._now(), to)
         await self._set(to)
         return await self._status(happened)
 
@@ -161,15 +191,43 @@ class ClockStepper:
             happened={kind: count for kind, count in sorted(happened.items()) if count},
         )
 
+    async def _is_stopped(self, instant: datetime) -> bool:
+        if not self._on_step(instant):
+            return True
+        is_free: bool = await self._bank.pool.fetchval("SELECT pg_try_advisory_xact_lock($1)", _STOP_LOCK)
+        return not is_free
+
+    @asynccontextmanager
+    async def _stopping(self) -> AsyncIterator[None]:
+        """End the walk that is under way, and those that wait for it."""
+        # One at a time: a walk needs connections to come to its end.
+        async with self._freezing, self._bank.pool.acquire() as conn:
+            await conn.execute("SELECT pg_advisory_lock_shared($1)", _STOP_LOCK)
+            try:
+                yield
+            finally:
+                await conn.execute("SELECT pg_advisory_unlock_shared($1)", _STOP_LOCK)
+
     @asynccontextmanager
     async def _exclusive(self) -> AsyncIterator[ClockState]:
         """Lock out every other process that moves the clock or does due work; yield the clock's state."""
-        async with self._lock, self._bank.pool.acquire() as conn:
-            try:
-                await conn.execute("SELECT pg_advisory_lock($1)", DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS)
-            except TimeoutError:
-                raise Unavailable("The clock is being moved already.") from None
-            try:
-                yield await self._read_state()
-            finally:
-                await conn.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
+        try:
+            await asyncio.wait_for(self._lock.acquire(), _LOCK_TIMEOUT_SECONDS)
+        except TimeoutError:
+            raise _is_moving() from None
+        try:
+            async with self._bank.pool.acquire() as conn:
+                try:
+                    await conn.execute("SELECT pg_advisory_lock($1)", DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS)
+                except TimeoutError:
+                    raise _is_moving() from None
+                try:
+                    yield await self._read_state()
+                finally:
+                    await conn.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
+        finally:
+            self._lock.release()
+
+
+def _is_moving() -> Unavailable:
+    return Unavailable("The clock is moving already. Freeze it to end that.")
