@@ -6,7 +6,7 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from tests.support.approvals import REQUESTS, ask_for_two, ask_step_up, decide, on_us, path_of
+from tests.support.approvals import REQUESTS, ask_for_two, decide, on_us, path_of, require_mfa
 from tests.support.damage import report_of, undetected
 
 from billfold.approvals.execute_transfers import reject_request
@@ -20,6 +20,8 @@ DAMAGES = {
     "the audit log has no entry of this review": "UPDATE review SET decision = 'DENIED'",
     "the reviewer is the requester": "UPDATE transfer_request q SET user_id = v.user_id "
     "FROM review v WHERE v.request_id = q.request_id",
+    "the reviewer was none when the request was made": "UPDATE transfer_request "
+    "SET terms = jsonb_set(terms::jsonb, '{candidates}', '{}')::json",
     "its transfer request is not approved": "UPDATE transfer_request SET status = 'DENIED'",
 }
 
@@ -107,7 +109,7 @@ async def requested(customer_desk, customer_desks, manager, funded, other):
     await decide(manager, changed)
     body = on_us(funded, 2_00, to=other, request_id=changed["id"])
     await asker.patch(path_of(changed), {"transfer": body["transfer"]})
-    await ask_step_up(customer_desk)
+    await require_mfa(customer_desk)
 
 
 def proofs_of(table):

@@ -1,9 +1,11 @@
 """Which rule decides, and who may review when."""
 
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
+from billfold.access.users.types import Role
 from billfold.approvals import rules
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
 from billfold.platform import ids
@@ -71,6 +73,29 @@ def test_approvals_out_of_order_are_refused():
         assert refusal.value.code == "approval-out-of-order"
 
 
+TEAM: dict[UUID, Role] = {ANNA: "MANAGER", BEN: "APPROVER"}
+
+
+@pytest.mark.parametrize(
+    ("terms", "approvals", "possible"),
+    [
+        ({"required": 2}, 0, True),
+        ({"required": 3}, 0, False),
+        ({"required": 3}, 1, True),
+        ({"required": 2, "roles": ("APPROVER", "MANAGER"), "ordered": True}, 0, True),
+        ({"required": 2, "roles": ("APPROVER", "APPROVER"), "ordered": True}, 0, False),
+        ({"required": 2, "roles": ("APPROVER", "MANAGER"), "ordered": True}, 1, True),
+        ({"required": 2, "ids": (BEN, ANNA), "ordered": True}, 0, True),
+        ({"required": 2, "ids": (BEN, CLEO), "ordered": True}, 1, False),
+        ({"required": 2, "ids": (CLEO, BEN), "ordered": True}, 1, True),
+    ],
+)
+def test_a_request_is_blocked_when_those_who_are_left_cannot_approve_it(terms, approvals, possible):
+    blocker = rules.find_blocker(ApprovalRequirement(rule_name="Wires", **terms), TEAM, approvals=approvals)
+    assert (blocker is None) == possible
+    assert possible or "The rule 'Wires'" in str(blocker)
+
+
 @pytest.mark.parametrize(
     ("fields", "place"),
     [
@@ -79,6 +104,7 @@ def test_approvals_out_of_order_are_refused():
         ({"approver_ids": (ANNA,), "required": 2}, ("approver_ids",)),
         ({"ordered": True}, ("ordered",)),
         ({"ordered": True, "approver_roles": ("ADMIN",), "required": 2}, ("ordered",)),
+        ({"ordered": True, "approver_ids": (ANNA, ANNA), "required": 2}, ("ordered",)),
         ({"actions": ("MEMBER_ROLE",), "min_amount": 1}, ("min_amount_usdc",)),
     ],
 )

@@ -4,12 +4,25 @@ import asyncio
 
 import pytest
 from tests.support import payees
-from tests.support.approvals import REQUESTS, counterparty, decide, member_id_of, on_us, path_of, refused, wire
+from tests.support.approvals import (
+    CHANGES,
+    REQUESTS,
+    RULES,
+    counterparty,
+    decide,
+    member_id_of,
+    on_us,
+    path_of,
+    refused,
+    wire,
+)
+from tests.support.customer_client import token_for
+from tests.support.oauth_clients import new_key
 
+from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
 from billfold.payments.clearing.store import balances
 from billfold.payments.settlement.worker import close_bank_days
 
-RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
 APPROVED, NOT_PENDING = {"status": "APPROVED"}, "authorization-request-not-pending"
 
 
@@ -167,7 +180,7 @@ async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
     promoted = await member_id_of(third)
     path = f"/api/v1/team/{promoted}/"
     asked = (await admin.ask("PUT", path, {"role": "ADMIN"}, status=202)).json()
-    assert asked["change"] == {"role": "ADMIN", "status": None}
+    assert asked["change"] == {"role": "ADMIN", "status": None, "before": {"role": "APPROVER", "status": "ACTIVE"}}
     await third.refused("PATCH", confirm(asked), APPROVED, status=403, code="self-approval")
     assert (await admin.get(path))["role"] == "APPROVER"
     assert (await first.patch(confirm(asked), APPROVED))["applied_at"] is not None
@@ -180,6 +193,67 @@ async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
     (pending,) = [each["members"] for each in groups if each["status"] == "PENDING"]
     assert [each["email"] for each in pending] == ["b@b.example"]
     assert (await admin.ask("DELETE", path, status=200)).json()["status"] == "DEACTIVATED"
+
+
+async def test_service_users_and_expired_invitations_wait_for_a_second_person_too(
+    company, customer_world, service_users
+):
+    admin, first = company.admin, company.approvers[0]
+    program, before = await service_users(admin, *(each for each in SCOPES if each not in PERSONAL_SCOPES))
+    ben = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role": "INITIATOR"}
+    invited = f"/api/v1/team/{(await admin.post('/api/v1/team/invite/', ben))['member_id']}/"
+    await company.rule(name="Roles", actions=["MEMBER_ROLE"], required_approvals=1)
+    await customer_world.later(days=7)
+    programs, key = "/api/v1/team/service-users/", {"public_key": new_key().pem}
+    new = {"name": "Payroll", "scopes": ["transfers.write"], **key}
+    for by in (admin, program):
+        for method, path, body in (
+            ("POST", programs, new),
+            ("POST", f"{programs}{before['member_id']}/keys/", key),
+            ("POST", f"{programs}{before['member_id']}/keys/rotate/", key),
+            ("POST", f"{invited}invite/", b""),
+            ("PUT", invited, {"role": "VIEWER"}),
+            ("POST", "/api/v1/team/invite/", ben | {"email": "c@c.example"}),
+        ):
+            assert (await by.ask(method, path, body, status=202)).json()["status"] == "PENDING", path
+    team = (await admin.get("/api/v1/team/"))["groups"]
+    assert [len(each["members"]) for each in team] == [9, 0, 0, 1]
+    [kept] = (await admin.get(f"{programs}{before['member_id']}/keys/"))["items"]
+    assert kept["key_id"] == before["key_id"]
+
+    waiting = {each["action"]: each for each in await admin.pages(CHANGES, {"status[]": "PENDING"}, limit=20)}
+    assert waiting["service_user.create"]["change"]["service_user"]["scopes"] == ["transfers.write"]
+    done = {}
+    for action in ("service_user.create", "service_user.add_key", "member.reinvite"):
+        done[action] = await first.patch(confirm(waiting[action]), APPROVED)
+        assert (done[action]["refused"], done[action]["applied_at"] is None) == (None, False), action
+    created = await admin.get(f"{programs}{done['service_user.create']['resource_id']}/")
+    assert (created["name"], created["status"]) == ("Payroll", "ACTIVE")
+    assert (await admin.get(invited))["status"] == "PENDING"
+
+
+async def test_a_change_is_applied_only_as_it_was_requested_and_by_who_may_make_it(company, customer_desks):
+    admin, (first, second, third) = company.admin, company.approvers
+    chief = await customer_desks(admin.team.customer)
+    await company.rule(name="Roles", actions=["MEMBER_ROLE"], required_approvals=1)
+    own, path = [f"/api/v1/team/{await member_id_of(each)}/" for each in (chief, third)]
+
+    async def ask(by, path, role):
+        return (await by.ask("PUT", path, {"role": role}, status=202)).json()
+
+    async def settle(asked):
+        return (await first.patch(confirm(asked), APPROVED))["refused"]
+
+    by_chief, demotion = await ask(chief, path, "ADMIN"), await ask(admin, own, "MANAGER")
+    earlier, later = await ask(admin, path, "MANAGER"), await ask(admin, path, "INITIATOR")
+    assert await settle(demotion) is None
+    assert await settle(by_chief) == "forbidden"
+    assert await settle(later) is None
+    assert await settle(earlier) == "content-changed"
+    assert (await admin.get(path))["role"] == "INITIATOR"
+    weak = await token_for(admin.bank, admin.team, scopes=("team.write",))
+    await admin.refused("PUT", path, {"role": "MANAGER"}, status=403, code="forbidden", token=weak)
+    await second.refused("PATCH", confirm(later), APPROVED, status=409, code=NOT_PENDING)
 
 
 async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company):

@@ -154,7 +154,8 @@ async def _play_approvals(r, other, pocket):
     dearer = order | {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_200_00}}
     await r.patch("update_transfer_request", one, {"transfer": dearer})
     with r.at(other):
-        await r.patch("decide_transfer_request", f"{one}status/", {"status": "APPROVED", "comment": "As planned"})
+        said = {"status": "APPROVED", "comment": "As planned", "version": 2}
+        await r.patch("decide_transfer_request", f"{one}status/", said)
         second = order | {"id": str(number(2202))}
         two = (await r.post("-", path, {"transfer": second, "reviewers": []}))["id"]
     await _play_rules(r, other)

@@ -5,14 +5,16 @@ from uuid import UUID
 from tests.support.commands import DETAILS, EngineCommands
 from tests.support.payees import CONTOSO
 
-from billfold.approvals.store.approval_rules import set_step_up
+from billfold.approvals.store.approval_rules import put_rule, set_step_up
 from billfold.approvals.store.fingerprints import record_checksums
+from billfold.approvals.types import Rule
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
 REQUESTS = "/api/v1/transfer-requests/"
+RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
 
 
 async def status_of(customer_desk, request):
@@ -57,30 +59,45 @@ async def refused(customer_desk, request, code, *, answers, status="APPROVED", *
     await customer_desk.refused("PATCH", f"{path_of(request)}status/", body, status=answers, code=code)
 
 
-async def ask_step_up(customer_desk):
-    """Let the operator ask for a fresh proof of every reviewer of a team."""
-    async with _by_operator(customer_desk) as audited_action:
-        await set_step_up(audited_action, UUID(customer_desk.team.customer), required=True)
+async def require_mfa(customer_desk, *, required=True):
+    """Let the operator require a fresh proof of every reviewer of a team, or not."""
+    async with _by_operator(customer_desk.bank, UUID(customer_desk.team.customer)) as audited_action:
+        await set_step_up(audited_action, UUID(customer_desk.team.customer), required=required)
+
+
+async def hold_roles(bank, customer_id):
+    """Let the operator make a rule by which changes of a team need an approval."""
+    now = await bank.now()
+    rule = Rule(
+        rule_id=ids.new(),
+        name="Roles",
+        actions=("MEMBER_ROLE",),
+        required_approvals=1,
+        created_at=now,
+        updated_at=now,
+    )
+    async with _by_operator(bank, customer_id) as audited_action:
+        await put_rule(audited_action, customer_id, rule)
 
 
 async def ask_for_two(customer_desk):
     """Let all that waits need two voices, as by a rule."""
-    async with _by_operator(customer_desk) as audited_action:
+    async with _by_operator(customer_desk.bank, UUID(customer_desk.team.customer)) as audited_action:
         changed = await audited_action.conn.fetch(
-            "UPDATE transfer_request SET terms = json_build_object('required', 2) WHERE status = 'PENDING' RETURNING *"
+            "UPDATE transfer_request SET terms = jsonb_set(terms::jsonb, '{required}', '2')::json "
+            "WHERE status = 'PENDING' RETURNING *"
         )
         record_checksums(audited_action, "transfer_request", changed)
 
 
-def _by_operator(customer_desk):
-    customer = UUID(customer_desk.team.customer)
+def _by_operator(bank, customer_id):
     return audit_record.audited(
-        customer_desk.bank.pool,
-        customer_desk.bank.vault,
-        customer,
+        bank.pool,
+        bank.vault,
+        customer_id,
         origin=Origin.operator(),
         action="customer.updated",
-        resource=("customer", customer),
+        resource=("customer", customer_id),
         now=wall_now(),
     )
 

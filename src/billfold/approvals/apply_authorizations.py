@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
+from billfold.access.team import service_users
 from billfold.access.team import store as team_store
 from billfold.access.team.administrator import Administrator
-from billfold.access.team.types import InviteMember
+from billfold.access.team.service_users import ServiceUser
+from billfold.access.team.types import CreateProgram, InviteMember, Member, MemberState
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
@@ -21,15 +23,20 @@ from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
+Made = TypeVar("Made", Member, ServiceUser)
 CALLER: Final = "authorization-request"
 """Who gives the command by which a change is made; its key is the request's id."""
-_DONE_BEFORE = "member-already-invited"
-"""The refusal of a second invitation: a process sent the first and died before it recorded it."""
+_DONE_BEFORE = {
+    ("member.invite", "member-already-invited"),
+    ("service_user.create", "duplicate-id"),
+    ("service_user.add_key", "duplicate-id"),
+}
+"""Refusals of a second application: a process made the change and died before it recorded it."""
 
 
 async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
@@ -44,7 +51,7 @@ async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id:
         try:
             made = await _make(bank, change, now)
         except (Refused, NotFound, InvalidInput) as refusal:
-            refused = None if refusal.code == _DONE_BEFORE else refusal.code
+            refused = None if (change.action, refusal.code) in _DONE_BEFORE else refusal.code
         reason = {} if refused is None else {"reason": refused}
         await AUTHORIZATION_REQUESTS.update_by_bank(
             bank,
@@ -69,18 +76,46 @@ async def run_apply_job(bank: Bank, appointment: ScheduledJob) -> None:
 
 async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> UUID | None:
     """Apply a change; return the id of what was created, if anything."""
-    change_fields: dict[str, Any] = msgspec.json.decode(change.content)["change"]
-    by = await _administrator(bank, change, change_fields["scopes"], now=now)
+    content: dict[str, Any] = msgspec.json.decode(change.content)["change"]
+    by = await _administrator(bank, change, content["scopes"], now=now)
     if change.action == "counterparty.create":
-        answer = await bank.engine.submit(_link(change, change_fields["counterparty"], by.origin))
+        if "counterparties.write" not in by.permissions:
+            raise Refused("forbidden", "The requester may no longer add counterparties.")
+        answer = await bank.engine.submit(_link(change, content["counterparty"], by.origin))
         return UUID(answer.outcome["counterparty_id"])
-    if change.action == "member.update":
-        assert change.resource_id is not None
-        await team_members.change_member(
-            by, change.resource_id, role=change_fields["role"], status=change_fields["status"]
-        )
-        return None
-    return (await team_invitations.invite(by, msgspec.convert(change_fields["invited"], InviteMember))).member_id
+    if change.action == "member.invite":
+        invited = await team_invitations.invite(by, msgspec.convert(content["invited"], InviteMember))
+        return _made(invited).member_id
+    if change.action == "service_user.create":
+        wanted = msgspec.convert(content["service_user"], CreateProgram)
+        client_id = change.request_id.hex
+        return _made(await service_users.create_service_user(by, wanted, client_id=client_id)).member.member_id
+    assert change.resource_id is not None
+    await _change_member(by, change.action, change.resource_id, content)
+    return None
+
+
+async def _change_member(by: Administrator, action: str, member_id: UUID, content: dict[str, Any]) -> None:
+    match action:
+        case "member.update":
+            before = msgspec.convert(content.get("before"), MemberState | None)
+            await team_members.change_member(
+                by, member_id, role=content["role"], status=content["status"], before=before
+            )
+        case "member.reinvite":
+            await team_invitations.resend_invitation(by, member_id)
+        case "service_user.add_key":
+            key, replaces = content["public_key"], content["replaces"]
+            await service_users.add_service_user_key(by, member_id, key, replaces=replaces)
+        case _:
+            raise InvariantError(f"{action!r} is no change of a team")
+
+
+def _made(result: Made | AuthorizationRequestRow) -> Made:
+    """Return what an approved change made: it is not requested a second time."""
+    if isinstance(result, AuthorizationRequestRow):
+        raise InvariantError("an approved change was requested again")
+    return result
 
 
 def _link(change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin) -> AddCounterparty:
@@ -91,7 +126,7 @@ def _link(change: AuthorizationRequestRow, change_fields: dict[str, Any], origin
 async def _administrator(
     bank: Bank, change: AuthorizationRequestRow, scopes: list[str] | None, now: datetime
 ) -> Administrator:
-    """Return the requester as an administrator of the team. Raises NotFound when they left."""
+    """Return the requester as they are now, with the scopes of then. Raises NotFound, Refused `forbidden`."""
     customer = await find_customer(bank.pool, change.customer_id)
     if customer is None:
         raise NotFound
@@ -103,14 +138,20 @@ async def _administrator(
         vault=bank.vault,
         customer_id=change.customer_id,
         customer_name=customer.name,
+        member_id=change.member_id,
+        user_id=change.user_id,
+        client_id=change.client_id,
+        role=requester.role,
+        scopes=None if scopes is None else frozenset(scopes),
         name=requester.name,
         origin=Origin(
             kind="CLIENT" if change.user_id is None else "MEMBER",
             member_id=change.member_id,
-            client_id=change.client_id,
+            client_id=change.client_id or None,
         ),
-        scopes=None if scopes is None else frozenset(scopes),
         pages=bank.settings.auth_origin,
         now=now,
+        business_date=bank.calendars.business_date(now),
         wall=wall_now(),
+        is_approved=True,
     )

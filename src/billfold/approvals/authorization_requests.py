@@ -16,7 +16,7 @@ from billfold.approvals import rules
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
 from billfold.approvals.store.fingerprints import insert, update
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
-from billfold.approvals.store.reviews import record_review
+from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
 from billfold.approvals.types import (
     APPLY_AUTHORIZATION_REQUEST,
     Actor,
@@ -36,6 +36,7 @@ from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection
 
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _DESCRIPTIONS = {
@@ -43,7 +44,10 @@ _DESCRIPTIONS = {
     "approval_rule.update": "another approval rule in the place of one",
     "approval_rule.delete": "the end of an approval rule",
     "member.invite": "an invitation into the team",
+    "member.reinvite": "an invitation into the team, after one that has expired",
     "member.update": "another role or status of a member",
+    "service_user.create": "a new service user",
+    "service_user.add_key": "a new key of a service user",
     "counterparty.create": "a new counterparty",
 }
 
@@ -51,10 +55,14 @@ _DESCRIPTIONS = {
 async def request_change(
     by: Actor, action: str, resource: tuple[str, UUID | None], *, change: dict[str, Any], terms: ApprovalRequirement
 ) -> AuthorizationRequestRow:
-    """Request a change. `change` is ready for JSON and all that is needed to apply it."""
+    """Request a change. `change` is ready for JSON: with the requester's scopes it is all that is needed to apply it.
+
+    Those who can confirm it are fixed here. There may be none: then the operator of the bank can.
+    """
     kind, resource_id = resource
     request_id = ids.new()
-    text = rules.text_of({"action": action, "resource_id": resource_id, "change": change})
+    scopes = None if by.scopes is None else sorted(by.scopes)
+    text = rules.text_of({"action": action, "resource_id": resource_id, "change": change | {"scopes": scopes}})
     async with AUTHORIZATION_REQUESTS.audited(by, "created", request_id, change=action) as audited_action:
         await insert(
             audited_action,
@@ -69,7 +77,7 @@ async def request_change(
             member_id=by.member_id,
             user_id=by.user_id,
             client_id=by.client_id,
-            terms=rules.text_of(terms),
+            terms=rules.text_of(await _fix_candidates(audited_action.conn, by, resource, terms=terms)),
             status="PENDING",
             created_at=by.now,
             updated_at=by.now,
@@ -79,6 +87,16 @@ async def request_change(
         await AUTHORIZATION_REQUESTS.schedule_next(audited_action.conn, made, now=by.now)
         await _notify(audited_action, by, f"{by.name} asks for {_DESCRIPTIONS[action]}: a second person confirms it.")
         return made
+
+
+async def _fix_candidates(
+    conn: Connection, by: Actor, resource: tuple[str, UUID | None], *, terms: ApprovalRequirement
+) -> ApprovalRequirement:
+    """Return the requirement with the members who can confirm a change now; one whom it is about cannot."""
+    others = await list_other_members(conn, by.customer_id, than=await users_behind(conn, by.user_id, by.client_id))
+    unaffected = [each for each in others if resource != ("member", each.member_id)]
+    candidates = rules.find_candidates(unaffected, terms, named=(), needs=rules.MAY_CONFIRM)
+    return msgspec.structs.replace(terms, candidates=candidates)
 
 
 async def request_rule_change(by: Actor, action: str, rule: Rule, *, current: Rule | None) -> AuthorizationRequestRow:

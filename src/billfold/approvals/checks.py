@@ -30,6 +30,15 @@ SELECT v.customer_id, v.request_id, v.review_no
                       UNION ALL SELECT customer_id, request_id, user_id FROM authorization_request) q
     ON q.customer_id = v.customer_id AND q.request_id = v.request_id AND q.user_id = v.user_id
 """
+# Requests of earlier releases do not name their candidates.
+_LATER_REVIEWER = """
+SELECT v.customer_id, v.request_id, v.review_no
+  FROM review v JOIN (SELECT customer_id, request_id, terms FROM transfer_request
+                      UNION ALL SELECT customer_id, request_id, terms FROM authorization_request) q
+    ON q.customer_id = v.customer_id AND q.request_id = v.request_id
+ WHERE v.voided_at IS NULL AND json_typeof(q.terms -> 'candidates') = 'object'
+   AND q.terms -> 'candidates' -> v.member_id::text IS NULL
+"""
 _NOT_AUDITED = """
 SELECT v.customer_id, v.request_id, v.review_no FROM review v
  WHERE NOT EXISTS (SELECT 1 FROM audit_entry a
@@ -58,6 +67,7 @@ CHECKS = (
         for table in _TABLES
     ),
     Check("review", "the reviewer is the requester", _SELF_REVIEWED),
+    Check("review", "the reviewer was none when the request was made", _LATER_REVIEWER),
     Check("review", "the audit log has no entry of this review", _NOT_AUDITED),
     Check("command", "its transfer request is not approved", _NOT_APPROVED),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -16,7 +17,7 @@ from billfold.approvals.types import DEFAULT_REQUIREMENT, Action, ApprovalRequir
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:
-    from billfold.approvals.types import Status
+    from billfold.approvals.types import Reviewer, Status, StoredRequest, Verdict
 
 REQUEST_LIFETIME = timedelta(days=7)
 """How long a request waits, on the bank's clock."""
@@ -29,7 +30,7 @@ MAY_CONFIRM = "authorization_requests.write"
 
 def text_of(content: Any) -> str:  # noqa: ANN401 - any JSON
     """Return content as the one JSON text that is approved: names in order, nothing left open."""
-    return msgspec.json.encode(content, order="deterministic").decode()
+    return msgspec.json.encode(msgspec.to_builtins(content, str_keys=True), order="deterministic").decode()
 
 
 def hash_of(text: str) -> bytes:
@@ -127,9 +128,10 @@ def check_rule(rule: Rule, approver_ids_allowed: Collection[UUID]) -> None:
 
 def _order_mistakes(rule: Rule) -> list[FieldError]:
     lists = [each for each in (rule.approver_ids, rule.approver_roles) if each]
-    if len(lists) == 1 and len(lists[0]) == rule.required_approvals:
+    is_twice = len(set(rule.approver_ids)) < len(rule.approver_ids)
+    if len(lists) == 1 and len(lists[0]) == rule.required_approvals and not is_twice:
         return []
-    needed = f"needs approver_ids or approver_roles, of {rule.required_approvals} in their order"
+    needed = f"needs approver_ids, each once, or approver_roles, of {rule.required_approvals} in their order"
     return [FieldError(("ordered",), needed, "value_error")]
 
 
@@ -148,6 +150,10 @@ def may_review(terms: ApprovalRequirement, member_id: UUID, role: Role, *, needs
     """Tell whether a member may review under this requirement, in any turn."""
     if needs not in PERMISSIONS[role]:
         return False
+    if terms.candidates is not None:
+        role_then = terms.candidates.get(member_id)
+        if role_then is None or (terms.ordered and terms.roles and role_then != role):
+            return False
     return not (terms.roles or terms.ids) or role in terms.roles or member_id in terms.ids
 
 
@@ -166,8 +172,34 @@ def check_reviewer(
     if named and member_id not in named:
         raise Refused("not-a-reviewer", "The request names its reviewers, and you are not one of them.")
     if not may_review(terms, member_id, role, needs=needs):
-        rule = f"the rule {terms.rule_name!r}" if terms.rule_name else "the rule of this request"
-        raise Refused("not-a-reviewer", f"You are not a reviewer under {rule}.")
+        raise Refused("not-a-reviewer", f"{_rule_of(terms)} had other reviewers when this request was made.")
+
+
+def find_candidates(
+    team: Iterable[Reviewer], terms: ApprovalRequirement, *, named: Collection[UUID], needs: str
+) -> dict[UUID, Role]:
+    """Return who of some members may review a request, with their roles. `named` as for `check_reviewer`."""
+    return {
+        each.member_id: each.role
+        for each in team
+        if may_review(terms, each.member_id, each.role, needs=needs) and (not named or each.member_id in named)
+    }
+
+
+def check_content(verdict: Verdict, request: StoredRequest) -> None:
+    """Refuse a decision about another content than that of a request, and an approval that does not say of which.
+
+    Before its first change a request has only one content. Raises Refused `content-changed`.
+    """
+    names_none = verdict.content_hash is None and verdict.version is None
+    if (
+        verdict.content_hash not in {None, request.content_hash}
+        or verdict.version not in {None, request.version or 1}
+        or (names_none and verdict.decision == "APPROVED" and request.version is not None)
+    ):
+        raise Refused(
+            "content-changed", "The request has changed. Read it again, and send the content_hash of what you approve."
+        )
 
 
 def check_turn(terms: ApprovalRequirement, member_id: UUID, role: Role, *, approvals: int) -> None:
@@ -184,6 +216,30 @@ def check_turn(terms: ApprovalRequirement, member_id: UUID, role: Role, *, appro
 
 
 # -- when it is enough -----------------------------------------------------------------
+
+
+def find_blocker(terms: ApprovalRequirement, able: Mapping[UUID, Role], *, approvals: int) -> str | None:
+    """Return why a request can never be approved, None while it can.
+
+    `approvals` hold already, `able` are the members who may still review.
+    """
+    missing = terms.required - approvals
+    if terms.ordered:
+        awaited: Iterable[object] = terms.ids[approvals:] or terms.roles[approvals:]
+        enough = not Counter(awaited) - Counter(list(able) if terms.ids else able.values())
+    else:
+        enough = missing <= len(able)
+    if enough:
+        return None
+    order = " in its order" if terms.ordered else ""
+    return (
+        f"{_rule_of(terms)} requires more approvals than the team can give: "
+        f"{missing} are missing{order}, members who may give one: {len(able)}."
+    )
+
+
+def _rule_of(terms: ApprovalRequirement) -> str:
+    return f"The rule {terms.rule_name!r}" if terms.rule_name else "The default rule"
 
 
 def approvals_in(reviews: Iterable[ReviewRow]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -10,6 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import MOST_CENTS
 from billfold.approvals.transfer_request_schemas import (
     DecideTransferRequest,
@@ -17,7 +17,7 @@ from billfold.approvals.transfer_request_schemas import (
     Review,
     render_shared,
 )
-from billfold.approvals.types import Action, AuthorizationRequestRow, Reviewer, ReviewRow, Rule, TransferType
+from billfold.approvals.types import Action, AuthorizationRequestRow, Rule, TransferType
 from billfold.http.schemas import NOT_BLANK
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]
@@ -66,7 +66,7 @@ class UpdateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
 
 
 class DecideAuthorization(DecideTransferRequest, kw_only=True):
-    """The decision of a second member. With `content_hash` it counts for that content only."""
+    """The decision of a second member. With `content_hash` or `version` it counts for that content only."""
 
 
 class ApprovalRule(msgspec.Struct, kw_only=True):
@@ -99,7 +99,8 @@ class ApprovalRules(msgspec.Struct, kw_only=True):
 class AuthorizationRequest(msgspec.Struct, kw_only=True):
     """A sensitive change: made once another person has confirmed it (`applied_at`).
 
-    `refused` is the code of what stood against it then.
+    `refused` is the code of what stood against it then. `blocked_reason` says why nobody of the team can approve it any
+    more, null while somebody can: the operator of the bank still can.
     """
 
     id: UUID
@@ -111,6 +112,8 @@ class AuthorizationRequest(msgspec.Struct, kw_only=True):
     requested_by: DualAuthUser
     reviews: list[Review]
     required_approvals: int
+    blocked_reason: str | None
+    version: int
     content_hash: str
     applied_at: datetime | None
     refused: str | None
@@ -150,9 +153,7 @@ def render_rule(rule: Rule) -> ApprovalRule:
     return msgspec.convert(fields, ApprovalRule)
 
 
-def render_change(
-    row: AuthorizationRequestRow, users: Mapping[UUID, Reviewer], reviews: Sequence[ReviewRow]
-) -> AuthorizationRequest:
+def render_change(row: AuthorizationRequestRow, state: ReviewState) -> AuthorizationRequest:
     """Return a sensitive change as it is shown; a rule as rules are shown."""
     change = msgspec.json.decode(row.content)["change"]
     if "rule" in change:
@@ -165,5 +166,5 @@ def render_change(
         change=change,
         applied_at=row.applied_at,
         refused=row.refused,
-        **render_shared(row, users, reviews),
+        **render_shared(row, state),
     )

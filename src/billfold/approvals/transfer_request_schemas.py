@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.pockets.schemas import Fee
+from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
 from billfold.http.schemas import Amount, usd
@@ -34,16 +35,21 @@ class ChangeTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=
 
 
 class DecideTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The decision of a reviewer. With `content_hash` it counts for that content only."""
+    """The decision of a reviewer. With `content_hash` or `version` it counts for that content only.
+
+    An approval needs one of them once the request has been changed.
+    """
 
     status: Literal["APPROVED", "DENIED"]
     comment: Annotated[str, msgspec.Meta(max_length=500)] | None = None
     content_hash: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    version: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
 
     @property
     def verdict(self) -> Verdict:
         """The decision about the content that the reviewer has read."""
-        return Verdict(self.status, self.comment, bytes.fromhex(self.content_hash) if self.content_hash else None)
+        content_hash = bytes.fromhex(self.content_hash) if self.content_hash else None
+        return Verdict(self.status, self.comment, content_hash, self.version)
 
 
 class DualAuthUser(msgspec.Struct, kw_only=True):
@@ -94,7 +100,10 @@ class RequestedTransfer(msgspec.Struct, kw_only=True):
 
 
 class ShownTransferRequest(msgspec.Struct, kw_only=True):
-    """A transfer request. Approvals are bound to `content_hash`, and void when it changes."""
+    """A transfer request. Approvals are bound to `content_hash`, and void when it changes.
+
+    `version` counts its contents. `blocked_reason` says why nobody can approve it any more, null while somebody can.
+    """
 
     id: UUID
     status: Literal["PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"]
@@ -104,6 +113,8 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
     reviews: list[Review]
     required_approvals: int
     approval_rule_id: UUID | None
+    blocked_reason: str | None
+    version: int
     content_hash: str
     time_created: datetime
     updated_at: datetime
@@ -112,10 +123,9 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
 
 
 class RequestDetails(NamedTuple):
-    """What is read beside requests: members, reviews, and the transactions they caused."""
+    """What is read beside requests: members and reviews, and the transactions they caused."""
 
-    users: Mapping[UUID, Reviewer]
-    reviews: Mapping[UUID, Sequence[ReviewRow]]
+    state: ReviewState
     moved: Mapping[UUID, Sequence[UUID]]
 
 
@@ -135,14 +145,16 @@ def render_review(review: ReviewRow, users: Mapping[UUID, Reviewer]) -> Review:
     )
 
 
-def render_shared(row: StoredRequest, users: Mapping[UUID, Reviewer], reviews: Sequence[ReviewRow]) -> dict[str, Any]:
+def render_shared(row: StoredRequest, state: ReviewState) -> dict[str, Any]:
     """Return what requests of both kinds show."""
     return {
         "id": row.request_id,
         "status": row.status,
-        "requested_by": render_person(users[row.member_id]),
-        "reviews": [render_review(each, users) for each in reviews],
+        "requested_by": render_person(state.users[row.member_id]),
+        "reviews": [render_review(each, state.users) for each in state.reviews[row.request_id]],
         "required_approvals": row.terms.required,
+        "blocked_reason": state.blockers.get(row.request_id),
+        "version": row.version or 1,
         "content_hash": row.content_hash.hex(),
         "time_created": row.created_at,
         "updated_at": row.updated_at,
@@ -154,9 +166,9 @@ def render_request(row: TransferRequest, details: RequestDetails) -> ShownTransf
     """Return a transfer request as it is shown."""
     return ShownTransferRequest(
         transfer=_transfer_of(row, details),
-        reviewers=[render_person(details.users[each]) for each in row.reviewers],
+        reviewers=[render_person(details.state.users[each]) for each in row.reviewers],
         approval_rule_id=row.terms.rule_id,
-        **render_shared(row, details.users, details.reviews[row.request_id]),
+        **render_shared(row, details.state),
     )
 
 

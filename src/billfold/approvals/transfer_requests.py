@@ -6,7 +6,7 @@ approval schedules the job that carries the transfer out: nothing is lost when t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from billfold.approvals.store.approval_rules import requirement_for_transfer
 from billfold.approvals.store.fingerprints import insert, update
 from billfold.approvals.store.payees import check_same_payee
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
-from billfold.approvals.store.reviews import possible_reviewers, record_review, users_behind, void_reviews
+from billfold.approvals.store.reviews import list_other_members, record_review, users_behind, void_reviews
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
@@ -40,8 +40,8 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
     """Create a request. Without required approvals it is APPROVED at once, if feasible.
 
     The same request under the same id is answered with what it made before. Raises InvalidInput
-    at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, and as
-    `check_feasible`.
+    at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, `approval-impossible`
+    when its reviewers are too few, and as `check_feasible`.
     """
     async with TRANSFER_REQUESTS.audited(
         by, "created", content.request_id, **_audit_details(content)
@@ -88,6 +88,7 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
             audited_action.skip()
             return before
         await void_reviews(audited_action, by, content.request_id)
+        columns["version"] = (before.version or 1) + 1
         await update(audited_action, TRANSFER_REQUESTS.table, *key, where="status = 'PENDING'", **columns)
         return await _submitted(audited_action, by, content)
 
@@ -195,26 +196,27 @@ async def _required(
         day=by.business_date,
         request_id=content.request_id,
     )
-    await _check_reviewers(conn, by, content, terms=terms)
-    if terms.required:
-        return terms, "PENDING"
-    await check_feasible(bank, conn, content, customer_id=by.customer_id)
-    return terms, "APPROVED"
+    if not terms.required:
+        await check_feasible(bank, conn, content, customer_id=by.customer_id)
+        return terms, "APPROVED"
+    others = await list_other_members(conn, by.customer_id, than=await users_behind(conn, by.user_id, by.client_id))
+    able = rules.find_candidates(others, terms, named=(), needs=rules.MAY_APPROVE)
+    _check_reviewers(content, able, terms=terms)
+    candidates = {each: able[each] for each in content.reviewers or able}
+    blocker = rules.find_blocker(terms, candidates, approvals=0)
+    if blocker is not None:
+        raise Refused("approval-impossible", blocker)
+    return msgspec.structs.replace(terms, candidates=candidates), "PENDING"
 
 
-async def _check_reviewers(conn: Connection, by: Actor, content: RequestContent, *, terms: ApprovalRequirement) -> None:
+def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: ApprovalRequirement) -> None:
     """Raise InvalidInput unless the reviewers who are named may approve, and are enough."""
-    if not content.reviewers:
-        return
-    requester_ids = await users_behind(conn, by.user_id, by.client_id)
-    possible = await possible_reviewers(conn, by.customer_id, apart_from=requester_ids, terms=terms)
-    known = {each.member_id for each in possible}
     wrong = [
         FieldError(("reviewers", place), "must be an active member who may approve this", "value_error")
         for place, member_id in enumerate(content.reviewers)
-        if member_id not in known
+        if member_id not in able
     ]
-    if not wrong and len(content.reviewers) < terms.required:
+    if not wrong and content.reviewers and len(content.reviewers) < terms.required:
         needed = f"must name {terms.required} members or more, or none: so many approve this"
         wrong = [FieldError(("reviewers",), needed, "too_short")]
     if wrong:

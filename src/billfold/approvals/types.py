@@ -34,8 +34,8 @@ APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
 class Actor:
     """The member who requests or decides, and the origin of the call.
 
-    A person has a `user_id`; a service user has none. `client_id` is the application used.
-    `now` is the bank's time, `business_date` its day, `wall` wall time.
+    A person has a `user_id`; a service user has none. `client_id` is the application used, `scopes` those of its
+    token: on a page there is neither. `now` is the bank's time, `business_date` its day, `wall` wall time.
     """
 
     pool: Pool
@@ -45,6 +45,7 @@ class Actor:
     user_id: UUID | None
     client_id: str
     role: Role
+    scopes: frozenset[str] | None
     name: str
     origin: Origin
     now: datetime
@@ -76,7 +77,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalRequirement(msgspec.Struct, frozen=True, kw_only=True):
-    """The approvals that a request requires: its rule as it was when the request was made."""
+    """The approvals that a request requires: its rule as it was when the request was made.
+
+    `candidates` are the members who could give them then, in the role they had: nobody else does later. None for
+    requests of earlier releases, which did not record them.
+    """
 
     rule_id: UUID | None = None
     rule_name: str | None = None
@@ -84,6 +89,7 @@ class ApprovalRequirement(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[Role, ...] = ()
     ids: tuple[UUID, ...] = ()
     ordered: bool = False
+    candidates: dict[UUID, Role] | None = None
 
 
 DEFAULT_REQUIREMENT = ApprovalRequirement()
@@ -106,7 +112,7 @@ class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request as it stands. `content` is the JSON text that is approved, `terms` what it requires.
 
     `status` is EXPIRED as soon as `expires_at` has passed. Without `reviewers` every member who may
-    review may do so.
+    review may do so. `version` counts the contents, from 2 on: None is the first.
     """
 
     customer_id: UUID
@@ -119,6 +125,7 @@ class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
     reviewers: tuple[UUID, ...] = ()
     terms: ApprovalRequirement
     status: Status = msgspec.field(name="status_now")
+    version: int | None = None
     created_at: datetime
     updated_at: datetime
     expires_at: datetime
@@ -165,11 +172,12 @@ class AuthorizationRequestRow(StoredRequest, frozen=True, kw_only=True):
 
 
 class Verdict(NamedTuple):
-    """A decision; with `content_hash` it counts for the content of that hash only."""
+    """A decision; `content_hash` and `version` are those of the content that the reviewer has read, if they say so."""
 
     decision: Decision
     comment: str | None
     content_hash: bytes | None
+    version: int | None
 
 
 class Reviewer(msgspec.Struct, frozen=True, kw_only=True):

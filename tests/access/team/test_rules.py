@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES
 from billfold.access.team import rules
 from billfold.access.team.types import InviteMember
-from billfold.access.users.rules import PERMISSIONS
 from billfold.platform.errors import InvalidInput, Refused
 
 BEN: dict[str, Any] = {
@@ -31,14 +31,24 @@ def test_every_mistake_is_told_at_once():
     assert [each.loc for each in refused.value.errors] == [(name,) for name in wrong]
 
 
-def test_a_person_gives_everything_and_a_program_what_it_has():
-    rules.check_grantable(None, PERMISSIONS["ADMIN"])
-    rules.check_grantable({"team.write"}, PERMISSIONS["VIEWER"])
-    rules.check_grantable({"transfers.write"}, PERMISSIONS["INITIATOR"])
-    for scopes, wanted in (
-        ({"team.write"}, PERMISSIONS["INITIATOR"]),
-        ({"team.write", "transfers.write"}, PERMISSIONS["MANAGER"]),
-        ({"team.read"}, {"team.write"}),
-    ):
-        with pytest.raises(Refused, match="more than its own scopes"):
-            rules.check_grantable(scopes, wanted)
+@pytest.mark.parametrize("giver", [*rules.ROLES, "SERVICE"])
+def test_a_role_is_given_by_whoever_may_change_the_team_and_has_all_of_it(giver):
+    own = rules.permissions_of(giver)
+    for role in rules.ROLES:
+        gift = rules.permissions_of(role)
+        if "team.write" in own and gift <= own | PERSONAL_SCOPES:
+            rules.check_grant(own, gift)
+        else:
+            with pytest.raises(Refused, match=r"grant more than|Only an administrator"):
+                rules.check_grant(own, gift)
+    assert [role for role in rules.ROLES if rules.permissions_of(role) <= rules.permissions_of("SERVICE")] == [
+        "INITIATOR",
+        "VIEWER",
+    ]
+
+
+def test_a_token_carries_what_role_and_scopes_both_include():
+    assert rules.permissions_of("MANAGER", {"team.write"}) == set()
+    assert rules.permissions_of("SERVICE", {"transfers.write"}) == {"transfers.write", "counterparties.write"}
+    assert "transfers.approve" in rules.permissions_of("APPROVER", {"transfers.write"}) - {"transfers.write"}
+    assert rules.permissions_of("SERVICE", {"authorization_requests.write"}) == set()

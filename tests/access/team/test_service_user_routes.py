@@ -1,40 +1,31 @@
 """Service users: what they are made of, what they can never be given, and how their keys go."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.access.partners.test_jwt_login_routes import private_pem
-from tests.support.customer_client import MemberDesk, Team, token_for
+from tests.support.approvals import member_id_of
+from tests.support.customer_client import token_for
 from tests.support.oauth_clients import KEYS, new_key
 
-from billfold.access.team import service_users as programs
+from billfold.access.oauth.rules.scopes import SCOPES
+from billfold.access.team import store as team_store
 
+INVITE = "/api/v1/team/invite/"
 PATH = "/api/v1/team/service-users/"
 NEW = {"name": "Ledger", "scopes": ["pockets.read", "customer.read"]}
 
 
+def user(name, *, role):
+    """Return whom to invite."""
+    return {"first_name": "Ben", "last_name": "Ode", "email": f"{name}@northwind.example", "role": role}
+
+
 async def made(customer_desk, **fields):
     return await customer_desk.post(PATH, NEW | {"public_key": new_key().pem} | fields)
-
-
-@pytest.fixture
-async def acting(customer_desk):
-    """Make desks of service users with these scopes."""
-    opened = []
-
-    async def act(*scopes):
-        told = await made(customer_desk, scopes=list(scopes), profile="documented")
-        its = Team(customer_desk.team.customer, told["client_id"], None, scopes=scopes)
-        opened.append(
-            MemberDesk(customer_desk.bank, customer_desk.app, its, token=await token_for(customer_desk.bank, its))
-        )
-        return opened[-1], told
-
-    yield act
-    for each in opened:
-        await each.close()
 
 
 async def test_a_program_is_a_member_with_its_key_and_its_scopes(customer_desk):
@@ -76,31 +67,74 @@ async def test_a_program_is_refused_with_each_mistake(customer_desk):
     assert [len(each["members"]) for each in told["groups"]] == [1, 0, 0, 0]
 
 
-async def test_a_program_gives_nobody_more_than_it_has(customer_desk, acting):
-    its, own = await acting("team.read", "team.write", "transfers.write")
-    bigger = NEW | {"public_key": new_key().pem, "scopes": ["subscriptions.write"]}
-    forbidden = {"status": 403, "code": "forbidden"}
-    await its.refused("POST", PATH, bigger, **forbidden)
-    user = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example"}
-    await its.refused("POST", "/api/v1/team/invite/", user | {"role": "ADMIN"}, **forbidden)
-    invited = await its.post("/api/v1/team/invite/", user | {"role": "INITIATOR"})
-    path = f"/api/v1/team/{invited['member_id']}/"
-    await its.refused("PUT", path, {"role": "MANAGER"}, **forbidden)
-    await its.refused("PUT", path, {"role": "ADMIN"}, **forbidden)
-    assert (await its.ask("PUT", path, {"role": "VIEWER"}, status=200)).is_success
+SCOPES_OF_WEAK = (*(scope for scope in SCOPES if scope.endswith(".read")), "notifications.write", "team.write")
+STRONGER = ("APPROVER", "MANAGER", "ADMIN")
+
+
+@pytest.mark.parametrize("role", ["SERVICE", "ADMIN"])
+async def test_a_token_gives_nobody_more_than_it_carries(customer_desk, customer_desks, service_users, role):
+    customer, scopes = customer_desk.team.customer, (*SCOPES_OF_WEAK, "transfers.write")
+    if role == "SERVICE":
+        weak, _ = await service_users(customer_desk, *scopes)
+    else:
+        weak = await customer_desks(customer, scopes=scopes)
+    gone = f"/api/v1/team/{await member_id_of(await customer_desks(customer, role='MANAGER'))}/"
+    await customer_desk.ask("DELETE", gone, status=200)
     strong = await made(customer_desk, scopes=["subscriptions.write"])
-    keys = f"{PATH}{strong['member_id']}/keys/"
-    for each in (keys, f"{keys}rotate/"):
-        await its.refused("POST", each, {"public_key": new_key().pem}, **forbidden)
-    await customer_desk.ask("DELETE", f"/api/v1/team/{strong['member_id']}/", status=200)
-    path = f"/api/v1/team/{strong['member_id']}/"
-    await its.refused("PUT", path, {"status": "ACTIVE"}, **forbidden)
-    local_path = f"/api/v1/team/{own['member_id']}/"
-    await its.invalid("PUT", local_path, {"role": "ADMIN"}, loc="body.role")
+    invited = [
+        await customer_desk.post(INVITE, user(email, role=as_)) for email, as_ in (("a", "ADMIN"), ("b", "VIEWER"))
+    ]
+    chief, viewer = (f"/api/v1/team/{each['member_id']}/" for each in invited)
+    key = {"public_key": new_key().pem}
+    for method, path, body in (
+        ("POST", PATH, NEW | key | {"scopes": ["subscriptions.write"]}),
+        ("POST", PATH, NEW | key | {"scopes": ["approval_rules.write", "team.write"]}),
+        ("POST", f"{PATH}{strong['member_id']}/keys/", key),
+        ("POST", f"{PATH}{strong['member_id']}/keys/rotate/", key),
+        *(("POST", INVITE, user("c", role=each)) for each in STRONGER),
+        *(("PUT", viewer, {"role": each}) for each in STRONGER),
+        ("POST", f"{chief}invite/", b""),
+        ("PUT", gone, {"status": "ACTIVE"}),
+        ("PUT", gone, {"role": "ADMIN"}),
+    ):
+        await weak.refused(method, path, body, status=403, code="forbidden")
+    assert (await weak.post(INVITE, user("c", role="INITIATOR")))["role"] == "INITIATOR"
+    for body in ({"role": "VIEWER"}, {"status": "ACTIVE"}):
+        assert (await weak.ask("PUT", gone, body, status=200)).is_success
+    assert (await weak.ask("PUT", chief, {"role": "VIEWER"}, status=200)).is_success
+    await weak.refused("PUT", gone, {"role": "MANAGER"}, status=403, code="forbidden")
 
 
-async def test_keys_are_added_replaced_and_revoked_at_once_with_the_tokens(customer_desk, acting):
-    its, told = await acting("customer.read")
+async def test_a_token_for_the_team_alone_gives_nobody_anything(customer_desk):
+    alone = await token_for(customer_desk.bank, customer_desk.team, scopes=("team.read", "team.write"))
+    key = {"public_key": new_key().pem}
+    for path, body in (
+        (INVITE, user("a", role="VIEWER")),
+        (INVITE, user("a", role="ADMIN")),
+        (PATH, NEW | key),
+    ):
+        await customer_desk.refused("POST", path, body, status=403, code="forbidden", token=alone)
+    own = NEW | key | {"scopes": ["team.write"]}
+    assert (await customer_desk.ask("POST", PATH, own, status=201, token=alone)).is_success
+
+
+async def test_the_only_key_stays(customer_desk, service_users):
+    its, told = await service_users(customer_desk, "customer.read")
+    keys = f"{PATH}{told['member_id']}/keys/"
+    last = {"status": 409, "code": "last-key"}
+    await customer_desk.refused("DELETE", f"{keys}{told['key_id']}/", **last)
+    await its.ask("GET", "/api/v1/customer/", status=200)
+    second = await customer_desk.post(keys, {"public_key": new_key().pem})
+    paths = [f"{keys}{key_id}/" for key_id in (told["key_id"], second["key_id"])]
+    answers = await asyncio.gather(*(customer_desk.send("DELETE", path) for path in paths))
+    assert sorted(each.status_code for each in answers) == [204, 409]
+    [left] = (await customer_desk.get(keys))["items"]
+    assert left["registered_by"] == await member_id_of(customer_desk)
+    await customer_desk.refused("DELETE", f"{keys}{left['key_id']}/", **last)
+
+
+async def test_keys_are_added_replaced_and_revoked_at_once_with_the_tokens(customer_desk, service_users):
+    its, told = await service_users(customer_desk, "customer.read")
     keys = f"{PATH}{told['member_id']}/keys/"
     again = {"public_key": KEYS["ES256"].pem}
     second = await customer_desk.post(keys, again)
@@ -110,14 +144,15 @@ async def test_keys_are_added_replaced_and_revoked_at_once_with_the_tokens(custo
     assert [each["key_id"] for each in listed] == [third["key_id"], second["key_id"], told["key_id"]]
     assert [each["expires_at"] is None for each in listed] == [True, False, False]
     await its.ask("GET", "/api/v1/customer/", status=200)
+    await customer_desk.refused("DELETE", f"{keys}{third['key_id']}/", status=409, code="last-key")
     await customer_desk.ask("DELETE", f"{keys}{second['key_id']}/", status=204)
     await its.ask("GET", "/api/v1/customer/", status=401)
     await customer_desk.refused("DELETE", f"{keys}{second['key_id']}/", status=404, code="not-found")
     assert len((await customer_desk.get(keys))["items"]) == 2
 
 
-async def test_a_deactivated_program_is_out_at_once_and_takes_no_key(customer_desk, acting):
-    its, told = await acting("customer.read")
+async def test_a_deactivated_program_is_out_at_once_and_takes_no_key(customer_desk, service_users):
+    its, told = await service_users(customer_desk, "customer.read")
     await its.ask("GET", "/api/v1/customer/", status=200)
     path, keys = f"/api/v1/team/{told['member_id']}/", f"{PATH}{told['member_id']}/keys/"
     await customer_desk.ask("DELETE", path, status=200)
@@ -136,12 +171,12 @@ async def test_a_person_is_no_program(customer_desk):
         await customer_desk.refused("GET", path, status=404, code="not-found")
 
 
-async def test_who_gave_a_program_a_key_is_known_through_programs_too(customer_desk, customer_desks, acting):
-    its, _ = await acting("team.read", "team.write", "customer.read")
+async def test_who_gave_a_program_a_key_is_known_through_programs_too(customer_desk, customer_desks, service_users):
+    its, _ = await service_users(customer_desk, "team.read", "team.write")
     made_by_it = await its.post(PATH, NEW | {"public_key": new_key().pem, "scopes": ["team.read"]})
     client_id, second = made_by_it["client_id"], await customer_desks(customer_desk.team.customer)
     pool = customer_desk.bank.pool
-    assert await programs.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id}
+    assert await team_store.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id}
     keys = f"{PATH}{made_by_it['member_id']}/keys/"
     await second.post(f"{keys}rotate/", {"public_key": new_key().pem})
-    assert await programs.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id, second.team.user_id}
+    assert await team_store.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id, second.team.user_id}

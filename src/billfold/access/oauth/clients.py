@@ -40,17 +40,13 @@ SELECT {_COLUMNS} FROM oauth_client WHERE owner_id = $1
  ORDER BY revoked_at IS NOT NULL, created_at DESC, client_id
 """
 _KEYS = """
-SELECT client_id, key_id, algorithm, public_pem, created_at, expires_at FROM client_key
+SELECT client_id, key_id, algorithm, public_pem, created_at, expires_at, registered_by FROM client_key
  WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)
  ORDER BY created_at DESC, key_id
 """
 _NEW_KEY = """
 INSERT INTO client_key (client_id, key_id, algorithm, public_pem, created_at, registered_by)
 VALUES ($1, $2, $3, $4, $5, $6)
-"""
-_REVOKE_KEY = """
-UPDATE client_key SET expires_at = $3
- WHERE client_id = $1 AND key_id = $2 AND (expires_at IS NULL OR expires_at > $3) RETURNING true
 """
 # One that was already leaving leaves when it was to.
 _RETIRE = """
@@ -84,16 +80,21 @@ async def register_client_with_key(
 
     `wall` is when the key begins to hold; `by` is the member who registers it.
     """
-    key_mistakes: list[FieldError] = []
-    try:
-        read_key(key)
-    except InvalidInput as error:
-        key_mistakes = error.errors
-    try:
-        client = await register_client(conn, new, now=now)
-    except InvalidInput as error:
-        raise InvalidInput([*error.errors, *key_mistakes]) from None
+    check_client_with_key(new, key, now=now)
+    client = await register_client(conn, new, now=now)
     return client, await add_client_key(conn, client.client_id, key, now=wall, by=by)
+
+
+def check_client_with_key(new: NewClient, key: str, *, now: datetime) -> None:
+    """Raise InvalidInput with every mistake of a new client and of its first key."""
+    mistakes: list[FieldError] = []
+    for check in (lambda: client_rules.build_client(new, ids.new().hex, now), lambda: read_key(key)):
+        try:
+            check()
+        except InvalidInput as error:
+            mistakes.extend(error.errors)
+    if mistakes:
+        raise InvalidInput(mistakes)
 
 
 async def find_client(conn: Connection | Pool, client_id: str) -> Client | None:
@@ -166,7 +167,9 @@ async def add_client_key(
         raise Refused("duplicate-id", f"The key {key_id} is registered already.") from None
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such client.") from None
-    return ClientKey(client_id, key_id, parsed.algorithm, public_pem=pem, created_at=now, expires_at=None)
+    return ClientKey(
+        client_id, key_id, parsed.algorithm, public_pem=pem, created_at=now, expires_at=None, registered_by=by
+    )
 
 
 async def check_key_count(conn: Connection, client_id: str, now: datetime) -> None:
@@ -186,25 +189,25 @@ async def rotate_client_key(
 
 
 async def revoke_client_key(conn: Connection, client_id: str, key_id: str, *, now: datetime) -> None:
-    """Take a key out of use at once, with every token of its client. Raises NotFound.
+    """Take a key out of use at once, with every token of its client. Raises as `retire_client_key`.
 
     It is unknown which tokens were issued for a key that may have leaked.
     """
     async with conn.transaction():
-        if not await conn.fetchval(_REVOKE_KEY, client_id, key_id, now):
-            raise NotFound("There is no such key in use.")
+        await retire_client_key(conn, client_id, key_id, now=now)
         await delete_tokens(conn, client_id=client_id)
 
 
 async def retire_client_key(conn: Connection, client_id: str, key_id: str, *, now: datetime) -> None:
-    """Accept a key no longer, from now on. Raises NotFound, and Refused for the only one."""
+    """Accept a key no longer, from now on. Raises NotFound, Refused `last-key` for the last one that stays in use."""
     async with conn.transaction():
         await conn.execute(_LOCK, client_id)
-        active_key_ids = [each.key_id for each in await list_client_keys(conn, client_id, now)]
-        if key_id not in active_key_ids:
+        active = await list_client_keys(conn, client_id, now)
+        if all(each.key_id != key_id for each in active):
             raise NotFound("There is no such key in use.")
-        if active_key_ids == [key_id]:
-            raise Refused("last-key", "This is the only key. Add another one first.")
+        # Two that are retired at once have each their own `now`: a key with any end is no key that stays.
+        if all(each.key_id == key_id or each.expires_at is not None for each in active):
+            raise Refused("last-key", "This is the only key. Add another one first, or deactivate what uses it.")
         await conn.execute(_RETIRE_ONE, client_id, key_id, now)
 
 

@@ -58,7 +58,10 @@ class Client(NewClient):
 
 @dataclass(frozen=True, slots=True)
 class ClientKey:
-    """A public key of a client; its kind decides the one algorithm it is used with."""
+    """A public key of a client; its kind decides the one algorithm it is used with.
+
+    `registered_by` is the member who did, None for the operator.
+    """
 
     client_id: str
     key_id: str
@@ -66,6 +69,7 @@ class ClientKey:
     public_pem: str
     created_at: datetime
     expires_at: datetime | None
+    registered_by: UUID | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

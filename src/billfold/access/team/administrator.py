@@ -1,75 +1,62 @@
-"""Who changes a team, and the transaction of a change with audit entry and notifications.
+"""Who changes a team, what they may give, and the transaction of a change with audit entry and notifications.
 
 Administrators are named in e-mails, notifications and the audit log.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
-from billfold.access.team import store as team_store
+from billfold.access.team import rules
+from billfold.approvals.routes.principal import actor_fields
+from billfold.approvals.store.approval_rules import requirement_for_change
+from billfold.approvals.types import Actor, ApprovalRequirement
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
-from billfold.audit.types import Origin
 from billfold.events.notifications import notify as notification_notify
 from billfold.http.caller import CustomerCaller
 from billfold.ledger.bank import Bank
 
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Pool
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Administrator:
+class Administrator(Actor):
     """A user or service user who may change the team of a customer.
 
-    `scopes` are those of a service user, None for a user. `now` is the bank's time, `wall` wall time.
-    `pages` is where mailed links lead.
+    `pages` is where mailed links lead. `is_approved`: the change was requested before, and others have approved it.
     """
 
-    pool: Pool
-    vault: Vault
-    customer_id: UUID
     customer_name: str
-    name: str
-    origin: Origin
-    scopes: frozenset[str] | None
     pages: str
-    now: datetime
-    wall: datetime
+    is_approved: bool = False
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        """What they may do themselves, and so the most that they may give."""
+        return rules.permissions_of(self.role, self.scopes)
 
 
 async def calling_administrator(member: CustomerCaller, bank: Bank) -> Administrator:
     """Return the caller. The authenticator has checked that token and role include `team.write`."""
-    access = member.access
-    name = access.client_id
-    if access.member_id is not None:
-        found = await team_store.get_member(bank.pool, member.customer_id, access.member_id, now=member.now)
-        name = found.name
     return Administrator(
-        pool=bank.pool,
-        vault=bank.vault,
-        customer_id=member.customer_id,
+        **await actor_fields(member, bank),
         customer_name=(await member.customer(bank)).name,
-        name=name,
-        origin=member.origin,
-        scopes=access.scopes if access.user_id is None else None,
         pages=bank.settings.auth_origin,
-        now=member.now,
-        wall=member.wall,
     )
 
 
-def audited(
+@asynccontextmanager
+async def audited(
     by: Administrator, action: str, resource: tuple[str, UUID | str | None], **details: Any
-) -> AbstractAsyncContextManager[AuditedAction]:
-    """Open the transaction of a change; its audit entry is written also when it is refused."""
-    return audit_record.audited(
+) -> AsyncIterator[AuditedAction]:
+    """Open the transaction of a change; its audit entry is written also when it is refused.
+
+    Raises Refused `forbidden` for those who may not change the team at all.
+    """
+    async with audit_record.audited(
         by.pool,
         by.vault,
         by.customer_id,
@@ -78,7 +65,24 @@ def audited(
         resource=resource,
         now=by.wall,
         details=details,
-    )
+    ) as audited_action:
+        rules.check_grant(by.permissions, ())
+        yield audited_action
+
+
+async def check_grant(
+    audited_action: AuditedAction, by: Administrator, gift: Collection[str]
+) -> ApprovalRequirement | None:
+    """Refuse a gift that is more than the giver has; return the approvals it requires first, None for none.
+
+    Every change that gives somebody more begins here. With approvals required it is requested instead of made.
+    Raises Refused `forbidden`.
+    """
+    rules.check_grant(by.permissions, gift)
+    if by.is_approved:
+        return None
+    terms = await requirement_for_change(audited_action.conn, by.customer_id, "MEMBER_ROLE")
+    return terms if terms.required else None
 
 
 async def notify_administrators(

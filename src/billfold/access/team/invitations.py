@@ -9,10 +9,12 @@ import asyncpg
 import msgspec
 
 from billfold.access.team import rules
-from billfold.access.team.administrator import Administrator, audited, notify_administrators
+from billfold.access.team.administrator import Administrator, audited, check_grant, notify_administrators
 from billfold.access.team.store import get_member
 from billfold.access.team.types import InviteMember, Member
-from billfold.access.users.rules import PERMISSIONS
+from billfold.approvals.authorization_requests import request_change
+from billfold.approvals.types import AuthorizationRequestRow
+from billfold.audit.record import AuditedAction
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.platform import crypto, ids
@@ -41,8 +43,8 @@ _CANCEL = "DELETE FROM invitation WHERE customer_id = $1 AND member_id = $2 RETU
 _ALREADY_INVITED = "There is a member, or an open invitation, with this address already."
 
 
-async def invite(by: Administrator, wanted: InviteMember) -> Member:
-    """Invite a user by e-mail. An expired invitation is replaced.
+async def invite(by: Administrator, wanted: InviteMember) -> Member | AuthorizationRequestRow:
+    """Invite a user by e-mail, or request it where a rule requires approvals. An expired invitation is replaced.
 
     The answer does not reveal whether the address has an account. Raises InvalidInput, Refused
     `member-already-invited`, `forbidden`.
@@ -51,59 +53,31 @@ async def invite(by: Administrator, wanted: InviteMember) -> Member:
     member_id = ids.new()
     details = {"email": wanted.email, "role": wanted.role}
     async with audited(by, "member.invited", ("member", member_id), **details) as audited_action:
-        rules.check_grantable(by.scopes, PERMISSIONS[wanted.role])
-        conn = audited_action.conn
-        if await conn.fetchval(_IS_MEMBER, by.customer_id, wanted.email):
+        terms = await check_grant(audited_action, by, rules.permissions_of(wanted.role))
+        if await audited_action.conn.fetchval(_IS_MEMBER, by.customer_id, wanted.email):
             raise Refused("member-already-invited", _ALREADY_INVITED)
-        await conn.execute(_DELETE_EXPIRED, by.customer_id, wanted.email, by.now)
-        secret, link_hash = crypto.new_token()
-        try:
-            await conn.execute(
-                _INVITE,
-                member_id,
-                by.customer_id,
-                by.now,
-                by.now + rules.INVITATION_LIFETIME,
-                link_hash,
-                by.wall + rules.INVITATION_LIFETIME,
-                *msgspec.structs.astuple(wanted),
-            )
-        except asyncpg.UniqueViolationError:
-            raise Refused("member-already-invited", _ALREADY_INVITED) from None
-        invited = await get_member(conn, by.customer_id, member_id, now=by.now)
-        await _send_link(conn, by, invited, secret=secret)
-        description = f"{by.name} invited {invited.name} ({invited.email}) as {invited.role.title()}."
-        await notify_administrators(
-            audited_action,
-            by,
-            "TEAM_MEMBER_CHANGED",
-            title="Somebody was invited into the team",
-            description=description,
-        )
-    return invited
+        if terms is None:
+            return await _invite(audited_action, by, wanted, member_id=member_id)
+        audited_action.skip()
+    change = {"invited": msgspec.to_builtins(wanted)}
+    return await request_change(by, "member.invite", ("member", None), change=change, terms=terms)
 
 
-async def resend_invitation(by: Administrator, member_id: UUID) -> Member:
+async def resend_invitation(by: Administrator, member_id: UUID) -> Member | AuthorizationRequestRow:
     """Mail a new link for seven days more; the one before opens nothing any longer.
 
-    Raises NotFound, Refused `invite-not-pending`.
+    What has expired is given anew: that is requested where a rule requires approvals. Raises NotFound, Refused
+    `invite-not-pending`, `forbidden`.
     """
     async with audited(by, "invite.resent", ("member", member_id)) as audited_action:
-        conn = audited_action.conn
-        secret, link_hash = crypto.new_token()
-        renewed = await conn.fetchval(
-            _RENEW,
-            by.customer_id,
-            member_id,
-            by.now + rules.INVITATION_LIFETIME,
-            link_hash,
-            by.wall + rules.INVITATION_LIFETIME,
-        )
-        invited = await get_member(conn, by.customer_id, member_id, now=by.now)
-        if not renewed:
+        invited = await get_member(audited_action.conn, by.customer_id, member_id, now=by.now)
+        if invited.invite_expires_at is None:
             raise _not_pending(invited)
-        await _send_link(conn, by, invited, secret=secret)
-    return invited
+        terms = await check_grant(audited_action, by, rules.permissions_of(invited.role))
+        if terms is None or invited.status == "PENDING":
+            return await _renew(audited_action, by, invited)
+        audited_action.skip()
+    return await request_change(by, "member.reinvite", ("member", member_id), change={}, terms=terms)
 
 
 async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
@@ -128,6 +102,42 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
 async def delete_invitation(conn: Connection, customer_id: UUID, email: str) -> None:
     """Drop an invitation that is of no use any more: the operator has made its user a member."""
     await conn.execute("DELETE FROM invitation WHERE customer_id = $1 AND email = $2", customer_id, email)
+
+
+async def _invite(audited_action: AuditedAction, by: Administrator, wanted: InviteMember, *, member_id: UUID) -> Member:
+    conn = audited_action.conn
+    await conn.execute(_DELETE_EXPIRED, by.customer_id, wanted.email, by.now)
+    secret, link_hash = crypto.new_token()
+    try:
+        await conn.execute(
+            _INVITE,
+            member_id,
+            by.customer_id,
+            by.now,
+            by.now + rules.INVITATION_LIFETIME,
+            link_hash,
+            by.wall + rules.INVITATION_LIFETIME,
+            *msgspec.structs.astuple(wanted),
+        )
+    except asyncpg.UniqueViolationError:
+        raise Refused("member-already-invited", _ALREADY_INVITED) from None
+    invited = await get_member(conn, by.customer_id, member_id, now=by.now)
+    await _send_link(conn, by, invited, secret=secret)
+    description = f"{by.name} invited {invited.name} ({invited.email}) as {invited.role.title()}."
+    await notify_administrators(
+        audited_action, by, "TEAM_MEMBER_CHANGED", title="Somebody was invited into the team", description=description
+    )
+    return invited
+
+
+async def _renew(audited_action: AuditedAction, by: Administrator, invited: Member) -> Member:
+    conn, lifetime = audited_action.conn, rules.INVITATION_LIFETIME
+    secret, link_hash = crypto.new_token()
+    key = (by.customer_id, invited.member_id)
+    if not await conn.fetchval(_RENEW, *key, by.now + lifetime, link_hash, by.wall + lifetime):
+        raise NotFound("There is no such invitation.")
+    await _send_link(conn, by, invited, secret=secret)
+    return await get_member(conn, *key, now=by.now)
 
 
 async def _send_link(conn: Connection, by: Administrator, invited: Member, secret: str) -> None:

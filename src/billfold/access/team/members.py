@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
+import msgspec
+
 from billfold.access.oauth import clients, grants
 from billfold.access.team import rules
-from billfold.access.team.administrator import Administrator, audited, notify_administrators
+from billfold.access.team.administrator import Administrator, audited, check_grant, notify_administrators
 from billfold.access.team.store import get_member
-from billfold.access.team.types import Member
+from billfold.access.team.types import Member, MemberState
 from billfold.access.users import members as user_members
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
-from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import Role
+from billfold.approvals.authorization_requests import request_change
+from billfold.approvals.types import ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
@@ -41,41 +44,72 @@ async def change_member(
     *,
     role: Role | None = None,
     status: Literal["ACTIVE", "DEACTIVATED"] | None = None,
-) -> Member:
+    before: MemberState | None = None,
+) -> Member | AuthorizationRequestRow:
     """Give a member another role or status, or both; what is so already stays so.
 
-    A deactivated member's sessions, tokens and grants end with this transaction. Raises NotFound,
-    InvalidInput for the role of a client, Refused `last-administrator`, `member-not-active` for
-    the status of an invitation, `member-shut-out`, `forbidden`.
+    Another role, and activation, are requested where a rule requires approvals. A deactivated member's sessions, tokens
+    and grants end with this transaction. Raises NotFound, InvalidInput for the role of a client, Refused
+    `last-administrator`, `member-not-active` for the status of an invitation, `member-shut-out`, `forbidden`;
+    `content-changed` when the member is no longer as they were `before`.
     """
     action = {None: "member.updated", "ACTIVE": "member.reactivated"}.get(status, "member.deactivated")
     details = {name: value for name, value in (("role", role), ("status", status)) if value is not None}
     async with audited(by, action, ("member", member_id), **details) as audited_action:
-        return await _change(audited_action, by, member_id, role=role, status=status)
+        found = await _lock(audited_action, by, member_id, role=role, status=status)
+        is_so_already = role in {None, found.role} and status in {None, found.status}
+        if before not in {None, MemberState(found.role, found.status)} and not is_so_already:
+            raise Refused("content-changed", "The member has changed since the request. Send a new request.")
+        terms = await _check_gift(audited_action, by, found, role=role, status=status)
+        if terms is None:
+            return await _change(audited_action, by, found, role=role, status=status)
+        audited_action.skip()
+    change = {"role": role, "status": status, "before": MemberState(found.role, found.status)}
+    return await request_change(by, "member.update", ("member", member_id), change=change, terms=terms)
 
 
 async def deactivate_member(by: Administrator, member_id: UUID) -> Member:
     """Deactivate an active member. Raises as `change_member`, also when they are not active."""
     async with audited(by, "member.deactivated", ("member", member_id)) as audited_action:
-        found = await get_member(audited_action.conn, by.customer_id, member_id, now=by.now)
+        found = await _lock(audited_action, by, member_id, role=None, status="DEACTIVATED")
         if found.status != "ACTIVE":
             raise Refused("member-not-active", f"The member is {found.status}.")
-        return await _change(audited_action, by, member_id, role=None, status="DEACTIVATED")
+        return await _change(audited_action, by, found, role=None, status="DEACTIVATED")
+
+
+async def _lock(
+    audited_action: AuditedAction, by: Administrator, member_id: UUID, role: Role | None, status: str | None
+) -> Member:
+    """Return a member, locked with the administrators: one of them stays."""
+    locked = await audited_action.conn.fetch(_LOCK, by.customer_id, member_id)
+    found = await get_member(audited_action.conn, by.customer_id, member_id, now=by.now)
+    if status == "DEACTIVATED" or role not in {None, "ADMIN"}:
+        others = sum(row["leads"] for row in locked if row["member_id"] != member_id)
+        rules.check_not_last_administrator(found, others)
+    return found
+
+
+async def _check_gift(
+    audited_action: AuditedAction, by: Administrator, member: Member, *, role: Role | None, status: str | None
+) -> ApprovalRequirement | None:
+    """Check what a change gives a member, and return the approvals it requires. Raises as `change_member`."""
+    if role not in {None, member.role} and member.is_service_user:
+        raise InvalidInput.at("role", msg="of a service user is SERVICE for good")
+    if role in {None, member.role} and status in {"DEACTIVATED", None, member.status}:
+        return None
+    permissions = rules.permissions_of(role or member.role, member.scopes)
+    had = rules.permissions_of(member.role, member.scopes) if member.status in {"ACTIVE", "PENDING"} else frozenset()
+    return await check_grant(audited_action, by, permissions - had)
 
 
 async def _change(
-    audited_action: AuditedAction, by: Administrator, member_id: UUID, role: Role | None, status: str | None
+    audited_action: AuditedAction, by: Administrator, before: Member, role: Role | None, status: str | None
 ) -> Member:
-    conn = audited_action.conn
-    locked = await conn.fetch(_LOCK, by.customer_id, member_id)
-    before = await get_member(conn, by.customer_id, member_id, now=by.now)
-    if status == "DEACTIVATED" or role not in {None, "ADMIN"}:
-        others = sum(row["leads"] for row in locked if row["member_id"] != member_id)
-        rules.check_not_last_administrator(before, others)
+    conn, member_id = audited_action.conn, before.member_id
     if role is not None and role != before.role:
         await _set_role(conn, by, before, role=role)
     if status is not None and status != before.status:
-        await _set_status(conn, by, before, status=status)
+        await _set_status(conn, by, msgspec.structs.replace(before, role=role or before.role), status=status)
     after = await get_member(conn, by.customer_id, member_id, now=by.now)
     if after == before:
         audited_action.skip()
@@ -88,9 +122,6 @@ async def _change(
 
 
 async def _set_role(conn: Connection, by: Administrator, member: Member, role: Role) -> None:
-    if member.is_service_user:
-        raise InvalidInput.at("role", msg="of a service user is SERVICE for good")
-    rules.check_grantable(by.scopes, PERMISSIONS[role])
     if member.invite_expires_at is not None:
         await conn.execute(_INVITED_ROLE, by.customer_id, member.member_id, role)
     else:
@@ -109,13 +140,11 @@ async def _set_status(conn: Connection, by: Administrator, member: Member, statu
 async def _activate(conn: Connection, by: Administrator, member: Member) -> None:
     """Reactivate a member; ended sessions and grants stay ended."""
     if member.client_id is not None:
-        rules.check_grantable(by.scopes, member.scopes or ())
         await clients.reactivate_client(conn, member.client_id)
         return
     assert member.user_id is not None
     if await user_store.find_user(conn, member.user_id) is None:
         raise Refused("member-shut-out", "The operator of the bank has shut this person out.")
-    rules.check_grantable(by.scopes, PERMISSIONS[member.role])
     await user_members.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.wall)
 
 

@@ -10,7 +10,6 @@ import msgspec
 
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
-from billfold.access.team import rules as team_rules
 from billfold.access.team import store as team_store
 from billfold.access.team import types as team_types
 from billfold.access.team.administrator import calling_administrator
@@ -18,7 +17,9 @@ from billfold.access.team.schemas import Team, TeamMember, render_member, render
 from billfold.access.team.types import InviteMember
 from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import UserRole
-from billfold.http.caller import CustomerCaller, RequestApproval
+from billfold.approvals.routes.authorization_requests import respond_pending
+from billfold.approvals.types import AuthorizationRequestRow
+from billfold.http.caller import CustomerCaller
 from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, put, with_scope
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse
@@ -60,7 +61,7 @@ async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -
     tag="team",
 )
 async def update_team_member(
-    member: CustomerCaller, bank: Bank, member_id: UUID, data: EditTeamMember, request_approval: RequestApproval
+    member: CustomerCaller, bank: Bank, member_id: UUID, data: EditTeamMember
 ) -> TeamMember | HttpResponse:
     """Change a member's role, or deactivate or reactivate them.
 
@@ -71,16 +72,9 @@ async def update_team_member(
     if data.role is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
     by = await calling_administrator(member, bank)
-    found = await team_store.get_member(bank.pool, member.customer_id, member_id, now=member.now)
-    if data.role not in {None, found.role} or data.status == "ACTIVE" != found.status:
-        pending_response = await request_approval(
-            member, bank, "MEMBER_ROLE", "member.update", ("member", member_id), role=data.role, status=data.status
-        )
-        if pending_response is not None:
-            return pending_response
     with in_body():
         changed = await team_members.change_member(by, member_id, role=data.role, status=data.status)
-    return render_member(changed)
+    return await _respond(bank, changed)
 
 
 @delete(
@@ -93,9 +87,7 @@ async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: 
 
 
 @post("/api/v1/team/invite/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("member-already-invited",), tag="team")
-async def invite_team_member(
-    member: CustomerCaller, bank: Bank, data: InviteMember, request_approval: RequestApproval
-) -> TeamMember | HttpResponse:
+async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMember) -> TeamMember | HttpResponse:
     """Invite a team member.
 
     The link in the e-mail works once, for seven days.
@@ -104,21 +96,25 @@ async def invite_team_member(
     """
     by = await calling_administrator(member, bank)
     with in_body():
-        invitation = team_rules.check_invited(data)
-        pending_response = await request_approval(
-            member, bank, "MEMBER_ROLE", "member.invite", ("member", None), invited=msgspec.to_builtins(invitation)
-        )
-        if pending_response is not None:
-            return pending_response
-        invited = await team_invitations.invite(by, invitation)
-    return render_member(invited)
+        invited = await team_invitations.invite(by, data)
+    return await _respond(bank, invited)
 
 
-@post("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
-async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
-    """Mail the invitation once more: a new link for seven days; the old one opens nothing."""
+@post(
+    "/api/v1/team/{member_id}/invite/",
+    WRITES,
+    status=200,
+    documented=MAY_NEED_APPROVAL,
+    refuses=("invite-not-pending",),
+    tag="team",
+)
+async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember | HttpResponse:
+    """Mail the invitation once more: a new link for seven days; the old one opens nothing.
+
+    One that has expired may wait for a second user, where a rule of the team requires it.
+    """
     by = await calling_administrator(member, bank)
-    return render_member(await team_invitations.resend_invitation(by, member_id))
+    return await _respond(bank, await team_invitations.resend_invitation(by, member_id))
 
 
 @delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
@@ -126,6 +122,13 @@ async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> 
     """Cancel an invitation. The answer is who was invited; afterwards they are not found."""
     by = await calling_administrator(member, bank)
     return render_member(await team_invitations.cancel_invitation(by, member_id))
+
+
+async def _respond(bank: Bank, changed: team_types.Member | AuthorizationRequestRow) -> TeamMember | HttpResponse:
+    """Return a member as they are now, or the request that waits for a second user."""
+    if isinstance(changed, AuthorizationRequestRow):
+        return await respond_pending(bank, changed)
+    return render_member(changed)
 
 
 def _may_see_private(member: CustomerCaller, other: team_types.Member) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.access.oauth.rules.scopes import SCOPES
+from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES
 from billfold.access.users.rules import PERMISSIONS, check_email, check_name, check_phone_number
 from billfold.access.users.types import Role, UserRole
 from billfold.platform.errors import FieldError, InvalidInput, Refused
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 INVITATION_LIFETIME = timedelta(days=7)
 ROLES: tuple[UserRole, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
 """The roles of users; SERVICE is that of service users."""
+_SCOPE_OF_PERMISSION = {"transfers.approve": "transfers.write", "counterparties.write": "transfers.write"}
+"""Permissions that are no scopes, and the scope by which a token carries them."""
 
 
 def check_invited(requested: InviteMember) -> InviteMember:
@@ -51,26 +53,29 @@ def check_invited(requested: InviteMember) -> InviteMember:
     return found
 
 
-def check_grantable(granter_scopes: Collection[str] | None, requested: Collection[str]) -> None:
-    """Refuse to give a member more than its giver, a client with these scopes, may do itself.
+def permissions_of(role: Role, scopes: Collection[str] | None = None) -> frozenset[str]:
+    """Return what a member, or a token of theirs with these scopes, may do: what role and scopes both include.
 
-    None is a user: only an administrator gets here, and they may do everything. What everybody in
-    a team may do is no gift. Raises Refused `forbidden`.
+    None carries everything: a user on a page, without a token.
     """
-    if granter_scopes is None:
-        return
-    excess = (set(requested) & SCOPES.keys()) - PERMISSIONS["VIEWER"] - set(granter_scopes)
+    return frozenset(
+        each for each in PERMISSIONS[role] if scopes is None or _SCOPE_OF_PERMISSION.get(each, each) in scopes
+    )
+
+
+def check_grant(giver: Collection[str], gift: Collection[str]) -> None:
+    """Refuse to give a member more than the giver may do: permissions of both, as `permissions_of` returns them.
+
+    What a user is shown of themselves is no gift. Raises Refused `forbidden`.
+    """
+    if "team.write" not in giver:
+        raise Refused("forbidden", "Only an administrator can change the team.")
+    excess = sorted(set(gift) - PERSONAL_SCOPES - set(giver))
     if excess:
-        named = " ".join(scope for scope in SCOPES if scope in excess)
-        raise Refused("forbidden", f"A service user cannot grant more than its own scopes: {named}.")
+        raise Refused("forbidden", f"You cannot grant more than you may do here yourself: {' '.join(excess)}.")
 
 
 def check_not_last_administrator(member: Member, others: int) -> None:
     """Refuse to let the last administrator go. `others` counts those who are active beside them."""
     if member.role == "ADMIN" and member.status == "ACTIVE" and not others:
         raise Refused("last-administrator", "This is the only active administrator of the team.")
-
-
-def permissions_of(role: Role, scopes: Collection[str] | None) -> list[str]:
-    """Return what a member may do, in the words of scopes; a client what it was made with."""
-    return sorted(PERMISSIONS[role] if scopes is None else scopes)

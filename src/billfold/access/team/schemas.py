@@ -56,12 +56,16 @@ class Team(msgspec.Struct, kw_only=True):
 
 
 class ProgramKey(msgspec.Struct, kw_only=True):
-    """A public key in use. `expires_at` is there once another one has taken its place."""
+    """A public key in use. `expires_at` is there once another one has taken its place.
+
+    `registered_by` is the member who registered it, null for the operator of the bank.
+    """
 
     key_id: str
     algorithm: str
     time_created: datetime
     expires_at: datetime | None
+    registered_by: UUID | None
     object_type: Literal["ServiceUserKey"] = "ServiceUserKey"
 
 
@@ -98,7 +102,7 @@ def render_member(member: Member, *, private: bool = True) -> TeamMember:
         phone_number=member.phone_number if private else None,
         role=member.role,
         status=member.status,
-        permissions=permissions_of(member.role, member.scopes),
+        permissions=sorted(permissions_of(member.role, member.scopes)),
         is_service_user=member.is_service_user,
         time_created=member.created_at,
         last_login_at=(member.last_login_at if private else None) or UNSET,
@@ -124,7 +128,11 @@ def render_team(customer_id: UUID, members: list[Member], *, private_of: Private
 def render_key(key: ClientKey) -> ProgramKey:
     """Return a key as it is shown."""
     return ProgramKey(
-        key_id=key.key_id, algorithm=key.algorithm, time_created=key.created_at, expires_at=key.expires_at
+        key_id=key.key_id,
+        algorithm=key.algorithm,
+        time_created=key.created_at,
+        expires_at=key.expires_at,
+        registered_by=key.registered_by,
     )
 
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from billfold.access.oauth import clients
 from billfold.access.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
 from billfold.access.team import rules
-from billfold.access.team.administrator import Administrator, audited, notify_administrators
+from billfold.access.team.administrator import Administrator, audited, check_grant, notify_administrators
 from billfold.access.team.store import get_member
 from billfold.access.team.types import CreateProgram, Member
+from billfold.approvals.authorization_requests import request_change
+from billfold.approvals.types import AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
 from billfold.platform.errors import NotFound, Refused
 
@@ -22,16 +26,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.platform.database.pool import Connection, Pool
-
-_KEY_OWNERS = """
-WITH RECURSIVE keeper (member_id) AS (
-  SELECT k.registered_by FROM client_key k WHERE k.client_id = $1
-  UNION
-  SELECT k.registered_by FROM keeper
-    JOIN oauth_client c USING (member_id) JOIN client_key k ON k.client_id = c.client_id
-)
-SELECT m.user_id FROM keeper JOIN membership m USING (member_id)
-"""
 
 
 class ServiceUser(NamedTuple):
@@ -42,10 +36,12 @@ class ServiceUser(NamedTuple):
     keys: list[ClientKey]
 
 
-async def create_service_user(by: Administrator, wanted: CreateProgram) -> ServiceUser:
-    """Create a service user that can get a token at once.
+async def create_service_user(
+    by: Administrator, wanted: CreateProgram, *, client_id: str | None = None
+) -> ServiceUser | AuthorizationRequestRow:
+    """Create a service user that can get a token at once, or request it where a rule requires approvals.
 
-    Raises InvalidInput with the fields' names, Refused `forbidden`.
+    `client_id` is new if it is left out. Raises InvalidInput with the fields' names, Refused `forbidden`.
     """
     new = NewClient(
         name=wanted.name,
@@ -56,21 +52,17 @@ async def create_service_user(by: Administrator, wanted: CreateProgram) -> Servi
         grant_types=(CLIENT_CREDENTIALS,),
         customer_id=by.customer_id,
     )
+    clients.check_client_with_key(new, wanted.public_key, now=by.now)
     details = {"name": new.name, "scopes": list(new.scopes)}
     async with audited(by, "service_user.created", ("member", None), **details) as audited_action:
-        rules.check_grantable(by.scopes, new.scopes)
-        conn = audited_action.conn
-        made, key = await clients.register_client_with_key(
-            conn, new, wanted.public_key, now=by.now, wall=by.wall, by=by.origin.member_id
-        )
-        assert made.member_id is not None
-        audited_action.resource_id = made.member_id
-        description = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
-        await notify_administrators(
-            audited_action, by, "SECURITY_ALERT", title="A service user was made", description=description
-        )
-        member = await get_member(conn, by.customer_id, made.member_id, now=by.now)
-    return ServiceUser(member, made, [key])
+        terms = await check_grant(audited_action, by, rules.permissions_of("SERVICE", new.scopes))
+        if terms is None:
+            return await _create(audited_action, by, new, public_key=wanted.public_key, client_id=client_id)
+        audited_action.skip()
+    change = msgspec.to_builtins(wanted)
+    return await request_change(
+        by, "service_user.create", ("member", None), change={"service_user": change}, terms=terms
+    )
 
 
 async def get_service_user(
@@ -86,34 +78,28 @@ async def get_service_user(
     return ServiceUser(member, client, await clients.list_client_keys(conn, client.client_id, wall))
 
 
-async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
-    """Return the users who ever registered a key of a client, themselves or through a service user.
+async def add_service_user_key(
+    by: Administrator, member_id: UUID, public_key: str, *, replaces: bool = False
+) -> ClientKey | AuthorizationRequestRow:
+    """Register a key beside those there are, or in the place of all others; those are accepted for a day more.
 
-    Each of them can act as the client, so none of them may approve its requests.
-    """
-    return frozenset(row["user_id"] for row in await conn.fetch(_KEY_OWNERS, client_id))
-
-
-async def add_service_user_key(by: Administrator, member_id: UUID, public_key: str) -> ClientKey:
-    """Register a key beside those there are.
+    It is requested where a rule requires approvals: whoever has the private key acts as the service user.
 
     Raises NotFound, InvalidInput, Refused `duplicate-id`, `member-not-active`, `forbidden`.
     """
-    async with audited(by, "service_user.key_added", ("member", member_id)) as audited_action:
-        service_user = await _get_active(audited_action, by, member_id)
-        await clients.check_key_count(audited_action.conn, service_user.client.client_id, by.wall)
-        key = await _register_key(audited_action, by, service_user, public_key=public_key)
-        await _alert(audited_action, by, service_user, title="A key of a service user was added")
-    return key
-
-
-async def rotate_service_user_keys(by: Administrator, member_id: UUID, public_key: str) -> ClientKey:
-    """Register a key in the place of all others; those are accepted for a day more."""
-    async with audited(by, "service_user.key_rotated", ("member", member_id)) as audited_action:
-        service_user = await _get_active(audited_action, by, member_id)
-        key = await _register_key(audited_action, by, service_user, public_key=public_key, replaces=True)
-        await _alert(audited_action, by, service_user, title="The key of a service user was replaced")
-    return key
+    clients.read_key(public_key)
+    verb = "key_rotated" if replaces else "key_added"
+    async with audited(by, f"service_user.{verb}", ("member", member_id)) as audited_action:
+        conn = audited_action.conn
+        service_user = await get_service_user(conn, by.customer_id, member_id, now=by.now, wall=by.wall)
+        if service_user.member.status != "ACTIVE":
+            raise Refused("member-not-active", "The service user is deactivated.")
+        terms = await check_grant(audited_action, by, rules.permissions_of("SERVICE", service_user.client.scopes))
+        if terms is None:
+            return await _register_key(audited_action, by, service_user, public_key=public_key, replaces=replaces)
+        audited_action.skip()
+    change = {"public_key": public_key, "replaces": replaces}
+    return await request_change(by, "service_user.add_key", ("member", member_id), change=change, terms=terms)
 
 
 async def revoke_service_user_key(by: Administrator, member_id: UUID, key_id: str) -> None:
@@ -125,28 +111,32 @@ async def revoke_service_user_key(by: Administrator, member_id: UUID, key_id: st
         await _alert(audited_action, by, service_user, title="A key of a service user was revoked")
 
 
-async def _get_active(audited_action: AuditedAction, by: Administrator, member_id: UUID) -> ServiceUser:
-    """Return a service user that may get another key. Whoever gives one could act as it."""
-    service_user = await get_service_user(audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall)
-    if service_user.member.status != "ACTIVE":
-        raise Refused("member-not-active", "The service user is deactivated.")
-    rules.check_grantable(by.scopes, service_user.client.scopes)
-    return service_user
+async def _create(
+    audited_action: AuditedAction, by: Administrator, new: NewClient, *, public_key: str, client_id: str | None
+) -> ServiceUser:
+    conn = audited_action.conn
+    made = await clients.register_client(conn, new, now=by.now, client_id=client_id)
+    key = await clients.add_client_key(conn, made.client_id, public_key, now=by.wall, by=by.member_id)
+    assert made.member_id is not None
+    audited_action.resource_id = made.member_id
+    description = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
+    await notify_administrators(
+        audited_action, by, "SECURITY_ALERT", title="A service user was made", description=description
+    )
+    return ServiceUser(await get_member(conn, by.customer_id, made.member_id, now=by.now), made, [key])
 
 
 async def _register_key(
-    audited_action: AuditedAction,
-    by: Administrator,
-    service_user: ServiceUser,
-    public_key: str,
-    *,
-    replaces: bool = False,
+    audited_action: AuditedAction, by: Administrator, service_user: ServiceUser, *, public_key: str, replaces: bool
 ) -> ClientKey:
+    conn, client_id = audited_action.conn, service_user.client.client_id
+    if not replaces:
+        await clients.check_key_count(conn, client_id, by.wall)
     register = clients.rotate_client_key if replaces else clients.add_client_key
-    key = await register(
-        audited_action.conn, service_user.client.client_id, public_key, now=by.wall, by=by.origin.member_id
-    )
+    key = await register(conn, client_id, public_key, now=by.wall, by=by.member_id)
     audited_action.details["key_id"] = key.key_id
+    title = "The key of a service user was replaced" if replaces else "A key of a service user was added"
+    await _alert(audited_action, by, service_user, title=title)
     return key
 
 

@@ -39,6 +39,16 @@ _ALL = f"""
 """
 _ONE = f"{_TEAM} WHERE member_id = $3"
 
+_KEY_OWNERS = """
+WITH RECURSIVE keeper (member_id) AS (
+  SELECT k.registered_by FROM client_key k WHERE k.client_id = $1
+  UNION
+  SELECT k.registered_by FROM keeper
+    JOIN oauth_client c USING (member_id) JOIN client_key k ON k.client_id = c.client_id
+)
+SELECT m.user_id FROM keeper JOIN membership m USING (member_id)
+"""
+
 
 async def list_team(conn: Connection | Pool, customer_id: UUID, now: datetime) -> list[Member]:
     """Return all members of a team and invitations into it, by name, service users last.
@@ -54,6 +64,14 @@ async def get_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID
     if row is None:
         raise NotFound("There is no such member.")
     return _member(row)
+
+
+async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
+    """Return the users who ever registered a key of a client, themselves or through a service user.
+
+    Each of them can act as the client, so none of them may approve its requests.
+    """
+    return frozenset(row["user_id"] for row in await conn.fetch(_KEY_OWNERS, client_id))
 
 
 def _member(row: Any) -> Member:  # noqa: ANN401 - a record of asyncpg

@@ -49,6 +49,13 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.first_name} {self.last_name}".strip()
 
 
+class MemberState(msgspec.Struct, frozen=True):
+    """What a change of a member starts from."""
+
+    role: Role
+    status: Status
+
+
 PublicKey = Annotated[
     str,
     msgspec.Meta(

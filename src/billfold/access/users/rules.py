@@ -165,7 +165,10 @@ PERMISSIONS = MappingProxyType[Role, frozenset[str]](
         "APPROVER": _READ | _APPROVE,
         "INITIATOR": _READ | _TRANSFERS,
         "VIEWER": _READ,
-        "SERVICE": _READ | _EVERYTHING - {"transfers.approve"},
+        "SERVICE": _READ | _EVERYTHING - _APPROVE,
     }
 )
-"""What each role may do, in the words of scopes; a token may do what role and scopes both say."""
+"""What each role may do, in the words of scopes; a token may do what role and scopes both say.
+
+A service user approves nothing: what needs a second person needs a person.
+"""

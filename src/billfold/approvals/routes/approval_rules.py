@@ -10,7 +10,7 @@ import msgspec
 from billfold.approvals import authorization_requests
 from billfold.approvals.routes.authorization_requests import render_authorization_requests
 from billfold.approvals.routes.principal import principal_of
-from billfold.approvals.rules import check_rule
+from billfold.approvals.rules import MAY_APPROVE, check_rule, find_candidates
 from billfold.approvals.schemas import (
     ApprovalRule,
     ApprovalRules,
@@ -21,8 +21,8 @@ from billfold.approvals.schemas import (
     rule_fields,
 )
 from billfold.approvals.store import approval_rules
-from billfold.approvals.store.reviews import possible_reviewers
-from billfold.approvals.types import Rule
+from billfold.approvals.store.reviews import list_other_members
+from billfold.approvals.types import DEFAULT_REQUIREMENT, Rule
 from billfold.http.caller import CustomerCaller
 from billfold.http.operations import delete, get, patch, post, with_scope
 from billfold.http.raw_request import in_body
@@ -92,10 +92,10 @@ async def delete_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID
 async def _requested(
     member: CustomerCaller, bank: Bank, action: str, rule: Rule, current: Rule | None
 ) -> AuthorizationRequest:
-    reviewers = await possible_reviewers(bank.pool, member.customer_id, apart_from=())
     if action != "approval_rule.delete":
+        team = await list_other_members(bank.pool, member.customer_id, than=())
         with in_body():
-            check_rule(rule, {each.member_id for each in reviewers})
+            check_rule(rule, find_candidates(team, DEFAULT_REQUIREMENT, named=(), needs=MAY_APPROVE))
     by = await principal_of(member, bank)
     requested = await authorization_requests.request_rule_change(by, action, rule, current=current)
     return (await render_authorization_requests(bank, [requested]))[0]

@@ -91,8 +91,13 @@ async def render_authorization_requests(
     """Return changes as they are shown, with requester and reviews."""
     if not rows:
         return []
-    reviews, users = await load_reviews(bank.pool, rows[0].customer_id, rows)
-    return [render_change(row, users, reviews[row.request_id]) for row in rows]
+    state = await load_reviews(bank.pool, rows[0].customer_id, rows, kind=AUTHORIZATION_REQUESTS)
+    return [render_change(row, state) for row in rows]
+
+
+async def respond_pending(bank: Bank, requested: AuthorizationRequestRow) -> HttpResponse:
+    """Return the response to a change that is requested only: 202 with the authorization request."""
+    return json_response((await render_authorization_requests(bank, [requested]))[0], 202)
 
 
 async def request_approval(
@@ -107,12 +112,9 @@ async def request_approval(
     requirement = await approval_rules.requirement_for_change(bank.pool, member.customer_id, action)
     if not requirement.required:
         return None
-    scopes = sorted(member.access.scopes) if member.access.user_id is None else None
     by = await principal_of(member, bank)
-    requested = await authorization_requests.request_change(
-        by, action_name, resource, change={**change, "scopes": scopes}, terms=requirement
-    )
-    return json_response((await render_authorization_requests(bank, [requested]))[0], 202)
+    requested = await authorization_requests.request_change(by, action_name, resource, change=change, terms=requirement)
+    return await respond_pending(bank, requested)
 
 
 async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:

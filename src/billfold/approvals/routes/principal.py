@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from billfold.access.team import store as team_store
 from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.approvals.store import approval_rules
@@ -24,34 +26,42 @@ REVIEW_ERRORS = (
 
 async def principal_of(member: CustomerCaller, bank: Bank) -> Actor:
     """Return the caller as an actor. The authenticator has checked token and role."""
+    return Actor(**await actor_fields(member, bank))
+
+
+async def actor_fields(member: CustomerCaller, bank: Bank) -> dict[str, Any]:
+    """Return the fields of `Actor` for a caller."""
     access = member.access
     if access.member_id is None:
         raise Refused("forbidden", "The client is of no team.")
     found = await team_store.get_member(bank.pool, member.customer_id, access.member_id, now=member.now)
-    return Actor(
-        pool=bank.pool,
-        vault=bank.vault,
-        customer_id=member.customer_id,
-        member_id=access.member_id,
-        user_id=access.user_id,
-        client_id=access.client_id,
-        role=access.role,
-        name=found.name,
-        origin=member.origin,
-        now=member.now,
-        business_date=bank.calendars.business_date(member.now),
-        wall=member.wall,
-    )
+    return {
+        "pool": bank.pool,
+        "vault": bank.vault,
+        "customer_id": member.customer_id,
+        "member_id": access.member_id,
+        "user_id": access.user_id,
+        "client_id": access.client_id,
+        "role": access.role,
+        "scopes": access.scopes,
+        "name": found.name,
+        "origin": member.origin,
+        "now": member.now,
+        "business_date": bank.calendars.business_date(member.now),
+        "wall": member.wall,
+    }
 
 
 async def check_recent_authentication(member: CustomerCaller, bank: Bank) -> None:
     """Refuse an approval without a recent sign-in.
 
-    Clients of the profile `fapi2` need a token of the last five minutes, others where the
-    customer has agreed so. Raises `insufficient-user-authentication` as RFC 9470 has it.
+    Clients of the profile `fapi2` need a token of the last five minutes; others do where the customer's setting says
+    so, and by default in production. Raises `insufficient-user-authentication` as RFC 9470 has it.
     """
     access = member.access
-    if not access.is_fapi2 and not await approval_rules.requires_step_up(bank.pool, member.customer_id):
+    if not access.is_fapi2 and not await approval_rules.requires_step_up(
+        bank.pool, member.customer_id, default=bank.settings.is_production
+    ):
         return
     if access.auth_time is not None and member.wall - access.auth_time <= RECENT_AUTHENTICATION_WINDOW:
         return

@@ -14,9 +14,10 @@ from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
 from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
+from billfold.approvals.rules import MAY_APPROVE, find_candidates
 from billfold.approvals.store import payees
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
-from billfold.approvals.store.reviews import load_reviews, possible_reviewers, users_behind
+from billfold.approvals.store.reviews import list_other_members, load_reviews, users_behind
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, OrderedTransfer, RequestContent
 from billfold.approvals.transfer_request_schemas import (
     ChangeTransferRequest,
@@ -28,7 +29,7 @@ from billfold.approvals.transfer_request_schemas import (
     render_person,
     render_request,
 )
-from billfold.approvals.types import Status, TransferRequest, TransferType
+from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
 from billfold.http.caller import CustomerCaller
 from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
@@ -54,6 +55,7 @@ _CONTENT_ERRORS = (
     "same-pocket",
     "counterparty-type-mismatch",
     "amount-not-allowed",
+    "approval-impossible",
 )
 STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
 
@@ -126,9 +128,10 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAut
     Members who may be named as reviewers of the caller's requests, without the caller.
     """
     access = member.access
-    caller_member = await users_behind(bank.pool, access.user_id, access.client_id)
-    able = await possible_reviewers(bank.pool, member.customer_id, apart_from=caller_member)
-    return DualAuthUsers(items=[render_person(each) for each in able])
+    callers = await users_behind(bank.pool, access.user_id, access.client_id)
+    others = await list_other_members(bank.pool, member.customer_id, than=callers)
+    able = find_candidates(others, DEFAULT_REQUIREMENT, named=(), needs=MAY_APPROVE)
+    return DualAuthUsers(items=[render_person(each) for each in others if each.member_id in able])
 
 
 @get(_ONE, READS)
@@ -205,10 +208,10 @@ async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTr
 
 async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> RequestDetails:
     """Read what is shown beside requests, in as many statements for a page as for one."""
-    reviews, users = await load_reviews(bank.pool, customer_id, rows)
+    state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS)
     done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
     moved = await transactions_of(bank.pool, customer_id, done)
-    return RequestDetails(users, reviews, {row.request_id: moved.get(row.request_id, ()) for row in rows})
+    return RequestDetails(state, {row.request_id: moved.get(row.request_id, ()) for row in rows})
 
 
 async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str | None) -> UUID | None:

@@ -105,9 +105,10 @@ async def remove_rule(audited_action: AuditedAction, customer_id: UUID, rule_id:
     audited_action.proves("approval_rule", rule_id, None)
 
 
-async def requires_step_up(conn: Connection | Pool, customer_id: UUID) -> bool:
-    """Tell whether approvals through any application require a recent sign-in; by default not."""
-    return await conn.fetchval(_STEP_UP, customer_id) is True
+async def requires_step_up(conn: Connection | Pool, customer_id: UUID, *, default: bool) -> bool:
+    """Tell whether approvals through any application require a recent sign-in; `default` where nothing is set."""
+    setting = await conn.fetchval(_STEP_UP, customer_id)
+    return default if setting is None else setting is True
 
 
 async def set_step_up(audited_action: AuditedAction, customer_id: UUID, *, required: bool) -> None:

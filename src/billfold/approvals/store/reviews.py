@@ -13,15 +13,12 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.team import service_users
+from billfold.access.team import store as team_store
 from billfold.approvals import rules
-from billfold.approvals.rules import MAY_APPROVE, may_review
 from billfold.approvals.store.fingerprints import write
 from billfold.approvals.store.requests import RequestKind, RequestType
 from billfold.approvals.types import (
-    DEFAULT_REQUIREMENT,
     Actor,
-    ApprovalRequirement,
     Reviewer,
     ReviewRow,
     Status,
@@ -91,7 +88,7 @@ async def users_behind(conn: Connection | Pool, user_id: UUID | None, client_id:
     """Return the users behind a requester: the person, or those who gave a service user its keys."""
     if user_id is not None:
         return frozenset({user_id})
-    return await service_users.list_key_owner_ids(conn, client_id)
+    return await team_store.list_key_owner_ids(conn, client_id)
 
 
 async def record_review(
@@ -123,8 +120,7 @@ async def record_review(
     approvals = rules.approvals_in(reviews)
     if verdict.decision == "APPROVED":
         rules.check_turn(terms, by.member_id, member_state.role, approvals=approvals)
-    if verdict.content_hash not in {None, request.content_hash}:
-        raise Refused("content-changed", "The request has changed since you read it.")
+    rules.check_content(verdict, request)
     review = (verdict.decision, verdict.comment, request.content_hash, by.now)
     await write(audited_action, "review", _RECORD, *key, by.member_id, *member_state, *review)
     return rules.status_after(terms, approvals, verdict.decision)
@@ -146,29 +142,63 @@ async def reviews_of(
     return reviews
 
 
+class ReviewState(NamedTuple):
+    """What is read beside requests, by their ids: reviews, and why a request can never be approved.
+
+    `users` are all members that requests and reviews name, by the members' ids.
+    """
+
+    reviews: Mapping[UUID, Sequence[ReviewRow]]
+    users: Mapping[UUID, Reviewer]
+    blockers: Mapping[UUID, str]
+
+
 async def load_reviews(
-    conn: Connection | Pool, customer_id: UUID, requests: Sequence[StoredRequest]
-) -> tuple[Mapping[UUID, Sequence[ReviewRow]], Mapping[UUID, Reviewer]]:
-    """Return the reviews of requests by their ids, and by theirs all members that requests and reviews name."""
+    conn: Connection | Pool, customer_id: UUID, requests: Sequence[RequestType], *, kind: RequestKind[RequestType]
+) -> ReviewState:
+    """Return the reviews of requests of one kind, and what belongs to them."""
     reviews = await reviews_of(conn, customer_id, requests)
     named = {member_id for each in requests for member_id in (each.member_id, *each.reviewers)}
     named |= {each.member_id for given in reviews.values() for each in given}
-    return reviews, {each.member_id: each for each in await _list_members(conn, customer_id, named)}
+    users = {each.member_id: each for each in await _list_members(conn, customer_id, named)}
+    return ReviewState(reviews, users, await _find_blockers(conn, customer_id, requests, reviews=reviews, kind=kind))
 
 
-async def possible_reviewers(
+async def find_blockers(
+    conn: Connection | Pool, customer_id: UUID, requests: Sequence[RequestType], *, kind: RequestKind[RequestType]
+) -> dict[UUID, str]:
+    """Return why requests can never be approved, by their ids; those that can are left out."""
+    reviews = await reviews_of(conn, customer_id, requests)
+    return await _find_blockers(conn, customer_id, requests, reviews=reviews, kind=kind)
+
+
+async def _find_blockers(
     conn: Connection | Pool,
     customer_id: UUID,
+    requests: Sequence[RequestType],
     *,
-    apart_from: Collection[UUID],
-    terms: ApprovalRequirement = DEFAULT_REQUIREMENT,
-) -> list[Reviewer]:
-    """Return the active members who may approve transfers, by name, without some users."""
-    return [
-        each
-        for each in await _list_members(conn, customer_id, None)
-        if may_review(terms, each.member_id, each.role, needs=MAY_APPROVE) and each.user_id not in apart_from
-    ]
+    reviews: Mapping[UUID, Sequence[ReviewRow]],
+    kind: RequestKind[RequestType],
+) -> dict[UUID, str]:
+    pending = [each for each in requests if each.status == "PENDING"]
+    team = await _list_members(conn, customer_id, None) if pending else []
+    requesters = {(each.user_id, each.client_id) for each in pending}
+    behind = {requester: await users_behind(conn, *requester) for requester in requesters}
+    blockers = {}
+    for each in pending:
+        approved = {row.user_id for row in reviews[each.request_id] if row.holds and row.decision == "APPROVED"}
+        apart = approved | behind[each.user_id, each.client_id]
+        others = [user for user in team if user.user_id not in apart and user.member_id != each.affected_member]
+        able = rules.find_candidates(others, each.terms, named=each.reviewers, needs=kind.needs)
+        blocker = rules.find_blocker(each.terms, able, approvals=len(approved))
+        if blocker is not None:
+            blockers[each.request_id] = blocker
+    return blockers
+
+
+async def list_other_members(conn: Connection | Pool, customer_id: UUID, *, than: Collection[UUID]) -> list[Reviewer]:
+    """Return all users of a team who are active, by name, without some of them."""
+    return [each for each in await _list_members(conn, customer_id, None) if each.user_id not in than]
 
 
 async def _list_members(

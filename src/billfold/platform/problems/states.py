@@ -18,6 +18,13 @@ STATES = (
         remedy="Move everything out with `FULL_WITHDRAWAL`, wait until it is settled, then close.",
     ),
     Problem(
+        "approval-impossible",
+        409,
+        "Nobody can approve it",
+        meaning="An approval rule applies, and the team has too few other members who may approve under it.",
+        remedy="Invite another approver, name other reviewers, or change the rule named in `detail`.",
+    ),
+    Problem(
         "bill-not-deliverable",
         422,
         "The bill cannot be transferred",

@@ -14,6 +14,7 @@ from billfold.access.team.types import InviteMember
 from billfold.access.users import members as user_members
 from billfold.access.users import store as user_store
 from billfold.audit.types import Origin
+from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 
 NEW = "lantern-gravel-otter"
@@ -27,11 +28,16 @@ async def administrator(bank, pages_clock, customer_id, customer_name):
         vault=bank.vault,
         customer_id=customer_id,
         customer_name=customer_name,
+        member_id=ids.new(),
+        user_id=None,
+        client_id="",
+        role="ADMIN",
+        scopes=None,
         name="Anna Lind",
         origin=Origin.operator(),
-        scopes=None,
         pages="https://auth.localhost:8443",
         now=await bank.now(),
+        business_date=bank.calendars.business_date(await bank.now()),
         wall=pages_clock.now,
     )
 

@@ -41,6 +41,9 @@ async def test_a_program_is_made_gets_another_key_and_loses_one(bank, base, brow
     await browser.send(f"{page}/keys/{action}")
     await browser.follow()
     assert browser.page.text.count("Revoke<") == 1
+    action = browser.page.text.partition(f'action="{page}/keys/')[2].partition('"')[0]
+    await browser.send(f"{page}/keys/{action}")
+    assert (browser.page.status_code, "This is the only key" in browser.text) == (409, True)
 
 
 async def test_a_program_that_cannot_be_is_shown_again_with_each_mistake(bank, base, browser):

@@ -1,10 +1,13 @@
 """The team in a browser: members see it, administrators change it without any script."""
 
 import pytest
+from tests.support.approvals import hold_roles
+from tests.support.oauth_clients import KEYS, new_key
 
 from billfold.access.users import members as user_members
 
 NEW = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "", "role": "MANAGER"}
+NEW_PROGRAM = {"name": "Ledger", "description": "", "key": KEYS["ES256"].pem, "scope.pockets.read": "yes"}
 
 
 @pytest.fixture
@@ -101,7 +104,39 @@ async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(bank, base, a
     assert (answer.status_code, answer.headers["location"][:9]) == (303, "/confirm?")
     for page in (path, f"{base}/invite"):
         assert (await browser.go(page)).headers["location"].startswith("/confirm?next=")
+    for page in (f"{base}/invitations/{member_id}/resend", f"{base}/invitations/{member_id}/cancel"):
+        answer = await browser.post(page, form)
+        assert (answer.status_code, answer.headers["location"][:9]) == (303, "/confirm?")
     assert (await members(bank, anna))[member_id] == ("VIEWER", "ACTIVE")
+
+
+async def test_changes_wait_for_another_member_where_a_rule_says_so(bank, base, anna, browser):
+    member_id = await colleague(bank, anna)
+    key = {"key": new_key().pem}
+    await browser.go(f"{base}/programs/new")
+    await browser.post(f"{base}/programs", NEW_PROGRAM | {"csrf": browser.csrf})
+    program = await bank.pool.fetchval("SELECT member_id FROM oauth_client")
+    await hold_roles(bank, anna.customer_id)
+    before = await members(bank, anna)
+    for path, form in (
+        (f"{base}/invite", NEW),
+        (f"{base}/members/{member_id}", {"role": "ADMIN", "change": "role"}),
+        (f"{base}/programs", NEW_PROGRAM | key),
+        (f"{base}/programs/{program}/keys", key),
+    ):
+        browser.page = await browser.post(path, form | {"csrf": browser.csrf})
+        assert (browser.page.status_code, "Waiting for approval" in browser.text) == (202, True), path
+    assert "Nobody in the team can approve it" in browser.text
+    assert await members(bank, anna) == before
+    counts = "SELECT (SELECT count(*) FROM invitation), count(*) FROM client_key"
+    assert tuple(await bank.pool.fetchrow(counts)) == (0, 1)
+    rows = await bank.pool.fetch("SELECT action, status FROM authorization_request ORDER BY action")
+    assert [(row["action"], row["status"]) for row in rows] == [
+        ("member.invite", "PENDING"),
+        ("member.update", "PENDING"),
+        ("service_user.add_key", "PENDING"),
+        ("service_user.create", "PENDING"),
+    ]
 
 
 async def test_a_viewer_sees_the_team_and_changes_nothing(bank, base, anna, browser):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from litestar import get, post
 
@@ -50,7 +48,7 @@ async def register_client(page: PageContext, by: ByAdministrator) -> PageRespons
     """Register a client with its first key."""
     try:
         async with audited(by, "program.created", ("program", None)) as action:
-            client = await _register(action.conn, by.customer_id, page.form, now=page.now)
+            client = await _register(action.conn, by, page.form)
             action.resource_id = client.client_id
             action.details |= {"name": client.name, "scopes": client.scopes, "profile": client.profile}
             await _notify(action.conn, page, by, change=f"the OAuth client {client.name} was registered")
@@ -73,7 +71,7 @@ async def add_key(client_id: str, page: PageContext, by: ByAdministrator) -> Pag
         async with audited(by, "program.key_added", ("program", client.client_id)) as action:
             await clients.check_key_count(action.conn, client.client_id, page.now)
             key = page.form.get("key", "")
-            added = await clients.add_client_key(action.conn, client.client_id, key, now=page.now)
+            added = await clients.add_client_key(action.conn, client.client_id, key, now=page.now, by=by.member_id)
             action.details["key_id"] = added.key_id
             await _notify(action.conn, page, by, change=f"the key {added.key_id} was added to {client.name}")
     except (InvalidInput, Refused) as wrong:
@@ -104,9 +102,9 @@ async def revoke_client(client_id: str, page: PageContext, by: ByAdministrator) 
     return _to(by)
 
 
-async def _register(conn: Connection, owner_id: UUID, form: Mapping[str, str], now: datetime) -> Client:
+async def _register(conn: Connection, by: Administrator, form: Mapping[str, str]) -> Client:
     """Register what a form describes. Raises InvalidInput with the mistakes of all fields."""
-    found = await clients.list_customer_clients(conn, owner_id)
+    found = await clients.list_customer_clients(conn, by.customer_id)
     if sum(each.revoked_at is None for each in found) >= CLIENTS_MAX:
         raise InvalidInput.at("name", msg=f"is one too many: {CLIENTS_MAX} clients are in use; revoke one first")
     new = NewClient(
@@ -117,10 +115,11 @@ async def _register(conn: Connection, owner_id: UUID, form: Mapping[str, str], n
         post_logout_redirect_uris=_lines(form, "post_logout_redirect_uris"),
         scopes=chosen_scopes(form),
         grant_types=(AUTHORIZATION_CODE, REFRESH_TOKEN)[: 1 + (form.get("refreshes") == "yes")],
-        owner_id=owner_id,
+        owner_id=by.customer_id,
         requires_signature=form.get("requires_signature") == "yes",
     )
-    client, _ = await clients.register_client_with_key(conn, new, form.get("key", ""), now=now, wall=now)
+    key = form.get("key", "")
+    client, _ = await clients.register_client_with_key(conn, new, key, now=by.wall, wall=by.wall, by=by.member_id)
     return client
 
 

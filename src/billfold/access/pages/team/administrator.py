@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from litestar.params import SkipValidation
 
-from billfold.access.pages.page_context import PageContext, PageResponse
+from billfold.access.pages.page_context import PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in_audit import origin_of
 from billfold.access.team.administrator import Administrator
 from billfold.access.users import store as user_store
 from billfold.access.users.types import Membership
+from billfold.approvals.types import AuthorizationRequestRow
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _SCOPE = "scope."
@@ -37,18 +38,34 @@ async def page_administrator(page: PageContext, customer_id: str) -> Administrat
     member = await get_membership(page, customer_id)
     if member.role != "ADMIN":
         raise Refused("forbidden", f"Only administrators of {member.customer_name} can do this.")
+    bank = page.server.bank
+    now = await bank.now()
     return Administrator(
         pool=page.pool,
         vault=page.vault,
         customer_id=member.customer_id,
         customer_name=member.customer_name,
+        member_id=member.member_id,
+        user_id=page.user.user_id,
+        client_id="",
+        role=member.role,
+        scopes=None,
         name=page.user.name,
         origin=origin_of(page, page.user.name, member.member_id),
-        scopes=None,
         pages=page.server.origin,
-        now=await page.server.bank.now(),
+        now=now,
+        business_date=bank.calendars.business_date(now),
         wall=page.now,
     )
+
+
+def respond(
+    page: PageContext, by: Administrator, result: object | AuthorizationRequestRow, *, to: str = ""
+) -> PageResponse:
+    """Redirect after a change, to a path of the team; or show that the change waits for another member's approval."""
+    if isinstance(result, AuthorizationRequestRow):
+        return page.render("awaiting_approval", status=202, by=by, requested=result)
+    return redirect(f"/team/{by.customer_id}{to}")
 
 
 def chosen_scopes(form: Mapping[str, str]) -> tuple[str, ...]:

@@ -15,9 +15,10 @@ from billfold.access.pages.page_context import (
     path_id,
     redirect,
 )
-from billfold.access.pages.team.administrator import ByAdministrator, chosen_scopes, client_form
+from billfold.access.pages.team.administrator import ByAdministrator, chosen_scopes, client_form, respond
 from billfold.access.team import service_users
 from billfold.access.team.administrator import Administrator
+from billfold.access.team.service_users import ServiceUser
 from billfold.access.team.types import CreateProgram
 from billfold.platform.errors import InvalidInput, Refused
 
@@ -47,7 +48,8 @@ async def create_service_user(page: PageContext, by: ByAdministrator) -> PageRes
         created = await service_users.create_service_user(by, wanted)
     except InvalidInput as wrong:
         return client_form(page, _FORM, by, scopes=_SCOPES, given=form, wrong=wrong)
-    return _back(by, created.member.member_id)
+    member_id = created.member.member_id if isinstance(created, ServiceUser) else None
+    return respond(page, by, created, to=f"/programs/{member_id}")
 
 
 @get(_ONE, opt=RECENT_AUTHENTICATION)
@@ -61,24 +63,23 @@ async def add_key(member_id: str, page: PageContext, by: ByAdministrator) -> Pag
     """Accept one more key."""
     member_uuid = path_id(member_id)
     try:
-        await service_users.add_service_user_key(by, member_uuid, page.form.get("key", ""))
+        added = await service_users.add_service_user_key(by, member_uuid, page.form.get("key", ""))
     except (InvalidInput, Refused) as wrong:
         return await _show(page, by, member_uuid, wrong=wrong)
-    return _back(by, member_uuid)
+    return respond(page, by, added, to=f"/programs/{member_uuid}")
 
 
 @post(f"{_ONE}/keys/{{key_id:str}}/revoke", opt=RECENT_AUTHENTICATION)
-async def revoke_key(member_id: str, key_id: str, by: ByAdministrator) -> PageResponse:
-    """Revoke a key; every token ends with it."""
+async def revoke_key(member_id: str, key_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Revoke a key; every token ends with it. The only one stays."""
     member_uuid = path_id(member_id)
-    await service_users.revoke_service_user_key(by, member_uuid, key_id)
-    return _back(by, member_uuid)
+    try:
+        await service_users.revoke_service_user_key(by, member_uuid, key_id)
+    except Refused as refused:
+        return await _show(page, by, member_uuid, wrong=refused)
+    return redirect(f"/team/{by.customer_id}/programs/{member_uuid}")
 
 
 async def _show(page: PageContext, by: Administrator, member_id: UUID, *, wrong: Mistake = "") -> PageResponse:
     found = await service_users.get_service_user(by.pool, by.customer_id, member_id, now=by.now, wall=by.wall)
     return page.render("service_user", wrong=wrong, by=by, **found._asdict(), words=SCOPES)
-
-
-def _back(by: Administrator, member_id: UUID) -> PageResponse:
-    return redirect(f"/team/{by.customer_id}/programs/{member_id}")

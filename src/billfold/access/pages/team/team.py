@@ -12,14 +12,15 @@ from billfold.access.pages.page_context import (
     path_id,
     redirect,
 )
-from billfold.access.pages.team.administrator import ByAdministrator, get_membership, memberships
+from billfold.access.pages.team.administrator import ByAdministrator, get_membership, memberships, respond
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
 from billfold.access.team import store as team_store
 from billfold.access.team.administrator import Administrator
 from billfold.access.team.rules import ROLES
-from billfold.access.team.types import STATUSES, InviteMember
+from billfold.access.team.types import STATUSES, InviteMember, Member
 from billfold.access.users.types import UserRole
+from billfold.approvals.types import AuthorizationRequestRow
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 ROLE_DESCRIPTIONS = {
@@ -76,20 +77,19 @@ async def invite(page: PageContext, by: ByAdministrator) -> PageResponse:
         role=role,
     )
     try:
-        await team_invitations.invite(by, invitation)
+        invited = await team_invitations.invite(by, invitation)
     except (InvalidInput, Refused) as wrong:
         return _invite_page(page, by, wrong)
-    return redirect(f"/team/{by.customer_id}")
+    return respond(page, by, invited)
 
 
-@post("/team/{customer_id:str}/invitations/{member_id:str}/resend")
-async def resend(member_id: str, by: ByAdministrator) -> PageResponse:
+@post("/team/{customer_id:str}/invitations/{member_id:str}/resend", opt=RECENT_AUTHENTICATION)
+async def resend(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Resend an invitation."""
-    await team_invitations.resend_invitation(by, path_id(member_id))
-    return redirect(f"/team/{by.customer_id}")
+    return respond(page, by, await team_invitations.resend_invitation(by, path_id(member_id)))
 
 
-@post("/team/{customer_id:str}/invitations/{member_id:str}/cancel")
+@post("/team/{customer_id:str}/invitations/{member_id:str}/cancel", opt=RECENT_AUTHENTICATION)
 async def cancel(member_id: str, by: ByAdministrator) -> PageResponse:
     """Cancel an invitation."""
     await team_invitations.cancel_invitation(by, path_id(member_id))
@@ -106,19 +106,20 @@ async def show_member(member_id: str, page: PageContext, by: ByAdministrator) ->
 async def change_member(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Change a member's role, or deactivate or reactivate them."""
     member_uuid, role = path_id(member_id), _role(page)
+    changed: Member | AuthorizationRequestRow
     try:
         match page.form.get("change"):
             case "deactivate":
-                await team_members.deactivate_member(by, member_uuid)
+                changed = await team_members.deactivate_member(by, member_uuid)
             case "activate":
-                await team_members.change_member(by, member_uuid, status="ACTIVE")
+                changed = await team_members.change_member(by, member_uuid, status="ACTIVE")
             case _ if role is not None:
-                await team_members.change_member(by, member_uuid, role=role)
+                changed = await team_members.change_member(by, member_uuid, role=role)
             case _:
                 return await _member_page(page, by, member_id, wrong=_NO_ROLE)
     except Refused as refused:
         return await _member_page(page, by, member_id, wrong=refused)
-    return redirect(f"/team/{by.customer_id}")
+    return respond(page, by, changed)
 
 
 def _invite_page(page: PageContext, by: Administrator, wrong: Mistake = "") -> PageResponse:

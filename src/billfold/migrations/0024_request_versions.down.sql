@@ -1,0 +1,1 @@
+ALTER TABLE transfer_request DROP COLUMN version;
