@@ -30,7 +30,6 @@ _TAG_BYTES = 16
 _TOKEN_BYTES = 32
 _HEADER_BYTES = len(_VERSION) + _KEY_ID_BYTES
 _SEALED_BYTES_MIN = _HEADER_BYTES + _NONCE_BYTES + _TAG_BYTES
-_SIGNATURE_BYTES = 32
 _CANONICAL_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_.-]*")
 _WEBHOOK_PREFIX = "whsec_"
@@ -183,7 +182,7 @@ def verify_signature(
         signature_bytes = base64.b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
         return False
-    if len(signature_bytes) != _SIGNATURE_BYTES or base64.b64encode(signature_bytes) != signature.encode():
+    if base64.b64encode(signature_bytes) != signature.encode():
         return False
     matches = [
         hmac.compare_digest(signature_bytes, _request_digest(secret, idempotency_key, path, body=body))

@@ -4,7 +4,14 @@ from datetime import date
 
 import pytest
 
-from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT, accrue_fee, fee_charge_date, split_accrued_fee
+from billfold.bills.rules.fees import (
+    ACCRUED_UNITS_PER_CENT,
+    accrue_days,
+    accrue_fee,
+    fee_charge_date,
+    split_accrued_fee,
+)
+from billfold.platform.money import cents_for
 
 
 def test_a_year_of_days_charges_exactly_the_rate():
@@ -38,3 +45,16 @@ def test_nothing_accrues_on_a_value_below_zero():
 )
 def test_a_month_is_charged_on_the_next_months_first_business_day(calendars, day, charged_on):
     assert fee_charge_date(day, calendars) == charged_on
+
+
+@pytest.mark.parametrize(("through", "days"), [(6, (6,)), (9, (6, 6, 6, 9)), (10, (6, 6, 6, 9, 10)), (5, ())])
+def test_each_day_after_the_first_to_the_last_accrues_at_the_mark_of_its_last_close(market, through, days):
+    cusip = market.on_the_run(4, date(2025, 6, 5)).cusip
+    worth = [12_34 + cents_for(1_000, market.closing_mark(cusip, date(2025, 6, day))) for day in days]
+
+    accrued = accrue_days(
+        [(cusip, 1_000)], 12_34, after=date(2025, 6, 5), through=date(2025, 6, through), market=market, bps=25
+    )
+
+    assert accrued == sum(value * 25 for value in worth)
+    assert len(set(worth)) == len(set(days)), "each close has its own mark"

@@ -34,6 +34,26 @@ def test_undo_removes_a_journal_entry_that_was_never_closed(teller):
     book.close()
 
 
+def test_undo_takes_back_reservations_holds_and_both_bases(teller):
+    pocket = teller.pocket()
+    teller.deposit(pocket, 10_000_00)
+    book, (lot,) = teller.book, pocket.lots
+    for account, number in ((pocket.cash, 3), (lot, 5)):
+        account.reserved = number
+    pocket.liens = [(7_00, teller.bank.now)]
+    book.savepoint()
+    before = picture(book)
+    book.touch(pocket)
+    begin(teller)
+    book.post(pocket.cash, book.internal_account("fees"), 1)
+    book.post(lot, book.internal_account("street", lot.asset), 1)
+    pocket.cash.reserved, lot.reserved = 4, 0
+    pocket.liens.append((1_00, teller.bank.now))
+    lot.tax_basis, lot.earnings_basis = 11, 13
+    book.undo()
+    assert picture(book) == before
+
+
 def test_undo_takes_back_lots_that_were_lost_and_made(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
