@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from email.headerregistry import Address
+from email.utils import parseaddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +35,16 @@ def archive_of(settings: Settings) -> FileArchive:
 
 def email_transport_of(settings: Settings) -> EmailTransport:
     """Return the configured mail server; without one e-mail is written to files."""
+    sender = _sender_of(settings)
     if settings.mail_url is not None:
-        return SmtpEmailTransport(settings.mail_url, settings.mail_from)
-    return FileEmailTransport(settings.state_dir / "mail", settings.mail_from)
+        return SmtpEmailTransport(settings.mail_url, sender)
+    return FileEmailTransport(settings.state_dir / "mail", sender)
+
+
+def _sender_of(settings: Settings) -> Address:
+    """Return who sends e-mails: the bank, unless the configured address says another name."""
+    name, address = parseaddr(settings.mail_from)
+    return Address(name or settings.bank_name, addr_spec=address)
 
 
 def webhook_client_of(settings: Settings) -> GuardedWebhookClient:

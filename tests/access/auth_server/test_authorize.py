@@ -223,7 +223,7 @@ async def test_an_answer_is_carried_in_a_form_where_it_is_wanted_so(ledger_clien
     page = await ledger_client.http.get(carried.address, params=carried.fields)
     assert page.status_code == 200
     assert f'action="{REDIRECT}"' in page.text
-    assert found(r'script src="/files/([^"]+)"', page.text) in Theme().files
+    assert found(r'script src="/files/([^"]+)"', page.text) in Theme("a bank").files
     assert '"><script>' not in page.text
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', page.text))
     assert (fields["code"], fields["iss"]) == (carried.fields["code"], ISSUER)

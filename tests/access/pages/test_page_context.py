@@ -1,9 +1,13 @@
 """What every page refuses: forms of others, ways out, frames; and what every page carries."""
 
+from urllib.parse import quote
+
 import pytest
 from litestar.routes import HTTPRoute
 from tests.fixtures.pages import PASSWORD
 from tests.support.browser import ORIGIN
+
+from billfold.access.users.totp import totp_uri
 
 SIGN_IN = "/sign-in"
 
@@ -109,6 +113,18 @@ async def test_every_page_carries_its_headers_and_nothing_inline(pages_app, brow
             assert "strict-transport-security" in page.headers
             assert page.headers["x-service-clock"] == "2025-06-02T13:00:00.000000Z"
             assert not [each for each in ("style=", "<style", "onclick", "<script>") if each in page.text]
+
+
+async def test_pages_authenticator_apps_and_passkeys_name_the_bank(browser, anna, bank):
+    name = bank.settings.bank_name
+    await anna.sign_in(browser)
+    for path in ("/account", "/nothing"):
+        page = await browser.go(path)
+        assert f" - {name}</title>" in page.text
+        assert browser.text.startswith(name)
+    await browser.go("/account")
+    assert (await browser.ask("/passkeys/options", {})).json()["rp"]["name"] == name
+    assert totp_uri(anna.secret, anna.email, issuer=name).endswith(f"issuer={quote(name)}")
 
 
 async def test_an_error_is_a_page_with_the_same_headers(browser):

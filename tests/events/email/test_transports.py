@@ -5,6 +5,7 @@ import ssl
 import stat
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
+from email.headerregistry import Address
 from uuid import UUID
 
 import msgspec
@@ -13,17 +14,21 @@ import pytest
 from billfold.events.email.ports import EmailRejected, OutboundEmail
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.platform.network.tls import ensure_certificates
+from billfold.platform.settings.settings import Settings
+from billfold.wiring.providers import email_transport_of
 
 EMAIL = OutboundEmail(
     email_id=UUID("8f3b6f60-0000-4000-8000-00000000aaaa"),
     recipient="anna@b.example",
     subject="Grüße",
     text="Hello,\n\nhttps://auth.localhost:8443/password?link=abc\n",
+    written_at=datetime(2026, 3, 2, 15, tzinfo=UTC),
 )
+SENDER = Address("First Bank", addr_spec="no-reply@localhost")
 
 
 async def test_an_email_file_is_readable_by_its_owner_only(tmp_path):
-    mail = FileEmailTransport(tmp_path / "mail", "Billfold <no-reply@localhost>")
+    mail = FileEmailTransport(tmp_path / "mail", SENDER)
     await mail.send(EMAIL)
     await mail.send(EMAIL)
     [path] = (tmp_path / "mail").iterdir()
@@ -39,12 +44,31 @@ async def test_a_long_link_is_one_piece_in_the_file(tmp_path):
     link = f"https://auth.localhost:8443/invitation?link={'a' * 80}"
     texts = {"plain": f"Hello,\n\n{link}\n", "other letters": f"Grüße\n{link}\n"}
     for name, text in texts.items():
-        mail = FileEmailTransport(tmp_path / name, "Billfold <no-reply@localhost>")
+        mail = FileEmailTransport(tmp_path / name, SENDER)
         await mail.send(msgspec.structs.replace(EMAIL, text=text))
         [path] = (tmp_path / name).iterdir()
         assert (link in path.read_text()) is (name == "plain")
         message = message_from_bytes(path.read_bytes(), policy=policy.default)
-        assert message.get_content().splitlines() == text.splitlines()
+        assert message.get_content().splitlines() == [*text.splitlines(), "", "First Bank"]
+
+
+@pytest.mark.parametrize(
+    ("mail_from", "sender"),
+    [
+        ("no-reply@bank.example", "Grüne Bank, N.A."),
+        ("Grüne Bank Mail <no-reply@bank.example>", "Grüne Bank Mail"),
+    ],
+)
+async def test_an_email_is_from_the_bank_and_dated_when_it_was_written(tmp_path, mail_from, sender):
+    settings = Settings(state_dir=tmp_path, bank_name="Grüne Bank, N.A.", mail_from=mail_from)
+    await email_transport_of(settings).send(EMAIL)
+    [path] = (tmp_path / "mail").iterdir()
+    message = message_from_bytes(path.read_bytes(), policy=policy.default)
+    [address] = message["from"].addresses
+    assert (address.display_name, address.addr_spec) == (sender, "no-reply@bank.example")
+    assert message["date"].datetime == EMAIL.written_at
+    assert message["message-id"] == f"<{EMAIL.email_id}@bank.example>"
+    assert message.get_content().endswith(f"\n{sender}\n")
 
 
 @pytest.fixture
@@ -88,7 +112,7 @@ async def test_an_email_is_sent_encrypted(tls):
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=server.context)
     port = listening.sockets[0].getsockname()[1]
     trust = ssl.create_default_context(cafile=str(tls.authority))
-    mail = SmtpEmailTransport(f"smtps://us:p%40ss@localhost:{port}", "Billfold <no-reply@localhost>", trust)
+    mail = SmtpEmailTransport(f"smtps://us:p%40ss@localhost:{port}", SENDER, trust)
     async with listening:
         await mail.send(EMAIL)
     said = b"".join(server.said)
@@ -111,7 +135,7 @@ async def test_nothing_is_said_to_a_server_that_cannot_encrypt():
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    mail = SmtpEmailTransport(f"smtp://us:pass@localhost:{port}", "no-reply@localhost")
+    mail = SmtpEmailTransport(f"smtp://us:pass@localhost:{port}", SENDER)
     async with listening:
         with pytest.raises(EmailRejected):
             await mail.send(EMAIL)
@@ -121,4 +145,4 @@ async def test_nothing_is_said_to_a_server_that_cannot_encrypt():
 
 async def test_a_server_that_is_away_is_a_refusal():
     with pytest.raises(EmailRejected, match="localhost:1"):
-        await SmtpEmailTransport("smtps://localhost:1", "no-reply@localhost").send(EMAIL)
+        await SmtpEmailTransport("smtps://localhost:1", SENDER).send(EMAIL)

@@ -112,6 +112,11 @@ def test_variables_of_others_are_ignored_when_named():
     Settings.from_env({"BILLFOLD_PROFILE": "me"}, ignored_variables={"BILLFOLD_PROFILE"})
 
 
+@pytest.mark.parametrize("sender", ["nobody", "@b.example", "a@", "a@-b.example", "Bank a@b", "Bank <ä@b.example>"])
+def test_a_sender_of_mail_is_an_address(sender):
+    assert "BILLFOLD_MAIL_FROM" in _mistakes({"BILLFOLD_MAIL_FROM": sender})
+
+
 @pytest.mark.parametrize(
     "key",
     [

@@ -82,11 +82,11 @@ class PageServer:
     def __init__(self, bank: Bank, clock: Callable[[], datetime] = wall_now) -> None:
         self.bank = bank
         self.clock = clock
-        self.theme = Theme()
+        self.theme = Theme(bank.settings.bank_name)
         self.gate = PasswordGate()
         self.origin = bank.settings.auth_origin
         host = self.origin.removeprefix("https://").partition(":")[0]
-        self.site = RelyingParty(host, self.origin)
+        self.site = RelyingParty(bank.settings.bank_name, host, self.origin)
         self.csrf_key = hashlib.blake2b(bank.seed, person=b"billfold.forms").digest()
 
 

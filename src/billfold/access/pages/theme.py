@@ -30,9 +30,9 @@ MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset
 
 
 class Theme:
-    """Turns facts into pages."""
+    """Turns facts into pages, in the name of the bank."""
 
-    def __init__(self) -> None:
+    def __init__(self, bank_name: str) -> None:
         self._templates = Environment(
             loader=PackageLoader(__package__ or ""),
             autoescape=True,
@@ -40,6 +40,7 @@ class Theme:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._templates.globals["bank_name"] = bank_name
         self._templates.filters["moment"] = local_time
         self._templates.filters["capitalize_first"] = _capitalize_first
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}

@@ -41,8 +41,9 @@ UPDATE passkey SET sign_count = $2, used_at = $3
 
 
 class RelyingParty(NamedTuple):
-    """The WebAuthn relying party: its host name, and the origin of the pages."""
+    """The WebAuthn relying party: the bank, its host name, and the origin of the pages."""
 
+    name: str
     host: str
     origin: str
 
@@ -59,7 +60,7 @@ def registration_options(site: RelyingParty, user: User, existing: Iterable[Pass
     """Return the JSON options to create a passkey. Pure."""
     options = webauthn.generate_registration_options(
         rp_id=site.host,
-        rp_name="Billfold",
+        rp_name=site.name,
         user_id=user.user_id.bytes,
         user_name=user.email,
         user_display_name=user.name,

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 STEP_SECONDS = 30
 _SKEW_STEPS = 1
 """How far the clock of a phone may be off, before and after."""
-ISSUER = "Billfold"
 
 _STORE_PENDING = """
 INSERT INTO authenticator AS a (user_id, sealed, created_at) VALUES ($1, $2, $3)
@@ -38,9 +37,9 @@ def new_secret() -> str:
     return pyotp.random_base32()
 
 
-def totp_uri(secret: str, email: str) -> str:
+def totp_uri(secret: str, email: str, *, issuer: str) -> str:
     """Return the `otpauth:` address that an app reads from a picture."""
-    return pyotp.TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER)
+    return pyotp.TOTP(secret).provisioning_uri(name=email, issuer_name=issuer)
 
 
 def matching_totp_step(secret: str, code: str, now: datetime) -> int | None:

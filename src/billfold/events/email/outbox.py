@@ -29,7 +29,7 @@ UPDATE outbound_email l
          WHERE sent_at IS NULL AND due_at <= $1 AND attempts < $2
          ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
  WHERE l.email_id = due.email_id
-RETURNING l.email_id, l.recipient, l.subject, l.sealed
+RETURNING l.email_id, l.recipient, l.subject, l.sealed, l.created_at
 """
 
 
@@ -51,6 +51,7 @@ async def claim_emails(conn: Connection | Pool, vault: Vault, now: datetime) -> 
             recipient=row["recipient"],
             subject=row["subject"],
             text=vault.open(row["sealed"], _associated_data(row["email_id"])).decode(),
+            written_at=row["created_at"],
         )
         for row in rows
     ]

@@ -1,5 +1,6 @@
 """E-mails to users, in plain text, and how they are sent."""
 
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -13,6 +14,7 @@ class OutboundEmail(msgspec.Struct, frozen=True, kw_only=True):
     recipient: str
     subject: str
     text: str
+    written_at: datetime
 
 
 class EmailRejected(Exception):

@@ -11,7 +11,7 @@ from billfold.access.users.types import ClientInfo, User
 
 
 class EmailContent(NamedTuple):
-    """A e-mail before it has an address."""
+    """An e-mail before it has an address. Whoever sends it adds the bank's name below the text."""
 
     subject: str
     text: str
@@ -35,7 +35,7 @@ def invitation(first_name: str, customer: str, inviter: str, role: str, link: st
         f"Hello {first_name},\n\n{inviter} invites you into the team of {customer}, as "
         f"{role.title()}.\n\nAccept here. The link works once, for seven days:\n{link}\n\n"
         "If you did not expect this invitation, ignore this "
-        "e-mail.\n\nBillfold\n",
+        "e-mail.\n",
     )
 
 
@@ -130,7 +130,7 @@ _IF_NOT_YOU = "If this was not you, set a new password at once and tell your adm
 
 def _compose(user: User, subject: str, *paragraphs: str) -> EmailContent:
     body = "\n\n".join(paragraphs)
-    return EmailContent(subject, f"Hello {user.first_name},\n\n{body}\n\nBillfold\n")
+    return EmailContent(subject, f"Hello {user.first_name},\n\n{body}\n")
 
 
 def _local_time(user: User, now: datetime) -> str:

@@ -6,8 +6,9 @@ import asyncio
 import os
 import smtplib
 import ssl
+from email.headerregistry import Address
 from email.message import EmailMessage
-from email.utils import parseaddr
+from email.utils import format_datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -22,7 +23,7 @@ _LINE_CHARS_MAX = 998
 class FileEmailTransport:
     """Writes e-mails to a folder, oldest first by name."""
 
-    def __init__(self, folder: Path, sender: str) -> None:
+    def __init__(self, folder: Path, sender: Address) -> None:
         self._folder = folder
         self._sender = sender
 
@@ -40,7 +41,7 @@ class SmtpEmailTransport:
     `smtp://` begins plain and turns to TLS, `smtps://` is TLS.
     """
 
-    def __init__(self, url: str, sender: str, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, url: str, sender: Address, context: ssl.SSLContext | None = None) -> None:
         parts = urlsplit(url)
         self._implicit_tls = parts.scheme == "smtps"
         self._host = parts.hostname or "localhost"
@@ -75,15 +76,20 @@ class SmtpEmailTransport:
         return server
 
 
-def to_mime(outbound_email: OutboundEmail, sender: str) -> EmailMessage:
-    """Return the message. Its id is the e-mail's, so that a second copy is known as one."""
+def to_mime(outbound_email: OutboundEmail, sender: Address) -> EmailMessage:
+    """Return the message, signed with the name of its sender: the bank's own.
+
+    Its id and date are the e-mail's, so that a second copy is known as one.
+    """
     message = EmailMessage()
     message["From"] = sender
+    message["Date"] = format_datetime(outbound_email.written_at)
     message["To"] = outbound_email.recipient
     message["Subject"] = outbound_email.subject
-    message["Message-ID"] = f"<{outbound_email.email_id}@{parseaddr(sender)[1].rpartition('@')[2]}>"
+    message["Message-ID"] = f"<{outbound_email.email_id}@{sender.domain}>"
     message["Auto-Submitted"] = "auto-generated"
+    text = f"{outbound_email.text}\n{sender.display_name}\n"
     # A link must not be broken across lines.
-    is_plain = outbound_email.text.isascii() and max(map(len, outbound_email.text.split("\n"))) <= _LINE_CHARS_MAX
-    message.set_content(outbound_email.text, cte="7bit" if is_plain else "quoted-printable")
+    is_plain = text.isascii() and max(map(len, text.split("\n"))) <= _LINE_CHARS_MAX
+    message.set_content(text, cte="7bit" if is_plain else "quoted-printable")
     return message

@@ -88,6 +88,6 @@ async def set_status(
 def _compose_email(reader: Recipient, title: str, description: str) -> EmailContent:
     text = (
         f"Hello {reader.first_name},\n\n{description}\n\n"
-        "Your team's administrators choose who gets this notification.\n\nBillfold\n"
+        "Your team's administrators choose who gets this notification.\n"
     )
     return EmailContent(title, text)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, time
+from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import pairwise
 from pathlib import Path
@@ -126,6 +127,13 @@ def _bic(raw: str) -> str:
     return _require(raw.upper(), _BIC.fullmatch(raw.upper()) is not None)
 
 
+def _mail_address(raw: str) -> str:
+    address = parseaddr(raw)[1]
+    local, _, domain = address.rpartition("@")
+    is_address = local != "" and " " not in local and all(map(is_dns_label, domain.split(".")))
+    return _require(raw, raw.isprintable() and address.isascii() and is_address)
+
+
 def _mail_server(raw: str) -> str:
     return _require(raw, raw.startswith(("smtp://", "smtps://")))
 
@@ -191,6 +199,7 @@ BOOLEAN = SettingType("true or false", _boolean)
 DATABASE = SettingType("an address like postgresql://user:password@host:5432/name", _database)
 ADAPTER = SettingType("`package.module:name` of what you installed, called without arguments, or none", _adapter)
 BIC = SettingType("a BIC of 8 or 11 characters", _bic)
+MAIL_ADDRESS = SettingType("an address like no-reply@bank.example or Bank <no-reply@bank.example>", _mail_address)
 MAIL_SERVER = SettingType("an address like smtps://user:password@mail.example.com:465", _mail_server)
 DOMAIN = SettingType("a host name", _domain)
 HTTPS_ORIGIN = SettingType("an address like https://auth.example.com, without a path", _https_origin)

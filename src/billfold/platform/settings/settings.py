@@ -148,7 +148,7 @@ class Settings:
         kinds.MAIL_SERVER, "The mail server. If unset, e-mails are written to files.", None, secret=True
     )
     mail_from: str = setting(
-        kinds.text("an address of mail"), "The sender of e-mails.", "Billfold <no-reply@localhost>"
+        kinds.MAIL_ADDRESS, "The sender of e-mails; without a name it has the bank's.", "no-reply@localhost"
     )
     audit_seals: Path | None = setting(
         kinds.PATH, "The file that seals of the audit log are added to, out of the bank.", None

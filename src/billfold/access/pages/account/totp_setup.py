@@ -65,7 +65,7 @@ async def _show(page: PageContext, wrong: str = "") -> PageResponse:
         "set_up",
         wrong=wrong,
         next=page.next_path,
-        picture=_qr_code(totp.totp_uri(secret, page.user.email)),
+        picture=_qr_code(totp.totp_uri(secret, page.user.email, issuer=page.server.bank.settings.bank_name)),
         secret=" ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
     )
 
