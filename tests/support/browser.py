@@ -72,6 +72,20 @@ class Browser:
         return found(r'name="csrf" value="([^"]+)"', self.page.text)
 
     @property
+    def mistakes(self):
+        """What is said of each field that is marked as wrong, found by the ids in its `aria-describedby`."""
+        marked = re.findall(r'<\w+([^>]*) aria-invalid="true" aria-describedby="([^"]+)"', self.page.text)
+        return {found(r'id="([^"]+)"', field): self._described(ids) for field, ids in marked}
+
+    def _described(self, ids):
+        return " ".join(unescape(found(rf'id="{each}">([^<]+)<', self.page.text)) for each in ids.split())
+
+    @property
+    def questions(self):
+        """Where the forms are sent that stand behind a question."""
+        return re.findall(r'<details class="ask">.*?<form method="post" action="([^"]+)"', self.page.text, re.DOTALL)
+
+    @property
     def text(self):
         """What stands on the page."""
         words = re.sub(r"<[^>]+>", " ", re.sub(r"<title>.*?</title>", "", self.page.text))

@@ -114,6 +114,8 @@ async def test_a_session_is_not_ended_by_a_token_that_another_signed(bank, books
 async def test_a_hint_that_is_not_ours_is_refused(books_client, hint):
     answer = await books_client.http.get(LOGOUT, params={"id_token_hint": hint})
     assert answer.status_code == 400
+    assert "<h1>This request cannot be answered</h1>" in answer.text
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
 async def test_a_hint_is_the_clients_own(books_client):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from billfold import __version__
+from billfold.access.auth_server import authorize, logout
 from billfold.access.auth_server.auth_server import AuthServer
+from billfold.access.oauth.consent import FORM_POST_PATH
 from billfold.access.oauth.endpoint import error_response
 from billfold.access.oauth.errors import OAuthError
+from billfold.access.pages.error_page import error_facts
 from billfold.http.api import Api
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.openapi.document import Described, Document, describe
@@ -31,10 +35,12 @@ _DESCRIPTION = (
     "Clients of the profile `fapi2` push their requests and prove their key with our nonce; for "
     "clients of the profile `documented` both are optional. Errors are those of RFC 6749.\n\n"
     "Administrators of a company register its clients with their public keys on the pages of this "
-    "server, under Programs."
+    "server, under Applications."
 )
 _NEVER_COUNTED = "/.well-known/"
 PROOFS = frozenset({Proof.NONE})
+_BROWSER_PATHS = (authorize.PATH, logout.PATH, FORM_POST_PATH)
+"""What a browser is sent to: an error there is a page."""
 
 
 class AuthApi(Api):
@@ -68,11 +74,20 @@ class AuthApi(Api):
 
     @override
     def error_response(self, error: Exception, request: RawRequest) -> HttpResponse:
+        if request.path.startswith(_BROWSER_PATHS):
+            return self._error_page(error, request)
         if not isinstance(error, OAuthError):
             return super().error_response(error, request)
         nonce = (b"dpop-nonce", self._server.nonces.current(wall_now()).encode())
         headers = [nonce] if error.error == "use_dpop_nonce" else []
         return error_response(error, *headers)
+
+    def _error_page(self, error: Exception, request: RawRequest) -> HttpResponse:
+        """Return the page for a user whom a client sent here."""
+        known = None if isinstance(error, OAuthError) else super().error_response(error, request)
+        status = HTTPStatus.BAD_REQUEST if known is None else known.status
+        facts = error_facts(error, status, request.trace_id)
+        return self._server.page("error", status=status, more=() if known is None else known.headers, **facts)
 
 
 def auth_operations() -> list[Operation]:

@@ -12,16 +12,18 @@ from billfold.access.oauth import signing_keys as signing
 from billfold.access.oauth.endpoint import Fields
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import Client
-from billfold.access.pages.theme import Theme
+from billfold.access.pages.theme import Theme, page_headers
 from billfold.access.partners import credentials
 from billfold.http.authentication.access_tokens import AccessTokenAuthenticator
 from billfold.http.raw_request import RawRequest
+from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from billfold.access.oauth.signing_keys import SigningKey
+    from billfold.http.responses import Header
 
 TOKEN_PATH = "/api/oauth2/token"  # noqa: S105 - a path
 _KEYS_FRESH = timedelta(seconds=30)
@@ -45,6 +47,20 @@ class AuthServer:
         self.theme = Theme(bank.settings.bank_name)
         self.access_tokens = AccessTokenAuthenticator(bank, self.issuer)
         self._key_cache: tuple[datetime, Sequence[SigningKey]] | None = None
+
+    def page(
+        self,
+        name: str,
+        *,
+        status: int = 200,
+        form_target_uri: str | None = None,
+        more: Sequence[Header] = (),
+        **facts: object,
+    ) -> HttpResponse:
+        """Return a page for a browser that a client sent here, with `more` headers."""
+        text = self.theme.render(name, {"session": None, "csrf": "", **facts})
+        headers = [(key.encode(), value.encode()) for key, value in page_headers(form_target_uri).items()]
+        return HttpResponse(status, "text/html; charset=utf-8", text.encode(), headers=[*headers, *more])
 
     async def prove(
         self, request: RawRequest, form: Fields, now: datetime, *, must_bind: bool = False

@@ -17,7 +17,6 @@ from billfold.access.oauth.endpoint import Fields, fields_of, form_of
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import authorization_params as asking
 from billfold.access.oauth.types import Client
-from billfold.access.pages.theme import page_headers
 from billfold.http.operations import OPEN, get, post
 from billfold.http.parameters import parse_uuid
 from billfold.http.raw_request import RawRequest
@@ -48,28 +47,20 @@ async def form_post_response(request_id: str, request: RawRequest, server: AuthS
         action = await consent.get_form_post_target(conn, parse_uuid("path", "request_id", request_id), wall_now())
     params = fields_of(request.query)
     fields = {name: params[name] for name in _RESPONSE_PARAMS if name in params}
-    return _page(server, "form_post", form_target_uri=action, action=action, fields=fields)
+    return server.page("form_post", form_target_uri=action, action=action, fields=fields)
 
 
 async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> HttpResponse:
+    # Until the redirect address is known to be the client's, an error is a page.
     now = wall_now()
-    try:
-        params = form_of(request) if posted else fields_of(request.query)
-        client = await _get_client(server, params)
-        if "request_uri" in params:
-            request_id = await authorization_requests.get_pushed_request_id(
-                server.bank.pool, client, params["request_uri"], now=now
-            )
-            return _redirect_to_consent(server, request_id)
-        redirect_uri = asking.parse_redirect_uri(client, params)
-    except OAuthError as error:
-        # No redirect: no address could be trusted.
-        sentence = (
-            f"{error.description} ({error.error}) Nothing was granted. Go back to the application that sent you here "
-            "and begin again."
+    params = form_of(request) if posted else fields_of(request.query)
+    client = await _get_client(server, params)
+    if "request_uri" in params:
+        request_id = await authorization_requests.get_pushed_request_id(
+            server.bank.pool, client, params["request_uri"], now=now
         )
-        heading = "This request cannot be answered"
-        return _page(server, "error", status=400, heading=heading, sentence=sentence, trace_id=request.trace_id)
+        return _redirect_to_consent(server, request_id)
+    redirect_uri = asking.parse_redirect_uri(client, params)
     try:
         return _redirect_to_consent(server, await _create_request(server, client, params, now=now))
     except OAuthError as error:
@@ -107,11 +98,3 @@ def _redirect_to_consent(server: AuthServer, request_id: UUID) -> HttpResponse:
 def _redirect(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
     """Send the browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
     return redirect(consent.redirect_with(uri, fields))
-
-
-def _page(
-    server: AuthServer, name: str, *, status: int = 200, form_target_uri: str | None = None, **facts: object
-) -> HttpResponse:
-    text = server.theme.render(name, {"session": None, "csrf": "", **facts})
-    headers = [(name.encode(), value.encode()) for name, value in page_headers(form_target_uri).items()]
-    return HttpResponse(status, "text/html; charset=utf-8", text.encode(), headers=headers)

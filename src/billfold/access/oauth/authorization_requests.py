@@ -38,8 +38,10 @@ SELECT request_id FROM oauth_authorization_request
 _PENDING = """
 SELECT r.request_id, r.client_id, c.name AS client_name, c.description AS client_description,
        r.redirect_uri, r.scopes, r.login_hint, r.prompts, r.max_age,
-       'refresh_token' = ANY(c.grant_types) AS refreshes, c.owner_id, r.created_at, r.expires_at
+       'refresh_token' = ANY(c.grant_types) AS refreshes, c.owner_id, o.name AS publisher,
+       r.created_at, r.expires_at
   FROM oauth_authorization_request r JOIN oauth_client c USING (client_id)
+  LEFT JOIN customer o ON o.customer_id = c.owner_id
  WHERE r.request_id = $1 AND r.decided_at IS NULL AND r.expires_at > $2 AND c.revoked_at IS NULL
 """
 

@@ -129,6 +129,8 @@ class PendingRequest:
     """Whether access goes on for up to 90 days without asking again."""
     owner_id: UUID | None
     """The only company it can be granted for; None for any."""
+    publisher: str | None
+    """That company's name; None for an application of the bank."""
     created_at: datetime
     expires_at: datetime
 

@@ -17,10 +17,11 @@ from urllib.parse import quote
 
 from litestar import Litestar, Request, Response, get
 from litestar.di import Provide
-from litestar.exceptions import HTTPException, LitestarDeprecationWarning
+from litestar.exceptions import LitestarDeprecationWarning
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 
+from billfold.access.pages.error_page import error_facts
 from billfold.access.pages.page_context import HOME, PUBLIC, PageContext, PageResponse, PageServer, parse_form
 from billfold.access.pages.team.administrator import page_administrator
 from billfold.access.pages.theme import MEDIA_TYPES, page_headers
@@ -32,21 +33,13 @@ from billfold.http.raw_request import raw_request_of, read_body
 from billfold.http.responses import HttpResponse, response_to
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
-from billfold.platform.problems import PROBLEMS
+from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 BODY_BYTES_MAX = 64 * 1024
 _CONTEXT = "page_context"
-_HEADINGS = {
-    400: "The request cannot be read",
-    403: "This is not allowed",
-    404: "Not found",
-    429: "Too many attempts",
-    503: "Temporarily unavailable",
-}
 
 
 def page_routes() -> list[HTTPRouteHandler]:
@@ -169,7 +162,7 @@ def _required_step(page: PageContext, required: str) -> str | None:
 def _next_path(page: PageContext) -> str:
     """Return what the visitor wanted to see; a form is not sent again by itself."""
     if page.request.method != "GET":
-        return quote(HOME, safe="")
+        return quote(f"{HOME}?done=confirmed", safe="")
     query = page.request.query.decode("latin-1")
     return quote(f"{page.request.path}?{query}" if query else page.request.path, safe="")
 
@@ -190,17 +183,5 @@ def _on_error(request: Request[Any, Any, Any], error: Exception) -> PageResponse
         "error",
         status=answer.status,
         headers=headers,
-        heading=_HEADINGS.get(answer.status, "Something went wrong"),
-        sentence=_sentence(error),
-        trace_id=raw.trace_id,
+        **error_facts(error, answer.status, raw.trace_id),
     )
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, InvalidInput):
-        return "The form is incomplete. Go back and try again."
-    if isinstance(error, BillfoldError) and error.code in PROBLEMS:
-        return error.detail
-    if isinstance(error, HTTPException):
-        return "The address is wrong, or the page no longer exists."
-    return "This is our fault, and it was logged. Try again in a moment."

@@ -43,6 +43,7 @@ RECENT_AUTHENTICATION: RouteOptions = {"authentication": "recent"}
 """For users who authenticated within the last five minutes."""
 
 HOME = "/account"
+HTTP_OK = 200
 _FIELDS_MAX = 60
 _COOKIE_BYTES = 32
 _LINK_CHARS_MAX = 100
@@ -54,8 +55,34 @@ _BROWSER_TOKENS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
 _BROWSER_NAMES = {"Edg": "Edge", "OPR": "Opera"}
 _OS_TOKENS = ("iPhone", "iPad", "Android", "Windows", "Mac OS X", "Linux")
 _SYSTEM_NAMES = {"Mac OS X": "macOS"}
-_LABELS = {"again": "password", "email": "email address", "public_key": "key"}
+_LABELS = {
+    "again": "password",
+    "current": "current password",
+    "email": "email address",
+    "post_logout_redirect_uris": "redirect addresses after signing out",
+    "redirect_uris": "redirect addresses",
+}
 """What a form calls a field whose name does not say it."""
+DONE = {
+    "access-revoked": "The access is revoked.",
+    "application-registered": "The application is registered.",
+    "application-revoked": "The application is revoked.",
+    "confirmed": "Your identity is confirmed. Take the step again.",
+    "deactivated": "The member is deactivated.",
+    "factor-removed": "The factor is removed.",
+    "invitation-resent": "The invitation is sent again. The link before no longer works.",
+    "invitation-revoked": "The invitation is revoked.",
+    "invited": "The invitation is sent. Its link works once, for seven days.",
+    "joined": "You have joined the team.",
+    "key-added": "The key is added.",
+    "key-revoked": "The key is revoked.",
+    "password-changed": "Your password is changed. You are signed out in all other browsers.",
+    "reactivated": "The member is active again.",
+    "role-changed": "The role is changed.",
+    "service-user-created": "The service user is created.",
+    "signed-out": "Signed out.",
+}
+"""What a page says was done before it was shown, by the word in its address."""
 
 
 class LockedOut(BillfoldError):
@@ -163,6 +190,11 @@ class PageContext:
     def _sent(self) -> Mapping[str, str]:
         return self.form if self.request.method == "POST" else self.query
 
+    @property
+    def _done(self) -> str:
+        """What was done by the form that led here."""
+        return DONE.get(self.query.get("done", ""), "") if self.request.method == "GET" else ""
+
     def local_path(self, value: str | None) -> str:
         """Return where to go next: a path of these pages. Raises `bad-request` for any other."""
         if not value:
@@ -201,10 +233,16 @@ class PageContext:
 
         `form_target_uri` is a foreign address its form may end up at.
         """
-        status = status or (_STATUS.get(type(wrong), 422) if wrong else 200)
+        status = status or (_STATUS.get(type(wrong), 422) if wrong else HTTP_OK)
         if isinstance(wrong, LockedOut):
             headers = wrong.headers
-        facts = {"csrf": self.csrf, "session": self.session, "now": self.now, "wrong": sentence_of(wrong)} | facts
+        facts = {
+            "csrf": self.csrf,
+            "session": self.session,
+            "wrong": sentence_of(wrong),
+            "mistakes": mistakes_of(wrong),
+            "done": self._done if status == HTTP_OK else "",
+        } | facts
         return Response(
             self.server.theme.render(name, facts),
             status_code=status,
@@ -214,16 +252,26 @@ class PageContext:
         )
 
 
-def redirect(to: str, cookies: Sequence[Cookie] = ()) -> PageResponse:
-    """Return the way to another page: 303, so that nothing is sent a second time."""
+def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> PageResponse:
+    """Return the way to another page: 303, so that nothing is sent a second time. It says what was `done`."""
+    if done:
+        path, mark, place = to.partition("#")
+        to = f"{path}?done={done}{mark}{place}"
     return Response(b"", status_code=303, headers={"location": to, **page_headers()}, cookies=list(cookies))
 
 
 def sentence_of(mistake: Mistake) -> str:
-    """Return what a form says about what was wrong with it."""
+    """Return what a form says about what was wrong with it; what is wrong in a field stands there."""
     if isinstance(mistake, InvalidInput):
-        return " ".join(f"The {_label(str(each.loc[0]))} {each.msg}." for each in mistake.errors)
+        return "Correct the marked field." if len(mistake.errors) == 1 else "Correct the marked fields."
     return mistake if isinstance(mistake, str) else mistake.detail
+
+
+def mistakes_of(mistake: Mistake) -> dict[str, str]:
+    """Return the first mistake of each field, a sentence."""
+    if not isinstance(mistake, InvalidInput):
+        return {}
+    return {str(each.loc[-1]): f"The {_label(str(each.loc[-1]))} {each.msg}." for each in reversed(mistake.errors)}
 
 
 def _label(field: str) -> str:

@@ -13,6 +13,8 @@ from zoneinfo import ZoneInfo
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar.datastructures import Cookie
 
+from billfold.access.oauth.rules.scopes import group_scopes
+
 COOKIE = "__Host-session"
 DEVICE_COOKIE = "__Host-device"
 _DEVICE_SECONDS = 180 * 24 * 3600
@@ -42,7 +44,7 @@ class Theme:
         )
         self._templates.globals["bank_name"] = bank_name
         self._templates.filters["moment"] = local_time
-        self._templates.filters["capitalize_first"] = _capitalize_first
+        self._templates.filters["grouped"] = group_scopes
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
 
     def render(self, name: str, facts: Mapping[str, Any]) -> str:
@@ -68,10 +70,6 @@ def session_cookie(value: str) -> Cookie:
 def device_cookie(value: str) -> Cookie:
     """Return the cookie by which a browser is known again for half a year."""
     return replace(session_cookie(value), key=DEVICE_COOKIE, max_age=_DEVICE_SECONDS)
-
-
-def _capitalize_first(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
 
 
 def local_time(when: datetime, zone: str) -> str:

@@ -104,10 +104,10 @@ def access_granted(
 
 
 def client_changed(user: User, company: str, change: str, now: datetime) -> EmailContent:
-    """Notify of a change of a company's OAuth clients: `change` is a clause, "Books was registered"."""
+    """Notify of a change of a company's applications: `change` is a clause, "Books was registered"."""
     return _compose(
         user,
-        f"An OAuth client of {company} was changed",
+        f"An application of {company} was changed",
         f"For {company}, {change}, {_local_time(user, now)}.",
         _IF_NOT_YOU,
     )

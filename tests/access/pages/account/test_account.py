@@ -39,7 +39,7 @@ async def test_a_password_is_changed_with_the_old_one(anna, new_browser, emails)
     await emails()
     await one.go("/account/password")
     wrong = await one.send("/account/password", current="x", password=NEW, again=NEW)
-    assert wrong.status_code == 422
+    assert (wrong.status_code, one.mistakes) == (422, {"current": "The current password is not right."})
     await one.send("/account/password", current=PASSWORD, password=NEW, again=NEW)
     assert one.page.status_code == 303
     assert [subject for subject, _ in await emails()] == ["Your password was changed"]
@@ -49,6 +49,7 @@ async def test_a_password_is_changed_with_the_old_one(anna, new_browser, emails)
 
 
 async def test_the_last_factor_stays(browser, signed_in, bank):
+    assert browser.questions == ["/account/authenticator/remove"]
     page = await browser.send("/account/authenticator/remove")
     assert page.status_code == 409
     assert await bank.pool.fetchval("SELECT count(*) FROM authenticator") == 1

@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from tests.support.browser import found
-from tests.support.oauth_clients import REDIRECT, program
+from tests.support.oauth_clients import REDIRECT, SCOPES, program
 from tests.support.oauth_users import company
 from tests.support.relying_party import ISSUER, Relying, came
 
@@ -17,7 +17,7 @@ from billfold.platform.clock import wall_now
 async def books(bank, anna, auth_app, pages_clock):
     """A program that asks Anna."""
     pages_clock.now = wall_now()
-    client = await program(bank.pool, "books", requires_nonce=False)
+    client = await program(bank.pool, "books", requires_nonce=False, scopes=(*SCOPES, "transfers.write"))
     made = Relying(bank, auth_app, client, person=anna)
     yield made
     await made.close()
@@ -33,11 +33,14 @@ async def token_of(books, page):
     return (await books.exchange(came(page.headers["location"]).fields["code"])).json()["access_token"]
 
 
-async def test_consent_says_who_asks_for_what_and_leads_back(anna, browser, books, emails):
-    await anna.sign_in(browser, await asking(books))
+async def test_consent_says_who_asks_for_what_and_leads_back(anna, browser, books, bank, emails):
+    await anna.sign_in(browser, await asking(books, scope="openid pockets.read pockets.write transfers.write"))
     assert "Give Books access?" in browser.text
     assert "for Northwind" in browser.text
-    assert "See Pockets, what they are worth" in browser.text
+    assert f"Publisher {bank.settings.bank_name} Afterwards you are sent to books.example" in browser.text
+    assert "Move money Request transfers and change counterparties Change Open, change" in browser.text
+    assert "See See Pockets, what they are worth" in browser.text
+    assert '<h3 class="money">Move money</h3>' in browser.page.text
     policy = browser.page.headers["content-security-policy"]
     assert policy.endswith("form-action 'self' https://books.example")
     page = await browser.send("/consent", decision="grant")
@@ -94,9 +97,9 @@ async def test_tokens_end_at_once_when_access_is_taken_back(anna, browser, books
     assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is not None
     await browser.go("/applications")
     assert "Books" in browser.text
-    [action] = [each for each in browser.page.text.split('"') if each.endswith("/revoke")]
-    await browser.send(action)
+    await browser.send(*browser.questions)
     await browser.follow()
+    assert "The access is revoked." in browser.text
     assert "No application has access" in browser.text
     assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is None
 

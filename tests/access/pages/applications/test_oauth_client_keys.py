@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from tests.support.oauth_clients import KEYS
 from tests.support.oauth_users import company
-from tests.support.page_clients import client_of, programs, register
+from tests.support.page_clients import applications, client_of, register
 from tests.support.relying_party import AUTHORIZE, ISSUER, PAR, Relying, refused
 
 from billfold.access.oauth import clients, grants
@@ -30,7 +30,7 @@ async def registered(anna, browser, bank, auth_app, pages_clock):
 
 
 def path_of(anna, registered):
-    return f"{programs(anna)}/{registered.client.client_id}"
+    return f"{applications(anna)}/{registered.client.client_id}"
 
 
 async def keys_of(bank, registered, pages_clock):
@@ -46,11 +46,11 @@ async def test_it_works_with_what_was_registered(registered):
 async def test_the_log_of_the_company_tells_of_every_change(anna, browser, bank, registered):
     path, client_id = path_of(anna, registered), registered.client.client_id
     added, only = KEYS["PS256"], KEYS["ES256"]
-    await browser.send(f"{path}/keys", key=added.pem)
+    await browser.send(f"{path}/keys", public_key=added.pem)
     await browser.follow()
-    await browser.send(f"{path}/keys/{added.thumbprint}/retire")
+    await browser.send(f"{path}/keys/{added.thumbprint}/revoke")
     await browser.follow()
-    await browser.post(f"{path}/keys/{only.thumbprint}/retire", {"csrf": browser.csrf})
+    await browser.post(f"{path}/keys/{only.thumbprint}/revoke", {"csrf": browser.csrf})
     await browser.send(f"{path}/revoke")
     wanted = EntryFilter(customer_id=anna.customer_id)
     rows = await audit_store.list_entries(bank.pool, wanted, descending=False, limit=20)
@@ -68,30 +68,31 @@ async def test_keys_follow_each_other_without_a_gap(anna, browser, bank, registe
     old, new = KEYS["ES256"], KEYS["PS256"]
     await emails()
     path = path_of(anna, registered)
-    assert f"{old.thumbprint}/retire" not in browser.page.text
-    await browser.send(f"{path}/keys", key=new.pem)
+    assert f"{old.thumbprint}/revoke" not in browser.page.text
+    await browser.send(f"{path}/keys", public_key=new.pem)
     await browser.follow()
     assert set(await keys_of(bank, registered, pages_clock)) == {new.thumbprint, old.thumbprint}
     assert (await registered.push(proving=None)).status_code == 201
     registered.key = new
     assert (await registered.push()).status_code == 201
-    await browser.send(f"{path}/keys/{old.thumbprint}/retire")
+    assert f"{path}/keys/{old.thumbprint}/revoke" in browser.questions
+    await browser.send(f"{path}/keys/{old.thumbprint}/revoke")
     await browser.follow()
     assert await keys_of(bank, registered, pages_clock) == [new.thumbprint]
     assert (await registered.push()).status_code == 201
     registered.key = old
     refused(await registered.push(), "invalid_client", 401)
     told = [text for _, text in await emails()]
-    assert ("was added to Books" in told[0], "was retired" in told[1]) == (True, True)
+    assert ("was added to Books" in told[0], "was revoked" in told[1]) == (True, True)
 
 
 async def test_the_only_key_stays(anna, browser, bank, registered, pages_clock):
     [only] = await keys_of(bank, registered, pages_clock)
     form = {"csrf": browser.csrf}
     path = path_of(anna, registered)
-    answer = await browser.post(f"{path}/keys/{only}/retire", form)
+    answer = await browser.post(f"{path}/keys/{only}/revoke", form)
     assert (answer.status_code, "This is the only key" in answer.text) == (409, True)
-    assert (await browser.post(f"{path}/keys/unknown/retire", form)).status_code == 404
+    assert (await browser.post(f"{path}/keys/unknown/revoke", form)).status_code == 404
     assert await keys_of(bank, registered, pages_clock) == [only]
 
 
@@ -100,12 +101,12 @@ async def test_a_key_is_refused_when_it_is_none_or_there_already(
 ):
     where = f"{path_of(anna, registered)}/keys"
     form = {"csrf": browser.csrf}
-    answer = await browser.post(where, {**form, "key": "no key"})
-    assert (answer.status_code, "The key cannot be used" in answer.text) == (422, True)
-    answer = await browser.post(where, {**form, "key": KEYS["ES256"].pem})
+    answer = await browser.post(where, {**form, "public_key": "no key"})
+    assert (answer.status_code, "The public key cannot be used" in answer.text) == (422, True)
+    answer = await browser.post(where, {**form, "public_key": KEYS["ES256"].pem})
     assert (answer.status_code, "is registered already" in answer.text) == (409, True)
     monkeypatch.setattr(clients, "KEYS_MAX", 1)
-    answer = await browser.post(where, {**form, "key": KEYS["PS256"].pem})
+    answer = await browser.post(where, {**form, "public_key": KEYS["PS256"].pem})
     assert (answer.status_code, "one more than 1 keys" in answer.text) == (422, True)
     assert len(await keys_of(bank, registered, pages_clock)) == 1
 
@@ -114,8 +115,9 @@ async def test_everything_ends_at_once_when_it_is_taken_out_of_use(anna, browser
     tokens, code = await registered.tokens(), await registered.code()
     path = path_of(anna, registered)
     assert await registered.is_good(tokens["access_token"])
+    assert browser.questions == [f"{path}/revoke"]
     page = await browser.send(f"{path}/revoke")
-    assert page.headers["location"] == programs(anna)
+    assert page.headers["location"] == f"{applications(anna)}?done=application-revoked"
     assert not await registered.is_good(tokens["access_token"])
     refused(await registered.refresh(tokens["refresh_token"]), "invalid_client", 401)
     refused(await registered.exchange(code), "invalid_client", 401)
@@ -126,7 +128,7 @@ async def test_everything_ends_at_once_when_it_is_taken_out_of_use(anna, browser
     await browser.go(path)
     assert "Revoked since" in browser.text
     assert "<form" not in browser.page.text.partition("<main>")[2]
-    form = {"csrf": browser.csrf, "key": KEYS["PS256"].pem}
+    form = {"csrf": browser.csrf, "public_key": KEYS["PS256"].pem}
     for audited in ("keys", "revoke"):
         assert (await browser.post(f"{path}/{audited}", form)).status_code == 404
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.oauth_clients import KEYS, REDIRECT, program
 from tests.support.oauth_users import company
-from tests.support.page_clients import client_of, programs, register
+from tests.support.page_clients import applications, client_of, register
 
 from billfold.access.oauth import clients
 from billfold.access.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN
@@ -27,7 +27,7 @@ async def count(bank):
 
 async def test_an_administrator_registers_a_client_and_gets_an_email(anna, inside, bank, emails):
     await inside.go("/account")
-    assert f'href="{programs(anna)}"' in inside.page.text
+    assert f'href="{applications(anna)}"' in inside.page.text
     path = await register(anna, inside)
     made = await clients.find_client(bank.pool, client_of(path))
     assert made is not None
@@ -43,8 +43,8 @@ async def test_an_administrator_registers_a_client_and_gets_an_email(anna, insid
     for told in (made.client_id, key.key_id, "https://auth.localhost:8443", REDIRECT):
         assert told in inside.text
     [(subject, text)] = await emails()
-    assert subject == "An OAuth client of Northwind was changed"
-    assert "the OAuth client Books was registered" in text
+    assert subject == "An application of Northwind was changed"
+    assert "the application Books was registered" in text
 
 
 async def test_everything_that_can_be_chosen_is_kept(anna, inside, bank):
@@ -56,7 +56,7 @@ async def test_everything_that_can_be_chosen_is_kept(anna, inside, bank):
         requires_signature="yes",
         description=None,
         post_logout_redirect_uris="",
-        key=json.dumps(KEYS["EdDSA"].jwk),
+        public_key=json.dumps(KEYS["EdDSA"].jwk),
     )
     made = await clients.find_client(bank.pool, client_of(path))
     assert made is not None
@@ -66,17 +66,17 @@ async def test_everything_that_can_be_chosen_is_kept(anna, inside, bank):
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"name": " "}, "Must be 1 to 200"),
+    ({"name": " "}, "The name must be 1 to 200"),
     ({"description": "a\r\nb"}, "500 printable characters"),
-    ({"profile": "easy"}, "Must be one of fapi2"),
-    ({"redirect_uris": ""}, "Belong to authorization_code"),
-    ({"redirect_uris": "\n".join(f"{REDIRECT}/{n}" for n in range(21))}, "May be 20 at most"),
+    ({"profile": "easy"}, "The profile must be one of fapi2"),
+    ({"redirect_uris": ""}, "The redirect addresses belong to authorization_code"),
+    ({"redirect_uris": "\n".join(f"{REDIRECT}/{n}" for n in range(21))}, "The redirect addresses may be 20 at most"),
     ({"post_logout_redirect_uris": "javascript:alert(1)"}, "must begin with https://"),
     ({"scope.pockets.read": None, "scope.openid": None}, "Choose at least one"),
-    ({"key": ""}, "Cannot be used: it is not a public key"),
-    ({"key": "{"}, "Must be a public key as PEM or JWK"),
-    ({"key": '{"a":' * 5_000}, "Must be a public key as PEM or JWK"),
-    ({"key": '{"kty":"EC","crv":"P-256","x":"","y":"","d":""}'}, "a private one"),
+    ({"public_key": ""}, "The public key cannot be used: it is not a public key"),
+    ({"public_key": "{"}, "The public key must be a public key as PEM or JWK"),
+    ({"public_key": '{"a":' * 5_000}, "The public key must be a public key as PEM or JWK"),
+    ({"public_key": '{"kty":"EC","crv":"P-256","x":"","y":"","d":""}'}, "a private one"),
 ]
 
 
@@ -84,7 +84,8 @@ async def test_nothing_is_registered_when_a_field_is_wrong(anna, inside, bank):
     for changed, said in WRONG:
         assert await register(anna, inside, **changed) is None
         assert inside.page.status_code == 422
-        assert said in inside.text
+        (mistake,) = inside.mistakes.values()
+        assert said in mistake
         assert 'value="Keeps our books"' in inside.page.text or "description" in changed
     assert await register(anna, inside, name="a\0b") is None
     assert inside.page.status_code == 400
@@ -95,7 +96,7 @@ async def test_there_is_an_end_to_programs(anna, inside, bank, monkeypatch):
     monkeypatch.setattr(page, "CLIENTS_MAX", 1)
     await register(anna, inside)
     assert await register(anna, inside) is None
-    assert "clients are in use" in inside.text
+    assert "applications are in use" in inside.text
     assert await count(bank) == 1
 
 
@@ -106,10 +107,10 @@ async def test_only_administrators_come_in(anna, inside, bank):
     for role in ("MANAGER", "APPROVER", "INITIATOR", "VIEWER"):
         await user_members.add_member(bank.pool, anna.customer_id, anna.user_id, role=role, now=anna.pages_clock.now)
         await inside.go("/account")
-        assert programs(anna) not in inside.page.text
-        for where in (programs(anna), f"{programs(anna)}/new", path):
+        assert applications(anna) not in inside.page.text
+        for where in (applications(anna), f"{applications(anna)}/new", path):
             assert (await inside.go(where)).status_code == 403
-        for where in (programs(anna), f"{path}/keys", f"{path}/keys/x/retire", f"{path}/revoke"):
+        for where in (applications(anna), f"{path}/keys", f"{path}/keys/x/revoke", f"{path}/revoke"):
             assert (await inside.post(where, csrf)).status_code == 403
     assert await count(bank) == 1
 
@@ -121,8 +122,8 @@ async def test_another_companys_programs_are_not_there(anna, inside, bank):
     await program(bank.pool, "of-the-operator")
     await inside.go("/account")
     csrf = {"csrf": inside.csrf}
-    at_home = programs(anna)
-    abroad = f"/companies/{other}/programs"
+    at_home = applications(anna)
+    abroad = f"/companies/{other}/applications"
     for where in (
         abroad,
         f"{abroad}/new",
@@ -131,16 +132,16 @@ async def test_another_companys_programs_are_not_there(anna, inside, bank):
         f"{at_home}/of-the-operator",
         f"{at_home}/nobodys",
         f"{at_home}/a%00b",
-        "/companies/x/programs",
+        "/companies/x/applications",
     ):
         assert (await inside.go(where)).status_code == 404, where
     for where in (
         abroad,
         f"{at_home}/theirs/keys",
         f"{at_home}/theirs/revoke",
-        f"{at_home}/theirs/keys/{KEYS['ES256'].thumbprint}/retire",
+        f"{at_home}/theirs/keys/{KEYS['ES256'].thumbprint}/revoke",
     ):
-        answer = await inside.post(where, {**csrf, "key": KEYS["PS256"].pem})
+        answer = await inside.post(where, {**csrf, "public_key": KEYS["PS256"].pem})
         assert answer.status_code == 404, where
     assert await clients.find_client(bank.pool, "theirs") == theirs
     assert len(await clients.list_client_keys(bank.pool, "theirs", anna.pages_clock.now)) == 1
@@ -148,7 +149,7 @@ async def test_another_companys_programs_are_not_there(anna, inside, bank):
 
 async def test_somebody_who_left_the_company_manages_nothing(anna, inside, bank):
     await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.pages_clock.now)
-    assert (await inside.go(programs(anna))).status_code == 404
+    assert (await inside.go(applications(anna))).status_code == 404
 
 
 async def test_a_proof_is_asked_for_again_before_anything_is_changed(anna, inside, bank):
@@ -157,10 +158,10 @@ async def test_a_proof_is_asked_for_again_before_anything_is_changed(anna, insid
     csrf = {"csrf": inside.csrf}
     anna.pages_clock.forward(minutes=6)
     assert (await inside.go(path)).status_code == 200
-    page = await inside.go(f"{programs(anna)}/new")
+    page = await inside.go(f"{applications(anna)}/new")
     assert page.headers["location"].startswith("/confirm?next=%2Fcompanies")
-    for where in (programs(anna), f"{path}/keys", f"{path}/revoke"):
-        answer = await inside.post(where, {**csrf, "key": KEYS["PS256"].pem})
+    for where in (applications(anna), f"{path}/keys", f"{path}/revoke"):
+        answer = await inside.post(where, {**csrf, "public_key": KEYS["PS256"].pem})
         assert answer.headers["location"].startswith("/confirm"), where
     made = await clients.find_client(bank.pool, client_of(path))
     assert made is not None

@@ -7,7 +7,7 @@ from tests.support.oauth_clients import KEYS, new_key
 from billfold.access.users import members as user_members
 
 NEW = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "", "role": "MANAGER"}
-NEW_PROGRAM = {"name": "Ledger", "description": "", "key": KEYS["ES256"].pem, "scope.pockets.read": "yes"}
+NEW_PROGRAM = {"name": "Ledger", "description": "", "public_key": KEYS["ES256"].pem, "scope.pockets.read": "yes"}
 
 
 @pytest.fixture
@@ -42,13 +42,16 @@ async def test_somebody_is_invited_sent_another_link_and_taken_back(base, browse
     assert "Anna Lind (you)" in browser.text
     assert (await invite(browser, base)).status_code == 303
     await browser.follow()
+    assert "The invitation is sent." in browser.text
     assert "Invited Ben Ode ben@northwind.example Manager, until" in browser.text
     action = browser.page.text.partition(f'action="{base}/invitations/')[2].partition("/")[0]
     await browser.send(f"{base}/invitations/{action}/resend")
     await browser.follow()
-    await browser.send(f"{base}/invitations/{action}/cancel")
+    assert browser.questions == [f"{base}/invitations/{action}/revoke"]
+    await browser.send(browser.questions[0])
     await browser.follow()
     assert "Ben Ode" not in browser.text
+    assert "The invitation is revoked." in browser.text
     subjects = [subject for subject, _ in await emails()]
     assert subjects.count("Join Northwind") == 2
 
@@ -57,13 +60,14 @@ async def test_an_invitation_that_cannot_be_is_shown_again_with_what_was_typed(b
     for fields, said in (
         ({"email": "ben@localhost"}, "The email address must be"),
         ({"phone_number": "12"}, "The phone number must be"),
-        ({"role": ""}, "Choose a role."),
-        ({"role": "SERVICE"}, "Choose a role."),
+        ({"role": ""}, "The role must be chosen."),
+        ({"role": "SERVICE"}, "The role must be chosen."),
         ({"email": "anna@northwind.example"}, "There is a member, or an open invitation"),
     ):
         page = await invite(browser, base, **fields)
         assert page.status_code in {409, 422}
-        assert said in browser.text
+        assert said in " ".join([browser.text, *browser.mistakes.values()])
+        assert bool(browser.mistakes) is (page.status_code == 422)
         assert 'value="Ben"' in page.text
 
 
@@ -76,6 +80,7 @@ async def test_a_member_gets_another_role_is_deactivated_and_comes_back(bank, ba
         ({"change": "activate"}, ("APPROVER", "ACTIVE")),
     ):
         await browser.go(path)
+        assert browser.questions == [path] * (expected[1] == "DEACTIVATED" or form["change"] == "role")
         page = await browser.post(path, form | {"csrf": browser.csrf})
         assert page.status_code == 303
         assert (await members(bank, anna))[member_id] == expected
@@ -104,7 +109,7 @@ async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(bank, base, a
     assert (answer.status_code, answer.headers["location"][:9]) == (303, "/confirm?")
     for page in (path, f"{base}/invite"):
         assert (await browser.go(page)).headers["location"].startswith("/confirm?next=")
-    for page in (f"{base}/invitations/{member_id}/resend", f"{base}/invitations/{member_id}/cancel"):
+    for page in (f"{base}/invitations/{member_id}/resend", f"{base}/invitations/{member_id}/revoke"):
         answer = await browser.post(page, form)
         assert (answer.status_code, answer.headers["location"][:9]) == (303, "/confirm?")
     assert (await members(bank, anna))[member_id] == ("VIEWER", "ACTIVE")
@@ -112,17 +117,17 @@ async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(bank, base, a
 
 async def test_changes_wait_for_another_member_where_a_rule_says_so(bank, base, anna, browser):
     member_id = await colleague(bank, anna)
-    key = {"key": new_key().pem}
-    await browser.go(f"{base}/programs/new")
-    await browser.post(f"{base}/programs", NEW_PROGRAM | {"csrf": browser.csrf})
+    key = {"public_key": new_key().pem}
+    await browser.go(f"{base}/service-users/new")
+    await browser.post(f"{base}/service-users", NEW_PROGRAM | {"csrf": browser.csrf})
     program = await bank.pool.fetchval("SELECT member_id FROM oauth_client")
     await hold_roles(bank, anna.customer_id)
     before = await members(bank, anna)
     for path, form in (
         (f"{base}/invite", NEW),
         (f"{base}/members/{member_id}", {"role": "ADMIN", "change": "role"}),
-        (f"{base}/programs", NEW_PROGRAM | key),
-        (f"{base}/programs/{program}/keys", key),
+        (f"{base}/service-users", NEW_PROGRAM | key),
+        (f"{base}/service-users/{program}/keys", key),
     ):
         browser.page = await browser.post(path, form | {"csrf": browser.csrf})
         assert (browser.page.status_code, "Waiting for approval" in browser.text) == (202, True), path

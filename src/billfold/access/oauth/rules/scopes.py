@@ -38,6 +38,10 @@ SCOPES: Mapping[str, str] = MappingProxyType(
 )
 """Scope -> what it grants, in the order of `service.md`'s table, the later ones at the end."""
 
+_GROUPS = ("Move money", "Change", "See", "About you")
+"""What scopes let an application do, the weightiest first."""
+_MOVES_MONEY = frozenset({"transfers.write"})
+
 PERSONAL_SCOPES = frozenset({"openid", "profile", "email", "phone"})
 """Scopes about a user: service users cannot have them."""
 
@@ -60,3 +64,20 @@ def sort_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
     """Return scopes in the order of `SCOPES`, each once."""
     requested = set(scopes)
     return tuple(each for each in SCOPES if each in requested)
+
+
+def group_scopes(scopes: Iterable[str]) -> list[tuple[str, dict[str, str]]]:
+    """Return scopes with their words under the headings of a consent page: what moves money comes first."""
+    groups: dict[str, dict[str, str]] = {heading: {} for heading in _GROUPS}
+    for scope in sort_scopes(scopes):
+        groups[_heading_of(scope)][scope] = SCOPES[scope]
+    return [(heading, words) for heading, words in groups.items() if words]
+
+
+def _heading_of(scope: str) -> str:
+    moves_money, changes, reads, personal = _GROUPS
+    if scope in _MOVES_MONEY:
+        return moves_money
+    if scope in PERSONAL_SCOPES:
+        return personal
+    return changes if scope.endswith(".write") else reads

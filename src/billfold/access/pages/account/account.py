@@ -21,7 +21,7 @@ from billfold.access.users import store as user_store
 from billfold.platform.errors import InvalidInput, NotFound
 
 _LAST_FACTOR = "This is your only second factor. Add another one first."
-_WRONG_PASSWORD = "The current password is not right."  # noqa: S105 - a name, not a secret
+_WRONG_PASSWORD = InvalidInput.at("current", msg="is not right")
 
 
 @get("/account")
@@ -37,14 +37,14 @@ async def end_session(session_id: str, page: PageContext) -> PageResponse:
     if not await sessions.end_one_session(page.pool, page.user.user_id, ended):
         raise NotFound("This browser is not signed in any more.")
     await grants.revoke_session_tokens(page.pool, ended)
-    return redirect("/account#browsers")
+    return redirect("/account#browsers", done="signed-out")
 
 
 @post("/account/sessions/end-others")
 async def end_other_sessions(page: PageContext) -> PageResponse:
     """Sign out everywhere but here."""
     await _end_others(page)
-    return redirect("/account#browsers")
+    return redirect("/account#browsers", done="signed-out")
 
 
 @post("/account/authenticator/remove", opt=RECENT_AUTHENTICATION)
@@ -56,7 +56,7 @@ async def remove_authenticator(page: PageContext) -> PageResponse:
     async with page.pool.acquire() as conn, conn.transaction():
         if await totp.remove_authenticator(conn, page.user.user_id):
             await record_factor_change(conn, page, "the authenticator app was removed")
-    return redirect("/account")
+    return redirect("/account", done="factor-removed")
 
 
 @post("/account/passkeys/{passkey_id:str}/remove", opt=RECENT_AUTHENTICATION)
@@ -69,7 +69,7 @@ async def remove_passkey(passkey_id: str, page: PageContext) -> PageResponse:
         if not await passkeys.remove_passkey(conn, page.user.user_id, path_id(passkey_id)):
             raise NotFound("This passkey is gone already.")
         await record_factor_change(conn, page, "a passkey was removed")
-    return redirect("/account")
+    return redirect("/account", done="factor-removed")
 
 
 @get("/account/password", opt=RECENT_AUTHENTICATION)
@@ -99,7 +99,7 @@ async def change_password(page: PageContext) -> PageResponse:
         await passwords.set_password(conn, user.user_id, password_hash, now=page.now)
         await record_password_change(conn, page, user)
     await _end_others(page)
-    return redirect("/account")
+    return redirect("/account", done="password-changed")
 
 
 async def _show(page: PageContext, wrong: Mistake = "") -> PageResponse:

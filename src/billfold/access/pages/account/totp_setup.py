@@ -8,13 +8,14 @@ import segno
 from litestar import get, post
 from markupsafe import Markup
 
-from billfold.access.pages.page_context import FIRST_FACTOR, PageContext, PageResponse, redirect
+from billfold.access.pages.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in.signed_in import complete_sign_in
 from billfold.access.pages.sign_in_audit import record_factor_change
 from billfold.access.users import store as user_store
 from billfold.access.users import totp
+from billfold.platform.errors import InvalidInput
 
-_WRONG = "This code is not the one your app shows for this key. Try the next one."
+_WRONG = InvalidInput.at("code", msg="is not the one your app shows for this key; try the next one")
 
 
 @get("/set-up", opt=FIRST_FACTOR)
@@ -53,7 +54,7 @@ async def redirect_from_set_up(page: PageContext, next_path: str) -> PageRespons
     return redirect(f"/second-factor?next={quote(next_path, safe='')}") if factors.has_second_factor else None
 
 
-async def _show(page: PageContext, wrong: str = "") -> PageResponse:
+async def _show(page: PageContext, wrong: Mistake = "") -> PageResponse:
     pool, vault, user_id = page.pool, page.vault, page.user.user_id
     secret = await totp.find_pending_secret(pool, vault, user_id)
     if secret is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from uuid import UUID
 
 from litestar import get, post
@@ -11,12 +11,12 @@ from billfold.access.oauth import authorization_requests, consent
 from billfold.access.oauth import grants as grants_module
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.access.oauth.types import PendingRequest
-from billfold.access.pages.page_context import PageContext, PageResponse, path_id, redirect
+from billfold.access.pages.page_context import Mistake, PageContext, PageResponse, path_id, redirect
 from billfold.access.pages.sign_in_audit import record_for_teams, send_email
 from billfold.access.pages.team.administrator import memberships
 from billfold.access.users.types import Membership
 from billfold.events.email import templates as notices
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import InvalidInput, NotFound
 
 _REQUEST_EXPIRED = "This request is unknown, too old, or was answered already. Go back to the application."
 
@@ -42,7 +42,7 @@ async def answer_consent(page: PageContext) -> PageResponse:
     members = await _memberships(page, wanted.owner_id)
     member = next((each for each in members if str(each.customer_id) == chosen_customer), None)
     if member is None:
-        return await _show(page, wanted, wrong="Choose a company.")
+        return await _show(page, wanted, wrong=InvalidInput.at("customer", msg="must be chosen"))
     return await _grant(page, wanted, member)
 
 
@@ -50,7 +50,7 @@ async def answer_consent(page: PageContext) -> PageResponse:
 async def list_applications(page: PageContext) -> PageResponse:
     """List what was granted."""
     grants = await grants_module.list_grants(page.pool, page.user.user_id)
-    return page.render("applications", grants=grants, words=SCOPES)
+    return page.render("applications", grants=grants)
 
 
 @post("/applications/{grant_id:str}/revoke")
@@ -65,7 +65,7 @@ async def revoke(grant_id: str, page: PageContext) -> PageResponse:
         ):
             raise NotFound("This access was revoked before.")
         await record_for_teams(conn, page, user, action="grant.revoked", client=grant.client_id, only=grant.customer_id)
-    return redirect("/applications")
+    return redirect("/applications", done="access-revoked")
 
 
 async def _grant(page: PageContext, wanted: PendingRequest, member: Membership) -> PageResponse:
@@ -106,13 +106,13 @@ async def _memberships(page: PageContext, owner_id: UUID | None) -> list[Members
     return [each for each in await memberships(page) if owner_id in {None, each.customer_id}]
 
 
-async def _show(page: PageContext, wanted: PendingRequest, wrong: str = "") -> PageResponse:
+async def _show(page: PageContext, wanted: PendingRequest, wrong: Mistake = "") -> PageResponse:
     return page.render(
         "consent",
         wrong=wrong,
         form_target_uri=wanted.redirect_uri,
         wanted=wanted,
-        words=[SCOPES[scope] for scope in wanted.scopes],
+        host=urlsplit(wanted.redirect_uri).netloc,
         memberships=await _memberships(page, wanted.owner_id),
     )
 

@@ -22,7 +22,7 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_ALL = "/companies/{customer_id:str}/programs"
+_ALL = "/companies/{customer_id:str}/applications"
 _ONE = f"{_ALL}/{{client_id:str}}"
 _FORM = "oauth_client_new"
 CLIENTS_MAX = 50
@@ -51,10 +51,10 @@ async def register_client(page: PageContext, by: ByAdministrator) -> PageRespons
             client = await _register(action.conn, by, page.form)
             action.resource_id = client.client_id
             action.details |= {"name": client.name, "scopes": client.scopes, "profile": client.profile}
-            await _notify(action.conn, page, by, change=f"the OAuth client {client.name} was registered")
+            await _notify(action.conn, page, by, change=f"the application {client.name} was registered")
     except InvalidInput as wrong:
         return client_form(page, _FORM, by, scopes=SCOPES, given=page.form, wrong=wrong)
-    return _to(by, client.client_id)
+    return _to(by, client.client_id, done="application-registered")
 
 
 @get(_ONE)
@@ -70,26 +70,26 @@ async def add_key(client_id: str, page: PageContext, by: ByAdministrator) -> Pag
     try:
         async with audited(by, "program.key_added", ("program", client.client_id)) as action:
             await clients.check_key_count(action.conn, client.client_id, page.now)
-            key = page.form.get("key", "")
+            key = page.form.get("public_key", "")
             added = await clients.add_client_key(action.conn, client.client_id, key, now=page.now, by=by.member_id)
             action.details["key_id"] = added.key_id
             await _notify(action.conn, page, by, change=f"the key {added.key_id} was added to {client.name}")
     except (InvalidInput, Refused) as wrong:
         return await _show(page, by, client, wrong=wrong)
-    return _to(by, client.client_id)
+    return _to(by, client.client_id, done="key-added")
 
 
-@post(f"{_ONE}/keys/{{key_id:str}}/retire", opt=RECENT_AUTHENTICATION)
-async def retire_key(client_id: str, key_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
+@post(f"{_ONE}/keys/{{key_id:str}}/revoke", opt=RECENT_AUTHENTICATION)
+async def revoke_key(client_id: str, key_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Accept a key no longer. The only one stays."""
     client = await _get_client(by, client_id, only_active=True)
     try:
         async with audited(by, "program.key_retired", ("program", client.client_id), key_id=key_id) as action:
             await clients.retire_client_key(action.conn, client.client_id, key_id, now=page.now)
-            await _notify(action.conn, page, by, change=f"the key {key_id} of {client.name} was retired")
+            await _notify(action.conn, page, by, change=f"the key {key_id} of {client.name} was revoked")
     except Refused as refused:
         return await _show(page, by, client, wrong=refused)
-    return _to(by, client.client_id)
+    return _to(by, client.client_id, done="key-revoked")
 
 
 @post(f"{_ONE}/revoke", opt=RECENT_AUTHENTICATION)
@@ -98,15 +98,15 @@ async def revoke_client(client_id: str, page: PageContext, by: ByAdministrator) 
     client = await _get_client(by, client_id, only_active=True)
     async with audited(by, "program.revoked", ("program", client.client_id), name=client.name) as action:
         await clients.revoke_client(action.conn, client.client_id, now=page.now)
-        await _notify(action.conn, page, by, change=f"the OAuth client {client.name} was revoked")
-    return _to(by)
+        await _notify(action.conn, page, by, change=f"the application {client.name} was revoked")
+    return _to(by, done="application-revoked")
 
 
 async def _register(conn: Connection, by: Administrator, form: Mapping[str, str]) -> Client:
     """Register what a form describes. Raises InvalidInput with the mistakes of all fields."""
     found = await clients.list_customer_clients(conn, by.customer_id)
     if sum(each.revoked_at is None for each in found) >= CLIENTS_MAX:
-        raise InvalidInput.at("name", msg=f"is one too many: {CLIENTS_MAX} clients are in use; revoke one first")
+        raise InvalidInput.at("name", msg=f"is one too many: {CLIENTS_MAX} applications are in use; revoke one first")
     new = NewClient(
         name=form.get("name", ""),
         description=form.get("description", ""),
@@ -118,7 +118,7 @@ async def _register(conn: Connection, by: Administrator, form: Mapping[str, str]
         owner_id=by.customer_id,
         requires_signature=form.get("requires_signature") == "yes",
     )
-    key = form.get("key", "")
+    key = form.get("public_key", "")
     client, _ = await clients.register_client_with_key(conn, new, key, now=by.wall, wall=by.wall, by=by.member_id)
     return client
 
@@ -131,17 +131,17 @@ def _lines(form: Mapping[str, str], name: str) -> tuple[str, ...]:
 async def _get_client(by: Administrator, client_id: str, *, only_active: bool = False) -> Client:
     """Return a client of the company. Raises NotFound."""
     if _ID.fullmatch(client_id) is None:
-        raise NotFound("There is no such OAuth client.")
+        raise NotFound("There is no such application.")
     client = await clients.get_customer_client(by.pool, by.customer_id, client_id)
     if only_active and client.revoked_at is not None:
-        raise NotFound("This OAuth client is revoked.")
+        raise NotFound("This application is revoked.")
     return client
 
 
 async def _show(page: PageContext, by: Administrator, client: Client, *, wrong: Mistake = "") -> PageResponse:
     keys = await clients.list_client_keys(by.pool, client.client_id, page.now)
     refreshes = REFRESH_TOKEN in client.grant_types
-    return page.render("oauth_client", wrong=wrong, by=by, client=client, keys=keys, words=SCOPES, refreshes=refreshes)
+    return page.render("oauth_client", wrong=wrong, by=by, client=client, keys=keys, refreshes=refreshes)
 
 
 async def _notify(conn: Connection, page: PageContext, by: Administrator, *, change: str) -> None:
@@ -150,5 +150,5 @@ async def _notify(conn: Connection, page: PageContext, by: Administrator, *, cha
     await send_email(conn, page, page.user, notice=notice)
 
 
-def _to(by: Administrator, *further: str) -> PageResponse:
-    return redirect("/".join((f"/companies/{by.customer_id}/programs", *further)))
+def _to(by: Administrator, *further: str, done: str) -> PageResponse:
+    return redirect("/".join((f"/companies/{by.customer_id}/applications", *further)), done=done)

@@ -11,8 +11,9 @@ from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout
 from billfold.access.pages.sign_in_audit import record_failed_login
 from billfold.access.users import lockout, totp
 from billfold.access.users import store as user_store
+from billfold.platform.errors import InvalidInput
 
-_WRONG = "This code is wrong, or was used already. Wait for the next one."
+_WRONG = InvalidInput.at("code", msg="is wrong, or was used already; wait for the next one")
 
 
 @get("/second-factor", opt=FIRST_FACTOR)

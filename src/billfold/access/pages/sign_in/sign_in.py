@@ -15,11 +15,11 @@ from billfold.access.pages.theme import session_cookie
 from billfold.access.users import lockout, passwords, sessions
 from billfold.access.users import store as user_store
 from billfold.platform.crypto import new_token
-from billfold.platform.errors import BillfoldError
+from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.ids import command_id
 
 _UNKNOWN_USER_ID = command_id("people", "nobody")
-_WRONG_CREDENTIALS = "The email address and the password do not belong together."
+_WRONG_CREDENTIALS = InvalidInput.at("password", msg="does not belong to this email address")
 
 
 @get("/", opt=PUBLIC)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from litestar.params import SkipValidation
 
-from billfold.access.pages.page_context import PageContext, PageResponse, redirect
+from billfold.access.pages.page_context import PageContext, PageResponse, mistakes_of, redirect
 from billfold.access.pages.sign_in_audit import origin_of
 from billfold.access.team.administrator import Administrator
 from billfold.access.users import store as user_store
@@ -60,12 +60,12 @@ async def page_administrator(page: PageContext, customer_id: str) -> Administrat
 
 
 def respond(
-    page: PageContext, by: Administrator, result: object | AuthorizationRequestRow, *, to: str = ""
+    page: PageContext, by: Administrator, result: object | AuthorizationRequestRow, *, done: str, to: str = ""
 ) -> PageResponse:
     """Redirect after a change, to a path of the team; or show that the change waits for another member's approval."""
     if isinstance(result, AuthorizationRequestRow):
         return page.render("awaiting_approval", status=202, by=by, requested=result)
-    return redirect(f"/team/{by.customer_id}{to}")
+    return redirect(f"/team/{by.customer_id}{to}", done=done)
 
 
 def chosen_scopes(form: Mapping[str, str]) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def client_form(
     wrong: InvalidInput | None = None,
 ) -> PageResponse:
     """Return the form that registers a client with its first key: as filled in, each field with its first mistake."""
-    messages = {} if wrong is None else {str(each.loc[-1]): each.msg for each in reversed(wrong.errors)}
-    if "scopes" in messages:
-        messages["scopes"] = "choose at least one of these"
-    return page.render(template, status=422 if wrong else 200, by=by, given=given, mistakes=messages, scopes=scopes)
+    mistakes = mistakes_of(wrong or "")
+    if "scopes" in mistakes:
+        mistakes["scopes"] = "Choose at least one of these."
+    return page.render(template, wrong=wrong or "", by=by, given=given, mistakes=mistakes, scopes=scopes)

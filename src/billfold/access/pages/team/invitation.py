@@ -35,7 +35,7 @@ async def accept_invitation(page: PageContext) -> PageResponse:
         acceptance = await _acceptance(page)
         async with page.pool.acquire() as conn:
             joined = await accept_invitation_module.redeem_invitation(conn, acceptance, page.user)
-        return _link_expired(page) if joined is None else redirect(f"/team/{invitation.customer_id}")
+        return _link_expired(page) if joined is None else redirect(f"/team/{invitation.customer_id}", done="joined")
     try:
         return await _join(page, invitation)
     except InvalidInput as error:
@@ -75,6 +75,7 @@ async def _show(page: PageContext, invitation: Invitation, wrong: Mistake = "") 
         "invitation",
         wrong=wrong,
         found=invitation,
+        given=page.form,
         link=page.link,
         has_account=has_account,
         sign_in=f"/sign-in?email={quote(invitation.email, safe='')}&next={back}",

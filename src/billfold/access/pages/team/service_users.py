@@ -22,7 +22,7 @@ from billfold.access.team.service_users import ServiceUser
 from billfold.access.team.types import CreateProgram
 from billfold.platform.errors import InvalidInput, Refused
 
-_PATH = "/team/{customer_id:str}/programs"
+_PATH = "/team/{customer_id:str}/service-users"
 _ONE = f"{_PATH}/{{member_id:str}}"
 _SCOPES = {scope: words for scope, words in SCOPES.items() if scope not in PERSONAL_SCOPES}
 _FORM = "service_user_new"
@@ -42,14 +42,14 @@ async def create_service_user(page: PageContext, by: ByAdministrator) -> PageRes
         name=form.get("name", ""),
         description=form.get("description", ""),
         scopes=list(chosen_scopes(form)),
-        public_key=form.get("key", ""),
+        public_key=form.get("public_key", ""),
     )
     try:
         created = await service_users.create_service_user(by, wanted)
     except InvalidInput as wrong:
         return client_form(page, _FORM, by, scopes=_SCOPES, given=form, wrong=wrong)
     member_id = created.member.member_id if isinstance(created, ServiceUser) else None
-    return respond(page, by, created, to=f"/programs/{member_id}")
+    return respond(page, by, created, to=f"/service-users/{member_id}", done="service-user-created")
 
 
 @get(_ONE, opt=RECENT_AUTHENTICATION)
@@ -63,10 +63,10 @@ async def add_key(member_id: str, page: PageContext, by: ByAdministrator) -> Pag
     """Accept one more key."""
     member_uuid = path_id(member_id)
     try:
-        added = await service_users.add_service_user_key(by, member_uuid, page.form.get("key", ""))
+        added = await service_users.add_service_user_key(by, member_uuid, page.form.get("public_key", ""))
     except (InvalidInput, Refused) as wrong:
         return await _show(page, by, member_uuid, wrong=wrong)
-    return respond(page, by, added, to=f"/programs/{member_uuid}")
+    return respond(page, by, added, to=f"/service-users/{member_uuid}", done="key-added")
 
 
 @post(f"{_ONE}/keys/{{key_id:str}}/revoke", opt=RECENT_AUTHENTICATION)
@@ -77,9 +77,9 @@ async def revoke_key(member_id: str, key_id: str, page: PageContext, by: ByAdmin
         await service_users.revoke_service_user_key(by, member_uuid, key_id)
     except Refused as refused:
         return await _show(page, by, member_uuid, wrong=refused)
-    return redirect(f"/team/{by.customer_id}/programs/{member_uuid}")
+    return redirect(f"/team/{by.customer_id}/service-users/{member_uuid}", done="key-revoked")
 
 
 async def _show(page: PageContext, by: Administrator, member_id: UUID, *, wrong: Mistake = "") -> PageResponse:
     found = await service_users.get_service_user(by.pool, by.customer_id, member_id, now=by.now, wall=by.wall)
-    return page.render("service_user", wrong=wrong, by=by, **found._asdict(), words=SCOPES)
+    return page.render("service_user", wrong=wrong, by=by, **found._asdict())

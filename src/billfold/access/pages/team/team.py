@@ -37,7 +37,7 @@ _HEADINGS = {
     "EXPIRED": "Invitations that have expired",
     "DEACTIVATED": "Deactivated",
 }
-_NO_ROLE = "Choose a role."
+_NO_ROLE = InvalidInput.at("role", msg="must be chosen")
 
 
 @get("/team")
@@ -80,20 +80,21 @@ async def invite(page: PageContext, by: ByAdministrator) -> PageResponse:
         invited = await team_invitations.invite(by, invitation)
     except (InvalidInput, Refused) as wrong:
         return _invite_page(page, by, wrong)
-    return respond(page, by, invited)
+    return respond(page, by, invited, done="invited")
 
 
 @post("/team/{customer_id:str}/invitations/{member_id:str}/resend", opt=RECENT_AUTHENTICATION)
 async def resend(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Resend an invitation."""
-    return respond(page, by, await team_invitations.resend_invitation(by, path_id(member_id)))
+    resent = await team_invitations.resend_invitation(by, path_id(member_id))
+    return respond(page, by, resent, done="invitation-resent")
 
 
-@post("/team/{customer_id:str}/invitations/{member_id:str}/cancel", opt=RECENT_AUTHENTICATION)
-async def cancel(member_id: str, by: ByAdministrator) -> PageResponse:
-    """Cancel an invitation."""
+@post("/team/{customer_id:str}/invitations/{member_id:str}/revoke", opt=RECENT_AUTHENTICATION)
+async def revoke(member_id: str, by: ByAdministrator) -> PageResponse:
+    """Revoke an invitation."""
     await team_invitations.cancel_invitation(by, path_id(member_id))
-    return redirect(f"/team/{by.customer_id}")
+    return redirect(f"/team/{by.customer_id}", done="invitation-revoked")
 
 
 @get("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
@@ -111,15 +112,18 @@ async def change_member(member_id: str, page: PageContext, by: ByAdministrator) 
         match page.form.get("change"):
             case "deactivate":
                 changed = await team_members.deactivate_member(by, member_uuid)
+                done = "deactivated"
             case "activate":
                 changed = await team_members.change_member(by, member_uuid, status="ACTIVE")
+                done = "reactivated"
             case _ if role is not None:
                 changed = await team_members.change_member(by, member_uuid, role=role)
+                done = "role-changed"
             case _:
                 return await _member_page(page, by, member_id, wrong=_NO_ROLE)
     except Refused as refused:
         return await _member_page(page, by, member_id, wrong=refused)
-    return respond(page, by, changed)
+    return respond(page, by, changed, done=done)
 
 
 def _invite_page(page: PageContext, by: Administrator, wrong: Mistake = "") -> PageResponse:
