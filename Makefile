@@ -1,7 +1,7 @@
 # Recipes of Billfold; `make` alone lists them. Needs Python 3.11 or newer with pip, and make.
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help setup sandbox test check fix bench clean
+.PHONY: help setup tools sandbox test check fix bench clean
 
 # What was compiled once is not compiled again by each of the hundred processes that tests start.
 export PYTHONDONTWRITEBYTECODE :=
@@ -12,24 +12,34 @@ JOBS ?= 3
 help: ## list the recipes
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
-setup: .venv/.ready ## put what uv.lock names into .venv (quick when nothing changed)
+setup: .venv/.ready ## put what the bank needs into .venv (quick when nothing changed)
+
+tools: .venv/.tools ## the same with what tests and checks need
 
 .venv/.ready: pyproject.toml uv.lock tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh
 
+.venv/.tools: pyproject.toml uv.lock tools/setup.sh
+	@PYTHON="$(PYTHON)" sh tools/setup.sh tools
+
+# The programs in .venv name their folder: after the clone was moved they are installed anew.
+ifneq ($(shell cat .venv/.ready 2>/dev/null),$(CURDIR))
+.PHONY: .venv/.ready .venv/.tools
+endif
+
 sandbox: setup ## run the whole bank on this machine; options in ARGS="..."
 	@$(BIN)/billfold sandbox $(ARGS)
 
-test: setup ## run every test; options for pytest in ARGS="...", processes in JOBS=3
+test: tools ## run every test; options for pytest in ARGS="...", processes in JOBS=3
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-check: setup ## lint, format, types, layers: what CI demands
+check: tools ## lint, format, types, layers: what CI demands
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-fix: setup ## mend what the linter can mend, and format
+fix: tools ## mend what the linter can mend, and format
 	@$(BIN)/ruff check --fix-only --show-fixes
 	@$(BIN)/ruff format
 
@@ -37,5 +47,5 @@ bench: setup ## measure whole transfers per second; options in ARGS="..."
 	@$(BIN)/billfold bench $(ARGS)
 
 clean: ## remove what setup and the tools made; the sandbox's .billfold stays
-	rm -rf .venv .uv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist tests/node/node_modules
+	rm -rf .venv .uv .uv-cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist tests/node/node_modules
 	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fill .venv with exactly what uv.lock names. Needs Python 3.11 or newer with pip and nothing else:
+# Fill .venv with exactly what uv.lock names; with `tools` also what tests and checks need. Needs Python 3.11 or newer with pip and nothing else:
 # where uv is missing or too old, a private one is put into .uv. The usual variables of pip and uv
 # (index, certificates, timeout) are honoured; a package index of your own serves the locked files.
 set -eu
@@ -55,27 +55,50 @@ own_index() { # prints the package index of this machine when it is not the publ
   [ "${index%/}" = https://pypi.org/simple ] || printf '%s' "$index"
 }
 
+find_cache() { # a home that is missing or read-only has no room for a cache
+  cache=${UV_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}}
+  if ! { mkdir -p "$cache" && [ -w "$cache" ]; } 2>/dev/null; then
+    export UV_CACHE_DIR="$PWD/.uv-cache" PIP_NO_CACHE_DIR=1
+    say "no writable cache in $cache: packages are kept in .uv-cache"
+  fi
+}
+
+leave_former_place() { # programs in .venv name the folder that they were installed in
+  former=$(cat .venv/.ready 2>/dev/null || true)
+  [ -n "$former" ] && [ "$former" != "$PWD" ] || return 0
+  say "this clone was in $former: making .venv anew"
+  [ ! -x .venv/bin/pytest ] || wanted=tools
+  rm -rf .venv .uv
+}
+
 install_from() { # install_from INDEX: the locked versions and hashes, whatever address the lock has
   export UV_DEFAULT_INDEX="$1"
   unset UV_INDEX_URL
   [ -x .venv/bin/python ] || "$uv" venv --quiet --python "$python" .venv
-  "$uv" export --frozen --quiet --no-emit-project --output-file .venv/locked.txt
-  "$uv" pip sync --python .venv/bin/python --require-hashes .venv/locked.txt
-  "$uv" pip install --python .venv/bin/python --no-deps --editable .
+  "$uv" export --frozen --quiet $groups --no-emit-project --output-file .venv/locked.txt
+  "$uv" pip sync --quiet --python .venv/bin/python --require-hashes .venv/locked.txt
+  "$uv" pip install --quiet --python .venv/bin/python --no-deps --editable .
 }
 
 unset VIRTUAL_ENV CONDA_PREFIX
 export UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_PROJECT_ENVIRONMENT=.venv
 export UV_HTTP_TIMEOUT="${UV_HTTP_TIMEOUT:-${PIP_DEFAULT_TIMEOUT:-120}}"
+wanted=${1:-}
+leave_former_place
+[ ! -x .venv/bin/pytest ] || wanted=tools # what is there stays
+groups=--no-dev
+[ "$wanted" != tools ] || groups=--all-groups
 python=$(find_python)
+find_cache
 find_uv
 trust_certificates
-say "installing what uv.lock names into .venv ($("$python" -V), $("$uv" --version | cut -d' ' -f1,2))"
+say "installing what uv.lock names into .venv, which takes a minute ($("$python" -V), $("$uv" --version | cut -d' ' -f1,2))"
 index=$(own_index)
 if [ -n "$index" ]; then
   install_from "$index"
 else
-  "$uv" sync --frozen --python "$python"
+  "$uv" sync --frozen --quiet $groups --python "$python"
 fi
-touch .venv/.ready
+[ "$wanted" != tools ] || touch .venv/.tools
+printf '%s' "$PWD" > .venv/.ready
 say "ready"

@@ -5,12 +5,17 @@ import sys
 
 from billfold import __version__
 
+_PRIVATE = 0o077
+"""What a bank writes is its own: rail files, logs, mail, keys, exports."""
 _INTERRUPTED = 130
 """What a shell calls the end by Ctrl-C: 128 and the number of the signal."""
 
 
 def main() -> None:
     """Run the command line. It is imported here: the version is printed without it."""
+    os.umask(_PRIVATE)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
     if sys.argv[1:] == ["--version"]:
         print(f"billfold {__version__}")  # noqa: T201 - the console is part of what is not imported
         return

@@ -97,6 +97,7 @@ def test_no_traceback_is_shown_when_a_command_is_interrupted(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("billfold.cli.app.run", interrupted)
+    monkeypatch.setattr("os.umask", lambda _: None)  # that of this process is everybody's
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 130

@@ -46,6 +46,12 @@ def free_ports(count):
     return ports
 
 
+def is_readable_by_others(path):
+    """The database has folders and rights of its own, of the account that it runs as."""
+    mode = path.lstat().st_mode
+    return "postgres" not in path.parts and path.name != "said.txt" and bool(mode & 0o066)
+
+
 class Sandbox:
     """A sandbox in a folder of its own, as a person starts it."""
 
@@ -279,9 +285,16 @@ def test_a_second_start_keeps_the_data_and_plays_no_story_twice(tmp_path):
     home = first.home()
     assert home.story == "played"
     assert len(home.pocket_ids) == 2
+    again = Sandbox(tmp_path, "--exit-after-story")
+    assert again.process.wait(120) == 0
+    assert "has been played in this bank" in again.said.read_text()
     second = Sandbox(tmp_path).wait_up()
     try:
         kept = second.home()
+        for words in (("doctor",), ("openapi", "customer")):  # the port that it was started with, not the usual one
+            with second.run(*words) as said:
+                assert f"{second.port}" in said.stdout.read()
+        assert {path for path in tmp_path.rglob("*") if is_readable_by_others(path)} == set()
         same = ("password", "shared_secret", "kid", "story", "pocket_ids", "customer_id", "person", "colleague")
         assert all(getattr(kept, name) == getattr(home, name) for name in same)
         assert not any(word in second.said.read_text() for word in ("Portfolio", "[info"))

@@ -16,8 +16,8 @@ from billfold.platform.dates import ET
 _WIDTH_WITHOUT_TERMINAL = 200
 """Columns when no terminal shows them: what is broken over lines cannot be searched."""
 _has_terminal = sys.stdout.isatty() or "COLUMNS" in os.environ
-console = Console(highlight=False, width=None if _has_terminal else _WIDTH_WITHOUT_TERMINAL)
-errors = Console(stderr=True, highlight=False)
+console = Console(highlight=False, emoji=False, width=None if _has_terminal else _WIDTH_WITHOUT_TERMINAL)
+errors = Console(stderr=True, highlight=False, emoji=False)
 
 
 def example(*lines: str) -> str:

@@ -33,7 +33,7 @@ top = CommandGroup()
 @top.command("serve")
 def serve(context: CliContext) -> None:
     """Serve the APIs over https, and reject plain http, until a signal stops it."""
-    settings = context.settings()
+    settings = context.configured()
     configure_logging(settings.log_level)
     with context.database(settings, errors.print) as database:
         asyncio.run(context.check_start(settings, database.dsn))  # once, and not by each child again and again
@@ -63,7 +63,7 @@ def worker(
 @top.command(HTTPS, hidden=True)
 def run_https(context: CliContext) -> None:
     """Serve https on behalf of `serve` or `sandbox`."""
-    settings = context.settings()
+    settings = context.configured()
     configure_logging(settings.log_level)
     exit_with_parent()
     context.run_https(settings, tls_files(context, settings))
@@ -72,7 +72,7 @@ def run_https(context: CliContext) -> None:
 @top.command(HTTP, hidden=True)
 def run_http(context: CliContext) -> None:
     """Reject plain http on behalf of `serve` or `sandbox`."""
-    settings = context.settings()
+    settings = context.configured()
     exit_with_parent()
 
     async def run() -> None:

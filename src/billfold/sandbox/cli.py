@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 group = CommandGroup()
 UP_SECONDS = 60.0
 _POLL_SECONDS = 0.1
+_STORY_PLAYED = "The story has been played in this bank. `billfold sandbox --fresh` starts over and plays it again."
 _STORY_INTERRUPTED = (
     "The story was interrupted the last time and is not played again.",
     "Start over with `billfold sandbox --fresh`, or go on without it.",
@@ -76,7 +77,7 @@ def sandbox(
     """Run a whole bank on this machine: over https, with a partner and a customer to try."""
     overrides = {"port": port, "http_port": http_port}
     changes: dict[str, object] = {name: value for name, value in overrides.items() if value is not None}
-    settings = context.settings(**changes)
+    settings = context.configured(**changes)
     if seed is not None:
         settings = replace(settings, seed=f"sandbox {seed}".encode())
         changes["seed"] = f"sandbox {seed}"
@@ -128,7 +129,11 @@ async def _play_story_once(
     context: CliContext, settings: Settings, database: Database, saved_sandbox: SandboxFile, options: _Options
 ) -> None:
     """Play the story once in the life of this bank, and verify the ledger after it."""
-    if not options.play_story or saved_sandbox.story == "played":
+    if not options.play_story:
+        return
+    if saved_sandbox.story == "played":
+        if options.exit_after_story:
+            print_success(_STORY_PLAYED)
         return
     if saved_sandbox.story == "playing":
         print_error(*_STORY_INTERRUPTED)

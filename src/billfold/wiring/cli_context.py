@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import asyncpg
+import msgspec
 import psutil
 
 from billfold.audit.worker import AuditSealer
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 DATABASE = "billfold"
+SANDBOX = "sandbox.json"
 APP = "billfold.wiring.server:partner_app"
 CONNECT_TIMEOUT_SECONDS = 10.0
 _REFUSED = (OSError, asyncpg.PostgresError, TimeoutError)
@@ -90,6 +92,22 @@ class ExternalDatabase:
             raise CliError(f"The database does not answer: {error}", "Check BILLFOLD_DATABASE_URL.") from error
 
 
+class _Addresses(msgspec.Struct, frozen=True):
+    """Of `sandbox.json`: where the sandbox of a folder listens."""
+
+    base_url: str
+    http_url: str
+
+
+def _ports_of(state_dir: Path) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode((state_dir / SANDBOX).read_bytes(), type=_Addresses)
+        ports = {"port": urlsplit(found.base_url).port, "http_port": urlsplit(found.http_url).port}
+    except (OSError, ValueError):  # there is none, or nothing readable
+        return {}
+    return {name: port for name, port in ports.items() if port}
+
+
 class Wiring:
     """Everything a command needs, made of the real parts."""
 
@@ -109,9 +127,17 @@ class Wiring:
         """Tell whether this is a real bank, however wrong its other settings may be."""
         return self._environ.get(variable_name("environment"), "").strip().lower() == "production"
 
-    def settings(self, **changes: Any) -> Settings:
-        """Return the settings of the environment with some replaced."""
+    def configured(self, **changes: Any) -> Settings:
+        """Return the settings of the environment with some replaced: for what starts a server."""
         return replace(Settings.from_env(self._environ), **changes)
+
+    def settings(self) -> Settings:
+        """Return the settings of the environment, in a sandbox with the ports that it was started with."""
+        settings = self.configured()
+        if settings.is_production:
+            return settings
+        started = _ports_of(settings.state_dir)
+        return replace(settings, **{name: n for name, n in started.items() if variable_name(name) not in self._environ})
 
     @contextmanager
     def database(self, settings: Settings, report: StepReporter) -> Iterator[Database]:
@@ -220,7 +246,7 @@ class Wiring:
             if not embedded_postgres.stop(server):
                 raise CliError("Another process uses the database.", "Stop the other sandbox first.")
             shutil.rmtree(folder)
-        for name in ("sandbox.json", "story.jsonl", "encryption.key", SEALS):
+        for name in (SANDBOX, "story.jsonl", "encryption.key", SEALS):
             (state_dir / name).unlink(missing_ok=True)
         for name in ("rails", "files", "mail"):
             shutil.rmtree(state_dir / name, ignore_errors=True)

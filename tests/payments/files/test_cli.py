@@ -8,6 +8,7 @@ from tests.payments.ach.inbound.test_files import entry, file_of
 from tests.support.fedwire import file_of_a_payment
 
 from billfold.payments.ach.nacha.writer import write_file
+from billfold.payments.files import folder_exchange
 from billfold.platform import ids
 
 
@@ -35,6 +36,17 @@ def test_files_are_ingested_listed_and_shown_with_their_reports(billfold, inbox)
     assert (status, "good.xml" in said, "half.xml" in said) == (0, False, True)
     status, said = billfold("files", "list", "--rail", "ACH")
     assert (status, said) == (0, "✓ There are no such files.")
+
+
+def test_a_file_too_large_for_memory_is_put_away_unread(billfold, inbox, monkeypatch):
+    monkeypatch.setattr(folder_exchange, "FILE_BYTES_MAX", 2**20)
+    with (inbox / "huge.xml").open("wb") as out:
+        out.truncate(2**20 + 1)
+    (inbox / "good.xml").write_bytes(file_of_a_payment("one", "999999999999"))
+    assert billfold("files", "ingest") == (0, "✓ 2 files were ingested.")
+    assert list(inbox.iterdir()) == []
+    report = (inbox.parent / "refused" / "huge.xml.report.json").read_text()
+    assert "larger than 1 MiB" in report
 
 
 def test_a_refused_file_says_line_and_reason_and_what_it_held(billfold, inbox):

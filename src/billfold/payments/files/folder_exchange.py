@@ -12,7 +12,11 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from billfold.payments.files.types import OversizedFile
+
 REPORT = ".report.json"
+FILE_BYTES_MAX = 100 * 2**20
+"""Maximum size of an inbound file, a hundred times that of a day of a busy bank. It is read into memory."""
 _NAME_BYTES = 200
 """Maximum length of a file name: the report adds a suffix, and a name has at most 255 bytes."""
 
@@ -61,9 +65,13 @@ class ExchangeFolders:
 
 def _read_content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
     except FileNotFoundError:
         return None
+    if len(content) > FILE_BYTES_MAX:
+        raise OversizedFile(FILE_BYTES_MAX)
+    return content
 
 
 def _is_file(path: Path) -> bool:

@@ -18,7 +18,7 @@ import structlog
 
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
-from billfold.payments.files.types import DuplicateFile, InvalidFile
+from billfold.payments.files.types import DuplicateFile, InvalidFile, OversizedFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
 
@@ -67,7 +67,7 @@ class InboundFiles(ABC):
     async def store_file(self, bank: Bank, name: str) -> RailFile | None:
         """Store a file and return it; archive one whose content was received before."""
         exchange = bank.rails.of(self.rail)
-        raw = await exchange.read(name)
+        raw = await self._read(bank, name)
         if raw is None:
             return None
         content = self.normalize(raw)
@@ -90,6 +90,14 @@ class InboundFiles(ABC):
                 await self._refuse_duplicate(bank, name, DuplicateFile(file.name, file.created_at))
                 return None
             attempt += 1  # a refused file is checked again: what it refers to may have arrived since
+
+    async def _read(self, bank: Bank, name: str) -> bytes | None:
+        """Return the content of a file; archive one that is too large to be read."""
+        try:
+            return await bank.rails.of(self.rail).read(name)
+        except OversizedFile as oversized:
+            await self._refuse(bank, name, [self.whole_file._replace(reason=str(oversized))])
+            return None
 
     async def process(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
         """Check and book a file; False if another process is working on it. One that fails is postponed."""

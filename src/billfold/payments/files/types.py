@@ -35,6 +35,13 @@ class DuplicateFile(Exception):
         super().__init__(f"The same content arrived as {name} on {at:%Y-%m-%d}.")
 
 
+class OversizedFile(Exception):
+    """A file is larger than what is read into memory."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The file is larger than {limit // 2**20} MiB.")
+
+
 class InvalidFile(ValueError):
     """A file is refused as a whole. `mistakes` lists the first hundred, in the form of its rail."""
 

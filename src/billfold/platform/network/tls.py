@@ -176,17 +176,16 @@ def _load_pair(key_file: Path, certificate_file: Path) -> _KeyPair | None:
 
 def _write_pair(key_file: Path, certificate_file: Path, pair: _KeyPair) -> None:
     secret = pair.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    _replace_file(key_file, secret, 0o600)
-    _replace_file(certificate_file, pair.certificate.public_bytes(Encoding.PEM), 0o644)
+    _replace_file(key_file, secret)
+    _replace_file(certificate_file, pair.certificate.public_bytes(Encoding.PEM))
 
 
-def _replace_file(path: Path, content: bytes, mode: int) -> None:
+def _replace_file(path: Path, content: bytes) -> None:
     """Put a file in place whole: never half written, never readable by others on the way."""
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(content)
-    temporary.chmod(mode)
     temporary.replace(path)
 
 

@@ -183,7 +183,7 @@ def _shut_down(data_dir: Path) -> None:
 
 
 def _address(socket_dir: Path, database: str) -> str:
-    host = quote(str(socket_dir), safe="/")
+    host = quote(os.fsencode(socket_dir), safe="/")
     return f"postgresql://{SUPERUSER}@/{quote(database)}?host={host}&port={PORT}"
 
 
@@ -276,7 +276,7 @@ def _launch(
     try:
         owner.run("pg_ctl", "start", *target_options)
     except EmbeddedPostgresError as error:
-        tail = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+        tail = log.read_text(encoding="utf-8", errors="replace")[-2000:] if log.exists() else ""
         raise EmbeddedPostgresError(f"PostgreSQL did not start. {error}\n{tail}") from error
     postmaster = _find_postmaster(data_dir)
     if postmaster is None:
@@ -301,7 +301,7 @@ def _write_settings(data_dir: Path, owner: ServerUser, settings: Mapping[str, st
     lines = ["# Written at every start; settings belong into Billfold's own.\n"]
     lines += [f"{name} = '{value}'\n" for name, value in quoted.items()]
     path = data_dir / "postgresql.conf"
-    path.write_text("".join(lines))
+    path.write_text("".join(lines), encoding="utf-8")
     path.chmod(0o600)
     owner.take(path)
 
@@ -326,7 +326,7 @@ def _find_postmaster(data_dir: Path) -> _Postmaster | None:
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
-            lines = (data_dir / "postmaster.pid").read_text().splitlines()
+            lines = _read_pid_file(data_dir / "postmaster.pid").splitlines()
             pid = int(lines[0])
         except (FileNotFoundError, IndexError, ValueError):
             return None
@@ -339,6 +339,11 @@ def _find_postmaster(data_dir: Path) -> _Postmaster | None:
         time.sleep(0.05)
 
 
+def _read_pid_file(path: Path) -> str:
+    """The file names folders, in whatever encoding they have."""
+    return path.read_text(encoding="utf-8", errors="surrogateescape")
+
+
 def _clear_stale_pid(lock_file: Path) -> None:
     """Let the server take over a lock file whose pid by now is another program's, or a zombie's.
 
@@ -346,13 +351,13 @@ def _clear_stale_pid(lock_file: Path) -> None:
     check all else: whether shared memory is in use, or another server runs on the same files.
     """
     try:
-        pid, rest = lock_file.read_text().split("\n", 1)
+        pid, rest = _read_pid_file(lock_file).split("\n", 1)
         process = psutil.Process(int(pid))
         is_live_server = process.name() == "postgres" and process.status() != psutil.STATUS_ZOMBIE
     except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
         return
     if not is_live_server:
-        lock_file.write_text(f"{os.getpid()}\n{rest}")
+        lock_file.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8", errors="surrogateescape")
 
 
 def _belongs_to(data_dir: Path, pid: int) -> bool:

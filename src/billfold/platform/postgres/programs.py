@@ -6,6 +6,7 @@ PostgreSQL refuses to run as root. Where Billfold runs as root it lends the serv
 
 import os
 import pwd
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from typing import Self
 MAJOR = 18
 
 _SERVER_ACCOUNT = "pgserver"
+_OTHER_ACCOUNTS = ("postgres", "nobody")
 _TRAVERSE_BIT = 0o001
 _READ_BIT = 0o004
 _PROGRAM_SECONDS = 3600  # pg_ctl has its own, shorter patience
@@ -45,6 +47,7 @@ class ServerUser:
         if os.geteuid() != 0:
             if status and status.st_uid != os.geteuid():
                 raise EmbeddedPostgresError(f"{data_dir} is another user's; choose another state dir")
+            _require_name()
             return cls()
         _allow_traversal(_bin_dir(), report)
         _allow_traversal(data_dir, report)
@@ -100,19 +103,37 @@ def _bin_dir() -> Path:
     return Path(wheel.origin).resolve().parent / f"pginstall{MAJOR}" / "bin"
 
 
-def _server_account() -> pwd.struct_passwd:
+def _require_name() -> None:
+    """PostgreSQL asks for the name of the user it runs as. Raises EmbeddedPostgresError when there is none."""
     try:
-        return pwd.getpwnam(_SERVER_ACCOUNT)
+        pwd.getpwuid(os.geteuid())
     except KeyError:
-        pass
-    try:
-        # Fails when another process was quicker, which is as good.
-        subprocess.run(["useradd", "--system", _SERVER_ACCOUNT], check=False, capture_output=True)
-        return pwd.getpwnam(_SERVER_ACCOUNT)
-    except (FileNotFoundError, KeyError) as error:
+        user, group = os.geteuid(), os.getegid()
         raise EmbeddedPostgresError(
-            f"PostgreSQL refuses to run as root, and the account {_SERVER_ACCOUNT} cannot be added; run as another user"
-        ) from error
+            f"PostgreSQL needs a name for the user {user}: let root add `bank:x:{user}:{group}::/tmp:/bin/sh` to"
+            " /etc/passwd, or set BILLFOLD_DATABASE_URL"
+        ) from None
+
+
+def _server_account() -> pwd.struct_passwd:
+    """Return the account that root lends the server: its own, made when it is missing, or one that is there.
+
+    A shell of root often lacks the folders of the tools that add accounts, and slim systems the tools.
+    """
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
+    for words in ([], ["useradd", "--system"], ["adduser", "-S", "-D", "-H"]):
+        tool = shutil.which(words[0], path=path) if words else None
+        if tool:  # fails when another process was quicker, which is as good
+            subprocess.run([tool, *words[1:], _SERVER_ACCOUNT], check=False, capture_output=True)
+        with suppress(KeyError):
+            return pwd.getpwnam(_SERVER_ACCOUNT)
+    for name in _OTHER_ACCOUNTS:
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise EmbeddedPostgresError(
+        f"PostgreSQL refuses to run as root, and there is no account {_SERVER_ACCOUNT}: add one, run as another user,"
+        " or set BILLFOLD_DATABASE_URL"
+    )
 
 
 def _allow_traversal(path: Path, report: Callable[[str], None]) -> None:

@@ -302,7 +302,7 @@ def _read_setting(
 
 def _secret_file(variable: str, path: Path, mistakes: list[SettingMistake]) -> str | None:
     try:
-        mode, content = path.stat().st_mode, path.read_text().strip()
+        mode, content = path.stat().st_mode, path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         mistakes.append(SettingMistake(variable, str(path), "a file that can be read"))
         return None
