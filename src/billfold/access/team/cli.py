@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import typer
 from billfold.access.oauth import grants
 from billfold.access.operator_audit import record_member, record_user
 from billfold.access.team import invitations as team_invitations
+from billfold.access.team.effects import notifying_of_effects
 from billfold.access.users import email_links as links
 from billfold.access.users import members as user_members
 from billfold.access.users import rules as user_rules
@@ -60,7 +62,8 @@ async def add(
                 conn, email=email, first_name=first_name, last_name=last_name, now=wall_now()
             )
         )
-        member_id = await user_members.add_member(conn, customer, user_id, role=role, now=wall_now())
+        async with await _notifying_of_effects(bank, conn, customer):
+            member_id = await user_members.add_member(conn, customer, user_id, role=role, now=wall_now())
         await team_invitations.delete_invitation(conn, customer, user_rules.check_email(email))
         link = None if existing else await _send_password_link(bank, conn, user_id)
         await record_member(bank, conn, customer, member_id=member_id, action="member.added", role=role)
@@ -104,10 +107,22 @@ async def deactivate(bank: Bank, email: Email) -> str:
     """Deactivate a user at once: sessions, links and tokens end."""
     async with bank.pool.acquire() as conn, conn.transaction():
         user = await _user(conn, email)
-        await user_members.deactivate_user(conn, user.user_id)
+        await deactivate_everywhere(bank, conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
         await record_user(bank, conn, user.user_id, action="member.deactivated")
     return f"{email} is deactivated."
+
+
+async def deactivate_everywhere(bank: Bank, conn: Connection, user_id: UUID) -> None:
+    """Deactivate a user, and notify each of their teams of what that leaves behind."""
+    async with AsyncExitStack() as effects:
+        for team in await user_store.list_user_memberships(conn, user_id, only_active=True):
+            await effects.enter_async_context(await _notifying_of_effects(bank, conn, team.customer_id))
+        await user_members.deactivate_user(conn, user_id)
+
+
+async def _notifying_of_effects(bank: Bank, conn: Connection, customer_id: UUID) -> AbstractAsyncContextManager[None]:
+    return notifying_of_effects(conn, bank.vault, customer_id, now=await bank.now(), wall=wall_now())
 
 
 async def _user(conn: Connection, email: str) -> User:

@@ -10,6 +10,7 @@ import msgspec
 from billfold.access.oauth import clients, grants
 from billfold.access.team import rules
 from billfold.access.team.administrator import Administrator, audited, check_grant, notify_administrators
+from billfold.access.team.effects import notifying_of_effects
 from billfold.access.team.store import get_member
 from billfold.access.team.types import Member, MemberState
 from billfold.access.users import members as user_members
@@ -106,10 +107,11 @@ async def _change(
     audited_action: AuditedAction, by: Administrator, before: Member, role: Role | None, status: str | None
 ) -> Member:
     conn, member_id = audited_action.conn, before.member_id
-    if role is not None and role != before.role:
-        await _set_role(conn, by, before, role=role)
-    if status is not None and status != before.status:
-        await _set_status(conn, by, msgspec.structs.replace(before, role=role or before.role), status=status)
+    async with notifying_of_effects(conn, by.vault, by.customer_id, now=by.now, wall=by.wall):
+        if role is not None and role != before.role:
+            await _set_role(conn, by, before, role=role)
+        if status is not None and status != before.status:
+            await _set_status(conn, by, msgspec.structs.replace(before, role=role or before.role), status=status)
     after = await get_member(conn, by.customer_id, member_id, now=by.now)
     if after == before:
         audited_action.skip()

@@ -15,6 +15,7 @@ from billfold.access.oauth import clients
 from billfold.access.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
 from billfold.access.team import rules
 from billfold.access.team.administrator import Administrator, audited, check_grant, notify_administrators
+from billfold.access.team.effects import notifying_of_effects
 from billfold.access.team.store import get_member
 from billfold.access.team.types import CreateProgram, Member
 from billfold.approvals.authorization_requests import request_change
@@ -133,7 +134,8 @@ async def _register_key(
     if not replaces:
         await clients.check_key_count(conn, client_id, by.wall)
     register = clients.rotate_client_key if replaces else clients.add_client_key
-    key = await register(conn, client_id, public_key, now=by.wall, by=by.member_id)
+    async with notifying_of_effects(conn, by.vault, by.customer_id, now=by.now, wall=by.wall):
+        key = await register(conn, client_id, public_key, now=by.wall, by=by.member_id)
     audited_action.details["key_id"] = key.key_id
     title = "The key of a service user was replaced" if replaces else "A key of a service user was added"
     await _alert(audited_action, by, service_user, title=title)

@@ -82,6 +82,11 @@ class RequestKind(Generic[RequestType]):
             raise NotFound(f"There is no such {self.table.replace('_', ' ')}.")
         return found
 
+    async def list_pending(self, conn: Connection | Pool, customer_id: UUID, *, now: datetime) -> list[RequestType]:
+        """Return all requests of a customer that wait at the bank's `now`."""
+        sql = f"{self.select} AND q.status = 'PENDING' AND q.expires_at > $2 ORDER BY q.created_at, q.request_id"
+        return [self._read(row) for row in await conn.fetch(sql, customer_id, now)]
+
     async def lock(self, conn: Connection, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType:
         """Return the same, locked until the transaction ends."""
         lock = f"SELECT 1 FROM {self.table} WHERE customer_id = $1 AND request_id = $2 FOR UPDATE"

@@ -40,6 +40,11 @@ NOTIFICATION_TYPES: Final[Mapping[str, NotificationType]] = MappingProxyType(
                 ("ADMIN", "MANAGER", "APPROVER"),
             ),
             NotificationType("TRANSFER_REQUEST_REVIEWED", "a transfer was approved or denied", _INITIATORS),
+            NotificationType(
+                "TRANSFER_REQUEST_BLOCKED",
+                "the team has changed, and nobody can approve a waiting transfer any more",
+                _INITIATORS,
+            ),
             NotificationType("TRANSFER_COMPLETED", "a transfer was carried out", _INITIATORS),
             NotificationType("TRANSFER_REJECTED", "a transfer was rejected", _INITIATORS),
             NotificationType("FUNDS_RECEIVED", "money arrived", ("ADMIN", "MANAGER")),
