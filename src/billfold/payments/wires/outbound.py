@@ -18,6 +18,7 @@ import structlog
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.files import store as files_store
+from billfold.payments.files.inbound import WAIT
 from billfold.payments.wires.commands import SubmitWire
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header, Message
@@ -26,6 +27,7 @@ from billfold.payments.wires.rules.messages import MessageFields
 from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import QueuedMessage, WireDirection
+from billfold.platform.database.claims import claimed
 from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MESSAGES_PER_FILE = 1_000
+_CLAIM = "wire sending"
 _CUSTOMER_MESSAGE_KINDS = frozenset({"pacs.008", "pacs.004"})
 
 OnTransmitted = Callable[["Bank", UUID], Awaitable[None]]
@@ -59,9 +62,12 @@ class FedwireSender:
         await self.send(bank)
 
     async def send(self, bank: Bank) -> int:
-        """Transmit all due messages; return the number of files."""
+        """Transmit all due messages; return the number of files.
+
+        Another process that is sending is awaited: when this returns, whatever was due has left.
+        """
         sent = 0
-        async with self._lock:
+        async with self._lock, claimed(bank.pool, _CLAIM, wait=WAIT):
             for file in await files_store.list_unfinished(bank.pool, "WIRE", "OUT"):
                 await self._transmit(bank, file)
                 sent += 1

@@ -10,7 +10,10 @@ import msgspec
 
 from billfold.http.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
+from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.platform.errors import InvalidInput
 from billfold.sandbox.operations import derived_id, sandbox_post
 
@@ -41,7 +44,7 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
 async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRequest) -> None:
     """Let bills arrive from another custodian, or leave for one.
 
-    A `counterparty_name` with REFUSE in it takes none: they come back.
+    A `counterparty_name` with REFUSE in it takes none: they come back. Either has happened when this answers.
     """
     customer_id, pocket_id = await caller.pocket(bank, data.account_id)
     common = {
@@ -60,3 +63,4 @@ async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRe
         if getattr(data, name) is not None:
             raise InvalidInput.at("body", name, msg="is only taken with IN")
     await bank.engine.submit(DeliverBills(**common))
+    await run_job(bank, ScheduledJob(DELIVERY, common["transfer_id"], customer_id, at=caller.now))

@@ -80,15 +80,20 @@ class SimulatedFedwire:
     # -- on request -----------------------------------------------------------------------
 
     async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
-        """Let the message of a wire go before its hour. Refuses: wire-not-pending."""
+        """Let the message of a wire go before its hour, or see that it has gone. Refuses: wire-not-pending."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
-        if wire.status != "PENDING" or not await queue.expedite(bank.pool, wire_id, await bank.now()):
+        if wire.status == "PENDING":
+            await queue.expedite(bank.pool, wire_id, await bank.now())
+            await self.sender.send(bank)
+            wire = await get_wire(bank.pool, customer_id, wire_id)
+        if wire.direction != WireDirection.OUTGOING or wire.status != "PROCESSING":
             raise Refused("wire-not-pending", f"The wire is {wire.status}.")
-        await self.sender.send(bank)
 
     async def settle(self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None) -> None:
         """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
+        if wire.direction == WireDirection.OUTGOING and wire.status == "COMPLETED" and code is None:
+            return  # by itself, while the request was on its way
         if wire.direction != WireDirection.OUTGOING or wire.status != "PROCESSING":
             raise Refused("wire-not-processing", f"The wire is {wire.status}.")
         message = await _sent_message(bank, wire)

@@ -43,7 +43,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @sandbox_post("wires/{wire_id}/submit/", name="sandbox_submit_wire", refuses=("wire-not-pending",))
 async def submit(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Nothing) -> None:
-    """Hand the message of a PENDING wire over before its hour: it is PROCESSING then."""
+    """Hand the message of a PENDING wire over before its hour: it is PROCESSING then, also if it was already."""
     del data
     owner, own_id = await caller.owned(bank, "wire", wire_id)
     await fedwire.submit(bank, owner, own_id)
@@ -51,7 +51,7 @@ async def submit(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id:
 
 @sandbox_post("wires/{wire_id}/acknowledge/", name="sandbox_acknowledge_wire", refuses=("wire-not-processing",))
 async def acknowledge(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Nothing) -> None:
-    """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then."""
+    """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then, also if it was already."""
     del data
     owner, own_id = await caller.owned(bank, "wire", wire_id)
     await fedwire.settle(bank, owner, own_id, code=None)
