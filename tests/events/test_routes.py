@@ -18,7 +18,7 @@ async def test_each_sees_his_own_events_without_a_gap(customer_world, customer_d
     await customer_world.wire(await stranger.pocket(), 100_00)
     await customer_world.ach(pocket, 100_00)
     await customer_world.transfer(pocket, other, 50_00)
-    await customer_world.transfer(pocket, other, 50_01, status="REJECTED")
+    await customer_world.transfer(pocket, other, 90_000_00, status="REJECTED")
     mine = await customer_desk.pages(PATH, limit=2)
     assert told(mine) == [
         (3, "transfers.on-us.rejected"),

@@ -9,10 +9,6 @@ from billfold.sandbox.simulated_screening import SimulatedScreening
 @pytest.mark.parametrize(
     ("question", "value", "answer"),
     [
-        ("stopped_transfer", 100_01, "ACCOUNT_UNAVAILABLE"),
-        ("stopped_transfer", 100_02, "SANCTION_SCREEN_FAILED"),
-        ("stopped_transfer", 100_00, None),
-        ("stopped_transfer", None, None),
         ("stopped_wire", 100_02, "SANCTION_SCREEN_FAILED"),
         ("stopped_wire", 100_01, None),
         ("unverifiable_name", "Unverifiable LLC", "The name cannot be verified."),

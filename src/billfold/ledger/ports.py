@@ -20,10 +20,6 @@ IdentifierLoader = Callable[["Connection", Mapping[UUID, "Book"]], Awaitable[Non
 class Screening(Protocol):
     """Screens payments, payees and documents. Pure: the same input has the same result."""
 
-    def stopped_transfer(self, _amount: int | None, /) -> str | None:
-        """Return why an on-us transfer of so many cents (None: the whole balance) is rejected."""
-        return None
-
     def stopped_wire(self, _amount: int | None, /) -> str | None:
         """Return why a wire of so many cents (None: the whole balance) is rejected."""
         return None

@@ -1,10 +1,9 @@
-"""Screening that exists only in the sandbox: amounts and names decide (contract 10)."""
+"""Screening that exists only in the sandbox: names decide, and amounts of what leaves the bank."""
 
 from __future__ import annotations
 
 from typing import Final
 
-_STOPPED_TRANSFERS: Final = {1: "ACCOUNT_UNAVAILABLE", 2: "SANCTION_SCREEN_FAILED"}
 _STOPPED_WIRES: Final = {2: "SANCTION_SCREEN_FAILED"}
 """The last two digits of an amount -> why it is rejected."""
 _UNVERIFIABLE: Final = "UNVERIFIABLE"
@@ -13,10 +12,6 @@ _DEPOSITS: Final = (11, 22)
 
 class SimulatedScreening:
     """Lets everybody try what a rejection looks like."""
-
-    def stopped_transfer(self, amount: int | None) -> str | None:
-        """Stop amounts that end in 01 and 02."""
-        return None if amount is None else _STOPPED_TRANSFERS.get(amount % 100)
 
     def stopped_wire(self, amount: int | None) -> str | None:
         """Stop amounts that end in 02."""

@@ -12,6 +12,8 @@ from tests.support.approvals import (
     path_of,
     refused,
     status_of,
+    wire,
+    wire_counterparty,
 )
 
 from billfold.platform import ids
@@ -148,8 +150,9 @@ async def test_a_counterparty_that_was_unlinked_is_not_paid(customer_desk, manag
     await manager.refused("POST", REQUESTS, body, status=422, code="counterparty-not-verified")
 
 
-async def test_what_the_world_rejects_is_approved_and_rejected(customer_desk, manager, funded, other):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_02, to=other))
+async def test_what_the_world_rejects_is_approved_and_rejected(customer_desk, manager, funded):
+    to = await wire_counterparty(customer_desk)
+    made = await customer_desk.post(REQUESTS, wire(funded, 1_02, to))
     done = await decide(manager, made)
     assert done["status"] == "APPROVED"
     shown = done["transfer"]

@@ -164,7 +164,7 @@ REJECTED = ["rejected"]
         [(LATE, ["processing"]), FROZEN, ({**LATE, "accepted": True}, REJECTED)],
         [({"approved": True, "transfer_id": LATER}, ["processing", "received", "success"])],
         [FROZEN, ({"approved": True, "transfer_id": LATER}, ["processing", "rejected"])],
-        *([({"cents": cents}, REJECTED)] for cents in (10_01, 10_02, 999_999_00)),
+        [({"cents": 999_999_00}, REJECTED)],
     ],
 )
 def test_each_step_of_a_transfer_raises_its_events(teller, steps):
@@ -212,7 +212,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
     teller.refuse(teller.portals[other.pocket_id])
     for rail in ("WIRE", "ACH"):
         teller.deposit(other, 1_000_00, rail)
-    teller.pay(pocket, to, 10_01)
+    teller.pay(pocket, to, 999_999_00)
     for accepted in (False, True):
         teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=accepted)
     teller.send_wires(pocket)

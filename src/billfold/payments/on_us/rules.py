@@ -88,7 +88,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         require_open(origin)
         return _record_transfer(payer, cmd, ctx, transfer_id=transfer_id, status=status, reason=reason, amount=amount)
     try:
-        destination = _require_movable(payer, origin, payee, cmd=cmd, ctx=ctx)
+        destination = _require_movable(payer, origin, payee, cmd=cmd)
         transfer = _Transfer(cmd, ctx, transfer_id, payer=payer, origin=origin, payee=payee, destination=destination)
         amount = _move_bills(transfer) if cmd.order.in_kind else _move_money(transfer)
         status = TransferStatus.COMPLETED
@@ -102,7 +102,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 # -- conditions -----------------------------------------------------------------------
 
 
-def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs, ctx: Context) -> PocketBook:
+def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
     """Return the destination if both pockets may take part; else refuse, or reject what was accepted before."""
     try:
         require_open(origin)
@@ -113,8 +113,6 @@ def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: Transfer
         if not (cmd.accepted or cmd.approved):
             raise
         raise _Rejected("ACCOUNT_UNAVAILABLE") from None
-    if stopped := ctx.terms.screening.stopped_transfer(cmd.amount):
-        raise _Rejected(stopped)
     return destination
 
 
