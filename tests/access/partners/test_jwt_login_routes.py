@@ -121,11 +121,16 @@ async def test_a_key_that_cannot_exist_is_not_registered(client, key_ids):
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
-async def test_an_assertion_is_taken_once(client, key_ids):
+async def test_an_assertion_is_taken_once_and_both_times_recorded(client, key_ids, audit_log):
     assertion = signed(key_ids["ES256"])
     assert (await exchange(client, assertion)).status_code == 200
     answer = await exchange(client, assertion)
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    said = {"username": "acme-app", "key_id": key_ids["ES256"]}
+    assert await audit_log() == [
+        ("user.login", "SUCCESS", said | {"proved": "assertion"}),
+        ("user.login", "FAILURE", said | {"wrong": "The assertion was used before."}),
+    ]
 
 
 async def test_only_the_registered_algorithm_signs(client, key_ids):

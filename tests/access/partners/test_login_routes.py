@@ -118,3 +118,15 @@ async def test_of_wrong_passwords_side_by_side_five_are_looked_at(client, userna
     assert sorted(answer.status_code for answer in answers) == [401] * 5 + [429] * 35
     assert len(verified) == 5
     assert (await log_in(client, PASSWORD, username)).json()["code"] == "login-locked"
+
+
+async def test_logins_failures_and_the_lock_are_in_the_audit_log_of_the_partner(client, audit_log):
+    await log_in(client)
+    for _ in range(6):
+        await log_in(client, "wrong")
+    await log_in(client, "wrong", "nobody")
+    assert await audit_log() == [
+        ("user.login", "SUCCESS", {"username": "acme-app", "proved": "password"}),
+        *[("user.login", "FAILURE", {"username": "acme-app", "wrong": "password"})] * 5,
+        ("user.locked", "FAILURE", {"username": "acme-app"}),
+    ]

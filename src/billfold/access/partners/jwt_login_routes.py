@@ -19,6 +19,7 @@ from billfold.access.oauth.errors import OAuthError, invalid_client, invalid_gra
 from billfold.access.oauth.rules.jws import instant_of
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
+from billfold.access.partners.login_audit import record_failed_login, record_login
 from billfold.access.partners.login_routes import is_host_of
 from billfold.access.partners.types import PartnerKey
 from billfold.http.limits.rate_limits import count_address
@@ -62,14 +63,20 @@ async def exchange_assertion(request: RawRequest, bank: Bank) -> HttpResponse:
     """Exchange a signed JWT assertion for a bearer token of one hour."""
     now = wall_now()
     await count_address(bank.pool, request.client, now)
+    key = None
     try:
-        key, claims = await _verify_assertion(bank, request, _form(request), now=now)
-        await _consume_jti(bank, key, claims)
+        form = _form(request)
+        key = await _find_key(bank, request, form)
+        await _consume_jti(bank, key, _verified_claims(request, form, key, now=now))
     except OAuthError as error:
+        if key is not None:
+            record_failed_login(bank, key, request, wrong=error.description, key_id=key.key_id)
         # RFC 6749 asks for the header with 401.
         challenge = (b"www-authenticate", b'Bearer realm="billfold"')
         return error_response(error, *([challenge] if error.error == "invalid_client" else []))
-    token, expires = await credentials.issue_token(bank.pool, partner_id=key.partner_id, user_id=key.user_id, now=now)
+    async with bank.pool.acquire() as conn, conn.transaction():
+        token, expires = await credentials.issue_token(conn, partner_id=key.partner_id, user_id=key.user_id, now=now)
+        await record_login(bank, conn, key, request, now=now, proved="assertion", key_id=key.key_id)
     seconds = int((expires - now).total_seconds())
     return json_response(TokenAnswer(token, "Bearer", seconds), 200, NOT_CACHED)
 
@@ -80,16 +87,13 @@ def _form(request: RawRequest) -> Fields:
     if required(form, "grant_type") != JWT_BEARER_GRANT:
         raise OAuthError("unsupported_grant_type", f"`grant_type` must be {JWT_BEARER_GRANT}.")
     required(form, "assertion")
+    if request.header(b"authorization") is not None or "client_assertion" in form:
+        raise invalid_client("The assertion alone says who calls.")
     return form
 
 
-async def _verify_assertion(
-    bank: Bank, request: RawRequest, form: Fields, now: datetime
-) -> tuple[PartnerKey, dict[str, Any]]:
-    """Return whose key signed the assertion, and its claims, all of them checked."""
-    if request.header(b"authorization") is not None or "client_assertion" in form:
-        raise invalid_client("The assertion alone says who calls.")
-    key = await _find_key(bank, request, form["assertion"])
+def _verified_claims(request: RawRequest, form: Fields, key: PartnerKey, now: datetime) -> dict[str, Any]:
+    """Return the claims of an assertion that a key has signed, all of them checked."""
     if form.get("client_id", key.username) != key.username:
         raise invalid_client("`client_id` is not the issuer of the assertion.")
     try:
@@ -105,13 +109,13 @@ async def _verify_assertion(
     except jwt.PyJWTError as error:
         raise invalid_grant(f"The assertion does not hold: {error}.") from None
     _check_claims(claims, key, now)
-    return key, claims
+    return claims
 
 
-async def _find_key(bank: Bank, request: RawRequest, assertion: str) -> PartnerKey:
+async def _find_key(bank: Bank, request: RawRequest, form: Fields) -> PartnerKey:
     """Return the key the assertion names, if it belongs to the partner of this host."""
     try:
-        key_id = jwt.get_unverified_header(assertion).get("kid")
+        key_id = jwt.get_unverified_header(form["assertion"]).get("kid")
     except jwt.PyJWTError:
         raise invalid_grant("The assertion is not a JWT.") from None
     key = None

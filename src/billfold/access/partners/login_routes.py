@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 from typing_extensions import override
 
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
+from billfold.access.partners.login_audit import record_failed_login, record_login
 from billfold.access.users import lockout
 from billfold.access.users.passwords import PasswordGate
 from billfold.http.limits.rate_limits import count_address
@@ -51,18 +52,28 @@ async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: Pass
     user = await partner_store.find_partner_user(pool, data.username)
     if user is not None and not is_host_of(user.partner_slug, request, bank):
         user = None
-    if not await _is_right(pool, gate, None if user is None else user.password_hash, data=data) or user is None:
+    attempt = await _attempt(pool, gate, None if user is None else user.password_hash, data=data)
+    if not attempt.is_right or user is None:
+        if user is not None:
+            record_failed_login(bank, user, request, locks=attempt.locks, wrong="password")
         raise ProblemWithHeaders(
             "invalid-credentials",
             "The user name and the password do not belong together.",
             (b"www-authenticate", b'Bearer realm="billfold"'),
         )
-    token, expires = await credentials.issue_token(pool, partner_id=user.partner_id, user_id=user.user_id, now=now)
+    async with pool.acquire() as conn, conn.transaction():
+        token, expires = await credentials.issue_token(conn, partner_id=user.partner_id, user_id=user.user_id, now=now)
+        await record_login(bank, conn, user, request, now=now, proved="password")
     return Login(token=token, expires=expires.isoformat())
 
 
-async def _is_right(pool: Pool, gate: PasswordGate, password_hash: str | None, *, data: LoginRequest) -> bool:
-    """Return whether a password is right. Raises `login-locked`.
+class _Attempt(NamedTuple):
+    is_right: bool
+    locks: bool
+
+
+async def _attempt(pool: Pool, gate: PasswordGate, password_hash: str | None, *, data: LoginRequest) -> _Attempt:
+    """Return whether a password is right, and whether it locks the user if not. Raises `login-locked`.
 
     The attempt is counted before the password is looked at, and only when its turn has come: guesses side by side
     count as well, and many logins of one program do not lock it out. An unknown user name takes as long as a known one.
@@ -77,7 +88,7 @@ async def _is_right(pool: Pool, gate: PasswordGate, password_hash: str | None, *
         is_right = await gate.verify_now(password_hash, data.password)
         if is_right and password_hash is not None:
             await lockout.clear_attempts(pool, subject)
-    return is_right
+    return _Attempt(is_right, attempt.locks)
 
 
 def is_host_of(slug: str, request: RawRequest, bank: Bank) -> bool:

@@ -30,11 +30,11 @@ SELECT {_PARTNER}, t.user_id, t.expires_at,
  WHERE t.token_hash = $1 AND t.expires_at > $2
 """
 _USER = """
-SELECT u.user_id, u.partner_id, p.slug, u.username, u.password_hash
+SELECT u.user_id, u.partner_id, p.slug, p.own_customer_id, u.username, u.password_hash
   FROM partner_user u JOIN partner p USING (partner_id) WHERE u.username = $1
 """
 _KEY = """
-SELECT k.key_id, k.algorithm, k.public_pem, u.user_id, u.partner_id, p.slug, u.username
+SELECT k.key_id, k.algorithm, k.public_pem, u.user_id, u.partner_id, p.slug, p.own_customer_id, u.username
   FROM partner_key k JOIN partner_user u USING (user_id) JOIN partner p USING (partner_id)
  WHERE k.key_id = $1 AND k.revoked_at IS NULL
 """

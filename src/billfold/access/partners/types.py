@@ -28,11 +28,12 @@ class NewPartner:
 
 @dataclass(frozen=True, slots=True)
 class PartnerUser:
-    """One who logs in for a partner."""
+    """One who logs in for a partner; `own_customer_id` is that of the partner, whose audit log tells of it."""
 
     user_id: UUID
     partner_id: UUID
     partner_slug: str
+    own_customer_id: UUID
     username: str
     password_hash: str = field(repr=False)
 
@@ -47,6 +48,7 @@ class PartnerKey:
     user_id: UUID
     partner_id: UUID
     partner_slug: str
+    own_customer_id: UUID
     username: str
 
 
