@@ -5,6 +5,7 @@ from uuid import UUID
 
 from tests.architecture.movements_of_rails import play_ach, play_incoming_ach, play_reviews, play_wires
 from tests.architecture.stage import LATER, Stage, noted_calls
+from tests.fixtures.market import know_through
 
 from billfold.accounts.commands import (
     CloseCustomer,
@@ -33,6 +34,7 @@ from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.treasury.commands import InvestWaitingCash
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 BILL = "912797PT8"
@@ -66,6 +68,12 @@ def play_arrivals(new_stage):
         stage.receive_money(pocket, 50_000_00)
     with stage.row("Waiting cash invested"):
         stage.catch_up(anna, date(2025, 6, 3), 9)
+    know_through(stage.bank, date(2025, 6, 2))
+    stage.until(date(2025, 6, 4))
+    stage.receive_money(pocket, 50_000_00)
+    know_through(stage.bank, date(2025, 7, 1))
+    with stage.row("Waiting cash invested when there is market data"):
+        stage.submit(InvestWaitingCash, anna)
     stage.until(date(2025, 6, 30), 18)
     with stage.row("Fee"):
         stage.catch_up(anna, date(2025, 7, 1), 8)

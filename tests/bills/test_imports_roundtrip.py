@@ -27,7 +27,7 @@ NEW = Auction(
 async def test_the_market_from_its_tables_is_the_packaged_one(conn):
     await load_bundled_market(conn)
     calendars = Calendars()
-    loaded, direct = await load_market(conn, calendars), Market.packaged(calendars)
+    loaded, direct = await load_market(conn), Market.packaged(calendars)
     for day in (date(2023, 6, 1), date(2025, 6, 2), date(2026, 7, 1), date(2027, 3, 3)):
         at = et_instant(day, 11)
         for weeks in (4, 13, 26, 52):
@@ -64,7 +64,7 @@ async def test_rates_are_refused_whole_when_one_day_contradicts_the_record(conn)
 async def test_a_new_auction_brings_its_bill(conn):
     await load_bundled_market(conn)
     assert await import_auctions(conn, [NEW]) == (1, 0)
-    bill = (await load_market(conn, Calendars())).bill(NEW.cusip)
+    bill = (await load_market(conn)).bill(NEW.cusip)
     assert (bill.maturity, bill.original_term) == (NEW.maturity, "4-Week")
 
 

@@ -1,15 +1,16 @@
 """A running bank knows an import without a restart; nobody buys what another cannot show."""
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, time
 
 import pytest
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.bills.imports import import_auctions, import_rates
 from billfold.bills.market_refresh import MarketRefresher
-from billfold.bills.store import load_market
+from billfold.bills.store import CalendarOverride, load_market, save_override
 from billfold.bills.types import Auction, DailyRates, Quote
+from billfold.platform.dates import et_instant
 
 TODAY = date(2025, 6, 2)
 NEW = Auction(
@@ -24,7 +25,7 @@ async def know_less(*banks):
         await conn.execute("DELETE FROM auction WHERE issue_date >= $1", TODAY)
         await conn.execute("DELETE FROM bill_rate WHERE day >= $1", TODAY)
         for bank in banks:
-            bank.market = bank.engine.market = await load_market(conn, bank.calendars)
+            bank.market = bank.engine.market = await load_market(conn)
 
 
 @pytest.fixture
@@ -70,17 +71,32 @@ async def test_what_one_process_buys_is_known_to_all_when_it_was_imported(banks,
     assert (await holder.deposit(10_000_00))["status"] == "COMPLETED"
 
 
+async def test_an_override_of_a_day_is_taken_up_and_books_in_memory_follow_it(bank, new_holder):
+    due_at = "SELECT due_at FROM ledger_head WHERE customer_id = $1"
+    await know_less(bank)
+    holder = await new_holder()
+    watch = MarketRefresher(bank.pool, bank.market, activation_delay=0)
+    await holder.deposit(10_000_00)
+    assert await bank.pool.fetchval(due_at, holder.customer_id) == et_instant(TODAY, 17)
+    async with bank.pool.acquire() as conn:
+        await save_override(conn, CalendarOverride(TODAY, None, time(13), None, "Early close"))
+    await watch.look()
+    assert bank.calendars.closes_at(TODAY) == bank.engine.calendars.closes_at(TODAY) == et_instant(TODAY, 13)
+    await holder.deposit(10_000_00)
+    assert await bank.pool.fetchval(due_at, holder.customer_id) == et_instant(TODAY, 13)
+
+
 async def test_a_result_that_came_in_is_noticed_and_nothing_is_read_twice(banks):
     here, _ = banks
     async with here.pool.acquire() as conn:
         await import_auctions(conn, [NEW])
     watch = MarketRefresher(here.pool, here.market, activation_delay=0)
     await watch.look()
-    before = here.market.row_counts
+    before = here.market.version
     async with here.pool.acquire() as conn:
         await import_auctions(conn, [replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")])
     await watch.look()
-    assert here.market.row_counts == (*before[:2], before[2] + 1, before[3])
+    assert here.market.version == (*before[:2], before[2] + 1, *before[3:])
     tick_prices = here.market.tick_prices(await here.now())
     await watch.look()
     assert here.market.tick_prices(await here.now()) is tick_prices

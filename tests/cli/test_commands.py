@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import threading
-from datetime import date
+from datetime import time
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -19,8 +19,6 @@ from billfold.cli.app import run
 from billfold.payments.ach import routes as ach
 from billfold.payments.wires import routes as wires
 from billfold.wiring.cli_context import Wiring
-
-RESTART = "Restart `billfold serve` and every `billfold worker`"
 
 
 def _fetch(dsn, query):
@@ -182,19 +180,37 @@ def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
     assert "There is no Pocket" in said
 
 
-def test_calendar_overrides_are_saved_and_removed(founded, database_dsn):
-    words = ("calendar", "override", "2025-11-28", "--closes", "13:00", "--reason", "Early close")
-    status, said = founded(*words)
+def test_a_calendar_override_changes_what_it_names_and_adds_to_an_earlier_one(founded, database_dsn):
+    def overridden(*words):
+        assert founded("calendar", "override", "2025-11-11", *words, "--reason", "Told by the Reserve")[0] == 0
+        (row,) = _fetch(database_dsn, "SELECT * FROM calendar_override")
+        return row["bond_market"], row["closes_at"], row["fed"]
+
+    assert overridden("--closes", "13:00") == (None, time(13), None)
+    assert overridden("--fed", "open") == (None, time(13), "open")
+    assert overridden("--bond", "closed") == ("closed", None, "open")
+    said = founded("calendar", "list")[1]
+    assert "Told by the Reserve" in said
+    assert "8 seconds later" in founded("calendar", "override", "2025-11-11", "--remove")[1]
+    for words in (("--bond", "closed"), ("--reason", "Nothing named"), ("--remove",)):
+        assert founded("calendar", "override", "2025-11-11", *words)[0] == 1
+    overridden("--bond", "closed")
+    for closes in ("13:00", "18:00"):
+        status, _ = founded("calendar", "override", "2025-11-11", "--closes", closes, "--reason", "Both")
+        assert status == 1
+
+
+def test_an_override_of_a_past_day_is_warned_of(founded):
+    past = founded("calendar", "override", "2025-05-30", "--bond", "closed", "--reason", "Late")
+    assert (past[0], "is past" in past[1]) == (0, True)
+    assert "is past" not in founded("calendar", "override", "2025-06-02", "--bond", "closed", "--reason", "Today")[1]
+
+
+def test_the_age_of_market_data_is_shown(founded):
+    status, said = founded("market", "status")
     assert status == 0
-    assert RESTART in said
-    assert "Early close" in founded("calendar", "list")[1]
-    (row,) = _fetch(database_dsn, "SELECT * FROM calendar_override")
-    assert (row["day"], row["bond_market"], row["fed"]) == (date(2025, 11, 28), "early", "open")
-    status, said = founded("calendar", "override", "2025-11-28", "--remove")
-    assert status == 0
-    assert RESTART in said
-    assert founded("calendar", "override", "2025-11-28", "--remove")[0] == 1
-    assert founded("calendar", "override", "2025-11-28", "--bond", "closed")[0] == 1
+    assert "2026-08-11" in said
+    assert "4-week bill" in said
 
 
 def test_newer_rates_are_imported_and_contradicting_ones_refused(founded, tmp_path):

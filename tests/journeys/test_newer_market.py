@@ -1,8 +1,12 @@
 """Newer prices and bills come into a bank that is running, as its partner sees them."""
 
+from datetime import date
+from uuid import uuid4
+
 from tests.bills.test_market_refresh import NEW, import_both, know_less
 
 from billfold.bills.market_refresh import MarketRefresher
+from billfold.bills.rules.market import Market
 
 
 async def test_an_import_is_seen_by_a_running_bank(bank, partner_desk):
@@ -18,3 +22,24 @@ async def test_an_import_is_seen_by_a_running_bank(bank, partner_desk):
     await partner_desk.wire(pocket, 1_000_000_00)
     shown = await partner_desk.get(pocket.path)
     assert NEW.cusip in {each["cusip"] for each in shown["portfolio"]["securities"]}
+
+
+async def test_without_current_prices_a_sale_is_503_and_the_same_request_works_when_they_are_there(bank, partner_desk):
+    payer = await partner_desk.funded(1_000_000_00)
+    payee = await partner_desk.pocket(payer.customer)
+    market = bank.market = bank.engine.market = Market.packaged(bank.calendars)
+    key = str(uuid4())
+    market.age_max_days, newest = 1, market._curve_days[-1]
+    market._curve_days[-1] = date(2020, 1, 1)
+    body = {
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": {"id": payer.id, "type": "SERVICE_ACCOUNT"},
+        "to_account": {"id": payee.id, "type": "SERVICE_ACCOUNT"},
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_000_00},
+    }
+    assert await partner_desk.get(payer.path)
+    path = "/api/v1/transfers/on-us/"
+    stale = await partner_desk.refused("POST", path, body, status=503, code="market-data-stale", key=key)
+    assert stale["retryable"]
+    market._curve_days[-1] = newest
+    assert (await partner_desk.post(path, body, key=key))["status"] == "COMPLETED"

@@ -165,7 +165,8 @@ class MemoryBank:
     """Books and tables of one bank. `submit` answers as the engine does."""
 
     def __init__(self, market, calendars, terms, seed, now):
-        self.market, self.calendars, self.terms, self.seed = market, calendars, terms, seed
+        assert calendars is market.calendars
+        self.market, self.terms, self.seed = market, terms, seed
         self.now: datetime = now
         self.books = {}
         self.tables = defaultdict(list)
@@ -182,7 +183,6 @@ class MemoryBank:
         self._engine = Engine(
             no_pool,
             market=market,
-            calendars=calendars,
             terms=terms,
             seed=seed,
             test_clock=True,
@@ -190,6 +190,10 @@ class MemoryBank:
             identifiers=(),
             catch_up=catch_up,
         )
+
+    @property
+    def calendars(self):
+        return self.market.calendars
 
     # -- commands -----------------------------------------------------------------------
 

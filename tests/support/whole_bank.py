@@ -11,7 +11,7 @@ from tests.support.commands import EngineCommands, Place
 
 from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.rules.market import Market
-from billfold.bills.store import load_calendars, load_market
+from billfold.bills.store import load_market
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
@@ -45,8 +45,7 @@ async def open_bank(dsn, **changes):
     async with pool.acquire() as conn:
         sandbox = replace(settings, environment="sandbox")
         await initialize_bank(conn, sandbox, seed=SEED, vault=VAULT, wall=wall_now())
-        calendars = await load_calendars(conn)
-        market = await _known_market(conn, calendars)
+        market = await _known_market(conn)
     terms = BankPolicy(
         aum_fee_bps=settings.aum_fee_bps,
         routing_number=settings.bank_routing_number,
@@ -59,7 +58,6 @@ async def open_bank(dsn, **changes):
     engine = Engine(
         pool,
         market=market,
-        calendars=calendars,
         terms=terms,
         seed=SEED,
         test_clock=True,
@@ -74,7 +72,6 @@ async def open_bank(dsn, **changes):
         pool=pool,
         engine=engine,
         market=market,
-        calendars=calendars,
         terms=terms,
         seed=SEED,
         settings=settings,
@@ -93,7 +90,7 @@ async def open_bank(dsn, **changes):
 
 def engine_beside(bank, **changes):
     """Return another engine on a bank's database, as another process has it."""
-    common = ("market", "calendars", "terms", "seed", "references", "identifiers", "catch_up", "test_clock")
+    common = ("market", "terms", "seed", "references", "identifiers", "catch_up", "test_clock")
     return Engine(bank.pool, **{name: getattr(bank.engine, name) for name in common} | changes)
 
 
@@ -104,13 +101,13 @@ SELECT (SELECT count(*) FROM calendar_override), (SELECT count(*) FROM security)
 _markets: dict[tuple[int, ...], Market] = {}
 
 
-async def _known_market(conn, calendars):
+async def _known_market(conn):
     """Return the market of this database; the packaged one is read once for all tests."""
     counts = tuple(await conn.fetchrow(_COUNTS))
     if counts[0]:
-        return await load_market(conn, calendars)
+        return await load_market(conn)
     if counts not in _markets:
-        _markets[counts] = await load_market(conn, calendars)
+        _markets[counts] = await load_market(conn)
     return _markets[counts]
 
 

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, datetime, time
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import asyncpg
 import typer
 
 from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.imports import import_auctions, import_rates
 from billfold.bills.market_refresh import ACTIVATION_DELAY_SECONDS, REFRESH_SECONDS
+from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.cli.output import print_line, print_success
+from billfold.cli.output import print_line, print_success, print_warning
 from billfold.cli.resources import read_text_file
+from billfold.platform.calendars import Calendars, DayOverride
+from billfold.platform.clock import business_now, read_clock, wall_now
+from billfold.platform.dates import et_date
 
 if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
 
-_REFRESH_NOTE = (
-    f"Running processes use what was imported {REFRESH_SECONDS + ACTIVATION_DELAY_SECONDS:.0f} seconds later."
-)
+_REFRESH_NOTE = f"Running processes use it {REFRESH_SECONDS + ACTIVATION_DELAY_SECONDS:.0f} seconds later."
 market = CommandGroup(
     "market",
     f"Import newer rates and auctions of the Treasury. {_REFRESH_NOTE}",
@@ -31,16 +35,12 @@ market = CommandGroup(
 )
 calendar = CommandGroup(
     "calendar",
-    "Override the calendars: a day on which a market is closed or closes early. "
-    "A running process knows of it once it is restarted.",
+    f"Override the calendars: a day on which a market is closed or closes early. {_REFRESH_NOTE}",
     example="override 2025-01-09 --bond closed --reason 'Mourning'",
 )
 
 CsvFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False)]
-_RESTART_NOTE = (
-    "Restart `billfold serve` and every `billfold worker` together, or the sandbox: "
-    "a running process does not know of it."
-)
+OpenOrClosed = Literal["open", "closed"] | None
 
 
 @market.command("import --rates rates.csv --auctions auctions.csv")
@@ -67,41 +67,65 @@ async def import_files(conn: Connection, rates: CsvFile = None, auctions: CsvFil
         print_line(_REFRESH_NOTE)
 
 
+@market.table("status", columns=("market data", "newest", "state"))
+async def status(bank: Bank) -> Iterable[Row]:
+    """Show how old the market data is, and whether bills are bought and sold by it."""
+    states = market_data_states(bank.market, await bank.now())
+    return [(each.what, each.newest, each.problem or "in use") for each in states]
+
+
 @calendar.command("override 2025-11-28 --closes 13:00 --reason 'Early close'")
 async def override(
     conn: Connection,
     day: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"])],
     *,
-    bond: Annotated[Literal["open", "closed"], typer.Option(help="The bond market on that day.")] = "open",
-    fed: Annotated[Literal["open", "closed"], typer.Option(help="The Federal Reserve on that day.")] = "open",
+    bond: Annotated[OpenOrClosed, typer.Option(help="The bond market on that day.")] = None,
+    fed: Annotated[OpenOrClosed, typer.Option(help="The Federal Reserve on that day.")] = None,
     closes: Annotated[datetime | None, typer.Option(formats=["%H:%M"], help="An early close, New York time.")] = None,
     reason: Annotated[str, typer.Option(help="The reason, for later readers.")] = "",
     remove: Annotated[bool, typer.Option("--remove", help="Remove the override.")] = False,
 ) -> None:
-    """Override the calendars for one day.
+    """Override the calendars for one day. What is not named stays as it is.
 
-    A running process knows of it once it is restarted.
+    Running processes use it some seconds later; nothing has to be restarted.
     """
     on: date = day.date()
+    if on < et_date(business_now(await read_clock(conn), wall_now())):
+        print_warning(f"{on} is past: what was booked and valued then stays as it is.")
     if remove:
         if not await remove_override(conn, on):
             raise CliError(f"{on} is not overridden.", "See `billfold calendar list`.")
         print_success(f"{on} follows the calendars again.")
-    elif not reason or (closes and bond == "closed"):
-        raise CliError(
-            "An override needs a reason, and a closed market does not close early.",
-            "Give --reason, and either --closes or --bond closed.",
-        )
     else:
-        early: time | None = closes.time() if closes else None
-        saved = CalendarOverride(on, "early" if early else bond, early, fed=fed, reason=reason)
-        await save_override(conn, saved)
-        print_success(f"{on}: bond market {saved.bond_market}, Federal Reserve {fed}.")
-    print_line(_RESTART_NOTE)
+        saved = await _override(conn, CalendarOverride(on, bond, closes.time() if closes else None, fed, reason))
+        print_success(f"{on}: {_in_words(saved)}.")
+    print_line(_REFRESH_NOTE)
+
+
+async def _override(conn: Connection, named: CalendarOverride) -> CalendarOverride:
+    if not named.reason or named.of_day == DayOverride():
+        raise CliError(
+            "An override needs a reason and what it changes.", "Give --reason, and --bond, --closes or --fed."
+        )
+    try:
+        Calendars({named.day: named.of_day})
+        return await save_override(conn, named)
+    except ValueError as error:
+        raise CliError(f"The close is not possible: {error}.", "Give --closes within 08:01 to 17:00.") from None
+    except asyncpg.CheckViolationError:
+        raise CliError(
+            "A closed market does not close early.", "Give --closes with --bond open, or --bond closed alone."
+        ) from None
+
+
+def _in_words(saved: CalendarOverride) -> str:
+    closes = saved.closes_at and f"{saved.closes_at:%H:%M}"
+    named = (("bond market", saved.bond_market), ("closes at", closes), ("Federal Reserve", saved.fed))
+    return ", ".join(f"{what} {value}" for what, value in named if value)
 
 
 @calendar.table("list", columns=("day", "bond market", "closes", "Reserve", "reason"))
 async def list_all(conn: Connection) -> Iterable[Row]:
     """List the overridden days."""
     overrides = await list_overrides(conn)
-    return [(each.day, each.bond_market, each.closes_at or "", each.fed, each.reason) for each in overrides]
+    return [(each.day, each.bond_market, each.closes_at, each.fed, each.reason) for each in overrides]

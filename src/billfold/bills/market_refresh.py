@@ -1,6 +1,6 @@
-"""Keeps what a process knows of the market as new as its tables, without a restart.
+"""Keeps what a process knows of the market and its calendars as new as their tables, without a restart.
 
-An import is noticed within `REFRESH_SECONDS`. Its bills are known at once and bought, at its prices,
+An import or an override is noticed within `REFRESH_SECONDS`. Its bills are known at once and bought, at its prices,
 `ACTIVATION_DELAY_SECONDS` later: by then every process knows a bill that any of them may buy.
 """
 
@@ -11,10 +11,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import asyncpg
 import structlog
 
-from billfold.bills.store import count_rows, load_market
+from billfold.bills.store import load_market, market_version
 from billfold.platform.clock import monotonic
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ log = structlog.get_logger(__name__)
 
 REFRESH_SECONDS = 2.0
 ACTIVATION_DELAY_SECONDS = 3 * REFRESH_SECONDS
-
-_DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
 
 @asynccontextmanager
@@ -56,21 +53,24 @@ class MarketRefresher:
             await asyncio.sleep(REFRESH_SECONDS)
             try:
                 await self.look()
-            except _DATABASE_ERRORS as error:
+            except Exception as error:  # noqa: BLE001 - what is known is used on, whatever is wrong with the newest
                 log.warning("market_refresh_failed", error=repr(error))
 
     async def look(self) -> None:
         """Read what was imported, and use what was read a while ago."""
         newest = self._pending or self._market
-        if newest.row_counts != await count_rows(self._pool):
+        if newest.version != await market_version(self._pool):
             self._pending = await self._read()
             self._market.add_bills_of(self._pending)
             self._activates_at = monotonic() + self._activation_delay
         if self._pending is not None and monotonic() >= self._activates_at:
             self._market.replace_with(self._pending)
             self._pending = None
-            log.info("market_refreshed", row_counts=self._market.row_counts)
+            log.info("market_refreshed", newest_rates=self._market.last_day)
 
     async def _read(self) -> Market:
         async with self._pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
-            return await load_market(conn, self._market.calendars)
+            newest = await load_market(conn, age_max_days=self._market.age_max_days)
+        if newest.calendars.overrides == self._market.calendars.overrides:
+            newest.calendars = self._market.calendars  # which has worked out most days already
+        return newest

@@ -23,9 +23,10 @@ SELECT a.cusip, a.term, a.auction_date, a.issue_date, s.maturity, a.announced_on
   FROM auction a JOIN security s USING (cusip) ORDER BY a.issue_date, a.cusip
 """
 # Rows are added, and results that were not out yet filled in; so their count shows what is new.
-_COUNTS = """
+# An override may change again.
+_VERSION = """
 SELECT (SELECT count(*) FROM security), count(*), count(*) FILTER (WHERE basis <> 'none'),
-       (SELECT count(*) FROM bill_rate)
+       (SELECT count(*) FROM bill_rate), (SELECT json_agg(o ORDER BY day)::text FROM calendar_override o)
   FROM auction
 """
 _RATES = "SELECT day, weeks, discount_milli, coupon_milli FROM bill_rate ORDER BY day, weeks"
@@ -34,38 +35,52 @@ _SAVE_OVERRIDE = """
 INSERT INTO calendar_override (day, bond_market, closes_at, fed, reason)
 VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (day) DO UPDATE
-   SET bond_market = excluded.bond_market, closes_at = excluded.closes_at, fed = excluded.fed,
+   SET bond_market = coalesce(excluded.bond_market, calendar_override.bond_market),
+       closes_at = CASE WHEN excluded.bond_market = 'closed' THEN NULL
+                        ELSE coalesce(excluded.closes_at, calendar_override.closes_at) END,
+       fed = coalesce(excluded.fed, calendar_override.fed),
        reason = excluded.reason
+RETURNING day, bond_market, closes_at, fed, reason
 """
 _REMOVE_OVERRIDE = "DELETE FROM calendar_override WHERE day = $1 RETURNING true"
 
 
 class CalendarOverride(msgspec.Struct, frozen=True):
-    """One day as the operator knows it. The bond market is open, early or closed."""
+    """What the operator knows of one day: open or closed, and an early close. None follows the calendars."""
 
     day: date
-    bond_market: str
+    bond_market: str | None
     closes_at: time | None
-    fed: str
+    fed: str | None
     reason: str
 
+    @property
+    def of_day(self) -> DayOverride:
+        """What it means to the calendars."""
+        is_open = {"open": True, "closed": False, None: None}
+        return DayOverride(fed_open=is_open[self.fed], bond_open=is_open[self.bond_market], closes=self.closes_at)
 
-async def load_market(conn: Connection, calendars: Calendars) -> Market:
-    """Return the market of everything on record. Raises ValueError when no rate is.
+
+async def load_market(conn: Connection, *, age_max_days: int | None = None) -> Market:
+    """Return the market of everything on record, calendars included. Raises ValueError when no rate is.
 
     In a transaction that sees one snapshot, lest an import comes in between.
     """
-    row_counts = await count_rows(conn)
+    version = await market_version(conn)
     market = Market(
-        calendars, await list_securities(conn), await list_auctions(conn), rates=await list_daily_rates(conn)
+        await load_calendars(conn),
+        await list_securities(conn),
+        await list_auctions(conn),
+        rates=await list_daily_rates(conn),
+        age_max_days=age_max_days,
     )
-    market.row_counts = row_counts
+    market.version = version
     return market
 
 
-async def count_rows(conn: Connection | Pool) -> tuple[int, ...]:
-    """Return how many rows a market read now would be made of."""
-    (row,) = await conn.fetch(_COUNTS)
+async def market_version(conn: Connection | Pool) -> tuple[object, ...]:
+    """Return what identifies the rows that a market read now would be made of."""
+    (row,) = await conn.fetch(_VERSION)
     return tuple(row)
 
 
@@ -96,21 +111,17 @@ async def list_overrides(conn: Connection) -> list[CalendarOverride]:
 async def load_calendars(conn: Connection) -> Calendars:
     """Return the calendars with every override on record."""
     overrides = await list_overrides(conn)
-    return Calendars(
-        {
-            each.day: DayOverride(
-                fed_open=each.fed == "open", bond_open=each.bond_market != "closed", closes=each.closes_at
-            )
-            for each in overrides
-        }
-    )
+    return Calendars({each.day: each.of_day for each in overrides})
 
 
-async def save_override(conn: Connection, override: CalendarOverride) -> None:
-    """Write an override down; it replaces an earlier one of the day."""
-    await conn.execute(
-        _SAVE_OVERRIDE, override.day, override.bond_market, override.closes_at, override.fed, override.reason
-    )
+async def save_override(conn: Connection, override: CalendarOverride) -> CalendarOverride:
+    """Override a day, adding to an earlier override of it; return what holds now.
+
+    Raises asyncpg.CheckViolationError for an early close of a day that is overridden as closed.
+    """
+    values = override.day, override.bond_market, override.closes_at, override.fed, override.reason
+    (row,) = await conn.fetch(_SAVE_OVERRIDE, *values)
+    return CalendarOverride(*row)
 
 
 async def remove_override(conn: Connection, day: date) -> bool:

@@ -102,11 +102,15 @@ EarningsPeriod = Literal["wtd", "mtd", "ytd", "all-time", "range"]
 
 
 class Period(NamedTuple):
-    """A stretch of time, start included and end excluded; `live` when it ends with now."""
+    """A stretch of time, start included and end excluded; `live` when it ends with now.
+
+    `by_instants` tells of either end whether it was given as a date-time.
+    """
 
     start: datetime
     end: datetime
     live: bool
+    by_instants: tuple[bool, bool] = (False, False)
 
 
 class BillSettlement(Row, frozen=True, kw_only=True):

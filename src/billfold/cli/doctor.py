@@ -17,6 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from billfold.access.partners.store import list_partners
+from billfold.bills.rules.freshness import market_data_states
+from billfold.bills.store import load_market
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, format_eastern, print_error
@@ -104,6 +106,7 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
         if not checks[-1].next_step:
             looks = {"clock": _clock, "due work": _backlog, "audit log": _audit_log, "rail files": _rail_files}
             checks += [await _attempt(what, look(conn)) for what, look in looks.items()]
+            checks.append(await _attempt("market data", _market_data(conn, settings)))
             partners += [partner.slug for partner in await list_partners(conn)]
         return checks
     finally:
@@ -181,6 +184,17 @@ async def _rail_files(conn: Connection) -> HealthCheck:
     reason = trouble.words() if trouble else ""
     more = f"; {len(waiting) - 1} more fail" if waiting[1:] else ""
     return HealthCheck("rail files", f"{first.name}, {reason}{more}", f"Run `billfold files retry {first.file_id}`.")
+
+
+async def _market_data(conn: Connection, settings: Settings) -> HealthCheck:
+    """What no bill can be bought or sold by; the rates come first."""
+    market = await load_market(conn, age_max_days=settings.traded_rates_max_age_days)
+    rates, *bills = market_data_states(market, await _now(conn))
+    first = next((each for each in (rates, *bills) if each.problem), None)
+    if first is None:
+        return HealthCheck("market data", f"rates of {rates.newest}")
+    found = f"{first.what}: {first.newest}; {first.problem}"
+    return HealthCheck("market data", found, "Run `billfold market import` with newer files.")
 
 
 def _check_server(context: CliContext, settings: Settings, partners: Sequence[str]) -> Iterator[HealthCheck]:

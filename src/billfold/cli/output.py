@@ -35,6 +35,11 @@ def print_success(text: str) -> None:
     console.print(f"[green]✓[/] {text}")
 
 
+def print_warning(text: str) -> None:
+    """Print a warning to standard error."""
+    errors.print(f"[yellow]![/] {escape(text)}")
+
+
 def print_error(wrong: str, next_step: str = "") -> None:
     """Print to standard error what is wrong and what to do next."""
     errors.print(f"[red]✗[/] {escape(wrong)}")

@@ -17,7 +17,7 @@ from litestar import Response
 from litestar.exceptions import HTTPException
 
 from billfold.http.raw_request import RawRequest
-from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, Unavailable
+from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, Unavailable
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 
@@ -184,7 +184,7 @@ def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
     headers: Sequence[tuple[bytes, bytes]] = ()
     if isinstance(error, ProblemWithHeaders):
         headers = error.headers
-    elif isinstance(error, Unavailable):
+    elif isinstance(error, Unavailable | MarketDataStale):
         headers = [(b"retry-after", str(error.retry_after_seconds or 1).encode())]
     return problem(error.code, error.detail, request, *headers, **error.facts)
 

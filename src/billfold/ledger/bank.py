@@ -38,7 +38,6 @@ class Bank:
     pool: Pool
     engine: Engine
     market: Market
-    calendars: Calendars
     terms: BankPolicy
     seed: bytes
     settings: Settings
@@ -54,6 +53,11 @@ class Bank:
     def __post_init__(self) -> None:
         self.directory = Directory(self.pool)
         self.background = BackgroundTasks()
+
+    @property
+    def calendars(self) -> Calendars:
+        """The calendars with the overrides that this process has taken up."""
+        return self.market.calendars
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: routes use `caller.now`."""

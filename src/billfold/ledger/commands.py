@@ -20,6 +20,8 @@ from billfold.bills.rules.pricing import subtract_spread
 from billfold.ledger.ports import NoScreening, Screening
 from billfold.platform.calendars import WireHours
 from billfold.platform.database.rows import Row
+from billfold.platform.dates import et_date
+from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import IdSource, command_id
 
 if TYPE_CHECKING:
@@ -155,6 +157,7 @@ class Context:
         self.terms = terms
         self.seed = seed
         self.business_date: date = calendars.business_date(now)
+        self.today: date = et_date(now)
         self.investing: bool = calendars.may_invest(now)
         self.settles_on: date = market.settles_on(now)
         self.command_id: UUID = UUID(int=0)
@@ -162,7 +165,7 @@ class Context:
         self._t0: dict[str, int] = {}
         self._t1: dict[str, int] = {}
         self._others: dict[datetime, Context] = {}
-        self._offers: dict[int, tuple[Bill, int]] = {}
+        self._offers: dict[int, tuple[Bill, int] | None] = {}
 
     def serve(self, command_id: UUID) -> None:
         """Derive ids from this command from here on."""
@@ -183,10 +186,13 @@ class Context:
         return self.market.bill(cusip)
 
     def t0_bid(self, cusip: str) -> int:
-        """The bank's own bid for a bill now, micro-dollars per $100, settling today (T+0)."""
+        """The bank's own bid for a bill now, micro-dollars per $100, settling today (T+0).
+
+        Raises MarketDataStale, as `t1_bid`.
+        """
         price = self._t0.get(cusip)
         if price is None:
-            price = self.market.t0_bid(self.market.bill(cusip), self.now)
+            price = self.market.t0_bid(self._bill_to_sell(cusip), self.now)
             price = subtract_spread(price, self.terms.haircut_bps)
             self._t0[cusip] = price
         return price
@@ -195,16 +201,25 @@ class Context:
         """The dealers' bid for a bill now, micro-dollars per $100, settling on the next business day (T+1)."""
         price = self._t1.get(cusip)
         if price is None:
-            price = self._t1[cusip] = self.market.t1_bid(self.market.bill(cusip), self.now)
+            price = self._t1[cusip] = self.market.t1_bid(self._bill_to_sell(cusip), self.now)
         return price
 
-    def offer(self, weeks: int) -> tuple[Bill, int]:
-        """The bill a strategy buys now, and its ask in micro-dollars per $100."""
-        offer = self._offers.get(weeks)
-        if offer is None:
-            bill = self.market.on_the_run(weeks, self.business_date)
-            offer = self._offers[weeks] = (bill, self.market.ask(bill, self.now))
-        return offer
+    def find_offer(self, weeks: int) -> tuple[Bill, int] | None:
+        """The bill a strategy buys now, and its ask in micro-dollars per $100; None without current market data."""
+        if weeks not in self._offers:
+            try:
+                self.market.require_current(self.now)
+                bill = self.market.on_the_run(weeks, self.business_date)
+                self._offers[weeks] = (bill, self.market.ask(bill, self.now))
+            except MarketDataStale:
+                self._offers[weeks] = None
+        return self._offers[weeks]
+
+    def _bill_to_sell(self, cusip: str) -> Bill:
+        bill = self.market.bill(cusip)
+        if self.now < self.market.matures_at(bill):
+            self.market.require_current(self.now)
+        return bill
 
 
 def book_of(books: Books, customer_id: UUID) -> Book:

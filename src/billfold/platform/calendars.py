@@ -96,6 +96,11 @@ class Calendars:
         cached = self._day(day)
         return cached.fed and cached.bond
 
+    def count_bond_days(self, after: date, through: date) -> int:
+        """Return on how many days after one day, up to another, the bond market trades."""
+        days = (after + timedelta(n) for n in range(1, (through - after).days + 1))
+        return sum(map(self.is_bond_day, days))
+
     def next_settlement_day(self, day: date) -> date:
         """Return the first settlement day strictly after this day."""
         return self.settlement_on_or_after(day + _ONE_DAY)
@@ -104,6 +109,12 @@ class Calendars:
         """Return this day when bills settle on it, else the next day on which they do."""
         while not self.is_settlement_day(day):
             day += _ONE_DAY
+        return day
+
+    def settlement_on_or_before(self, day: date) -> date:
+        """Return this day when bills settle on it, else the day before on which they did."""
+        while not self.is_settlement_day(day):
+            day -= _ONE_DAY
         return day
 
     def next_fed_day(self, day: date) -> date:

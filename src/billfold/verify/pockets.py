@@ -185,8 +185,10 @@ class PocketReplay:
     def _check_accrual(self, row: Record, last: date | None) -> None:
         """Its fee has accrued up to the day before it last moved; its month is charged next."""
         pocket_id, accrued = row["pocket_id"], row["accrued_through"]
-        last_dates = self.calendar_variants.business_dates(row["opened_at"]) if last is None else {last}
-        if all(day - accrued != _ONE_DAY for day in last_dates):
+        booked_at = self._last_booked_at.get(pocket_id, row["opened_at"])
+        last_dates = self.calendar_variants.business_dates(booked_at) if last is None else {last}
+        # Earlier releases accrued up to the business day, that of the next opening after the close.
+        if all(day - accrued != _ONE_DAY for day in {*last_dates, et_date(booked_at)}):
             previous_date = self._dates_before_empty_snapshot.get(pocket_id)
             if previous_date is not None and previous_date - accrued == _ONE_DAY:
                 key = self._snapshot(pocket_id, self._last_snapshot_dates[pocket_id])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import billfold
 from billfold.audit.checks import check_audit
-from billfold.bills.store import load_calendars, load_market
+from billfold.bills.store import load_market
 from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
 from billfold.platform.errors import BillfoldError
 from billfold.verify.bank_totals import check_bank_totals
@@ -57,7 +57,7 @@ async def verify_bank(
             raise BankNotInitialized
         findings = Findings()
         if market is None:
-            market = await load_market(conn, await load_calendars(conn))
+            market = await load_market(conn)
         # Rows come in the order of the keys at once, not after everything has been sorted.
         await conn.execute("SET LOCAL enable_seqscan = off")
         await LedgerWalk(conn, findings, market, progress=progress).go()

@@ -29,6 +29,7 @@ from billfold.platform.network.tls import TlsFiles, ensure_certificates
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import EmbeddedPostgresError
 from billfold.platform.settings.settings import FILE_SUFFIX, Settings, variable_name
+from billfold.treasury.worker import WaitingCash
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
 from billfold.wiring.providers import SEALS, archive_of, check_adapters, email_transport_of, webhook_client_of
 from billfold.wiring.scheduled_jobs import file_receivers
@@ -215,7 +216,7 @@ class Wiring:
             EmailSender(email_transport_of(bank.settings)),
             AuditSealer(archive_of(bank.settings)),
         )
-        worker = Worker(bank, execute_all_pending, *file_receivers(), *tasks)
+        worker = Worker(bank, execute_all_pending, WaitingCash().invest, *file_receivers(), *tasks)
         client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
         dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
         async with asyncio.TaskGroup() as group:

@@ -15,7 +15,7 @@ import asyncpg
 from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
-from billfold.bills.store import load_calendars, load_market
+from billfold.bills.store import load_market
 from billfold.cli.context import CliError
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import sequencer
@@ -74,7 +74,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             identity, vault = await check_bank(conn, settings)
             await reseal_key_check(conn, identity, vault)
             await sequencer.repair_positions(conn)
-            seed, market = identity.seed, await _market(conn)
+            seed, market = identity.seed, await _market(conn, settings)
         simulation = simulation_of(settings, seed)
         custodian = custodian_of(settings, simulation)
         screening = simulation.screening if simulation else NoScreening()
@@ -83,7 +83,6 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             pool=pool,
             engine=engine,
             market=market,
-            calendars=market.calendars,
             terms=engine.terms,
             seed=seed,
             settings=settings,
@@ -112,7 +111,6 @@ def engine_of(
     return Engine(
         pool,
         market=market,
-        calendars=market.calendars,
         terms=policy_of(settings, screening),
         seed=seed,
         references=reference_readers(),
@@ -157,9 +155,9 @@ async def _pool(dsn: str, most: int) -> Pool:
         raise CliError(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
 
 
-async def _market(conn: Connection) -> Market:
+async def _market(conn: Connection, settings: Settings) -> Market:
     async with conn.transaction(isolation="repeatable_read", readonly=True):
-        return await load_market(conn, await load_calendars(conn))
+        return await load_market(conn, age_max_days=settings.traded_rates_max_age_days)
 
 
 async def check_start(settings: Settings, dsn: str) -> None:

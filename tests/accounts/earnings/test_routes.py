@@ -131,6 +131,8 @@ async def test_instants_cut_a_day_where_they_say(partner_desk, lived):
         assert before[name] + after[name] == whole[name]
     dates = proven(await partner_desk.get(one(pocket), between("2025-07-18", "2025-07-18")))
     assert dates == whole
+    entry = await partner_desk.get(one(pocket), between(came.isoformat(), "2025-07-19"))
+    assert (entry["date_from"], entry["date_to"]) == ("2025-07-18T23:30:00Z", "2025-07-19")
     nothing = await flows(came, came)
     assert all(nothing[name] == 0 for name in FLOWS)
 
@@ -225,13 +227,28 @@ async def test_a_period_before_the_pocket_was_opened_is_empty(partner_desk):
     assert set(found.values()) == {0}
 
 
-async def test_a_range_may_begin_with_the_calendar_and_end_with_it(partner_desk):
+async def test_a_range_begins_with_the_first_prices_or_later_and_may_end_with_the_calendar(partner_desk):
     pocket = await partner_desk.funded(100_000_00)
     for path in (one(pocket), PATH):
-        ever = await partner_desk.get(path, between("0001-01-01", "9999-12-31"))
+        ever = await partner_desk.get(path, between("2023-01-03", "9999-12-31"))
         entry = ever.get("aggregate", ever)
         assert entry["contributions"]["value"] == 100_000_00
-        assert (entry["date_from"], entry["date_to"]) == ("0001-01-01", "2025-06-02")
+        assert (entry["date_from"], entry["date_to"]) == ("2023-01-03", "2025-06-02")
+        for early in ("2023-01-02", "0001-01-01", "2023-01-02T23:59:59-05:00"):
+            await partner_desk.invalid("GET", path, filters=between(early, "2025-06-02"), loc="query.date_from")
+
+
+async def test_a_named_period_that_ends_on_a_closed_day_is_said_to_end_on_the_business_day_before(partner_desk, lived):
+    pocket, _ = lived
+    await partner_desk.until("2025-08-31T15:00:00-04:00")
+    for period, begin in (("wtd", "2025-08-25"), ("mtd", "2025-08-01"), ("all-time", "2025-06-02")):
+        entry = await partner_desk.get(one(pocket), {"period": period})
+        assert (entry["date_from"], entry["date_to"]) == (begin, "2025-08-29")
+    # Labor Day: between the first instant of the periods and the next opening.
+    await partner_desk.until("2025-09-01T06:00:00-04:00")
+    for period in ("wtd", "mtd", "ytd", "all-time"):
+        found = proven(await partner_desk.get(one(pocket), {"period": period}))
+        assert found["end_value"] == await partner_desk.value(pocket)
 
 
 async def test_earnings_of_others_are_not_there(partner_desk, other_partner):

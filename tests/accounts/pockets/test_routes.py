@@ -128,6 +128,27 @@ async def test_a_slope_has_twelve_decimals_when_there_is_nothing_to_grow(partner
         assert found["appreciation_per_second"] == "0.000000000000"
 
 
+async def test_real_time_values_are_those_of_the_second(partner_desk):
+    pocket = await partner_desk.funded(50_000_000_00)
+    await partner_desk.later(minutes=5, seconds=30)
+
+    async def total(**filters):
+        (item,) = (await partner_desk.get("/api/v2/pockets/", {"customer_id[]": pocket.customer, **filters}))["items"]
+        parts = sum(each["market_value"]["value"] for each in item["portfolio"]["securities"])
+        assert item["portfolio"]["total_value"]["value"] == parts + item["portfolio"]["cash"]["value"]
+        return item["portfolio"]["total_value"]["value"]
+
+    mark, now = await total(), await total(valuation_type="REAL_TIME")
+    assert mark == await total(valuation_type="MARK") == await partner_desk.value(pocket)
+    assert 0 < now - mark < 10_00
+    await partner_desk.later(seconds=10)
+    assert await total() == mark
+    assert await total(valuation_type="REAL_TIME") > now
+    await partner_desk.until("2025-06-07T12:00:00-04:00")
+    weekend = await total(valuation_type="REAL_TIME")
+    assert weekend > await total()
+
+
 async def test_parts_of_a_pocket_are_left_out_when_asked(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
     for path in (pocket.path, f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"):

@@ -63,26 +63,16 @@ def test_one_lost_cent_breaks_the_entry(flat_market, he0):
     assert caught.value.facts["earnings_net"] == -1
 
 
-def test_a_live_end_agrees_with_the_portfolio(flat_market, he0):
+def test_a_live_end_agrees_with_the_portfolio_whenever_the_period_began(flat_market, he0):
     market = flat_market(5_135, he0)
     state = PocketState(((he0.cusip, 100),), earnings_basis=948_000)
     evening, maturity_morning = et_instant(date(2023, 11, 20), 22), et_instant(he0.maturity, 5)
+    monday = et_instant(date(2023, 11, 6), 0)
 
-    for now in (evening, maturity_morning):
-        earned = compute_earnings(state, START, state, end_at=now, market=market, live=True)
+    for start, now in ((START, evening), (START, maturity_morning), (monday, monday + timedelta(hours=6))):
+        earned = compute_earnings(state, start, state, end_at=now, market=market, live=True)
 
         assert earned.end_value == value_positions([(he0.cusip, 100, 100)], 0, 0, market=market, at=now).total_value
-    assert (
-        compute_earnings(state, START, state, end_at=maturity_morning, market=market, live=True).end_value == 1_000_000
-    )
-
-
-def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(flat_market, he0):
-    market = flat_market(5_135, he0)
-    monday, now = et_instant(date(2023, 11, 6), 0), et_instant(date(2023, 11, 6), 6)
-    state = PocketState(((he0.cusip, 1_000),), earnings_basis=948_000)
-
-    assert compute_earnings(state, monday, state, end_at=now, market=market, live=True).earnings == 0
 
 
 def test_the_aggregate_is_the_sum_of_every_field():
@@ -102,7 +92,7 @@ def test_the_aggregate_is_the_sum_of_every_field():
     ],
 )
 def test_a_period_runs_from_its_eastern_start_to_now(period, start):
-    assert period_bounds(period, NOW, CREATED) == (start, NOW, True)
+    assert period_bounds(period, NOW, CREATED)[:3] == (start, NOW, True)
 
 
 def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york():
@@ -130,7 +120,7 @@ def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york():
     ids=["whole days", "through today", "through the end of the calendar", "instants"],
 )
 def test_a_range_takes_its_days_whole_and_ends_with_now(date_from, date_to, bounds):
-    assert period_bounds("range", NOW, CREATED, date_from=date_from, date_to=date_to) == bounds
+    assert period_bounds("range", NOW, CREATED, date_from=date_from, date_to=date_to)[:3] == bounds
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """On-us transfers of the Partner API: the four types, and every refusal."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from tests.support.partner_desk import UNKNOWN
@@ -125,6 +126,31 @@ async def test_a_customer_pays_another_through_a_counterparty(partner_desk, othe
     path = f"/api/v2/customers/{pocket.customer}/counterparties/{linked}/"
     await partner_desk.patch(path, {"status": "UNLINKED"})
     await partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
+
+
+async def test_a_closed_address_takes_no_payment_and_another_of_the_same_pocket_does(partner_desk):
+    pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
+    linked = await payee(partner_desk, pocket, target)
+    await partner_desk.post(f"{target.path}portals/", {"name": "Another", "payment_rails": ["ON_US"]})
+    path = f"{target.path}portals/{target.portal}/funding-instructions/"
+    assert (await partner_desk.get(path))["status"] == "OPEN"
+    await partner_desk.ask(
+        "POST", f"/api/v1/service-accounts/{target.id}/portals/{target.portal}/close/", b"{}", status=204
+    )
+    shown = await partner_desk.get(path)
+    assert (shown["status"], shown["instructions"]) == ("CLOSED", [])
+    body = {"type": "PEER_TO_PEER", "from_account": account(pocket), "counterparty_id": linked}
+    for fields in ({"amount": requested(1_00)}, {"amount": requested(1_00), "async_mode": True}):
+        made = await partner_desk.post(PATH, body | fields)
+        await partner_desk.bank.background.close()
+        made = await partner_desk.get(f"{PATH}{made['id']}/")
+        assert (made["status"], made["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+    (other,) = [
+        each for each in (await partner_desk.get(f"{target.path}portals/"))["items"] if each["status"] == "OPEN"
+    ]
+    again = await payee(partner_desk, pocket, replace(target, portal=other["id"]))
+    made = await partner_desk.post(PATH, body | {"counterparty_id": again, "amount": requested(1_00)})
+    assert made["status"] == "COMPLETED"
 
 
 @pytest.mark.parametrize("kind", ["BANK_TRANSFER", "SECURITY_TRANSFER"])

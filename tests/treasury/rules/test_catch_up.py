@@ -45,7 +45,7 @@ def test_money_that_came_at_night_is_invested_when_the_market_opens(teller):
 def test_waiting_money_waits_longer_when_its_day_is_declared_closed(teller):
     pocket = at_night(teller)
     closed = closed_on(MONDAY)
-    teller.bank.calendars = teller.bank._engine.calendars = closed
+    teller.bank.market.calendars = closed
     ctx = Context(
         now=et_instant(MONDAY, 12), market=teller.bank.market, calendars=closed, terms=teller.bank.terms, seed=b"x"
     )
@@ -58,7 +58,7 @@ def test_the_head_learns_of_a_changed_calendar_when_its_due_instant_has_come(tel
     teller.deposit(pocket, 10_000_00)
     was_due = teller.book.due_at
     assert was_due == et_instant(date(2025, 6, 2), 17)
-    teller.bank.calendars = teller.bank._engine.calendars = Calendars(closes=Calendars().closes)
+    teller.bank.market.calendars = Calendars(closes=Calendars().closes)
     teller.book.due_at = was_due - timedelta(hours=4)  # what an early close had made of it
     teller.bank.now += timedelta(hours=5)
     version = teller.book.version

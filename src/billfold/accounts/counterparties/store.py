@@ -44,7 +44,11 @@ _AWAITING_REVIEW = f"""{_COLUMNS} c
                       AND d.status IN ('PENDING_UPLOAD', 'INVALID'))
  ORDER BY created_at, counterparty_id LIMIT $1"""
 _PAYER_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")
-_PAYEE_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="c.target_customer_id", pocket="c.target_pocket_id")
+_PAYEE_ADDRESS = """
+(SELECT network_address FROM portal p
+  WHERE p.customer_id = c.target_customer_id AND p.pocket_id = c.target_pocket_id
+    AND p.network_address = c.account_number AND p.status = 'OPEN' AND 'ON_US' = ANY(p.payment_rails) LIMIT 1)
+"""
 # One look into an index each, however long the tables have grown since this was planned.
 _PEERS = f"""
 SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS}, {_PAYEE_ADDRESS}
@@ -72,7 +76,11 @@ PeerKey = tuple[UUID, UUID, UUID]
 
 
 class PeerRow(NamedTuple):
-    """A counterparty of any type, where it leads, and the first open address of either Pocket."""
+    """A counterparty of any type, where it leads, and the addresses of both Pockets.
+
+    The payer's is its first open one; the payee's is the counterparty's own, None when its portal is
+    closed or takes no on-us payments.
+    """
 
     type: str
     status: str

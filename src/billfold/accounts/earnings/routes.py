@@ -59,10 +59,14 @@ async def pocket_earnings(
     """Every pocket's entry: its states at both ends are read for all of them at once."""
     period, bounds = boundaries.period, (boundaries.date_from, boundaries.date_to)
     earnings.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
+    earnings.require_prices(bank.market, date_from=boundaries.date_from, date_to=boundaries.date_to)
     periods = [earnings.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
     ends = [boundary for row, each in zip(rows, periods, strict=True) for boundary in _boundaries(bank, row, each)]
     states = dict(zip(ends, await history.pocket_states_before(bank.pool, ends), strict=True))
-    return [_entry(bank, row, each, states=states, now=now) for row, each in zip(rows, periods, strict=True)]
+    return [
+        _entry(bank, row, each, states=states, now=now, dates=earnings.shown_dates(period, each, bank.calendars))
+        for row, each in zip(rows, periods, strict=True)
+    ]
 
 
 def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
@@ -76,7 +80,13 @@ def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
 
 
 def _entry(
-    bank: Bank, row: PocketRow, period: Period, states: Mapping[Boundary, PocketState], now: datetime
+    bank: Bank,
+    row: PocketRow,
+    period: Period,
+    *,
+    states: Mapping[Boundary, PocketState],
+    now: datetime,
+    dates: tuple[date, date],
 ) -> PocketEarnings:
     def at(instant: datetime) -> PocketState:
         if instant <= row.opened_at:
@@ -93,7 +103,7 @@ def _entry(
     return PocketEarnings(
         pocket_id=row.pocket_id,
         entry=entry,
-        period=period,
+        dates=dates,
         priced_at=current_value.pricing_timestamp if current_value else None,
         slope=current_value.appreciation_per_second if current_value else None,
     )
@@ -150,7 +160,7 @@ async def _list(
         rows = await pocket_store.list_by_id(bank.pool, [await caller.pocket(bank, each, owner) for each in ids])
     _check_number(rows)
     earned = await pocket_earnings(bank, rows, query, now=caller.now)
-    return render_all(earned, et_date(caller.now))
+    return render_all(earned, bank.calendars.settlement_on_or_before(et_date(caller.now)))
 
 
 def _check_number(pockets: Sized) -> None:

@@ -12,9 +12,10 @@ from msgspec import UNSET, UnsetType
 
 from billfold.bills.rules import earnings as earnings_module
 from billfold.bills.rules.earnings import EarningsEntry
-from billfold.bills.types import Period
 from billfold.http.schemas import Amount, format_appreciation, usd
-from billfold.platform.dates import et_date
+
+EarningsBound = date | datetime
+"""A day, included; of a range that was given by date-times an instant."""
 
 
 class Earnings(msgspec.Struct, kw_only=True):
@@ -30,8 +31,8 @@ class Earnings(msgspec.Struct, kw_only=True):
     withdrawals: Amount
     start_value: Amount
     end_value: Amount
-    date_from: date | None
-    date_to: date
+    date_from: EarningsBound | None
+    date_to: EarningsBound
     pricing_timestamp: datetime | None = None
     appreciation_per_second: str | None = None
     object_type: str = "PocketEarnings"
@@ -50,7 +51,7 @@ class PocketEarnings(msgspec.Struct, frozen=True, kw_only=True):
 
     pocket_id: UUID
     entry: EarningsEntry
-    period: Period
+    dates: tuple[date, date]
     priced_at: datetime | None
     slope: Decimal | None
 
@@ -61,8 +62,8 @@ def render_earned(earned: PocketEarnings, *, with_pocket_id: bool) -> Earnings:
     return Earnings(
         pocket_id=earned.pocket_id if with_pocket_id else UNSET,
         **_amounts(earned.entry),  # type: ignore[arg-type]
-        date_from=et_date(earned.period.start),
-        date_to=_last_day(earned.period),
+        date_from=earned.dates[0],
+        date_to=earned.dates[1],
         pricing_timestamp=earned.priced_at,
         appreciation_per_second=None if slope is None else format_appreciation(slope),
     )
@@ -78,8 +79,8 @@ def render_all(all_earned: list[PocketEarnings], today: date) -> EarningsList:
             **_amounts(  # type: ignore[arg-type]
                 earnings_module.sum_earnings(each.entry for each in all_earned)
             ),
-            date_from=min((et_date(each.period.start) for each in all_earned), default=None),
-            date_to=max((_last_day(each.period) for each in all_earned), default=today),
+            date_from=min((each.dates[0] for each in all_earned), default=None),
+            date_to=max((each.dates[1] for each in all_earned), default=today),
             pricing_timestamp=max(priced_at_times, default=None),
             appreciation_per_second=format_appreciation(sum(appreciations, Decimal(0))) if appreciations else None,
             object_type="AggregateEarnings",
@@ -89,8 +90,3 @@ def render_all(all_earned: list[PocketEarnings], today: date) -> EarningsList:
 
 def _amounts(entry: EarningsEntry) -> dict[str, Amount]:
     return {name: usd(cents) for name, cents in entry._asdict().items()}
-
-
-def _last_day(period: Period) -> date:
-    """The last day of which some instant belongs to the period, whose end is excluded."""
-    return max(et_date(period.end - datetime.resolution), et_date(period.start))

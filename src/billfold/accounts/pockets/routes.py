@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -100,13 +100,14 @@ async def list_pockets(
 ) -> CursorList[Pocket]:
     """List Pockets.
 
-    Pockets of many customers, newest first.
+    Pockets of many customers, newest first. `valuation_type` REAL_TIME values them at the second, MARK
+    (the default) at the last minute of the market.
     """
-    del valuation_type
     owners = None
     if customer_id is not None:
         owners = [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
-    return await _list(caller, bank, wanted, owners=owners, statuses=status, omit=query.parse_omit)
+    shown = {"omit": query.parse_omit, "real_time": valuation_type == "REAL_TIME"}
+    return await _list(caller, bank, wanted, owners=owners, statuses=status, **shown)
 
 
 @get("/api/v2/pockets/", READS, name="list_pockets")
@@ -194,7 +195,7 @@ async def _list(
     wanted: ListQuery,
     owners: list[UUID] | None,
     statuses: list[str] | None,
-    omit: frozenset[str],
+    **shown: Any,
 ) -> CursorList[Pocket]:
     listed, of = (
         (pocket_store.POCKETS_OF_PARTNER, caller.partner_id)
@@ -202,4 +203,4 @@ async def _list(
         else (pocket_store.POCKETS_OF_CUSTOMERS, owners)
     )
     page = await wanted.read(bank, listed, of, statuses, scope="pockets")
-    return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])
+    return page_of(page, [render_pocket(row, bank, caller.now, **shown) for row in page.items])

@@ -37,7 +37,7 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
         deposit_weeks=cmd.deposit_weeks,
         reinvestment_weeks=cmd.reinvestment_weeks,
         opened_at=ctx.now,
-        accrued_through=ctx.business_date - ONE_DAY,
+        accrued_through=ctx.today - ONE_DAY,
         next_fee_date=fees.fee_charge_date(ctx.business_date, ctx.calendars),
         real_time_yield=cmd.real_time_yield,
     )

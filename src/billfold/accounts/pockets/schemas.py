@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -16,6 +16,7 @@ from billfold.bills.rules import valuation as valuation_module
 from billfold.bills.rules.valuation import Valuation
 from billfold.http.schemas import Amount, format_appreciation, format_price, usd
 from billfold.ledger.bank import Bank
+from billfold.platform.dates import et_date
 
 ALL_TIME_EARNINGS_UNTIL = date(2026, 8, 1)
 """`all_time_earnings` is in the portfolio up to and including this business date."""
@@ -52,6 +53,9 @@ class Portfolio(msgspec.Struct, kw_only=True):
     all_time_earnings: Amount | UnsetType = UNSET
     total_value: Amount
     fees: list[Fee]
+    owed: Annotated[
+        Amount, msgspec.Meta(description="What the Pocket owes the bank; it is recovered from what arrives.")
+    ]
     liquidation_value_t0: Amount
     liquidation_value_t1: Amount
     pricing_timestamp: datetime | None = None
@@ -109,9 +113,18 @@ class Account(msgspec.Struct, kw_only=True):
 
 
 def render_pocket(
-    row: PocketRow, bank: Bank, now: datetime, *, omit: Omit = frozenset(), with_customer_id: bool = True
+    row: PocketRow,
+    bank: Bank,
+    now: datetime,
+    *,
+    omit: Omit = frozenset(),
+    with_customer_id: bool = True,
+    real_time: bool = False,
 ) -> Pocket:
-    """A Pocket; without `with_customer_id` the customer is left out, as after an update."""
+    """A Pocket; without `with_customer_id` the customer is left out, as after an update.
+
+    `real_time` values it at this second, not at the last tick.
+    """
     attributes = ["real_time_yield"] if row.real_time_yield else []
     if row.status == "OPEN":
         attributes.append("network_enabled")
@@ -120,7 +133,7 @@ def render_pocket(
     return Pocket(
         id=row.pocket_id,
         pocket_name=row.name,
-        portfolio=None if hides_portfolio else _portfolio(row, bank, now, omit=omit),
+        portfolio=None if hides_portfolio else _portfolio(row, bank, now, omit=omit, real_time=real_time),
         status=row.status,
         attributes=attributes,
         deposit_strategy_id=f"UST-{row.deposit_weeks}W",
@@ -160,8 +173,10 @@ def render_account(row: PocketRow, bank: Bank, now: datetime) -> Account:
     )
 
 
-def valuation(row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = None) -> Valuation:
-    """The Pocket's value at the last tick before `now`; `fees` are `accrued_cents` if known."""
+def valuation(
+    row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = None, real_time: bool = False
+) -> Valuation:
+    """The Pocket's value at the last tick before `now`, or at its second; `fees` are `accrued_cents` if known."""
     today = bank.calendars.business_date(now)
     held: dict[str, list[int]] = {}
     for cusip, units, acquired_on in zip(row.lot_cusips, row.lot_units, row.lot_dates, strict=True):
@@ -177,13 +192,19 @@ def valuation(row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = N
     if fees is None:
         fees = accrued_cents(row, bank, now)
     return valuation_module.value_positions(
-        positions, row.cash, fees, market=bank.market, at=now, haircut_bps=bank.terms.haircut_bps
+        positions,
+        row.cash,
+        fees,
+        market=bank.market,
+        at=now,
+        haircut_bps=bank.terms.haircut_bps,
+        real_time=real_time,
     )
 
 
 def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
     """Whole cents of fee accrued up to yesterday and not yet charged."""
-    yesterday = bank.calendars.business_date(now) - timedelta(days=1)
+    yesterday = et_date(now) - timedelta(days=1)
     accrued = row.fee_accrued
     if row.accrued_through < yesterday and (row.cash or row.lot_units):
         accrued += fees_module.accrue_days(
@@ -197,9 +218,9 @@ def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
     return fees_module.split_accrued_fee(accrued)[0]
 
 
-def _portfolio(row: PocketRow, bank: Bank, now: datetime, omit: Omit) -> Portfolio:
+def _portfolio(row: PocketRow, bank: Bank, now: datetime, *, omit: Omit, real_time: bool) -> Portfolio:
     fees = accrued_cents(row, bank, now)
-    current_value = valuation(row, bank, now, fees=fees)
+    current_value = valuation(row, bank, now, fees=fees, real_time=real_time)
     is_real_time = row.real_time_yield
     return Portfolio(
         securities=[
@@ -218,6 +239,7 @@ def _portfolio(row: PocketRow, bank: Bank, now: datetime, omit: Omit) -> Portfol
         all_time_earnings=_all_time_earnings(row, current_value, bank, now=now, omit=omit),
         total_value=usd(current_value.total_value),
         fees=[Fee(amount=usd(fees))] if fees else [],
+        owed=usd(row.owed),
         liquidation_value_t0=usd(current_value.liquidation_value_t0),
         liquidation_value_t1=usd(current_value.liquidation_value_t1),
         pricing_timestamp=current_value.pricing_timestamp if is_real_time else None,

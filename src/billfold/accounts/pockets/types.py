@@ -50,6 +50,7 @@ class PocketRow(msgspec.Struct, frozen=True):
     lot_cusips: list[str]
     lot_units: list[int]
     lot_dates: list[date]
+    owed: int = 0
 
     def positions(self) -> dict[str, int]:
         """Units per CUSIP."""

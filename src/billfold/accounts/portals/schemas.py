@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.portals.types import PortalRow
+from billfold.accounts.portals.types import PortalRow, PortalStatus
 from billfold.ledger.types import Rail
 from billfold.platform.settings.settings import Settings
 
@@ -100,9 +100,10 @@ Instruction = AchInstruction | WireInstruction | InternationalWireInstruction | 
 
 
 class FundingInstructions(msgspec.Struct, kw_only=True):
-    """One entry per payment rail of the portal."""
+    """One entry per payment rail of the portal; none when it is closed, as what is paid in is returned."""
 
     portal_id: UUID
+    status: PortalStatus
     instructions: list[Instruction]
     object_type: Literal["FundingInstructions"] = "FundingInstructions"
 
@@ -158,4 +159,7 @@ def render_instructions(
         Rail.INTERNATIONAL_WIRE: InternationalWireInstruction(swift_bic=settings.bank_bic, **wire),
         Rail.ON_US: OnUsInstruction(network_address=row.network_address or "", beneficiary_name=name),
     }
-    return FundingInstructions(portal_id=row.portal_id, instructions=[instructions[rail] for rail in row.payment_rails])
+    rails = row.payment_rails if row.status == PortalStatus.OPEN else []
+    return FundingInstructions(
+        portal_id=row.portal_id, status=PortalStatus(row.status), instructions=[instructions[rail] for rail in rails]
+    )

@@ -47,7 +47,13 @@ DECIDES = with_scope("transfers.write", "transfer-requests", needs="transfers.ap
 CREATIONS_PER_SECOND = 1
 """How many transfer requests one client may create per second for one user."""
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
-_EXECUTION_ERRORS = ("pocket-not-open", "pocket-frozen", "counterparty-not-verified", "insufficient-funds")
+_EXECUTION_ERRORS = (
+    "pocket-not-open",
+    "pocket-frozen",
+    "counterparty-not-verified",
+    "insufficient-funds",
+    "market-data-stale",
+)
 _CONTENT_ERRORS = (
     *_EXECUTION_ERRORS,
     "not-found",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from billfold.bills.rules.market import Market
 from billfold.bills.types import EarningsPeriod, Period
+from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import FieldError, InvalidInput, InvariantError
 from billfold.platform.money import cents_for
@@ -61,12 +62,12 @@ def compute_earnings(
 ) -> EarningsEntry:
     """Return what was earned from `start_at` to `end_at`, given the states at both.
 
-    Both ends are valued on the straight line to par. A `live` end is valued at the last tick
-    like the portfolio beside it, but never before the start: on Monday before the market opens
-    the week has earned nothing yet. Raises Broken when gross earnings are not exactly realised
-    plus the change of unrealised gains, for then the books have lost or made a cent.
+    Both ends are valued on the straight line to par. A `live` end is valued at the last tick like
+    the portfolio beside it, even if the period began after that tick. Raises InvariantError when
+    gross earnings are not exactly realised plus the change of unrealised gains, for then the books
+    have lost or made a cent.
     """
-    end_priced_at = max(market.tick_at(end_at), start_at) if live else end_at
+    end_priced_at = market.tick_at(end_at) if live else end_at
     start_market = _market_value(start_state, market, start_at, valued_at=start_at)
     end_market = _market_value(end_state, market, end_priced_at, valued_at=end_at)
     start_value, end_value = start_market + start_state.cash, end_market + end_state.cash
@@ -118,6 +119,31 @@ def period_bounds(
     return Period(min(start, now), now, live=True)
 
 
+def shown_dates(name: EarningsPeriod, period: Period, calendars: Calendars) -> tuple[date, date]:
+    """Return from when to when a period is said to run: days, both included, or instants as they were given.
+
+    What ends today ends on the last business day, but not before it began.
+    """
+    by_start, by_end = period.by_instants
+    first, last = et_date(period.start), last_day(period)
+    if name != "range":
+        last = max(calendars.settlement_on_or_before(last), first)
+    return (period.start.astimezone(UTC) if by_start else first, period.end.astimezone(UTC) if by_end else last)
+
+
+def last_day(period: Period) -> date:
+    """Return the last day of which some instant belongs to the period, whose end is excluded."""
+    return max(et_date(period.end - datetime.resolution), et_date(period.start))
+
+
+def require_prices(market: Market, **days: date | None) -> None:
+    """Raise InvalidInput for a day, by the name of its parameter, before there were prices."""
+    for name, given in days.items():
+        day = et_date(given) if isinstance(given, datetime) else given
+        if day is not None and day < market.first_day:
+            raise InvalidInput.at("query", name, msg=f"is before {market.first_day}, the first day with prices")
+
+
 def _market_value(state: PocketState, market: Market, priced_at: datetime, valued_at: datetime) -> int:
     value = 0
     for cusip, units in state.positions:
@@ -149,7 +175,8 @@ def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -
         raise InvalidInput.at("query", "date_to", msg="must not be before date_from")
     if start > now:
         raise InvalidInput.at("query", "date_from", msg="must not be later than now")
-    return Period(start, min(end, now), live=end >= now)
+    by_instants = isinstance(date_from, datetime), isinstance(date_to, datetime)
+    return Period(start, min(end, now), live=end >= now, by_instants=by_instants)
 
 
 def _parse_bound(name: str, given: date, *, through: bool = False) -> datetime:

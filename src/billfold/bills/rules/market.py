@@ -3,7 +3,8 @@
 Made of securities, auctions and daily rates; it changes only by becoming one that was made of more
 of them. Everything derived is remembered by bill and day. Published rates are bids; the ask is one
 tick lower. Where the records end, the nearest curve is held and the weekday rule says what is
-issued: again a bill on record, where one matures on that day, or else a simulated one.
+issued: again a bill on record, where one matures on that day, or else a simulated one. In production
+there is no simulated bill, and nothing is traded by rates that are too old.
 """
 
 from bisect import bisect_right
@@ -18,7 +19,7 @@ from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, si
 from billfold.bills.types import Auction, Bill, BillPrices, DailyRates
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import MarketDataStale, NotFound
 from billfold.platform.money import PRICE_PAR_MICROS, round_half_up
 
 _DAYS_PER_WEEK = 7
@@ -50,13 +51,21 @@ class TickPrices(dict[str, BillPrices]):
 class Market:
     """Bills, curves and prices. Pure: every instant and every day is a parameter."""
 
-    row_counts: tuple[int, ...] = ()
-    """How many rows there were of each kind when it was read from its tables."""
+    version: tuple[object, ...] = ()
+    """What `bills/store.py` says of the tables it was read from; it differs when they do."""
 
     def __init__(
-        self, calendars: Calendars, securities: Iterable[Bill], auctions: Iterable[Auction], rates: Iterable[DailyRates]
+        self,
+        calendars: Calendars,
+        securities: Iterable[Bill],
+        auctions: Iterable[Auction],
+        *,
+        rates: Iterable[DailyRates],
+        age_max_days: int | None = None,
     ) -> None:
+        """`age_max_days`: how many bond market days old rates may be to trade by; None simulates on."""
         self.calendars = calendars
+        self.age_max_days = age_max_days
         self._bills = {bill.cusip: bill for bill in securities}
         self._bills_by_maturity = {bill.maturity: bill for bill in self._bills.values()}
         self._issues = _issues_by_term(auctions, self._bills)
@@ -75,7 +84,7 @@ class Market:
     @classmethod
     def packaged(cls, calendars: Calendars) -> Self:
         """Return the market of the rates and auctions that ship with the package."""
-        return cls(calendars, packaged.securities(), packaged.auctions(), packaged.rates())
+        return cls(calendars, packaged.securities(), packaged.auctions(), rates=packaged.rates())
 
     def bill(self, cusip: str) -> Bill:
         """Return the bill under a CUSIP, real or simulated. Raises NotFound."""
@@ -95,11 +104,35 @@ class Market:
         """Be the newer market from now on, for everyone who holds this one."""
         self.__dict__.update(newer.__dict__)
 
+    @property
+    def first_day(self) -> date:
+        """The day from which on there are prices."""
+        return self._curve_days[0]
+
+    @property
+    def last_day(self) -> date:
+        """The day of the newest rates."""
+        return self._curve_days[-1]
+
+    def age_days(self, at: datetime) -> int:
+        """Return for how many bond market days that have opened by an instant there are no rates."""
+        return self.calendars.count_bond_days(self.last_day, self.calendars.pricing_day(at))
+
+    def is_current(self, at: datetime) -> bool:
+        """Tell whether the newest rates are new enough to trade by at an instant."""
+        return self.age_max_days is None or self.age_days(at) <= self.age_max_days
+
+    def require_current(self, at: datetime) -> None:
+        """Raise MarketDataStale unless the newest rates are new enough to trade by at an instant."""
+        if not self.is_current(at):
+            raise MarketDataStale(f"The newest rates of T-bills are of {self.last_day}. Nothing is bought or sold now.")
+
     def on_the_run(self, weeks: int, day: date) -> Bill:
         """Return the bill of a term most recently issued on or before `day`.
 
         Where the auctions on record do not reach the day, the weekday rule's. It matures after
-        the next settlement day. Raises NotFound for a term that is not sold.
+        the next settlement day. Raises NotFound for a term that is not sold, MarketDataStale in
+        production for a bill that would be a simulated one.
         """
         key = weeks, day
         found = self._on_the_run.get(key)
@@ -196,9 +229,12 @@ class Market:
             _cache(self._matures_at, bill.maturity, at)
         return at
 
-    def tick_prices(self, at: datetime) -> TickPrices:
-        """Return the prices of the last tick, shared by all who ask until the next or midnight."""
-        key = self.tick_at(at), et_date(at)
+    def tick_prices(self, at: datetime, *, real_time: bool = False) -> TickPrices:
+        """Return the prices of the last tick, shared by all who ask until the next or midnight.
+
+        In real time every second is a tick, whether the market is open or not.
+        """
+        key = at.replace(microsecond=0) if real_time else self.tick_at(at), et_date(at)
         tick_prices = self._tick_prices.get(key)
         if tick_prices is None:
             tick_prices = TickPrices(self, *key)
@@ -244,6 +280,8 @@ class Market:
         reopened = self._bills_by_maturity.get(maturity)
         if reopened is not None and reopened.first_issue <= day:
             return reopened
+        if self.age_max_days is not None:
+            raise MarketDataStale(f"No auction of a {term.label} bill that is on record was issued by {day}.")
         cusip = simulated_bill(maturity, self.calendars).cusip
         return self.bill(cusip)
 

@@ -59,14 +59,16 @@ def value_positions(
     at: datetime,
     *,
     haircut_bps: int = 0,
+    real_time: bool = False,
 ) -> Valuation:
     """Return the value of (cusip, units, settled units) and cash at an instant.
 
     Fees are accrued and not yet charged: they lower what the pocket would fetch, not what it is
     worth. Same-day liquidation counts settled units only, at the same-day bid less the haircut;
-    next-day liquidation counts all. Neither is below 0. Raises NotFound for an unknown CUSIP.
+    next-day liquidation counts all. Neither is below 0. `real_time` values at the second instead of the
+    last tick. Raises NotFound for an unknown CUSIP.
     """
-    prices = market.tick_prices(at)
+    prices = market.tick_prices(at, real_time=real_time)
     position_values: list[PositionValue] = []
     total = t0 = t1 = cash_cents
     slope = 0

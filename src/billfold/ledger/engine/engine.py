@@ -33,7 +33,14 @@ from billfold.ledger.engine.pending_command import (
 from billfold.ledger.engine.write_batch import record_audited_actions, reset_drafts, write_books
 from billfold.platform.clock import monotonic, read_clock, wall_now
 from billfold.platform.database.pool import uuid_array
-from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused, Unavailable
+from billfold.platform.errors import (
+    BillfoldError,
+    InvariantError,
+    MarketDataStale,
+    NotFound,
+    Refused,
+    Unavailable,
+)
 
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
@@ -76,7 +83,6 @@ class Engine:
         pool: Pool,
         *,
         market: Market,
-        calendars: Calendars,
         terms: BankPolicy,
         seed: bytes,
         test_clock: bool,
@@ -90,7 +96,6 @@ class Engine:
     ) -> None:
         self.pool = pool
         self.market = market
-        self.calendars = calendars
         self.terms = terms
         self.seed = seed
         self.test_clock = test_clock
@@ -107,7 +112,13 @@ class Engine:
         self._locked_customers: set[UUID] = set()
         self._in_flight: dict[UUID, PendingCommand] = {}
         self._books: OrderedDict[UUID, Book] = OrderedDict()
+        self._books_calendars = market.calendars
         self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def calendars(self) -> Calendars:
+        """The calendars with the overrides that this process has taken up."""
+        return self.market.calendars
 
     # -- outside --------------------------------------------------------------------
 
@@ -320,6 +331,9 @@ class Engine:
         return Context(now=now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed)
 
     async def _load_books(self, conn: Connection, heads: Sequence[asyncpg.Record]) -> dict[UUID, Book]:
+        if self._books_calendars is not self.calendars:
+            self.forget_all()  # they hold when something is due by the calendars before
+            self._books_calendars = self.calendars
         books: dict[UUID, Book] = {}
         not_cached = []
         for head in heads:
@@ -358,13 +372,9 @@ class Engine:
         ctx.serve(job.command_id)
         try:
             outcome, accepted = _decide(job.command, own, ctx)
-        except Missing as missing:
+        except (Missing, MarketDataStale) as reason:
             _undo(own.values())
-            if missing.customer_id in job.customers:
-                job.answer = NotFound()
-                return True
-            job.customers = (*job.customers, missing.customer_id)
-            return False
+            return _answer_undecided(job, reason)
         job.answer = answer_from_outcome(outcome, accepted=accepted, replayed=False)
         if job.command.is_recorded:
             record_outcome(own[job.customers[0]], job, outcome, now=ctx.now, accepted=accepted)
@@ -383,6 +393,18 @@ def _error_for_caller(error: Exception) -> BillfoldError:
     if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _DUPLICATE_ID:
         return Refused("duplicate-id", "Another object already has this id.")
     return InvariantError(f"{type(error).__name__}: {error}")
+
+
+def _answer_undecided(job: PendingCommand, reason: Missing | MarketDataStale) -> bool:
+    """Answer a command that leaves no row, so that its key is decided later; False to run it with more customers."""
+    if isinstance(reason, MarketDataStale):
+        job.answer = reason
+    elif reason.customer_id in job.customers:
+        job.answer = NotFound()
+    else:
+        job.customers = (*job.customers, reason.customer_id)
+        return False
+    return True
 
 
 def _decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:

@@ -117,6 +117,8 @@ def _outstanding_bill(ctx: Context, cusip: str) -> Bill:
         bill = ctx.bill(cusip)
     except NotFound:
         raise Refused("bill-not-deliverable", f"{cusip} is not a known Treasury bill.") from None
+    if bill.simulated and ctx.market.age_max_days is not None:
+        raise Refused("bill-not-deliverable", f"{cusip} is a simulated bill.")
     if bill.maturity <= ctx.business_date:
         raise Refused("bill-not-deliverable", f"The bill matured on {bill.maturity}.")
     return bill

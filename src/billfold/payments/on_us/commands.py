@@ -14,8 +14,8 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
 
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded, and a
     second command with `accepted` executes it. `addresses` are the network addresses of the two
-    pockets. If the transfer was `approved` before, it is executed at once, and a refusal makes it
-    REJECTED.
+    pockets; a counterparty whose own takes no payments any more has none, and is not paid. If the
+    transfer was `approved` before, it is executed at once, and a refusal makes it REJECTED.
     """
 
     rule = transfer_on_us

@@ -129,6 +129,8 @@ def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
     destination = payee.pockets.get(cmd.to_pocket_id) if cmd.to_pocket_id else None
     if destination is None:
         raise NotFound
+    if cmd.order.counterparty_id is not None and cmd.addresses[1] is None:
+        raise _Rejected("ACCOUNT_UNAVAILABLE")
     if destination.status not in NOT_CLOSED:
         if payee is payer:
             raise Refused("pocket-not-open", f"The receiving pocket is {destination.status}.")

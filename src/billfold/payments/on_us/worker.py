@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from billfold.accounts.counterparties import store as counterparty_store
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferRow
+from billfold.platform.errors import MarketDataStale
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -46,10 +48,12 @@ async def execute_pending(bank: Bank, row: TransferRow) -> Answer:
 
 async def execute_all_pending(bank: Bank) -> int:
     """A task of the worker: execute recorded transfers; return how many."""
-    rows = await on_us_store.list_pending(bank.pool, limit=BATCH_SIZE)
-    for row in rows:
-        await execute_pending(bank, row)
-    return len(rows)
+    executed = 0
+    for row in await on_us_store.list_pending(bank.pool, limit=BATCH_SIZE):
+        with suppress(MarketDataStale):  # it waits, and the others go on
+            await execute_pending(bank, row)
+            executed += 1
+    return executed
 
 
 async def execute_if_pending(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:

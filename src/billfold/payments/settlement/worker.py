@@ -8,6 +8,7 @@ yet, so a trade that committed too late is settled a day later.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from billfold.payments.clearing.store import SettlementPeriod, list_cleared
 from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.platform.dates import et_instant
+from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -115,8 +117,11 @@ async def _store_closing_prices(conn: Connection, bank: Bank, day: date) -> None
 
 def _closing_prices(bank: Bank, day: date, held_cusips: Iterable[str]) -> Iterable[tuple[str, int, int, int]]:
     market, at = bank.market, bank.calendars.closes_at(day)
-    on_the_run = (market.on_the_run(each.maturity_weeks, day).cusip for each in STRATEGIES)
-    for cusip in sorted({*held_cusips, *on_the_run}):
+    cusips = {*held_cusips}
+    for strategy in STRATEGIES:
+        with suppress(MarketDataStale):
+            cusips.add(market.on_the_run(strategy.maturity_weeks, day).cusip)
+    for cusip in sorted(cusips):
         bill = market.bill(cusip)
         if bill.maturity > day:
             yield cusip, market.t0_bid(bill, at), market.ask(bill, at), market.mark(bill, at)

@@ -103,6 +103,11 @@ class Settings:
     same_day_haircut_bps: int = setting(
         kinds.integer(0, 1000, "basis points"), "What selling for the same day costs.", 0
     )
+    market_data_max_age_days: int = setting(
+        kinds.integer(1, 30, "days"),
+        "For how many bond market days rates are traded by in production; after them nothing is.",
+        1,
+    )
     ach_credit_hold_days: int = setting(
         kinds.integer(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production.", 0
     )
@@ -186,6 +191,11 @@ class Settings:
     def is_production(self) -> bool:
         """Tell whether this is a real bank."""
         return self.environment == "production"
+
+    @property
+    def traded_rates_max_age_days(self) -> int | None:
+        """Return how old rates may be to trade by; None in a sandbox, which simulates on."""
+        return self.market_data_max_age_days if self.is_production else None
 
     @property
     def auth_origin(self) -> str:

@@ -35,7 +35,8 @@ def claw_back(
 
     Holds and accrued fees do not limit it. The caller records the transaction of the posting.
     """
-    covered = min(amount, liquidation_value(pocket, price_of))
+    free_cash = pocket.cash.balance - pocket.cash.reserved
+    covered = amount if amount <= free_cash else min(amount, liquidation_value(pocket, price_of))
     if covered > 0:
         raise_cash(book, pocket, ctx, need=covered, price_of=price_of, settles_on=settles_on)
         book.post(pocket.cash, pocket.bank, covered)
@@ -63,7 +64,8 @@ def recover_overdraft(book: Book, pocket: PocketBook, ctx: Context, amount: int)
 
 def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Sell bills that arrived in kind as far as the pocket owes, in the open journal."""
-    due = min(overdraft_of(pocket), liquidation_value(pocket, ctx.t0_bid))
+    owed = overdraft_of(pocket)
+    due = min(owed, liquidation_value(pocket, ctx.t0_bid)) if owed else 0
     if due > 0:
         raise_cash(book, pocket, ctx, need=due, price_of=ctx.t0_bid, settles_on=book.business_date)
         book.post(pocket.cash, pocket.bank, due)

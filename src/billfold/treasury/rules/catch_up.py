@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
 from billfold.ledger.book.book import BANK_ROLE, refresh_due
-from billfold.ledger.commands import Context
+from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
-from billfold.treasury.rules.day_end import ONE_DAY, accrue, charge_fee, close_day, roll_business_day
+from billfold.treasury.rules.day_end import charge_fee, close_day, roll_business_day
 from billfold.treasury.rules.invest import invest
 from billfold.treasury.rules.mature import mature
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
+    from billfold.treasury.commands import InvestWaitingCash
 
 Step = Callable[["Book", "PocketBook", "Context"], None]
 
@@ -64,14 +65,26 @@ def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
 def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
     if pocket.lots or pocket.cash.balance:
         roll_business_day(book, pocket, ctx)
-        accrue(pocket, ctx, through=pocket.next_fee_date - ONE_DAY)
         book.begin(JournalKind.FEE, ctx, settles_on=ctx.business_date)
         charge_fee(book, pocket, ctx)
         book.close()
     pocket.next_fee_date = fees.fee_charge_date(pocket.next_fee_date, ctx.calendars)
 
 
+def invest_waiting_cash(books: Books, cmd: InvestWaitingCash, ctx: Context) -> Outcome:
+    """Invest what waits for an opening, now that there is market data."""
+    book = book_of(books, cmd.customers[0])
+    for pocket in book.pockets.values():
+        if pocket.invest_at is not None:
+            _invest(book, pocket, ctx)
+    return {}
+
+
 def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    if ctx.investing and ctx.find_offer(pocket.deposit_weeks) is None:
+        book.touch(pocket)
+        pocket.invest_at = ctx.calendars.next_open(ctx.now)
+        return
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.INVEST, ctx, settles_on=ctx.settles_on)
     invest(book, pocket, ctx)

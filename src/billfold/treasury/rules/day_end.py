@@ -26,13 +26,17 @@ ONE_DAY = timedelta(days=1)
 
 
 def roll_business_day(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """Call before money moves in a pocket: closes its earlier day and accrues up to this one."""
+    """Call before money moves in a pocket: closes its earlier day and accrues up to this one.
+
+    The fee is that of calendar days: what comes on a Saturday, whose business day is Monday, pays
+    for Saturday and Sunday.
+    """
     book.touch(pocket)
+    accrue(pocket, ctx, through=ctx.today - ONE_DAY)
     today = max(book.business_date, ctx.business_date)
     if pocket.last_activity_date == today:
         return
     close_day(book, pocket)
-    accrue(pocket, ctx, through=today - ONE_DAY)
     if pocket.next_fee_date <= today and not (pocket.lots or pocket.cash.balance or pocket.fee_accrued):
         # Of the months in which it held nothing there is nothing to charge.
         pocket.next_fee_date = fees.fee_charge_date(today, ctx.calendars)
@@ -81,11 +85,14 @@ def accrue(pocket: PocketBook, ctx: Context, *, through: date) -> None:
 def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
     """Take the accrued whole cents in the open journal entry; the fraction is carried on.
 
-    Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued.
+    Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued, and
+    so does what bills would have to be sold for without current market data.
     Returns True when something was charged.
     """
     whole, _ = fees.split_accrued_fee(pocket.fee_accrued)
-    due = min(whole, liquidation_value(pocket, ctx.t0_bid))
+    free_cash = pocket.cash.balance - pocket.cash.reserved
+    has_prices = ctx.market.is_current(ctx.now)
+    due = min(whole, liquidation_value(pocket, ctx.t0_bid) if has_prices else free_cash)
     if due <= 0:
         return False
     raise_cash(book, pocket, ctx, need=due, price_of=ctx.t0_bid, settles_on=book.business_date)

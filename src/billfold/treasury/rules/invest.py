@@ -18,20 +18,22 @@ if TYPE_CHECKING:
 def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> bool:
     """Buy what the pocket's free cash buys, in the open journal entry. True when something was bought.
 
-    Outside investing hours the cash waits as a due thing for the next opening; cash below
-    the price of one bill stays, and so does matured money of a pocket without reinvestment.
+    Outside investing hours and without current market data the cash waits as a due thing for the
+    next opening; cash below the price of one bill stays, and so does matured money of a pocket
+    without reinvestment.
     """
     free = pocket.cash.balance - pocket.cash.reserved - pocket.uninvested
     if free <= 0:
         pocket.invest_at = None
         return False
-    if not ctx.investing:
+    offer = ctx.find_offer(weeks or pocket.deposit_weeks) if ctx.investing else None
+    if offer is None:
         # It may have come to nothing: a day that was to be open has been declared closed.
         if pocket.invest_at is None or pocket.invest_at <= ctx.now:
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
         return False
     pocket.invest_at = None
-    bill, price = ctx.offer(weeks or pocket.deposit_weeks)
+    bill, price = offer
     units = lots.affordable_units(free, price)
     if units == 0:
         return False

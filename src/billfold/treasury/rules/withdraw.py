@@ -48,7 +48,8 @@ def withdraw(
         kept = fees.split_accrued_fee(pocket.fee_accrued)[0]
         if pocket.liens:
             kept += pocket.held_cents(ctx.now)
-        if kept and liquidation_value(pocket, price_of) - kept < need:
+        free_cash = pocket.cash.balance - pocket.cash.reserved
+        if kept and free_cash - kept < need and liquidation_value(pocket, price_of) - kept < need:
             raise InsufficientFunds
         if not raise_cash(book, pocket, ctx, need=need, price_of=price_of, settles_on=settles_on):
             raise InsufficientFunds

@@ -43,7 +43,7 @@ from billfold.payments.suspense.worker import (
     UnclaimedPayment,
     hold_unclaimed_payments,
 )
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import MarketDataStale, NotFound, Refused
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class AchFileBooking:
 
     def _mark_stuck(self, line: EntryLine, error: Exception) -> None:
         """Report a line as stuck. Raises the error if too many lines are stuck."""
-        if len(self.report.stuck) == STUCK_LINES_MAX:
+        if len(self.report.stuck) >= STUCK_LINES_MAX and not isinstance(error, MarketDataStale):
             raise error
         refused = self._refused.get(line.number, 0) + isinstance(error, _LineRefused)
         stuck = StuckLine(line.number, line.entry.trace_number, error_summary(error), refused=refused)

@@ -46,14 +46,14 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
 
 
 def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
-    """Reverse the wire and its fee, and invest the money.
+    """Reverse the wire and its fee, and invest the money; one whose money has come back stays as it is.
 
     The outcome has `no_pocket` if the pocket was closed meanwhile: the caller holds the money in
     suspense.
     """
     book = book_of(books, cmd.customers[0])
-    wire = referenced_wire(book, cmd.wire_id).row
-    if wire.status not in _UNDER_WAY:
+    wire, returned, _ = referenced_wire(book, cmd.wire_id)
+    if wire.status not in _UNDER_WAY or returned:
         return _outcome(wire, wire.status)
     reason = cut_offs.reason_of(cmd.code)
     taken = book.pockets[wire.pocket_id].status != PocketStatus.CLOSED

@@ -1,0 +1,49 @@
+"""Cash that found no current market data is invested when they are there, not at the next opening."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import structlog
+
+from billfold.ledger.jobs.scheduler import WorkResults
+from billfold.platform.ids import new
+from billfold.treasury.commands import InvestWaitingCash
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+log = structlog.get_logger(__name__)
+
+_WAITING = "SELECT DISTINCT customer_id FROM pocket WHERE invest_at > $1"
+_BATCH_SIZE = 100
+
+
+class WaitingCash:
+    """A task of the worker. It looks once after each change of the market data, and once at the start."""
+
+    def __init__(self) -> None:
+        self._done_for: tuple[object, ...] | None = None
+
+    async def invest(self, bank: Bank) -> int:
+        """Invest what waits, if the market data is current and the market open; return for how many customers."""
+        market, version = bank.market, bank.market.version
+        if market.age_max_days is None or version == self._done_for:
+            return 0
+        now = await bank.now()
+        if not market.calendars.may_invest(now) or not market.is_current(now):
+            return 0
+        waiting = [row["customer_id"] for row in await bank.pool.fetch(_WAITING, now)]
+        results = WorkResults[UUID](Counter(), {})
+        for first in range(0, len(waiting), _BATCH_SIZE):
+            await results.gather({each: _invest(bank, each) for each in waiting[first : first + _BATCH_SIZE]})
+        for customer_id, error in results.failed.items():
+            log.error("waiting_cash_not_invested", customer_id=str(customer_id), error=repr(error))
+        self._done_for = version
+        return len(waiting) - len(results.failed)
+
+
+async def _invest(bank: Bank, customer_id: UUID) -> None:
+    await bank.engine.submit(InvestWaitingCash(caller="market-data", key=new(), customers=(customer_id,)))

@@ -1,0 +1,104 @@
+"""A bank that does not simulate trades by current market data alone; money that arrives meanwhile waits."""
+
+from datetime import date
+
+import pytest
+from tests.fixtures.market import know_through
+from tests.fixtures.teller import START
+
+from billfold.accounts.commands import UpdatePocket
+from billfold.bills.rules.freshness import market_data_states
+from billfold.bills.rules.market import Market
+from billfold.ledger.book.rows import TradeEntry
+from billfold.payments.on_us.types import TransferOrder
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import MarketDataStale
+from billfold.treasury.commands import InvestWaitingCash
+
+FRIDAY, MONDAY, TUESDAY = date(2025, 5, 30), date(2025, 6, 2), date(2025, 6, 3)
+
+
+@pytest.fixture
+def holding(teller):
+    """A Pocket with bills, at a bank whose newest rates are two market days old on Tuesday."""
+    pocket = teller.pocket()
+    teller.deposit(pocket, 50_000_00)
+    assert pocket.lots
+    know_through(teller.bank, FRIDAY)
+    teller.until(TUESDAY)
+    return pocket
+
+
+def test_money_that_arrives_waits_as_cash_and_is_invested_when_data_come(teller, holding):
+    empty = teller.pocket()
+    teller.deposit(empty, 20_000_00)
+    assert (empty.cash.balance, empty.lots) == (20_000_00, [])
+    teller.until(date(2025, 6, 5))
+    assert empty.cash.balance == 20_000_00
+    assert empty.invest_at == et_instant(date(2025, 6, 6), 8)
+    know_through(teller.bank, date(2025, 6, 4))
+    teller.do(InvestWaitingCash)
+    assert empty.invest_at is None
+    assert empty.cash.balance < 100_00
+    bought = teller.bank.tables[TradeEntry][-1]
+    assert (bought.activity, bought.pocket_id, bought.book_date) == ("BUY", empty.pocket_id, date(2025, 6, 5))
+    assert holding.lots
+
+
+def test_a_sale_is_put_off_and_its_key_is_decided_when_data_come(teller, holding):
+    other = teller.pocket()
+    rows = {kind: len(made) for kind, made in teller.bank.tables.items()}
+    with pytest.raises(MarketDataStale, match="2025-05-30"):
+        teller.move(holding, other, 1_000_00)
+    assert rows == {kind: len(made) for kind, made in teller.bank.tables.items()}
+    know_through(teller.bank, MONDAY)
+    teller.count -= 1
+    assert teller.move(holding, other, 1_000_00)["status"] == "COMPLETED"
+
+
+def test_money_that_is_there_as_cash_may_leave(teller, holding):
+    waiting = teller.pocket()
+    teller.deposit(waiting, 5_000_00)
+    assert teller.move(waiting, holding, 5_000_00)["status"] == "COMPLETED"
+    in_kind = TransferOrder(transfer_type="SECURITY_TRANSFER")
+    assert teller.move(holding, waiting, 1_000_00, order=in_kind)["status"] == "COMPLETED"
+
+
+def test_due_work_goes_on(teller, holding):
+    teller.do(UpdatePocket, pocket_id=holding.pocket_id, keep_reinvestment=False, reinvestment_weeks=4)
+    teller.until(date(2025, 7, 2))
+    assert not holding.lots
+    assert holding.cash.balance > 50_000_00
+    assert (holding.invest_at, holding.fees > 0) == (et_instant(date(2025, 7, 3), 8), True)
+
+
+def test_a_fee_that_bills_would_be_sold_for_stays_accrued(teller):
+    pocket = teller.pocket(weeks=26)
+    teller.deposit(pocket, 1_000_000_00)
+    cash = pocket.cash.balance
+    know_through(teller.bank, FRIDAY)
+    teller.until(date(2025, 7, 1))
+    assert pocket.fees == cash
+    assert pocket.fee_accrued > 0
+    assert pocket.next_fee_date == date(2025, 8, 1)
+
+
+def test_rates_of_the_market_day_before_are_traded_by_and_older_ones_are_not(teller):
+    know_through(teller.bank, FRIDAY)
+    market = teller.bank.market
+    assert market.is_current(START)
+    assert market.is_current(et_instant(TUESDAY, 7)), "Monday's prices hold until Tuesday's opening"
+    assert not market.is_current(et_instant(TUESDAY, 8))
+    (rates, *_) = market_data_states(market, et_instant(TUESDAY, 8))
+    assert (rates.newest, bool(rates.problem)) == ("2025-05-30, 2 bond market days ago", True)
+
+
+def test_no_bill_is_made_up_where_the_auctions_end(teller):
+    know_through(teller.bank, date(2026, 8, 11))
+    market = teller.bank.market
+    day = date(2027, 3, 3)
+    with pytest.raises(MarketDataStale):
+        market.on_the_run(4, day)
+    states = list(market_data_states(market, et_instant(day, 10)))
+    assert [bool(each.problem) for each in states[:2]] == [True, True]
+    assert Market.packaged(market.calendars).on_the_run(4, day).simulated
