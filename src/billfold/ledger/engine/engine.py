@@ -24,7 +24,9 @@ from billfold.ledger.engine.pending_command import (
     Answer,
     PendingCommand,
     answer_from_outcome,
+    answer_undecided,
     earlier_runs,
+    error_for_caller,
     idempotency_key_reused,
     load_references,
     record_outcome,
@@ -35,7 +37,6 @@ from billfold.platform.clock import monotonic, read_clock, wall_now
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import (
     BillfoldError,
-    InvariantError,
     MarketDataStale,
     NotFound,
     Refused,
@@ -61,8 +62,6 @@ _NEW_HEADS = """
 INSERT INTO ledger_head (customer_id, booked_at, business_date)
 SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
 """
-_DUPLICATE_ID = "directory_pkey"
-"""Two concurrent commands used one id for their objects: the directory accepts the first."""
 _CONNECTION_LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -264,7 +263,7 @@ class Engine:
 
     async def _bisect(self, batch: Sequence[PendingCommand], error: Exception) -> None:
         if len(batch) == 1:
-            answer = _error_for_caller(error)
+            answer = error_for_caller(error)
             if not isinstance(answer, Refused):
                 log.error("command_failed", kind=type(batch[0].command).__name__, error=repr(error))
             self._give_up(batch, answer)
@@ -374,7 +373,7 @@ class Engine:
             outcome, accepted = _decide(job.command, own, ctx)
         except (Missing, MarketDataStale) as reason:
             _undo(own.values())
-            return _answer_undecided(job, reason)
+            return answer_undecided(job, reason)
         job.answer = answer_from_outcome(outcome, accepted=accepted, replayed=False)
         if job.command.is_recorded:
             record_outcome(own[job.customers[0]], job, outcome, now=ctx.now, accepted=accepted)
@@ -384,27 +383,6 @@ class Engine:
 def _mark_in_doubt(batch: Iterable[PendingCommand]) -> None:
     for job in batch:
         job.in_doubt = True
-
-
-def _error_for_caller(error: Exception) -> BillfoldError:
-    """The error that the caller of one command gets."""
-    if isinstance(error, BillfoldError):
-        return error
-    if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _DUPLICATE_ID:
-        return Refused("duplicate-id", "Another object already has this id.")
-    return InvariantError(f"{type(error).__name__}: {error}")
-
-
-def _answer_undecided(job: PendingCommand, reason: Missing | MarketDataStale) -> bool:
-    """Answer a command that leaves no row, so that its key is decided later; False to run it with more customers."""
-    if isinstance(reason, MarketDataStale):
-        job.answer = reason
-    elif reason.customer_id in job.customers:
-        job.answer = NotFound()
-    else:
-        job.customers = (*job.customers, reason.customer_id)
-        return False
-    return True
 
 
 def _decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:

@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import asyncpg
 import msgspec
 
 from billfold.ledger.book.rows import CommandEntry, Fingerprint
-from billfold.ledger.commands import Command, Outcome, Reference
+from billfold.ledger.commands import Command, Missing, Outcome, Reference
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import stored_name
-from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused
+from billfold.platform.errors import BillfoldError, InvariantError, MarketDataStale, NotFound, Refused
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -27,6 +28,9 @@ SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome
   FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, command_id)
   JOIN command c USING (customer_id, command_id)
 """
+
+_DUPLICATE_ID = "directory_pkey"
+"""Two concurrent commands used one id for their objects: the directory accepts the first."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -137,6 +141,27 @@ def replay_answer(job: PendingCommand, earlier: Record) -> Answer | BillfoldErro
         return idempotency_key_reused()
     outcome = msgspec.json.decode(earlier["outcome"])
     return answer_from_outcome(outcome, accepted=earlier["accepted"], replayed=True)
+
+
+def answer_undecided(job: PendingCommand, reason: Missing | MarketDataStale) -> bool:
+    """Answer a command that leaves no row, so that its key is decided later; False to run it with more customers."""
+    if isinstance(reason, MarketDataStale):
+        job.answer = reason
+    elif reason.customer_id in job.customers:
+        job.answer = NotFound()
+    else:
+        job.customers = (*job.customers, reason.customer_id)
+        return False
+    return True
+
+
+def error_for_caller(error: Exception) -> BillfoldError:
+    """The error that the caller of one command gets."""
+    if isinstance(error, BillfoldError):
+        return error
+    if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _DUPLICATE_ID:
+        return Refused("duplicate-id", "Another object already has this id.")
+    return InvariantError(f"{type(error).__name__}: {error}")
 
 
 def idempotency_key_reused() -> Refused:
