@@ -74,6 +74,7 @@ async def add_counterparties(bank: Bank, pairs: Sequence[tuple[int, int]]) -> li
                 display_name=None,
                 type="on_us",
                 details={"account_number": addresses[pocket_of(payee)]},
+                holder=f"Customer {payee}",
                 target_customer_id=customer_of(payee),
                 target_pocket_id=pocket_of(payee),
             )

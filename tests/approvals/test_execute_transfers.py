@@ -54,7 +54,7 @@ async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(customer
 
 
 async def test_usdc_is_approved_and_waits_for_its_rail(customer_desk, manager, customer_world, funded):
-    wallet = await wire_counterparty(customer_desk, kind="crypto_wallet_address")
+    wallet = await wire_counterparty(customer_desk, kind="crypto_wallet_address", verification="linking_provider")
     body = wire(funded, 2_000_00, wallet)
     body["transfer"]["type"] = "USDC"
     done = await decide(manager, await customer_desk.post(REQUESTS, body))

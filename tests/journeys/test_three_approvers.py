@@ -266,6 +266,29 @@ async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(comp
     assert (made["counterparty_name"], made["status"]) == ("Contoso", "LINKED")
 
 
+async def test_who_confirms_a_payee_reads_its_owner_and_who_guesses_learns_no_name(company, customer_world):
+    await company.rule(name="Payees", actions=["NEW_COUNTERPARTY"], required_approvals=1)
+    asker, paths = company.askers[0], "/api/v2/counterparties/"
+    portal = (await customer_world.get(f"/api/v2/pockets/{company.payee.id}/portals/"))["items"][0]
+
+    def named(name, **account):
+        return {"counterparty_name": {"type": "business", "business_name": name}, **account}
+
+    to = {"type": "on_us", "account_number": portal["network_address"]}
+    asked = await asker.post(paths, named("Northwynd", **to), status=202)
+    shown = asked["change"]["counterparty"]
+    assert (shown["holder"], shown["name_match"]) == ("Northwind", "CLOSE_MATCH")
+    made = await asker.post(paths, named("Contoso", **to))
+    assert (made["status"], made["verification"]["name_match"]) == ("UNLINKED", "NO_MATCH")
+    assert made["verification"]["registered_name"] == "N***"
+    own = {"routing_number": portal["routing_number"], "identifier": portal["account_number"]}
+    wired = await asker.post(paths, payees.wire(**named("Contoso", **own)), status=202)
+    assert wired["change"]["counterparty"]["holder"] == "N***"
+    assert "Northwind" not in str((made, wired))
+    body = on_us(company.pocket, 1_00, counterparty=made["id"])
+    await asker.refused("POST", REQUESTS, body, status=422, code="counterparty-not-verified")
+
+
 async def test_a_change_that_nobody_confirms_expires(company, customer_world):
     asked = await company.admin.post(RULES, {"name": "All", "required_approvals": 5}, status=202)
     await customer_world.later(days=7)

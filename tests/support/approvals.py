@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from tests.support.commands import DETAILS, EngineCommands
-from tests.support.payees import CONTOSO
+from tests.support.payees import CONTOSO, NORTHWIND
 
 from billfold.approvals.store.approval_rules import put_rule, set_step_up
 from billfold.approvals.store.fingerprints import record_checksums
@@ -113,10 +113,10 @@ async def member_id_of(customer_desk):
     )
 
 
-async def counterparty(customer_world, customer, to):
+async def counterparty(customer_world, customer, to, named=NORTHWIND):
     """Link a Pocket of somebody else as a counterparty; return its id."""
     portal = (await customer_world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
-    body = {"type": "on_us", "counterparty_name": CONTOSO, "account_number": portal["network_address"]}
+    body = {"type": "on_us", "counterparty_name": named, "account_number": portal["network_address"]}
     return (await customer_world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
 
 

@@ -7,6 +7,7 @@ from typing_extensions import override
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.accounts.counterparties.types import format_name
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform.ids import command_id, derive, new
@@ -81,7 +82,9 @@ class Commands:
         )
 
     def add_counterparty(self, customer, kind, *, name=BETA, details=None, verification="pre_verified", **fields):
-        """Link an account at another bank."""
+        """Link an account at another bank, or a Pocket of this one by its owner's name."""
+        if kind == "on_us":
+            fields.setdefault("holder", format_name(name))
         return self.submit(
             AddCounterparty,
             customer,

@@ -1,6 +1,7 @@
 """Counterparties as they are sent, one of each kind, each right in all it says."""
 
 CONTOSO = {"type": "business", "business_name": "Contoso"}
+NORTHWIND = {"type": "business", "business_name": "Northwind"}
 ADA = {"type": "individual", "first_name": "Ada", "last_name": "Stone"}
 HOME = {"street_address": "1 Main Street", "city": "New York", "state": "NY", "postal_code": "10001", "country": "US"}
 BY_WIRE = {"type": "incoming_wire"}

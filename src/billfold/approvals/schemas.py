@@ -9,6 +9,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_names
+from billfold.accounts.counterparties.types import format_name
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import MOST_CENTS
 from billfold.approvals.transfer_request_schemas import (
@@ -159,6 +161,8 @@ def render_change(row: AuthorizationRequestRow, state: ReviewState) -> Authoriza
     if "rule" in change:
         change = {"rule": msgspec.to_builtins(render_rule(msgspec.convert(change["rule"], Rule)))}
     change.pop("scopes", None)
+    if "counterparty" in change:
+        change["counterparty"] = _shown_counterparty(change["counterparty"])
     return AuthorizationRequest(
         action=row.action,
         resource_type=row.resource_type,
@@ -168,3 +172,14 @@ def render_change(row: AuthorizationRequestRow, state: ReviewState) -> Authoriza
         refused=row.refused,
         **render_shared(row, state),
     )
+
+
+def _shown_counterparty(added: dict[str, Any]) -> dict[str, Any]:
+    """Return a counterparty to be added; whose account it is shows only where the name given for it fits."""
+    owner = added.get("holder")
+    if owner is None:
+        return added
+    outcome = match_names(format_name(added["counterparty_name"]), owner)
+    if outcome == NameMatch.NO_MATCH:
+        added |= {"holder": mask_name(owner), "holder_address": None}
+    return added | {"name_match": outcome}

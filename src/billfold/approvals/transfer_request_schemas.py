@@ -10,12 +10,15 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.counterparties.rules.names import NameMatch, match_names
 from billfold.accounts.counterparties.types import format_name
+from billfold.accounts.customers.schemas import Address, address_of
 from billfold.accounts.pockets.schemas import Fee
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
 from billfold.http.schemas import Amount, usd
+from billfold.ledger.directory.types import CustomerRow
 
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
@@ -80,6 +83,14 @@ class Review(msgspec.Struct, kw_only=True):
     is_void: bool
 
 
+class RegisteredOwner(msgspec.Struct, kw_only=True):
+    """Who owns the account that is paid, as this bank knows them now, and how the counterparty's name fits."""
+
+    name: str
+    address: Address | None
+    name_match: NameMatch
+
+
 class RequestedTransfer(msgspec.Struct, kw_only=True):
     """The requested transfer and its execution. `id` is also that of the transfer or wire."""
 
@@ -90,6 +101,8 @@ class RequestedTransfer(msgspec.Struct, kw_only=True):
     details: dict[str, Any] | UnsetType = UNSET
     counterparty_id: UUID | UnsetType = UNSET
     counterparty_name: str | UnsetType = UNSET
+    registered_owner: RegisteredOwner | UnsetType = UNSET
+    """There when the account that is paid is one of this bank."""
     description: str | None = None
     wire_instructions: str | UnsetType | None = UNSET
     end_to_end_identification: str | None = None
@@ -123,10 +136,11 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
 
 
 class RequestDetails(NamedTuple):
-    """What is read beside requests: members and reviews, and the transactions they caused."""
+    """What is read beside requests: members and reviews, the transactions they caused, and who owns what they pay."""
 
     state: ReviewState
     moved: Mapping[UUID, Sequence[UUID]]
+    owners: Mapping[UUID, CustomerRow]
 
 
 def render_person(user: Reviewer) -> DualAuthUser:
@@ -179,6 +193,12 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
     fields = {name: order[name] for name in kept if name in order}
     if content.payee is not None:
         fields["counterparty_name"] = format_name(content.payee["counterparty_name"])
+    if (owner := details.owners.get(row.request_id)) is not None:
+        fields["registered_owner"] = RegisteredOwner(
+            name=owner.name,
+            address=address_of(owner),
+            name_match=match_names(fields["counterparty_name"], owner.name),
+        )
     return msgspec.convert(
         {
             **fields,

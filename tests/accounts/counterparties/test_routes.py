@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 from tests.support.partner_desk import UNKNOWN
-from tests.support.payees import HOME, abroad, ach, wallet, wire
+from tests.support.payees import ADA, CONTOSO, HOME, abroad, ach, wallet, wire
 
 from billfold.accounts.counterparties.routes import CreateCounterparty
 from billfold.http.raw_request import decode
 from billfold.platform.errors import InvalidInput
 
-NAMED = {"type": "business", "business_name": "Contoso"}
+NAMED = {"type": "business", "business_name": "Northwind"}
 
 
 def path_of(pocket, counterparty=None):
@@ -31,11 +31,12 @@ async def test_a_counterparty_is_linked_at_once_by_its_address(partner_desk, oth
     address = await address_of(other_partner, target)
     made = await partner_desk.post(path_of(pocket), on_us(address, display_name="The supplier"))
     assert (made["type"], made["status"], made["object_type"]) == ("on_us", "LINKED", "Counterparty")
-    assert (made["counterparty_name"], made["display_name"]) == ("Contoso", "The supplier")
+    assert (made["counterparty_name"], made["display_name"]) == ("Northwind", "The supplier")
     assert made["account_number"] == address
     assert made["time_created"] == "2025-06-02T13:00:00Z"
     check = made["verification"]
-    assert (check["type"], check["status"]) == ("name_match", "NOT_REQUIRED")
+    assert (check["type"], check["status"]) == ("name_match", "APPROVED")
+    assert (check["name_match"], check["registered_name"]) == ("MATCH", "N***")
     assert check["supporting_documents"] == []
     assert check["id"]
     assert await partner_desk.get(path_of(pocket, made["id"])) == made
@@ -49,6 +50,20 @@ async def test_a_person_is_named_by_both_names(partner_desk):
     name = {"type": "individual", "first_name": "Ada", "last_name": "Stone"}
     body = on_us(await address_of(partner_desk, target)) | {"counterparty_name": name}
     assert (await partner_desk.post(path_of(pocket), body))["counterparty_name"] == "Ada Stone"
+
+
+async def test_nothing_is_paid_to_a_name_that_is_not_the_owners(partner_desk, other_partner):
+    pocket, target = await partner_desk.funded(1_000_00), await other_partner.pocket()
+    address = await address_of(other_partner, target)
+    made = await partner_desk.post(path_of(pocket), on_us(address, counterparty_name=CONTOSO))
+    check = made["verification"]
+    assert (made["status"], check["type"], check["status"]) == ("UNLINKED", "name_match", "REJECTED")
+    assert (check["name_match"], check["registered_name"]) == ("NO_MATCH", "N***")
+    body = {"type": "PEER_TO_PEER", "from_account": {"id": pocket.id}, "counterparty_id": made["id"], "amount_usdc": 1}
+    await partner_desk.refused("POST", "/api/v1/transfers/on-us/", body, status=422, code="counterparty-not-verified")
+    for nth in range(19):
+        await partner_desk.post(path_of(pocket), on_us(address, counterparty_name={**ADA, "last_name": f"N{nth}"}))
+    await partner_desk.refused("POST", path_of(pocket), on_us(address), status=429, code="name-checks-exhausted")
 
 
 async def test_a_counterparty_is_renamed_and_unlinked_for_ever(partner_desk):
@@ -165,7 +180,7 @@ async def test_every_kind_is_added_shown_and_listed(customer_desk, customer_worl
         ("wire", "PENDING", "incoming_wire"),
         ("ach", "PENDING", "micro_deposits"),
         ("international_wire", "LINKED", "unverified"),
-        ("crypto_wallet_address", "LINKED", "pre_verified"),
+        ("crypto_wallet_address", "LINKED", "unverified"),
     ]
     supplier, user, foreign, held = made
     assert supplier["verification"]["status"] == "PENDING_REVIEW"

@@ -198,7 +198,7 @@ async def test_each_side_of_a_payment_sees_the_other_on_the_network(partner_desk
         {
             "type": "on_us",
             "account_number": addresses[1],
-            "counterparty_name": {"type": "business", "business_name": "Target"},
+            "counterparty_name": {"type": "business", "business_name": "Northwind"},
         },
     )
     for later in (False, True):

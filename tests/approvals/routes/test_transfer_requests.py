@@ -31,7 +31,7 @@ async def test_money_moves_when_another_member_approves(customer_desk, manager, 
     shown = made["transfer"]
     assert shown["execution_status"] == "NOT_STARTED"
     assert shown["amount"] == {"value": 1_000_00, "currency": "USD", "formatted": "$1,000.00"}
-    assert shown["counterparty_name"] == "Contoso"
+    assert shown["counterparty_name"] == "Northwind"
     assert shown["details"] == body["transfer"]["details"]
     assert await customer_world.value(payee) == 0
 

@@ -32,7 +32,7 @@ async def payee(partner_desk, pocket, target, of=None):
         f"/api/v2/customers/{pocket.customer}/counterparties/",
         {
             "type": "on_us",
-            "counterparty_name": {"type": "business", "business_name": "Target"},
+            "counterparty_name": {"type": "business", "business_name": "Northwind"},
             "account_number": portal["network_address"],
         },
     )

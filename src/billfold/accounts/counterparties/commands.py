@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.rules.manage import add_counterparty, update_counterparty
+from billfold.accounts.counterparties.rules.names import NameMatch, match_names
 from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification import (
     confirm_deposits,
@@ -15,16 +16,16 @@ from billfold.accounts.counterparties.rules.verification import (
     fail_verification,
     settle_link,
 )
-from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.accounts.counterparties.types import CounterpartyRow, format_name
 from billfold.ledger.commands import AuditedAction, Command, Reference
 
 
 class AddCounterparty(Command, frozen=True, kw_only=True):
     """Link an account as payee; `details` are the fields of its variant, checked before.
 
-    `verification` is how it shall be shown that the account is theirs; None for those that need
-    nothing. `holder` is whose account it is, where the account is one of this bank; `linked` what
-    a linking provider says of it: `id`, `mask`, `status` and the sealed `access`.
+    `verification` is how it shall be shown that the account is theirs, if it is said. `holder` and `holder_address`
+    are the registered name and address of its owner, where the account is one of this bank; `linked` what a linking
+    provider says of it: `id`, `mask`, `status` and the sealed `access`.
     """
 
     rule = add_counterparty
@@ -41,9 +42,15 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     verification: str | None = None
     document_ids: tuple[UUID, ...] = ()
     holder: str | None = None
+    holder_address: str | None = None
     linked: dict[str, str] | None = None
     target_customer_id: UUID | None = None
     target_pocket_id: UUID | None = None
+
+    @property
+    def name_match(self) -> NameMatch | None:
+        """How the name fits that of the account's owner, where the account is one of this bank."""
+        return None if self.holder is None else match_names(format_name(self.counterparty_name), self.holder)
 
 
 class UpdateCounterparty(Command, frozen=True, kw_only=True):

@@ -19,11 +19,13 @@ from billfold.accounts.counterparties.schemas import (
     InternationalForm,
     OnUsForm,
     SupportingDocument,
+    WalletForm,
     WireForm,
     render_counterparty,
 )
 from billfold.accounts.counterparties.store import document_ids_of
 from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.accounts.customers.schemas import address_of, format_address
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import NETWORK_DIGITS
 from billfold.accounts.portals.types import PortalRow
@@ -36,6 +38,7 @@ from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory.types import CustomerRow
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.errors import FieldError, InvalidInput
 
@@ -83,18 +86,22 @@ async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Fo
     verification = getattr(form, "verification", None)
     details = details_of(form)
     target = await _find_target(bank, form) if isinstance(form, OnUsForm) else None
-    needs_no_verification = target is not None or form.__struct_config__.tag == "crypto_wallet_address"
+    if isinstance(form, OnUsForm | WalletForm) and verification is not None and not verification.document_ids:
+        verification = None  # neither a wire nor deposits come from there
     if verification is not None and verification.document_ids:
         await _check_documents(bank, owner, verification.document_ids)
+    holder = await _find_holder(bank, details, target)
+    address = None if holder is None else address_of(holder)
     return AddCounterparty(
         **call.command_fields(owner),
         type=str(form.__struct_config__.tag),
         counterparty_name=msgspec.to_builtins(form.counterparty_name),
         display_name=form.display_name,
         details=details,
-        verification=None if needs_no_verification or verification is None else verification.type,
-        document_ids=() if needs_no_verification or verification is None else tuple(verification.document_ids or ()),
-        holder=await _find_holder(bank, details, target),
+        verification=None if verification is None else verification.type,
+        document_ids=() if verification is None else tuple(verification.document_ids or ()),
+        holder=None if holder is None else holder.name,
+        holder_address=None if holder is None or address is None else format_address(address),
         target_customer_id=None if target is None else target.customer_id,
         target_pocket_id=None if target is None else target.pocket_id,
     )
@@ -200,15 +207,14 @@ async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:
     return found
 
 
-async def _find_holder(bank: Bank, details: dict[str, Any], target: PortalRow | None) -> str | None:
-    """The name of the holder of the account, where it is one of this bank."""
+async def _find_holder(bank: Bank, details: dict[str, Any], target: PortalRow | None) -> CustomerRow | None:
+    """The owner of the account, where it is one of this bank."""
     account = verification_kinds.account_of(details)
     if target is None and account is not None and account.bank == bank.settings.bank_routing_number:
         target = await _find_portal(bank, "account", f"{account.bank}:{account.number}")
     if target is None or target.status != "OPEN":
         return None
-    holder = await find_customer(bank.pool, target.customer_id)
-    return None if holder is None else holder.name
+    return await find_customer(bank.pool, target.customer_id)
 
 
 async def _find_portal(bank: Bank, kind: str, value: str) -> PortalRow | None:

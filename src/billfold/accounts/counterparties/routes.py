@@ -19,6 +19,7 @@ from billfold.accounts.counterparties.requests import (
     counterparty_page,
     read_counterparty,
 )
+from billfold.accounts.counterparties.rules.names import NameMatch
 from billfold.accounts.counterparties.schemas import (
     AchForm,
     Counterparty,
@@ -39,6 +40,7 @@ from billfold.platform.errors import InvalidInput, Refused
 
 READS = with_scope("transfers.read", "counterparties")
 WRITES = with_scope("transfers.write", "counterparties")
+_ADD_REFUSES = ("customer-not-open", "name-checks-exhausted")
 _DEPOSIT_REFUSES = ("micro-deposits-not-pending", "micro-deposits-mismatch")
 _PATH, _OWN_PATH = "/api/v2/customers/{customer_id}/counterparties/", "/api/v2/counterparties/"
 
@@ -89,20 +91,23 @@ def _create_requests(of_wires: type, of_accounts: type) -> Any:  # noqa: ANN401 
 CreateCounterparty = _create_requests(WireVerification, AccountVerification)
 
 
-@post(_PATH, takes=_create_requests(Verification, Verification), refuses=("customer-not-open",))
-@post(_OWN_PATH, WRITES, takes=CreateCounterparty, documented=MAY_NEED_APPROVAL, refuses=("customer-not-open",))
+@post(_PATH, takes=_create_requests(Verification, Verification), refuses=_ADD_REFUSES)
+@post(_OWN_PATH, WRITES, takes=CreateCounterparty, documented=MAY_NEED_APPROVAL, refuses=_ADD_REFUSES)
 async def create_counterparty(
     caller: Call, bank: Bank, customer_id: MaybeInPath, data: Form, request_approval: RequestApproval
 ) -> Counterparty | HttpResponse:
     """Create counterparty.
 
-    It is PENDING until its account is verified.
+    It is PENDING until its account is verified. An account of this bank is LINKED at once if the name is that of its
+    owner or close to it (`verification.name_match`); an `on_us` one with another name is UNLINKED, unless documents
+    prove it.
 
     In the Customer API an approval rule of the team may require another member's approval first.
     """
     owner = await caller.owner(bank, customer_id)
     command = await add_counterparty_command(caller, bank, owner, form=data)
-    if isinstance(caller, CustomerCaller):
+    is_refuted = command.type == "on_us" and command.name_match == NameMatch.NO_MATCH and not command.document_ids
+    if isinstance(caller, CustomerCaller) and not is_refuted:
         content, subject = command_content(command), ("counterparty", None)
         pending = await request_approval(
             caller, bank, "NEW_COUNTERPARTY", "counterparty.create", subject, counterparty=content

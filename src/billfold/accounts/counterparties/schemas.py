@@ -11,6 +11,7 @@ import msgspec
 from typing_extensions import override
 
 from billfold.accounts.counterparties.rules import identifiers
+from billfold.accounts.counterparties.rules.names import NameMatch
 from billfold.accounts.counterparties.types import CounterpartyRow, format_name
 from billfold.accounts.customers.schemas import Address, find_address_error
 from billfold.http.schemas import NOT_BLANK, CheckedBody
@@ -130,13 +131,16 @@ class InternationalForm(_Form, kw_only=True, tag="international_wire"):
 
 
 class OnUsForm(_Form, kw_only=True, tag="on_us"):
-    """A Pocket of this bank, by its 12-digit network address. It needs no verification."""
+    """A Pocket of this bank, by its 12-digit network address. The name is compared with its owner's registered one.
+
+    A trading name is proven by `supporting_documents`.
+    """
 
     account_number: str
 
 
 class WalletForm(_Form, kw_only=True, tag="crypto_wallet_address"):
-    """A wallet; the address is checked by the rules of its chain. It needs no verification."""
+    """A wallet; the address is checked by the rules of its chain. It is `unverified` without supporting documents."""
 
     chain: Literal["ETHEREUM", "SOLANA", "POLYGON", "BASE"]
     wallet_address: str
@@ -175,6 +179,10 @@ class ShownVerification(msgspec.Struct, kw_only=True, omit_defaults=True):
     description: str
     supporting_documents: list[SupportingDocument]
     verification_failure_count: int | None = None
+    name_match: NameMatch | None = None
+    """How the name fits that of the account's owner, where the account is one of this bank."""
+    registered_name: str | None = None
+    """The owner's registered name, all but the first letters masked."""
 
 
 class Counterparty(msgspec.Struct, kw_only=True):
@@ -264,6 +272,7 @@ def _render_verification(
     stored: Mapping[str, Any], status: str, documents: list[SupportingDocument]
 ) -> ShownVerification:
     """Return what is shown of a verification. It waits for files where a document has none."""
+    check = stored.get("name_check", {})
     lacks_file = any(each.status in {"PENDING_UPLOAD", "INVALID"} for each in documents)
     return ShownVerification(
         id=UUID(stored["id"]),
@@ -272,6 +281,8 @@ def _render_verification(
         description=stored["description"],
         supporting_documents=documents,
         verification_failure_count=stored.get("failures"),
+        name_match=check.get("outcome"),
+        registered_name=check.get("registered_name"),
     )
 
 

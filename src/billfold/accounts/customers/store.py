@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
 from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.database.keyset import KeysetList
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_OWNERS = """
+SELECT k.kind, k.value, c.customer_id, c.partner_id, c.role, c.type, c.name, c.account_status, c.profile,
+       c.opened_at, c.closed_at, c.closure_reason
+  FROM unnest($1::text[], $2::text[]) AS k(kind, value)
+  JOIN directory d ON d.kind = k.kind AND d.value = k.value
+  JOIN customer c USING (customer_id)
+"""
+
+Entry = tuple[str, str]
+"""A kind of the directory and what stands for an object of it: ("pocket", its id)."""
 
 CUSTOMERS = KeysetList(
     """
@@ -17,3 +34,11 @@ SELECT customer_id, partner_id, role, type, name, account_status, profile, opene
     customer_id="uuid",
 )
 """A partner's customers of a status and a type, newest first."""
+
+
+async def list_owners(conn: Connection | Pool, entries: Collection[Entry]) -> dict[Entry, CustomerRow]:
+    """Return whose the objects are, as their owners are registered now."""
+    if not entries:
+        return {}
+    kinds, values = zip(*entries, strict=True)
+    return {(kind, value): CustomerRow(*row) for kind, value, *row in await conn.fetch(_OWNERS, kinds, values)}

@@ -217,7 +217,11 @@ async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRe
     state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS)
     done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
     moved = await transactions_of(bank.pool, customer_id, done)
-    return RequestDetails(state, {row.request_id: moved.get(row.request_id, ()) for row in rows})
+    return RequestDetails(
+        state,
+        {row.request_id: moved.get(row.request_id, ()) for row in rows},
+        owners=await payees.list_registered_owners(bank, rows),
+    )
 
 
 async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str | None) -> UUID | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -10,10 +11,14 @@ import msgspec
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.types import Payee
-from billfold.approvals.transfer_orders import RequestContent
+from billfold.accounts.customers.store import list_owners
+from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from billfold.approvals.types import TransferRequest
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.directory.types import CustomerRow
     from billfold.platform.database.pool import Connection
 
 _UNVERIFIED = """
@@ -43,6 +48,25 @@ async def check_same_payee(conn: Connection, customer_id: UUID, content: Request
     """Refuse a payee that may no longer be paid, or has changed. Raises as `get_payee`, Refused `content-changed`."""
     if content.counterparty_id is not None and await get_payee(conn, customer_id, content) != content.payee:
         raise Refused("content-changed", "The counterparty has changed since the request. Send a new request.")
+
+
+async def list_registered_owners(bank: Bank, requests: Sequence[TransferRequest]) -> dict[UUID, CustomerRow]:
+    """Return by request who owns the account it pays, where that is one of this bank."""
+    paid = {each.request_id: _entry_of(content_of(each).payee, bank.settings.bank_routing_number) for each in requests}
+    owners = await list_owners(bank.pool, {entry for entry in paid.values() if entry is not None})
+    return {request_id: owners[entry] for request_id, entry in paid.items() if entry in owners}
+
+
+def _entry_of(payee: Mapping[str, Any] | None, own_routing_number: str) -> tuple[str, str] | None:
+    """Return what the account of a payee is in the directory, None for one of another bank."""
+    if payee is None:
+        return None
+    if payee["target_pocket_id"] is not None:
+        return "pocket", payee["target_pocket_id"]
+    account = verification_kinds.account_of(payee["details"])
+    if account is None or account.bank != own_routing_number:
+        return None
+    return "account", f"{account.bank}:{account.number}"
 
 
 async def allows_unverified_wires(conn: Connection, customer_id: UUID) -> bool:

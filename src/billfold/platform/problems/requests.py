@@ -97,6 +97,13 @@ REQUESTS = (
         retryable=True,
     ),
     Problem(
+        "name-checks-exhausted",
+        429,
+        "Too many names did not match",
+        meaning="Today's names that were not those of the accounts' owners are as many as may be tried.",
+        remedy="Ask the payee for its registered name, and try again tomorrow.",
+    ),
+    Problem(
         "too-many-streams",
         429,
         "Too many streams",

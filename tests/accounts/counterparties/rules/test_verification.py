@@ -1,5 +1,6 @@
 """Counterparties stand where their verification has brought them."""
 
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -69,8 +70,9 @@ def wire(teller, pocket, sender):
         ("wire", "supporting_documents", ("PENDING", "supporting_documents", "PENDING_REVIEW")),
         ("ach", "micro_deposits", ("PENDING", "micro_deposits", "PENDING_REVIEW")),
         ("ach", "linking_provider", ("LINKED", "linking_provider", "NOT_REQUIRED")),
-        ("on_us", None, ("LINKED", "name_match", "NOT_REQUIRED")),
-        ("crypto_wallet_address", None, ("LINKED", "pre_verified", "NOT_REQUIRED")),
+        ("on_us", None, ("UNLINKED", "name_match", "REJECTED")),
+        ("crypto_wallet_address", None, ("LINKED", "unverified", "NOT_REQUIRED")),
+        ("crypto_wallet_address", "supporting_documents", ("PENDING", "supporting_documents", "PENDING_REVIEW")),
     ],
 )
 def test_a_counterparty_begins_as_its_verification_says(teller, kind, verification, expected):
@@ -82,6 +84,38 @@ def test_an_account_of_this_bank_is_verified_by_the_name_of_its_holder(teller):
     other = add(teller, "wire", "incoming_wire", holder="Somebody Else")
     assert standing(teller, matched) == ("LINKED", "name_match", "APPROVED")
     assert standing(teller, other)[0] == "PENDING"
+
+
+@pytest.mark.parametrize(
+    ("owner", "expected", "outcome"),
+    [
+        ("STONE, BERT", ("LINKED", "name_match", "APPROVED"), "MATCH"),
+        ("Bert Stones", ("LINKED", "name_match", "APPROVED"), "CLOSE_MATCH"),
+        ("Ada Stone", ("UNLINKED", "name_match", "REJECTED"), "NO_MATCH"),
+    ],
+)
+def test_a_pocket_of_this_bank_is_linked_only_under_the_name_of_its_owner(teller, owner, expected, outcome):
+    added = add(teller, "on_us", None, holder=owner)
+    assert standing(teller, added) == expected
+    check = teller.book.counterparties[added].verification["name_check"]
+    assert check["outcome"] == outcome
+    assert set(check["registered_name"]) <= {"S", "B", "A", "*", " "}
+
+
+def test_a_trading_name_is_proven_by_documents(teller):
+    added = add(teller, "on_us", "supporting_documents", holder="Ada Stone", document_ids=(UUID(int=1),))
+    assert standing(teller, added) == ("PENDING", "supporting_documents", "PENDING_REVIEW")
+
+
+def test_who_tries_many_names_learns_no_more_that_day(teller):
+    for nth in range(20):
+        add(teller, "on_us" if nth % 2 else "wire", None, holder="Ada Stone")
+    with pytest.raises(Refused) as refused:
+        add(teller, "on_us", None, holder="Bert Stone")
+    assert refused.value.code == "name-checks-exhausted"
+    assert standing(teller, add(teller, "wire", "incoming_wire"))[0] == "PENDING"  # an account of another bank
+    teller.bank.now += timedelta(days=1)
+    assert standing(teller, add(teller, "on_us", None, holder="Bert Stone"))[0] == "LINKED"
 
 
 def test_what_was_verified_once_is_known_the_next_time(teller):
@@ -225,8 +259,9 @@ def test_a_correction_changes_the_numbers_that_are_used(teller):
         ("wire", "unverified", "WIRE", False, False),
         ("wire", "unverified", "WIRE", True, True),
         ("international_wire", "unverified", "WIRE", True, True),
-        ("on_us", None, "ON_US", False, True),
-        ("crypto_wallet_address", None, "USDC", False, True),
+        ("on_us", None, "ON_US", False, False),
+        ("crypto_wallet_address", None, "USDC", False, False),
+        ("crypto_wallet_address", "pre_verified", "USDC", True, False),  # of an earlier release
     ],
 )
 def test_money_moves_only_where_it_may(teller, kind, verification, rail, unverified_wires, may):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
+from billfold.accounts.counterparties.rules.names import NameMatch, match_names
 from billfold.accounts.counterparties.types import (
     CounterpartyRow,
     CounterpartyStatus,
@@ -37,13 +39,19 @@ _DEPOSIT_MOST = 99
 
 
 def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcome:
-    """LINKED at once where nothing is left to verify, else PENDING. Refuses: customer-not-open."""
+    """LINKED at once where nothing is left to verify, UNLINKED where the name is not the owner's, else PENDING.
+
+    Refuses: customer-not-open, name-checks-exhausted.
+    """
     book = book_of(books, cmd.customers[0])
     if book.account_status != CustomerStatus.OPEN:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     counterparty_id = ctx.ids.next()
     name = format_name(cmd.counterparty_name)
-    verification = _verification(book, cmd, ctx, name=name)
+    check = _check_name(book, cmd, ctx, name=name)
+    verification = _verification(book, cmd, ctx, name=name, check=check)
+    if check is not None:
+        verification["name_check"] = check
     status = rules.initial_status(verification)
     if reason := ctx.terms.screening.unverifiable_name(name):
         verification = rules.close_verification(verification, "REJECTED", reason)
@@ -115,12 +123,26 @@ def notification_of(payee: Payee, text: str, display_name: str | None = None) ->
     return {"counterparty_id": str(payee.counterparty_id), "said": f"{named} {text}."}
 
 
-def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> dict[str, Any]:
+def _check_name(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> dict[str, str] | None:
+    """Return the check of a name against the account's owner, None where the account is not one of this bank."""
+    if cmd.holder is None:
+        return None
+    today = ctx.now.date()
+    if rules.failed_name_checks(book.counterparties.values(), today) >= rules.NAME_CHECKS_MAX:
+        raise Refused(
+            "name-checks-exhausted", f"{rules.NAME_CHECKS_MAX} names of today were not those of the accounts' owners."
+        )
+    return rules.check_name(name, cmd.holder, today)
+
+
+def _verification(
+    book: Book, cmd: AddCounterparty, ctx: Context, name: str, check: Mapping[str, str] | None
+) -> dict[str, Any]:
     """Return the requested verification, or the one that makes it unnecessary."""
     verification_id = str(ctx.ids.next())
-    if cmd.holder is not None and rules.names_match(name, cmd.holder):
-        matched = rules.new_verification("name_match", verification_id)
-        return rules.close_verification(matched, "APPROVED", "The name is that of the account's holder.")
+    outcome = NameMatch.NO_MATCH if check is None else check["outcome"]
+    if outcome == NameMatch.MATCH or (cmd.type == "on_us" and (outcome != NameMatch.NO_MATCH or not cmd.document_ids)):
+        return rules.checked_verification(verification_id, check or {"outcome": outcome})
     if cmd.verification in {"incoming_wire", "micro_deposits", "supporting_documents"} and (
         _is_proven(book, cmd.details, name)
     ):
@@ -129,8 +151,9 @@ def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> 
         return rules.new_verification("micro_deposits", verification_id, deposits=_deposits(ctx), failures=0)
     if cmd.linked is not None:
         return rules.linked_verification(verification_id, cmd.linked)
-    kind = cmd.verification or ("name_match" if cmd.type == "on_us" else "pre_verified")
-    return rules.new_verification(kind, verification_id, document_ids=map(str, cmd.document_ids))
+    return rules.new_verification(
+        cmd.verification or "unverified", verification_id, document_ids=map(str, cmd.document_ids)
+    )
 
 
 def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
@@ -140,7 +163,7 @@ def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
         payee.status == CounterpartyStatus.VERIFIED
         and (other := rules.account_of(payee.details)) is not None
         and rules.accounts_match(account, other)
-        and rules.names_match(name, payee.name)
+        and match_names(name, payee.name) == NameMatch.MATCH
         for payee in book.counterparties.values()
     )
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from billfold.accounts.counterparties.rules.identifiers import compact
+from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_names
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
 from billfold.platform.errors import Refused
 
@@ -32,7 +32,7 @@ _DESCRIPTIONS: Final = MappingProxyType(
         "incoming_wire": "A wire from this account is awaited for 90 days.",
         "linking_provider": "The account was linked at its own bank.",
         "micro_deposits": "Two small deposits are sent to the account; their amounts prove it.",
-        "name_match": "The network address belongs to a pocket of this bank.",
+        "name_match": "The name is compared with that of the account's owner.",
         "pre_verified": "The account is known to belong to the counterparty.",
         "supporting_documents": "Documents that show whose account it is are reviewed.",
         "unverified": "Nobody has verified whose account it is.",
@@ -51,8 +51,15 @@ PROVIDER_STATUSES: Final[Mapping[str, str]] = MappingProxyType(
 """What a linking provider says, in the words of verifications."""
 _REVIEWED_KINDS: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
 _HEAD_OFFICE = "X" * 3
-_NAME_WORD = re.compile(r"[a-z0-9]+")
-_LEGAL_FORMS = frozenset({"co", "company", "corp", "corporation", "inc", "limited", "llc", "ltd"})
+NAME_CHECKS_MAX: Final = 20
+"""How many names that do not match may be tried a day: who may try on learns whose account it is."""
+_CHECK_RESULTS: Final = MappingProxyType(
+    {
+        NameMatch.MATCH: ("APPROVED", "The name is that of the account's owner."),
+        NameMatch.CLOSE_MATCH: ("APPROVED", "The name is close to that of the account's owner. Compare them."),
+        NameMatch.NO_MATCH: ("REJECTED", "The name is not that of the account's owner. Ask them how it is registered."),
+    }
+)
 
 
 class Account(NamedTuple):
@@ -72,7 +79,9 @@ def payment_refusal(payee: Payee, rail: str, *, unverified_wires: bool) -> str |
         return f"The counterparty is of type {payee.type}, which this payment cannot reach."
     if payee.status not in {"LINKED", "VERIFIED"}:
         return f"The counterparty is {payee.status}."
-    if payee.verification["type"] == "unverified" and not (rail == "WIRE" and unverified_wires):
+    # A wallet is as its customer typed it, whatever earlier releases called that.
+    unverified = {"unverified", "pre_verified"} if rail == "USDC" else {"unverified"}
+    if payee.verification["type"] in unverified and not (rail == "WIRE" and unverified_wires):
         return "The counterparty is unverified."
     return None
 
@@ -97,11 +106,6 @@ def accounts_match(one: Account, other: Account) -> bool:
     return one.number == other.number and _bank_key(one.bank) == _bank_key(other.bank)
 
 
-def names_match(one: str, other: str) -> bool:
-    """Tell whether two names mean the same: order, case, points and legal forms do not matter."""
-    return bool(_name_words(one)) and _name_words(one) == _name_words(other)
-
-
 def new_verification(
     kind: str, verification_id: str, *, document_ids: Iterable[str] = (), **more: object
 ) -> dict[str, Any]:
@@ -118,6 +122,30 @@ def new_verification(
         "document_ids": list(document_ids),
         **more,
     }
+
+
+def check_name(name: str, owner: str, on: date) -> dict[str, str]:
+    """Return what a verification keeps of a check against the owner's registered name, which it masks."""
+    return {
+        "outcome": match_names(name, owner),
+        "registered_name": mask_name(owner),
+        "checked_on": on.isoformat(),
+    }
+
+
+def checked_verification(verification_id: str, check: Mapping[str, str]) -> dict[str, Any]:
+    """Return the verification by a check of the name, decided at once."""
+    status, description = _CHECK_RESULTS[NameMatch(check["outcome"])]
+    return close_verification(new_verification("name_match", verification_id), status, description)
+
+
+def failed_name_checks(payees: Iterable[Payee], on: date) -> int:
+    """Return how many names that did not match were tried that day."""
+    checks = (payee.verification.get("name_check") for payee in payees)
+    return sum(
+        check is not None and check["checked_on"] == on.isoformat() and check["outcome"] != NameMatch.MATCH
+        for check in checks
+    )
 
 
 def linked_verification(verification_id: str, account: Mapping[str, str]) -> dict[str, Any]:
@@ -141,7 +169,3 @@ def close_verification(verification: Mapping[str, Any], status: str, description
 
 def _bank_key(number: str) -> str:
     return number if number.isdigit() else number.removesuffix(_HEAD_OFFICE)
-
-
-def _name_words(name: str) -> frozenset[str]:
-    return frozenset(_NAME_WORD.findall(name.casefold())) - _LEGAL_FORMS

@@ -1,0 +1,132 @@
+"""Whether a name is that of an account's owner: equal, close or another. Pure.
+
+What writers vary without meaning it does not count: case, accents, punctuation, word order, common abbreviations,
+and a legal form that only one side writes. Another legal form is close, other digits are another company. Letters of
+another script that look alike are other letters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from rapidfuzz import fuzz
+
+CLOSE_RATIO: Final = 85
+"""How alike sorted words must be, of 100, to be one name mistyped."""
+_WORD = re.compile(r"\w+")
+_JOINED = re.compile(r"['\u2018\u2019\u02bc.]")
+"""What stands within words: O'Brien, L.L.C."""
+_ABBREVIATIONS = MappingProxyType(
+    {
+        "assn": "association",
+        "assoc": "associates",
+        "bros": "brothers",
+        "ctr": "center",
+        "dept": "department",
+        "dr": "doctor",
+        "intl": "international",
+        "mfg": "manufacturing",
+        "mgmt": "management",
+        "natl": "national",
+        "st": "saint",
+        "svc": "service",
+        "svcs": "services",
+        "tech": "technology",
+        "univ": "university",
+    }
+)
+_LEGAL_FORMS = MappingProxyType(
+    {
+        "ag": "ag",
+        "co": "company",
+        "company": "company",
+        "corp": "corporation",
+        "corporation": "corporation",
+        "gmbh": "gmbh",
+        "inc": "corporation",
+        "incorporated": "corporation",
+        "limited": "limited",
+        "llc": "llc",
+        "llp": "llp",
+        "lp": "lp",
+        "ltd": "limited",
+        "na": "na",
+        "pbc": "pbc",
+        "pc": "pc",
+        "plc": "plc",
+        "pllc": "pllc",
+        "sa": "sa",
+    }
+)
+"""Legal forms, each with the one that it is another spelling of."""
+_IGNORED = frozenset({"and", "mr", "mrs", "ms", "the"})
+
+
+class NameMatch(StrEnum):
+    """What a check of a name against the owner's registered name has found."""
+
+    MATCH = "MATCH"
+    CLOSE_MATCH = "CLOSE_MATCH"
+    NO_MATCH = "NO_MATCH"
+
+
+def match_names(given: str, registered: str) -> NameMatch:
+    """Return how a name that somebody gives fits the registered one."""
+    one, other = _words(given), _words(registered)
+    if not one or not other or _scripts(given) != _scripts(registered):
+        return NameMatch.NO_MATCH
+    own, others = _split(one), _split(other)
+    same_form = not own[1] or not others[1] or own[1] == others[1]
+    if own[0] == others[0] and same_form:
+        return NameMatch.MATCH
+    if own[0] == others[0]:
+        return NameMatch.CLOSE_MATCH
+    if _digits(own[0]) != _digits(others[0]) or not same_form:
+        return NameMatch.NO_MATCH
+    close = fuzz.ratio(" ".join(own[0]), " ".join(others[0])) >= CLOSE_RATIO or _initials_match(own[0], others[0])
+    return NameMatch.CLOSE_MATCH if close else NameMatch.NO_MATCH
+
+
+def mask_name(name: str) -> str:
+    """Return a name of which only the first letter of each word shows: "N*** T***"."""
+    return " ".join(f"{word[0]}***" for word in name.split())
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name as they are compared; none of punctuation alone."""
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    plain = "".join(each for each in plain if not unicodedata.combining(each) and unicodedata.category(each) != "Cf")
+    words = _WORD.findall(_JOINED.sub("", plain).replace("_", " "))
+    return [_ABBREVIATIONS.get(word, word) for word in words if word not in _IGNORED] or words
+
+
+def _split(words: list[str]) -> tuple[list[str], set[str]]:
+    """Return the words of a name, sorted, and its legal forms; a name of nothing else keeps them as words."""
+    own = sorted(word for word in words if word not in _LEGAL_FORMS)
+    if not own:
+        return sorted(words), set()
+    return own, {_LEGAL_FORMS[word] for word in words if word in _LEGAL_FORMS}
+
+
+def _digits(words: list[str]) -> list[str]:
+    return [word for word in words if any(each.isdigit() for each in word)]
+
+
+def _initials_match(one: list[str], other: list[str]) -> bool:
+    """Tell whether the names of a person differ only in a first name that one side abbreviates: J Smith, John Smith."""
+    short, long = [w for w in one if w not in other], [w for w in other if w not in one]
+    return (
+        len(one) == len(other) > len(short) == len(long) == 1
+        and min(len(short[0]), len(long[0])) == 1
+        and short[0][0] == long[0][0]
+    )
+
+
+def _scripts(name: str) -> set[str]:
+    """Return the scripts of a name's letters: LATIN, CYRILLIC, CJK."""
+    letters = (each for each in unicodedata.normalize("NFKC", _JOINED.sub("", name)) if each.isalpha())
+    return {unicodedata.name(each, "UNKNOWN").partition(" ")[0] for each in letters}

@@ -1,0 +1,76 @@
+"""Names fit the registered one, nearly, or not at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_names
+
+
+@pytest.mark.parametrize(
+    ("name", "registered"),
+    [
+        ("Northwind", "Northwind"),
+        ("NORTHWIND traders", "Traders, Northwind"),
+        ("Northwind", "Northwind LLC"),
+        ("Northwind L.L.C.", "Northwind, LLC"),
+        ("Northwind Inc", "NORTHWIND INCORPORATED"),
+        ("Northwind Corp.", "Northwind Corporation"),
+        ("Smith John", "John Smith"),
+        ("Jose Nunez", "José Núñez"),
+        ("Jose\u0301 Nuñez", "José Núñez"),
+        ("Müller & Söhne", "Muller and Sohne"),
+        ("AT&T", "A.T. and T."),
+        ("The Acme Intl Mfg Co", "Acme International Manufacturing Company"),
+        ("ACME", "\uff21\uff23\uff2d\uff25"),
+        ("Ac\u200bme", "Acme"),
+        ("O'Brien", "O\u2019Brien"),
+        ("Company Inc", "Company, Inc."),
+        ("東京商事", "東京商事"),
+    ],
+)
+def test_a_name_matches_however_it_is_spelled(name, registered):
+    assert match_names(name, registered) == match_names(registered, name) == NameMatch.MATCH
+
+
+@pytest.mark.parametrize(
+    ("name", "registered"),
+    [
+        ("Jon Smith", "John Smith"),
+        ("J Smith", "John Smith"),
+        ("Northwnd Traders", "Northwind Traders"),
+        ("Acme Inc", "Acme LLC"),
+    ],
+)
+def test_a_name_mistyped_is_close(name, registered):
+    assert match_names(name, registered) == match_names(registered, name) == NameMatch.CLOSE_MATCH
+
+
+@pytest.mark.parametrize(
+    ("name", "registered"),
+    [
+        ("Contoso", "Northwind"),
+        ("Acme Fund 1 LLC", "Acme Fund 2 LLC"),
+        ("\u0410cme", "Acme"),  # a Cyrillic letter
+        ("Inc", "Acme Inc"),
+        ("...", "..."),
+        ("\u2764", "\u2764"),
+        ("", ""),
+        ("LLC", "Inc"),
+        ("John Smith", "Jane Smith"),
+        ("North", "Northwind"),
+        ("A", "Acme"),
+    ],
+)
+def test_another_name_does_not_match(name, registered):
+    assert match_names(name, registered) == match_names(registered, name) == NameMatch.NO_MATCH
+
+
+@given(st.text(max_size=250), st.text(max_size=250))
+def test_any_two_texts_are_compared_alike_from_both_sides(one, other):
+    assert match_names(one, other) == match_names(other, one)
+
+
+@given(st.text(alphabet=st.characters(categories=["L"]), min_size=2, max_size=20))
+def test_a_masked_name_shows_no_more_than_initials(word):
+    assert mask_name(f"{word} {word} Ltd").split() == [f"{word[0]}***"] * 2 + ["L***"]
