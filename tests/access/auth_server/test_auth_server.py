@@ -36,6 +36,7 @@ async def left_behind(bank):
         {"iss": "nul\x00"},
         {"exp": None},
         {"exp": -30 * SECOND},
+        {"exp": 330 * SECOND},
         {"exp": 3600 * SECOND},
         {"exp": "soon"},
         {"exp": True},
@@ -145,6 +146,16 @@ async def test_an_assertion_is_taken_once(books_client, bank):
 
 async def test_the_client_id_may_be_left_to_the_assertion(books_client):
     assert (await books_client.push(proving={"client_id": None})).status_code == 201
+
+
+async def test_an_assertion_of_a_documented_client_lives_an_hour_and_is_taken_once(ledger_client, bank):
+    assertion = ledger_client.assertion(exp=int(time.time()) + 3600)
+    assert (await ledger_client.push(proving={"client_assertion": assertion})).status_code == 201
+    refused(await ledger_client.push(proving={"client_assertion": assertion}), "invalid_client", 401)
+    burnt = await bank.pool.fetchval("SELECT expires_at > now() + interval '59 minutes' FROM consumed_assertion")
+    assert burnt is True
+    later = ledger_client.assertion(exp=int(time.time()) + 3700)
+    refused(await ledger_client.push(proving={"client_assertion": later}), "invalid_client", 401)
 
 
 async def test_a_documented_client_may_name_the_token_endpoint_as_audience(ledger_client):

@@ -14,7 +14,8 @@ _CLIENT: Mapping[str, Any] = {
     "client_assertion": {
         **STRING,
         "description": "A JWT by a registered key (ES256, PS256, EdDSA): `iss` and `sub` the "
-        "client_id, `aud` the issuer, `exp` at most 5 minutes ahead, `jti` new.",
+        "client_id, `aud` the issuer, `exp` at most 60 minutes ahead (5 for `fapi2` clients), "
+        "`jti` new until then.",
     },
 }
 _AUTHORIZE_PARAMS: Mapping[str, Any] = {

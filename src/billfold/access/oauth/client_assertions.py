@@ -1,4 +1,4 @@
-"""How a client proves who it is: a JWT it signed (RFC 7523), valid for minutes, taken once."""
+"""How a client proves who it is: a JWT it signed (RFC 7523), taken once in its lifetime."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from billfold.access.oauth.rules.public_keys import algorithm_names, from_pem
 from billfold.access.oauth.types import Client, ClientKey
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-ASSERTION_LIFETIME_MAX = timedelta(minutes=5)
+LIFETIME_MAX = timedelta(hours=1)
+"""How far `exp` may lie ahead: client libraries of the documented profile write an hour."""
+FAPI2_LIFETIME_MAX = timedelta(minutes=5)
 SKEW = timedelta(seconds=10)
 CLOCK_AHEAD_MAX = timedelta(seconds=60)
 """How far `iat` and `nbf` may lie ahead."""
@@ -56,7 +58,8 @@ def verify_assertion(
     jti = claims.get("jti")
     if not isinstance(jti, str) or not 1 <= len(jti) <= _JTI_CHARS_MAX:
         raise invalid_client("jti must be a text of 1 to 255 characters.")
-    return Assertion(client.client_id, jti, _check_times(claims, now) + SKEW)
+    lifetime_max = FAPI2_LIFETIME_MAX if client.is_fapi2 else LIFETIME_MAX
+    return Assertion(client.client_id, jti, _check_times(claims, now, lifetime_max) + SKEW)
 
 
 def _verified_claims(assertion: str, keys: Iterable[ClientKey]) -> Mapping[str, Any]:
@@ -79,13 +82,13 @@ def _parse_jwt(assertion: str) -> Jws:
         raise invalid_client(f"The client assertion is not a JWT: {error}.") from None
 
 
-def _check_times(claims: Mapping[str, Any], now: datetime) -> datetime:
+def _check_times(claims: Mapping[str, Any], now: datetime, lifetime_max: timedelta) -> datetime:
     """Return when the assertion expires. `iat` and `nbf` may be left out, `exp` may not."""
     expires = _instant(claims, "exp")
     if expires is None or expires + SKEW <= now:
         raise invalid_client("The client assertion has expired, or does not say when it does.")
-    if expires > now + ASSERTION_LIFETIME_MAX + SKEW:
-        raise invalid_client("exp may be at most 5 minutes ahead.")
+    if expires > now + lifetime_max + SKEW:
+        raise invalid_client(f"exp may be at most {lifetime_max // timedelta(minutes=1)} minutes ahead.")
     for name in ("iat", "nbf"):
         valid_from = _instant(claims, name)
         if valid_from is not None and valid_from > now + CLOCK_AHEAD_MAX:

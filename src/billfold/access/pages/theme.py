@@ -73,6 +73,6 @@ def device_cookie(value: str) -> Cookie:
 
 
 def local_time(when: datetime, zone: str) -> str:
-    """Format an instant in a user's time zone: "Jun 2, 2025, 9:00 AM"."""
+    """Format an instant in a user's time zone: "Jun 2, 2025, 9:00 AM EDT"."""
     local = when.astimezone(ZoneInfo(zone))
-    return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p}"
+    return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p %Z}"
