@@ -244,22 +244,32 @@ async def test_a_change_is_applied_only_as_it_was_requested_and_by_who_may_make_
     async def settle(asked):
         return (await first.patch(confirm(asked), APPROVED))["refused"]
 
+    rule = await chief.post(RULES, {"name": "None", "required_approvals": 0}, status=202)
     by_chief, demotion = await ask(chief, path, "ADMIN"), await ask(admin, own, "MANAGER")
     earlier, later = await ask(admin, path, "MANAGER"), await ask(admin, path, "INITIATOR")
     assert await settle(demotion) is None
     assert await settle(by_chief) == "forbidden"
+    await first.refused("PATCH", confirm(rule), APPROVED, status=403, code="forbidden")
     assert await settle(later) is None
     assert await settle(earlier) == "content-changed"
     assert (await admin.get(path))["role"] == "INITIATOR"
+    ben = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example"}
+    twice = [await admin.post("/api/v1/team/invite/", ben | {"role": role}, status=202) for role in ("VIEWER", "ADMIN")]
+    assert [await settle(each) for each in twice] == [None, "member-already-invited"]
+    settled = await admin.get(f"{CHANGES}{twice[0]['id']}/")
+    invited = await admin.get(f"/api/v1/team/{settled['resource_id']}/")
+    assert (invited["role"], invited["status"]) == ("VIEWER", "PENDING")
     weak = await token_for(admin.bank, admin.team, scopes=("team.write",))
     await admin.refused("PUT", path, {"role": "MANAGER"}, status=403, code="forbidden", token=weak)
     await second.refused("PATCH", confirm(later), APPROVED, status=409, code=NOT_PENDING)
 
 
-async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company):
+@pytest.mark.parametrize("by", ["a member", "a service user"])
+async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company, service_users, by):
     admin, first = company.admin, company.approvers[0]
+    asker = company.askers[0] if by == "a member" else (await service_users(admin, "transfers.write"))[0]
     await company.rule(name="Payees", actions=["NEW_COUNTERPARTY"], required_approvals=1)
-    asked = await company.askers[0].post("/api/v2/counterparties/", payees.wallet(), status=202)
+    asked = await asker.post("/api/v2/counterparties/", payees.wallet(), status=202)
     assert asked["change"]["counterparty"]["counterparty_name"]["business_name"] == "Contoso"
     done = await first.patch(confirm(asked), APPROVED)
     made = await admin.get(f"/api/v2/counterparties/{done['resource_id']}/")

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.access.oauth import clients
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
 from billfold.access.team import service_users
@@ -16,6 +17,7 @@ from billfold.access.team.administrator import Administrator
 from billfold.access.team.service_users import ServiceUser
 from billfold.access.team.types import CreateProgram, InviteMember, Member, MemberState
 from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.approvals.authorization_requests import check_requester
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
 from billfold.audit.types import Origin
@@ -31,12 +33,6 @@ if TYPE_CHECKING:
 Made = TypeVar("Made", Member, ServiceUser)
 CALLER: Final = "authorization-request"
 """Who gives the command by which a change is made; its key is the request's id."""
-_DONE_BEFORE = {
-    ("member.invite", "member-already-invited"),
-    ("service_user.create", "duplicate-id"),
-    ("service_user.add_key", "duplicate-id"),
-}
-"""Refusals of a second application: a process made the change and died before it recorded it."""
 
 
 async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
@@ -51,7 +47,7 @@ async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id:
         try:
             made = await _make(bank, change, now)
         except (Refused, NotFound, InvalidInput) as refusal:
-            refused = None if (change.action, refusal.code) in _DONE_BEFORE else refusal.code
+            refused = refusal.code
         reason = {} if refused is None else {"reason": refused}
         await AUTHORIZATION_REQUESTS.update_by_bank(
             bank,
@@ -79,20 +75,34 @@ async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> U
     content: dict[str, Any] = msgspec.json.decode(change.content)["change"]
     by = await _administrator(bank, change, content["scopes"], now=now)
     if change.action == "counterparty.create":
-        if "counterparties.write" not in by.permissions:
-            raise Refused("forbidden", "The requester may no longer add counterparties.")
         answer = await bank.engine.submit(_link(change, content["counterparty"], by.origin))
         return UUID(answer.outcome["counterparty_id"])
     if change.action == "member.invite":
-        invited = await team_invitations.invite(by, msgspec.convert(content["invited"], InviteMember))
-        return _made(invited).member_id
+        return await _invite(by, change.request_id, msgspec.convert(content["invited"], InviteMember))
     if change.action == "service_user.create":
-        wanted = msgspec.convert(content["service_user"], CreateProgram)
-        client_id = change.request_id.hex
-        return _made(await service_users.create_service_user(by, wanted, client_id=client_id)).member.member_id
+        return await _create_service_user(
+            by, change.request_id, msgspec.convert(content["service_user"], CreateProgram)
+        )
     assert change.resource_id is not None
     await _change_member(by, change.action, change.resource_id, content)
     return None
+
+
+async def _invite(by: Administrator, member_id: UUID, wanted: InviteMember) -> UUID:
+    """Invite under the id of the request. A process may have done it, and died before it recorded it."""
+    try:
+        return (await team_store.get_member(by.pool, by.customer_id, member_id, now=by.now)).member_id
+    except NotFound:
+        return _made(await team_invitations.invite(by, wanted, member_id=member_id)).member_id
+
+
+async def _create_service_user(by: Administrator, request_id: UUID, wanted: CreateProgram) -> UUID | None:
+    """Create a service user as the client of the request's id, unless a process has done it before."""
+    client_id = request_id.hex
+    client = await clients.find_client(by.pool, client_id)
+    if client is None:
+        client = _made(await service_users.create_service_user(by, wanted, client_id=client_id)).client
+    return client.member_id
 
 
 async def _change_member(by: Administrator, action: str, member_id: UUID, content: dict[str, Any]) -> None:
@@ -103,10 +113,14 @@ async def _change_member(by: Administrator, action: str, member_id: UUID, conten
                 by, member_id, role=content["role"], status=content["status"], before=before
             )
         case "member.reinvite":
-            await team_invitations.resend_invitation(by, member_id)
+            await team_invitations.resend_invitation(by, member_id, role=content["role"])
         case "service_user.add_key":
             key, replaces = content["public_key"], content["replaces"]
-            await service_users.add_service_user_key(by, member_id, key, replaces=replaces)
+            try:
+                await service_users.add_service_user_key(by, member_id, key, replaces=replaces)
+            except Refused as refusal:
+                if refusal.code != "duplicate-id":
+                    raise
         case _:
             raise InvariantError(f"{action!r} is no change of a team")
 
@@ -130,9 +144,8 @@ async def _administrator(
     customer = await find_customer(bank.pool, change.customer_id)
     if customer is None:
         raise NotFound
-    requester = await team_store.get_member(bank.pool, change.customer_id, change.member_id, now=now)
-    if requester.status != "ACTIVE":
-        raise Refused("forbidden", "The requester of the change has left the team.")
+    needs = "counterparties.write" if change.action == "counterparty.create" else "team.write"
+    requester = await check_requester(bank.pool, change, needs, now=now)
     return Administrator(
         pool=bank.pool,
         vault=bank.vault,

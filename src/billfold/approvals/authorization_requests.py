@@ -12,6 +12,9 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.access.team import store as team_store
+from billfold.access.team.rules import permissions_of
+from billfold.access.team.types import Member
 from billfold.approvals import rules
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
 from billfold.approvals.store.fingerprints import insert, update
@@ -36,7 +39,7 @@ from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.pool import Connection, Pool
 
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _DESCRIPTIONS = {
@@ -139,6 +142,20 @@ async def confirm_as_operator(bank: Bank, customer_id: UUID, request_id: UUID) -
         return await AUTHORIZATION_REQUESTS.get(audited_action.conn, customer_id, request_id, now=now)
 
 
+async def check_requester(
+    conn: Connection | Pool, change: AuthorizationRequestRow, needs: str, *, now: datetime
+) -> Member:
+    """Return the requester as they are now, if they may still do what they requested.
+
+    Raises NotFound, Refused `forbidden`.
+    """
+    requester = await team_store.get_member(conn, change.customer_id, change.member_id, now=now)
+    scopes = msgspec.json.decode(change.content)["change"].get("scopes")
+    if requester.status != "ACTIVE" or needs not in permissions_of(requester.role, scopes):
+        raise Refused("forbidden", f"{requester.name} requested the change, and may no longer make it.")
+    return requester
+
+
 async def _move(
     audited_action: AuditedAction, change: AuthorizationRequestRow, status: Status, *, now: datetime
 ) -> None:
@@ -154,6 +171,7 @@ async def _move(
 
 
 async def _change_rule(audited_action: AuditedAction, change: AuthorizationRequestRow, now: datetime) -> None:
+    await check_requester(audited_action.conn, change, "approval_rules.write", now=now)
     content = msgspec.json.decode(change.content)["change"]
     rule = msgspec.convert(content["rule"], Rule)
     current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)

@@ -4,6 +4,8 @@ import asyncio
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
+from tests.support.approvals import hold_roles
 from tests.support.customer_client import Team, token_for
 from tests.support.oauth_users import member
 
@@ -251,10 +253,13 @@ async def test_two_administrators_who_remove_each_other_at_once_leave_one(custom
         assert sum(each.status_code == 200 for each in answers) == 1, n
 
 
-async def test_an_invitation_has_a_role_to_change_and_no_status(customer_desk):
+@pytest.mark.parametrize("rule", [False, True])
+async def test_an_invitation_has_a_role_to_change_and_no_status(customer_desk, rule):
     made = await invited(customer_desk)
     path = f"{PATH}{made['member_id']}/"
     assert (await customer_desk.ask("PUT", path, {"role": "VIEWER"}, status=200)).json()["role"] == "VIEWER"
+    if rule:
+        await hold_roles(customer_desk.bank, UUID(customer_desk.team.customer))
     for status in ("ACTIVE", "DEACTIVATED"):
         body = {"status": status}
         await customer_desk.refused("PUT", path, body, status=409, code="member-not-active")

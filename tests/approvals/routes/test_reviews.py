@@ -51,6 +51,7 @@ async def test_only_who_was_a_reviewer_when_it_was_made_decides(customer_desk, c
     paths = {each: f"/api/v1/team/{await member_id_of(each)}/" for each in (promoted, back, manager)}
     await customer_desk.ask("DELETE", paths[back], status=200)
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    rule = await customer_desk.post(RULES, {"name": "All", "required_approvals": 1}, status=202)
     joined = await customer_desks(customer, role="MANAGER")
     await customer_desk.ask("PUT", paths[promoted], {"role": "APPROVER"}, status=200)
     await customer_desk.ask("PUT", paths[back], {"status": "ACTIVE"}, status=200)
@@ -58,6 +59,8 @@ async def test_only_who_was_a_reviewer_when_it_was_made_decides(customer_desk, c
     for late in (promoted, back, joined):
         for status in ("APPROVED", "DENIED"):
             await refused(late, made, "not-a-reviewer", answers=403, status=status)
+            path, body = f"{CHANGES}{rule['id']}/status/", {"status": status}
+            await late.refused("PATCH", path, body, status=403, code="not-a-reviewer")
     await customer_desk.ask("PUT", paths[manager], {"role": "INITIATOR"}, status=200)
     await refused(manager, made, "forbidden", answers=403)
     assert "The default rule requires more approvals" in (await customer_desk.get(path_of(made)))["blocked_reason"]

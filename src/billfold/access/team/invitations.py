@@ -12,6 +12,7 @@ from billfold.access.team import rules
 from billfold.access.team.administrator import Administrator, audited, check_grant, notify_administrators
 from billfold.access.team.store import get_member
 from billfold.access.team.types import InviteMember, Member
+from billfold.access.users.types import UserRole
 from billfold.approvals.authorization_requests import request_change
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
@@ -23,9 +24,10 @@ from billfold.platform.errors import NotFound, Refused
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_IS_MEMBER = """
-SELECT true FROM membership m JOIN user_account p USING (user_id)
- WHERE m.customer_id = $1 AND p.email = $2
+_IS_KNOWN = """
+SELECT true FROM membership m JOIN user_account p USING (user_id) WHERE m.customer_id = $1 AND p.email = $2
+ UNION ALL
+SELECT true FROM invitation WHERE customer_id = $1 AND email = $2 AND expires_at > $3
 """
 _DELETE_EXPIRED = """
 DELETE FROM invitation WHERE customer_id = $1 AND email = $2 AND expires_at <= $3
@@ -43,18 +45,20 @@ _CANCEL = "DELETE FROM invitation WHERE customer_id = $1 AND member_id = $2 RETU
 _ALREADY_INVITED = "There is a member, or an open invitation, with this address already."
 
 
-async def invite(by: Administrator, wanted: InviteMember) -> Member | AuthorizationRequestRow:
+async def invite(
+    by: Administrator, wanted: InviteMember, *, member_id: UUID | None = None
+) -> Member | AuthorizationRequestRow:
     """Invite a user by e-mail, or request it where a rule requires approvals. An expired invitation is replaced.
 
-    The answer does not reveal whether the address has an account. Raises InvalidInput, Refused
-    `member-already-invited`, `forbidden`.
+    `member_id` is new if it is left out. The answer does not reveal whether the address has an account. Raises
+    InvalidInput, Refused `member-already-invited`, `forbidden`.
     """
     wanted = rules.check_invited(wanted)
-    member_id = ids.new()
+    member_id = member_id or ids.new()
     details = {"email": wanted.email, "role": wanted.role}
     async with audited(by, "member.invited", ("member", member_id), **details) as audited_action:
         terms = await check_grant(audited_action, by, rules.permissions_of(wanted.role))
-        if await audited_action.conn.fetchval(_IS_MEMBER, by.customer_id, wanted.email):
+        if await audited_action.conn.fetchval(_IS_KNOWN, by.customer_id, wanted.email, by.now):
             raise Refused("member-already-invited", _ALREADY_INVITED)
         if terms is None:
             return await _invite(audited_action, by, wanted, member_id=member_id)
@@ -63,21 +67,26 @@ async def invite(by: Administrator, wanted: InviteMember) -> Member | Authorizat
     return await request_change(by, "member.invite", ("member", None), change=change, terms=terms)
 
 
-async def resend_invitation(by: Administrator, member_id: UUID) -> Member | AuthorizationRequestRow:
+async def resend_invitation(
+    by: Administrator, member_id: UUID, *, role: UserRole | None = None
+) -> Member | AuthorizationRequestRow:
     """Mail a new link for seven days more; the one before opens nothing any longer.
 
-    What has expired is given anew: that is requested where a rule requires approvals. Raises NotFound, Refused
-    `invite-not-pending`, `forbidden`.
+    What has expired is given anew: that is requested where a rule requires approvals, for this `role`. Raises NotFound,
+    Refused `invite-not-pending`, `forbidden`, `content-changed` when the invitation is into another role.
     """
     async with audited(by, "invite.resent", ("member", member_id)) as audited_action:
         invited = await get_member(audited_action.conn, by.customer_id, member_id, now=by.now)
         if invited.invite_expires_at is None:
             raise _not_pending(invited)
+        if role not in {None, invited.role}:
+            raise Refused("content-changed", "The invitation has changed since the request. Send a new request.")
         terms = await check_grant(audited_action, by, rules.permissions_of(invited.role))
         if terms is None or invited.status == "PENDING":
             return await _renew(audited_action, by, invited)
         audited_action.skip()
-    return await request_change(by, "member.reinvite", ("member", member_id), change={}, terms=terms)
+    change = {"email": invited.email, "role": invited.role}
+    return await request_change(by, "member.reinvite", ("member", member_id), change=change, terms=terms)
 
 
 async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:

@@ -96,6 +96,8 @@ async def _check_gift(
     """Check what a change gives a member, and return the approvals it requires. Raises as `change_member`."""
     if role not in {None, member.role} and member.is_service_user:
         raise InvalidInput.at("role", msg="of a service user is SERVICE for good")
+    if status not in {None, member.status} and member.invite_expires_at is not None:
+        raise Refused("member-not-active", "The invitation has not been accepted yet.")
     if role in {None, member.role} and status in {"DEACTIVATED", None, member.status}:
         return None
     permissions = rules.permissions_of(role or member.role, member.scopes)
@@ -131,8 +133,6 @@ async def _set_role(conn: Connection, by: Administrator, member: Member, role: R
 
 
 async def _set_status(conn: Connection, by: Administrator, member: Member, status: str) -> None:
-    if member.invite_expires_at is not None:
-        raise Refused("member-not-active", "The invitation has not been accepted yet.")
     if status == "ACTIVE":
         await _activate(conn, by, member)
     else:
