@@ -58,7 +58,9 @@ def test_the_operator_confirms_a_request_of_a_team_of_one(founded, database_dsn)
     assert (status, "APPROVED" in said) == (1, True), said
     assert founded("approvals", "require-mfa", own)[0] == 0
     assert [row["step_up"] for row in _fetch(database_dsn, "SELECT step_up FROM dual_control")] == [True]
-    log = _fetch(database_dsn, "SELECT action, actor, outcome FROM audit_entry ORDER BY entry_no")
+    log = _fetch(
+        database_dsn, f"SELECT action, actor, outcome FROM audit_entry WHERE customer_id = '{own}' ORDER BY entry_no"
+    )
     assert [tuple(row) for row in log][-3:] == [
         ("authorization_request.approved", "OPERATOR", "SUCCESS"),
         ("authorization_request.approved", "OPERATOR", "FAILURE"),

@@ -28,29 +28,32 @@ group = CommandGroup(
     "audit", "Read the audit log, and seal it. `billfold verify` checks it.", example=f"list {EXAMPLE_ID}"
 )
 
-CustomerId = Annotated[UUID, typer.Argument(help="The customer's id.")]
+CustomerId = Annotated[UUID | None, typer.Argument(help="The customer's id; the bank's own log without it.")]
+_BANK = "SELECT bank_customer_id FROM bank"
 Since = Annotated[str | None, typer.Option("--from", help="From this instant, inclusive (RFC 3339).")]
 Until = Annotated[str | None, typer.Option("--to", help="Up to this instant, exclusive (RFC 3339).")]
 
 
-@group.command(f"list {EXAMPLE_ID} --limit 20")
+@group.view(f"list {EXAMPLE_ID} --limit 20", "list")
 async def list_entries(
     conn: Connection,
-    customer_id: CustomerId,
+    customer_id: CustomerId = None,
     *,
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 50,
 ) -> None:
     """List entries, newest first."""
-    for row in await audit_store.list_entries(conn, _filters(customer_id, since, until), limit=limit):
+    for row in await audit_store.list_entries(
+        conn, await _filters(conn, customer_id, since=since, until=until), limit=limit
+    ):
         typer.echo(_line(row))
 
 
-@group.command(f"export {EXAMPLE_ID} > log.jsonl")
-async def export(conn: Connection, customer_id: CustomerId, *, since: Since = None, until: Until = None) -> None:
+@group.view(f"export {EXAMPLE_ID} > log.jsonl")
+async def export(conn: Connection, customer_id: CustomerId = None, *, since: Since = None, until: Until = None) -> None:
     """Print the log as lines of JSON, oldest first, each with its hash."""
-    filters, cursor = _filters(customer_id, since, until), None
+    filters, cursor = await _filters(conn, customer_id, since=since, until=until), None
     while True:
         rows = await audit_store.list_entries(conn, filters, cursor, descending=False, limit=_AT_ONCE)
         for row in rows:
@@ -60,22 +63,23 @@ async def export(conn: Connection, customer_id: CustomerId, *, since: Since = No
         cursor = rows[-1].recorded_at, rows[-1].entry_no
 
 
-@group.command("seal")
+@group.view("seal")
 async def seal(bank: Bank, context: CliContext) -> str:
     """Seal the ends of the log now and archive the seals, without waiting for the hour."""
     sealed, archived = await seal_audit_log(bank, wall_now()), await archive_seals(bank, context.archive(bank.settings))
     return f"{sealed} seals created; {archived} are archived."
 
 
-@group.command("keys")
+@group.view("keys")
 def keys(context: CliContext) -> None:
     """Print the public keys (Ed25519) that verify the seals; needs no database."""
     for key_id, pem in context.vault(context.settings()).public_keys().items():
         typer.echo(f"{key_id}\n{pem}")
 
 
-def _filters(customer_id: UUID, since: str | None, until: str | None) -> EntryFilter:
-    return EntryFilter(customer_id=customer_id, since=_instant("from", since), until=_instant("to", until))
+async def _filters(conn: Connection, customer_id: UUID | None, *, since: str | None, until: str | None) -> EntryFilter:
+    owner = customer_id or await conn.fetchval(_BANK)
+    return EntryFilter(customer_id=owner, since=_instant("from", since), until=_instant("to", until))
 
 
 def _instant(name: str, text: str | None) -> datetime | None:

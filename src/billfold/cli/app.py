@@ -89,7 +89,9 @@ def build_app(context: CliContext, wanted: str = "") -> typer.Typer:
 
 def _command_groups(modules: Iterable[str]) -> Iterator[CommandGroup]:
     for name in modules:
-        yield from (each for each in vars(import_module(name)).values() if isinstance(each, CommandGroup))
+        yield from (
+            each for each in vars(import_module(name)).values() if isinstance(each, CommandGroup) and not each.nested
+        )
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the command line

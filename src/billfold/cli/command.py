@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 import typer
 
 from billfold.audit.types import Origin
+from billfold.cli.audited import OperatorAction
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, example, format_eastern, print_success, table
 from billfold.cli.resources import run_with_bank, run_with_connection
@@ -42,17 +43,29 @@ _SUPPLIED = frozenset({"bank", "conn", "context", "ctx"})
 class CommandGroup:
     """The commands of one part of the bank; without a name they stand at the top."""
 
-    def __init__(self, name: str | None = None, about: str | None = None, *, example: str = "") -> None:
+    def __init__(
+        self, name: str | None = None, about: str | None = None, *, example: str = "", nested: bool = False
+    ) -> None:
         self.name = name
+        self.nested = nested
         self.app = typer.Typer(no_args_is_help=True, help=about, epilog=self._usage(example))
 
-    def names(self) -> list[str | None]:
-        """Return the first words of its commands: its own name, or those of its commands at the top."""
-        return [self.name] if self.name else [each.name for each in self.app.registered_commands]
+    def subgroup(self, name: str, about: str, *, example: str) -> CommandGroup:
+        """Return a group below this one: `billfold partner keys list`."""
+        below = CommandGroup(f"{self.name} {name}", about, example=example, nested=True)
+        self.app.add_typer(below.app, name=name)
+        return below
 
     def command(self, *usages: str, **options: Any) -> Callable[[Work], Work]:
-        """Declare a command by how it is called; a string that it returns is printed as its success."""
-        return partial(self._declare, usages, options, _print_result)
+        """Declare a command by how it is called; a string that it returns is printed as its success.
+
+        With a bank or a connection it changes something: what was done, and by whom, is in the bank's audit log.
+        """
+        return partial(self._declare, usages, options, _print_result, True)  # noqa: FBT003 - whether it is audited
+
+    def view(self, *usages: str) -> Callable[[Work], Work]:
+        """Declare a command that only shows something."""
+        return partial(self._declare, usages, {}, _print_result, False)  # noqa: FBT003 - as above
 
     def table(self, *usages: str, columns: Sequence[str], empty: str = "", title: str = "") -> Callable[[Work], Work]:
         """Declare a command that returns the rows of a table; `empty` is printed when there are none."""
@@ -64,11 +77,19 @@ class CommandGroup:
             else:
                 console.print(table(title, columns, cells))
 
-        return partial(self._declare, usages, {}, show)
+        return partial(self._declare, usages, {}, show, False)  # noqa: FBT003 - as above
 
-    def _declare(self, usages: Sequence[str], options: dict[str, Any], show: Callable[[Any], None], work: Work) -> Work:
-        declare = self.app.command(usages[0].split()[0], epilog=self._usage(*usages), **options)
-        declare(_runnable(work, show))
+    def _declare(
+        self,
+        usages: Sequence[str],
+        options: dict[str, Any],
+        show: Callable[[Any], None],
+        audited: bool,  # noqa: FBT001 - bound by the declarations above
+        work: Work,
+    ) -> Work:
+        name = usages[0].split()[0]
+        action = partial(OperatorAction, self.name, name) if audited else None
+        self.app.command(name, epilog=self._usage(*usages), **options)(_runnable(work, show, action))
         return work
 
     def _usage(self, *usages: str) -> str:
@@ -76,18 +97,25 @@ class CommandGroup:
         return example(*(f"{prefix} {usage}" for usage in usages))
 
 
-def _runnable(work: Callable[..., Any], show: Callable[[Any], None]) -> Callable[..., None]:
+def _runnable(
+    work: Callable[..., Any], show: Callable[[Any], None], audited: Callable[[dict[str, Any]], OperatorAction] | None
+) -> Callable[..., None]:
     """Return what Typer calls: it has the command's own parameters, resolved, and supplies the others."""
 
     def run(ctx: typer.Context, **values: Any) -> None:
         context = cast("CliContext", ctx.obj)
-        values |= {name: each for name, each in (("ctx", ctx), ("context", context)) if name in supplied}
-        if "bank" in supplied:
-            show(run_with_bank(context, lambda bank: work(bank=bank, **values)))
+        action = audited and audited(values)
+        call = partial(work, **values, **{name: each for name, each in _given(ctx).items() if name in supplied})
+        if action and "bank" in supplied:
+            show(run_with_bank(context, lambda bank: action.run_with_bank(bank, lambda: call(bank=bank))))
+        elif action and "conn" in supplied:
+            show(run_with_bank(context, lambda bank: action.run_with_connection(bank, lambda conn: call(conn=conn))))
+        elif "bank" in supplied:
+            show(run_with_bank(context, lambda bank: call(bank=bank)))
         elif "conn" in supplied:
-            show(run_with_connection(context, lambda conn: work(conn=conn, **values)))
+            show(run_with_connection(context, lambda conn: call(conn=conn)))
         else:
-            show(work(**values))
+            show(call())
 
     parameters = inspect.signature(work).parameters
     supplied = _SUPPLIED & parameters.keys()
@@ -100,6 +128,10 @@ def _runnable(work: Callable[..., Any], show: Callable[[Any], None]) -> Callable
     resolved = [each.replace(annotation=hints[name]) for name, each in own.items()]
     run.__signature__ = inspect.Signature([first, *resolved])  # type: ignore[attr-defined]  # what `inspect.signature` reads first
     return run
+
+
+def _given(ctx: typer.Context) -> dict[str, object]:
+    return {"ctx": ctx, "context": ctx.obj}
 
 
 def _print_result(result: object) -> None:

@@ -29,7 +29,7 @@ group = CommandGroup("review", "See what waits for a review, and decide it.", ex
 ObjectId = Annotated[UUID, typer.Argument(help="Its id, from the list.")]
 
 
-@group.command("list", "list --kind document")
+@group.view("list", "list --kind document")
 async def list_pending(
     bank: Bank, *, kind: Annotated[str | None, typer.Option(help=f"One of {', '.join(KINDS)}.")] = None
 ) -> None:

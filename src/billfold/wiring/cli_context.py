@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import pwd
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -130,7 +132,15 @@ class Wiring:
 
     def configured(self, **changes: Any) -> Settings:
         """Return the settings of the environment with some replaced: for what starts a server."""
-        return replace(Settings.from_env(self._environ), **changes)
+        settings = Settings.from_env(self._environ)
+        return replace(settings, **{"operator": settings.operator or self._account(), **changes})
+
+    def _account(self) -> str:
+        """Return who is at work: the account that became another by sudo, or that of the process."""
+        try:
+            return self._environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:  # in a container a user may have no name
+            return f"user {os.getuid()}"
 
     def settings(self) -> Settings:
         """Return the settings of the environment, in a sandbox with the ports that it was started with."""

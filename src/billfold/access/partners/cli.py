@@ -19,15 +19,19 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, print_line, print_success
 from billfold.cli.resources import read_text_file
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.access.partners.types import PartnerRow
+    from billfold.access.partners.types import PartnerRow, PartnerUser
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
 
 group = CommandGroup(
     "partner", "Create partners and their credentials, and revoke them.", example="create acme --name 'Acme Inc.'"
 )
+
+keys = group.subgroup("keys", "List the keys of a partner's users, and revoke one.", example="list acme")
+users = group.subgroup("user", "Disable a user of a partner.", example="disable anna")
 
 PASSWORD_BYTES = 24
 Feature = Annotated[str, typer.Argument(help=f"One of {', '.join(sorted(FEATURES))}.")]
@@ -85,13 +89,39 @@ async def add_key(
     algorithm: Annotated[str, typer.Option(help="ES256, EdDSA, PS256 or RS256.")] = "ES256",
 ) -> str:
     """Register a public key with which a user signs assertions for /token/."""
-    user = await partner_store.find_partner_user(conn, username)
-    if user is None:
-        raise CliError(f"There is no user {username!r}.", "See `billfold partner add-user`.")
+    user = await _user(conn, username)
     key_id = await credentials.register_partner_key(
         conn, user.user_id, algorithm=algorithm, public_pem=read_text_file(pem), now=wall_now()
     )
     return f"The key is registered. Name it in the header of assertions: kid = {key_id}"
+
+
+@users.command("disable anna")
+async def disable_user(conn: Connection, username: str) -> str:
+    """Disable a user for good: tokens end, keys are revoked, and the user cannot log in."""
+    user = await _user(conn, username)
+    revoked = await credentials.disable_partner_user(conn, user.user_id, now=wall_now())
+    return f"{username} is disabled; {revoked} keys are revoked."
+
+
+@keys.table("list acme", columns=("kid", "user", "algorithm", "registered", "revoked"))
+async def list_keys(conn: Connection, slug: Slug) -> Iterable[Row]:
+    """List the keys of a partner's users."""
+    partner = await _partner(conn, slug)
+    return [
+        (each.key_id, each.username, each.algorithm, each.created_at, each.revoked_at)
+        for each in await partner_store.list_partner_keys(conn, partner.partner_id)
+    ]
+
+
+@keys.command("revoke 5d0c2a4e8f0080008000000000000e11")
+async def revoke_key(conn: Connection, kid: Annotated[str, typer.Argument(help="The key's id.")]) -> str:
+    """Take a key out of use at once. Tokens that its user holds end too."""
+    try:
+        await credentials.revoke_partner_key(conn, kid, now=wall_now())
+    except NotFound:
+        raise CliError(f"There is no key {kid!r} in use.", "See `billfold partner keys list`.") from None
+    return f"The key {kid} is revoked, and the tokens of its user have ended."
 
 
 @group.command("rotate-secret acme")
@@ -175,6 +205,13 @@ async def _set_feature(conn: Connection, slug: str, feature: str, *, enabled: bo
         raise CliError(f"There is no feature {name!r}.", f"Use one of {', '.join(sorted(FEATURES))}.")
     await credentials.set_feature(conn, (await _partner(conn, slug)).partner_id, name, enabled=enabled)
     return f"{name} is {'on' if enabled else 'off'} for {slug}."
+
+
+async def _user(conn: Connection, username: str) -> PartnerUser:
+    user = await partner_store.find_partner_user(conn, username)
+    if user is None:
+        raise CliError(f"There is no user {username!r} who may log in.", "See `billfold partner add-user`.")
+    return user
 
 
 async def _partner(conn: Connection, slug: str) -> PartnerRow:

@@ -39,6 +39,24 @@ UPDATE partner_secret
    SET expires_at = CASE WHEN expires_at IS NULL THEN $3::timestamptz ELSE $2 END
  WHERE partner_id = $1 AND (expires_at IS NULL OR expires_at > $2)
 """
+_REVOKE_KEY = """
+WITH revoked AS (
+  UPDATE partner_key SET revoked_at = $2 WHERE key_id = $1 AND revoked_at IS NULL RETURNING key_id, user_id
+), ended AS (
+  DELETE FROM partner_token t USING revoked r WHERE t.user_id = r.user_id
+)
+SELECT key_id FROM revoked
+"""
+_DISABLE_USER = """
+WITH disabled AS (
+  UPDATE partner_user SET disabled_at = $2 WHERE user_id = $1 AND disabled_at IS NULL
+), revoked AS (
+  UPDATE partner_key SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL RETURNING 1
+), ended AS (
+  DELETE FROM partner_token WHERE user_id = $1
+)
+SELECT count(*) FROM revoked
+"""
 _SET_FEATURE = """
 UPDATE partner SET features = array_remove(features, $2::text) || $3::text[], version = version + 1
  WHERE partner_id = $1 RETURNING partner_id
@@ -152,12 +170,15 @@ async def register_partner_key(
 
 
 async def revoke_partner_key(conn: Connection | Pool, key_id: str, *, now: datetime) -> None:
-    """Take a key out of use. Raises NotFound when there is none in force under that id."""
-    updated = await conn.fetchval(
-        "UPDATE partner_key SET revoked_at = $2 WHERE key_id = $1 AND revoked_at IS NULL RETURNING key_id", key_id, now
-    )
-    if updated is None:
+    """Take a key out of use; tokens of its user end. Raises NotFound when there is none in force under that id."""
+    if await conn.fetchval(_REVOKE_KEY, key_id, now) is None:
         raise NotFound("There is no such key.")
+
+
+async def disable_partner_user(conn: Connection | Pool, user_id: UUID, *, now: datetime) -> int:
+    """Let a user never log in again: tokens end, keys are revoked. Return how many keys were."""
+    revoked: int = await conn.fetchval(_DISABLE_USER, user_id, now)
+    return revoked
 
 
 async def set_feature(conn: Connection | Pool, partner_id: UUID, feature: str, *, enabled: bool) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.partners.types import Credential, PartnerKey, PartnerRow, PartnerUser
+from billfold.access.partners.types import Credential, PartnerKey, PartnerRow, PartnerUser, RegisteredKey
 from billfold.platform.crypto import Vault, associated_data
 
 if TYPE_CHECKING:
@@ -26,17 +26,21 @@ SELECT {_PARTNER}, t.user_id, t.expires_at,
        array(SELECT s.sealed FROM partner_secret s
               WHERE s.partner_id = p.partner_id AND (s.expires_at IS NULL OR s.expires_at > $2)
               ORDER BY s.secret_no) AS sealed
-  FROM partner_token t JOIN partner p USING (partner_id)
- WHERE t.token_hash = $1 AND t.expires_at > $2
+  FROM partner_token t JOIN partner p USING (partner_id) JOIN partner_user u USING (user_id)
+ WHERE t.token_hash = $1 AND t.expires_at > $2 AND u.disabled_at IS NULL
 """
 _USER = """
 SELECT u.user_id, u.partner_id, p.slug, p.own_customer_id, u.username, u.password_hash
-  FROM partner_user u JOIN partner p USING (partner_id) WHERE u.username = $1
+  FROM partner_user u JOIN partner p USING (partner_id) WHERE u.username = $1 AND u.disabled_at IS NULL
 """
 _KEY = """
 SELECT k.key_id, k.algorithm, k.public_pem, u.user_id, u.partner_id, p.slug, p.own_customer_id, u.username
   FROM partner_key k JOIN partner_user u USING (user_id) JOIN partner p USING (partner_id)
- WHERE k.key_id = $1 AND k.revoked_at IS NULL
+ WHERE k.key_id = $1 AND k.revoked_at IS NULL AND u.disabled_at IS NULL
+"""
+_KEYS = """
+SELECT k.key_id, u.username, k.algorithm, k.created_at, k.revoked_at
+  FROM partner_key k JOIN partner_user u USING (user_id) WHERE u.partner_id = $1 ORDER BY k.created_at, k.key_id
 """
 
 
@@ -68,7 +72,7 @@ async def find_credential(conn: Connection | Pool, vault: Vault, token_hash: byt
 
 
 async def find_partner_user(conn: Connection | Pool, username: str) -> PartnerUser | None:
-    """Return the user of that name, or None."""
+    """Return the user of that name, or None when there is none who may log in."""
     row = await conn.fetchrow(_USER, username)
     return None if row is None else PartnerUser(*row)
 
@@ -77,6 +81,11 @@ async def find_partner_key(conn: Connection | Pool, key_id: str) -> PartnerKey |
     """Return the key in force under that id, or None."""
     row = await conn.fetchrow(_KEY, key_id)
     return None if row is None else PartnerKey(*row)
+
+
+async def list_partner_keys(conn: Connection | Pool, partner_id: UUID) -> list[RegisteredKey]:
+    """Return the keys of a partner's users, oldest first, revoked ones too."""
+    return [RegisteredKey(*row) for row in await conn.fetch(_KEYS, partner_id)]
 
 
 def secret_context(partner_id: UUID, secret_no: int) -> bytes:

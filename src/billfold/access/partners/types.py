@@ -53,6 +53,17 @@ class PartnerKey:
 
 
 @dataclass(frozen=True, slots=True)
+class RegisteredKey:
+    """A key as an operator lists it."""
+
+    key_id: str
+    username: str
+    algorithm: str
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Credential:
     """What an access token stands for, with all that its requests are checked against.
 

@@ -69,7 +69,7 @@ async def list_all(
     ]
 
 
-@group.command(f"show {EXAMPLE_ID}")
+@group.view(f"show {EXAMPLE_ID}")
 async def show(bank: Bank, ach_id: AchId) -> None:
     """Show one entry: its customer, its status and its trace number."""
     entry = await get_entry(bank.pool, ach_id)

@@ -40,7 +40,7 @@ class ClearingReport(NamedTuple):
         return self.held.get(f"rail:{rail.lower()}", 0) - self.explained(rail)
 
 
-@group.command("clearing --payments")
+@group.view("clearing --payments")
 async def clearing(
     bank: Bank,
     *,

@@ -42,7 +42,7 @@ async def list_files(bank: Bank, rail: Rail = None, state: State = None) -> Iter
     return [(f.file_id, f.rail, f.direction, f.name, _state(f), f.size_bytes, f.created_at) for f in files]
 
 
-@group.command(f"show {EXAMPLE_ID} --content")
+@group.view(f"show {EXAMPLE_ID} --content")
 async def show(
     bank: Bank, file_id: FileId, *, content: Annotated[bool, typer.Option("--content", help="Print the file.")] = False
 ) -> None:

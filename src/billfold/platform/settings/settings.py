@@ -149,6 +149,11 @@ class Settings:
     linking_provider: str | None = setting(
         kinds.ADAPTER, "The adapter that links accounts at other banks. If unset, a sandbox simulates one.", None
     )
+    operator: str | None = setting(
+        kinds.text("a name", max_length=64),
+        "Who runs commands, as the bank's audit log names them. If unset, the account of the system.",
+        None,
+    )
     mail_url: str | None = setting(
         kinds.MAIL_SERVER, "The mail server. If unset, e-mails are written to files.", None, secret=True
     )

@@ -28,7 +28,7 @@ _DAYS_MAX = 36_600
 """A hundred years: further than any clock goes."""
 
 
-@group.command("show")
+@group.view("show")
 async def show(bank: Bank) -> None:
     """Show the bank's time, its business date and when the next work is due."""
     print_clock(await ClockStepper(bank).show())

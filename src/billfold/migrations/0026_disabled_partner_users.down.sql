@@ -1,0 +1,1 @@
+ALTER TABLE partner_user DROP COLUMN disabled_at;
