@@ -50,6 +50,9 @@ def test_the_operator_confirms_a_request_of_a_team_of_one(founded, database_dsn)
     status, said = founded("approvals", "list", own)
     assert status == 0, said
     assert "approval_rule.create" in re.sub(r"\s+", " ", said)
+    status, said = founded("approvals", "show", own, REQUEST)
+    assert (status, '"required_approvals": 0' in said, "PENDING, SHA-256" in said) == (0, True, True), said
+    assert "The default rule requires more approvals" in re.sub(r"\s+", " ", said)
     status, said = founded("approvals", "confirm", own, REQUEST)
     assert (status, "approval_rule.create" in said) == (0, True), said
     [rule] = _fetch(database_dsn, "SELECT name, required_approvals FROM approval_rule")

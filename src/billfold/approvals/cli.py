@@ -6,16 +6,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
+import msgspec
 import typer
 
 from billfold.approvals.apply_authorizations import apply_authorization_request
 from billfold.approvals.authorization_requests import confirm_as_operator
 from billfold.approvals.store.approval_rules import set_step_up
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
+from billfold.approvals.store.reviews import find_blockers
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
+from billfold.cli.output import print_line
 from billfold.ledger.directory.store import find_customer
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
@@ -32,6 +35,7 @@ group = CommandGroup(
 _SHOWN = 100
 
 CustomerId = Annotated[UUID, typer.Argument(help="The id of the customer.")]
+RequestId = Annotated[UUID, typer.Argument(help="The id of the authorization request.")]
 
 
 @group.table(f"list {EXAMPLE_ID}", columns=("id", "what", "until"))
@@ -45,15 +49,22 @@ async def list_pending(bank: Bank, customer: CustomerId) -> Iterable[Row]:
     return rows + [(each.request_id, each.action, str(each.expires_at)) for each in changes]
 
 
+@group.command(f"show {EXAMPLE_ID} <request>")
+async def show(bank: Bank, customer: CustomerId, request: RequestId) -> None:
+    """Show what an authorization request changes, exactly as it would be applied, and why it waits."""
+    found = await AUTHORIZATION_REQUESTS.get(bank.pool, customer, request, now=await bank.now())
+    blockers = await find_blockers(bank.pool, customer, [found], kind=AUTHORIZATION_REQUESTS)
+    print_line(msgspec.json.format(found.content, indent=2))
+    print_line(f"{found.status}, SHA-256 {found.content_hash.hex()}")
+    for blocker in blockers.values():
+        print_line(blocker)
+
+
 @group.command(f"confirm {EXAMPLE_ID} <request>")
-async def confirm(
-    bank: Bank,
-    customer: CustomerId,
-    request: Annotated[UUID, typer.Argument(help="The id of the authorization request.")],
-) -> str:
+async def confirm(bank: Bank, customer: CustomerId, request: RequestId) -> str:
     """Confirm a sensitive change for a team without a second user. Its audit log records it.
 
-    Make sure that the company itself wants it. Transfers cannot be approved here.
+    Read it with `show`, and make sure that the company itself wants it. Transfers cannot be approved here.
     """
     try:
         confirmed = await confirm_as_operator(bank, customer, request)
@@ -74,7 +85,10 @@ async def require_mfa(
     *,
     on: Annotated[bool, typer.Option("--on/--off", help="Require it or not.")] = True,
 ) -> str:
-    """Require reviewers of a customer to re-authenticate; FAPI clients require it in any case."""
+    """Require reviewers of a customer to re-authenticate, or not; FAPI clients require it in any case.
+
+    Without this setting production requires it, and a sandbox does not.
+    """
     if await find_customer(bank.pool, customer) is None:
         raise CliError("There is no such customer.", "See `billfold partner list`.")
     async with audit_record.audited(
