@@ -75,6 +75,34 @@ def test_what_only_looks_like_json_is_malformed(body):
     assert refusal(body).code == "malformed-json"
 
 
+MEBIBYTE = 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        begin + pump * ((MEBIBYTE - len(begin)) // len(pump))
+        for begin in (b"", b"[" * 40, b'{"text":"')
+        for pump in (b"[", b'\\"', b'"', b'[\\"', b'{"":', b"[],", b'"a",', b"\\u00", b"\\", b"9", b"0.", b" ", b"\xc2\x7f")
+    ],
+)
+def test_a_body_is_read_once_whatever_is_in_it(body):
+    """Reading it again for each of its characters would take hours."""
+    assert refusal(body).code in {"malformed-json", "invalid-input"}
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"many": ["a"] * 1001}, "body.many"),
+        ({"inside": {str(n): n for n in range(1001)}}, "body.inside"),
+        ({str(n): n for n in range(1001)}, "body"),
+    ],
+)
+def test_a_list_or_an_object_has_a_thousand_members_at_most(body, place):
+    assert told(msgspec.json.encode(body), Anything) == [(place, "may have at most 1000 items", "too_long")]
+
+
 class Wood(msgspec.Struct, tag_field="kind", tag="WOOD", forbid_unknown_fields=True):
     rings: Annotated[int, msgspec.Meta(ge=1, le=900)]
 

@@ -19,7 +19,7 @@ from billfold.platform.errors import FieldError, InvalidInput
 
 _NULL_CELLS = frozenset({"", "null", "n/a"})
 _ERRORS_MAX = 50
-_QUOTED_TERM = re.compile(r"(\d+) WEEKS (BANK DISCOUNT|COUPON EQUIVALENT)")
+_QUOTED_TERM = re.compile(r"(\d{1,3}) WEEKS (BANK DISCOUNT|COUPON EQUIVALENT)")
 _TERM = re.compile(r"\d{1,3}-(Week|Day)")
 _SLASHED_DATE = re.compile(r"\d{2}/\d{2}/\d{4}")
 _TIME_OF_DAY = "T00:00:00"

@@ -28,6 +28,7 @@ from billfold.http.limits.idempotency import (
     IdempotencyStore,
     rate_limit_headers,
 )
+from billfold.http.limits.rate_limits import count_address
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.raw_request import RawRequest, raw_request_of, read_body, read_file
 from billfold.http.responses import (
@@ -150,12 +151,26 @@ class Api:
                 request.body = await read_file(request, receive)
                 await self._serve_known(operation, access, request, receive=receive, send=send)
             return
-        request.body = await read_body(request, receive)
         if access.proof is Proof.NONE:
-            operation.read(request)
-            await _send(await operation.respond(request, self.services), (), receive, send=send)
+            await self._serve_anybody(operation, access, request, receive=receive, send=send)
             return
+        request.body = await read_body(request, receive)
         await self._serve_known(operation, access, request, receive=receive, send=send)
+
+    async def _serve_anybody(
+        self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
+    ) -> None:
+        """Serve a request that needs no proof. What is limited is counted before any of its body is looked at."""
+        counted = access.per_address
+        headers = await count_address(self.bank.pool, request.client, wall_now()) if counted else ()
+        response: HttpResponse | StreamedResponse
+        try:
+            request.body = await read_body(request, receive)
+            operation.read(request)
+            response = await operation.respond(request, self.services)
+        except Exception as error:  # noqa: BLE001 - each has its response
+            response = self.error_response(error, request)
+        await _send(response, headers, receive, send=send)
 
     async def _serve_known(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send

@@ -109,9 +109,12 @@ class Access:
     needs: str = ""
     group: str | None = None
     """With which group of `RATES_PER_MINUTE` it is counted."""
+    per_address: bool = False
+    """Counted by the address it comes from, before its body is read."""
 
 
 OPEN = Access(Proof.NONE)
+PER_ADDRESS = Access(Proof.NONE, per_address=True)
 TOKEN = Access(Proof.TOKEN)
 TOKEN_AND_KEY = Access(Proof.TOKEN_AND_KEY)
 SIGNED = Access(Proof.SIGNATURE)

@@ -218,7 +218,6 @@ def is_uuid(text: str) -> bool:
 
 DEPTH_MAX = 32
 ITEMS_MAX = 1000
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 """What neither a database nor XML can hold, and what terminals obey. Tab and line ends may stay."""
 _HALF = re.compile("[\ud800-\udfff]")
@@ -233,21 +232,24 @@ class _NotJson(ValueError):
 
 
 def check_json(body: bytes) -> None:
-    """Raise `malformed-json` unless these bytes are JSON that is read in one way only."""
-    if body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
-        raise _malformed(f"It nests deeper than {DEPTH_MAX} levels.")
+    """Raise `malformed-json` unless these bytes are JSON that is read in one way only.
+
+    Every step takes time in proportion to the length of the body, whatever is in it.
+    """
     try:
         decoded = json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
     except UnicodeDecodeError:
         raise _malformed("It is not UTF-8.") from None
-    except (json.JSONDecodeError, _NotJson, RecursionError) as error:
+    except RecursionError:
+        raise _too_deep() from None
+    except (json.JSONDecodeError, _NotJson) as error:
         raise _malformed(str(error).replace("\n", " ")) from None
     except ValueError:
         raise _malformed("A number in it has thousands of digits.") from None
+    if body.count(b"[") + body.count(b"{") > DEPTH_MAX or body.count(b",") >= ITEMS_MAX:
+        _check_size(decoded, ())
     if _MAYBE_WRONG.search(body):
         _check_texts(decoded)
-    if body.count(b",") >= ITEMS_MAX:
-        _check_lists(decoded, ())
 
 
 @contextmanager
@@ -289,26 +291,15 @@ def missing_body() -> InvalidInput:
     return InvalidInput.at("body", msg="a JSON body is required", kind="missing")
 
 
-def _depth(body: bytes) -> int:
-    deepest = level = 0
-    for byte in _STRINGS.sub(b"", body):
-        if byte in b"[{":
-            level += 1
-            deepest = max(deepest, level)
-        elif byte in b"]}":
-            level -= 1
-    return deepest
-
-
-def _check_lists(value: object, place: tuple[str | int, ...]) -> None:
-    if isinstance(value, list):
-        if len(value) > ITEMS_MAX:
-            raise InvalidInput.at("body", *place, msg=f"may have at most {ITEMS_MAX} items", kind="too_long")
-        for index, each in enumerate(value):
-            _check_lists(each, (*place, index))
-    elif isinstance(value, dict):
-        for name, each in value.items():
-            _check_lists(each, (*place, name))
+def _check_size(value: object, place: tuple[str | int, ...]) -> None:
+    if not isinstance(value, list | dict):
+        return
+    if len(place) == DEPTH_MAX:
+        raise _too_deep()
+    if len(value) > ITEMS_MAX:
+        raise InvalidInput.at("body", *place, msg=f"may have at most {ITEMS_MAX} items", kind="too_long")
+    for step, each in enumerate(value) if isinstance(value, list) else value.items():
+        _check_size(each, (*place, step))
 
 
 def _check_texts(decoded: object) -> None:
@@ -346,6 +337,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(constant: str) -> None:
     raise _NotJson(f"{constant} is not JSON.")
+
+
+def _too_deep() -> BillfoldError:
+    return _malformed(f"It nests deeper than {DEPTH_MAX} levels.")
 
 
 def _malformed(why: str) -> BillfoldError:

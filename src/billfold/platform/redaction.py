@@ -4,7 +4,10 @@ import re
 
 REDACTED = "[hidden]"
 _CREDENTIAL = re.compile(r"\b(Bearer|DPoP|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
-_JWT = re.compile(r"\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*")
+# All that a JWT may be part of, taken whole: searching for its beginning inside would look at a text as often as
+# "eyJ" is in it.
+_RUN = re.compile(r"[\w.-]+")
+_JWT_BEGINS, _JWT_DOTS = "eyJ", 2
 _URL_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END|\Z)", re.DOTALL)
 _SSN = re.compile(r"(?<!\d)\d{3}-\d{2}-\d{4}(?!\d)")
@@ -14,7 +17,7 @@ _CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 def redact_text(text: str) -> str:
     """Return a text with what looks like a credential, a private key, a card number or an SSN masked."""
     text = _CREDENTIAL.sub(rf"\1 {REDACTED}", text)
-    text = _JWT.sub(REDACTED, text)
+    text = _RUN.sub(_mask_jwt, text)
     text = _PRIVATE_KEY.sub(REDACTED, text)
     text = _URL_PASSWORD.sub(rf"\1{REDACTED}@", text)
     return redact_numbers(text)
@@ -24,6 +27,11 @@ def redact_numbers(text: str, mask: str = REDACTED) -> str:
     """Return a text with card numbers and social security numbers masked."""
     text = _SSN.sub(mask, text)
     return _CARD.sub(lambda match: mask if is_card(match[0]) else match[0], text)
+
+
+def _mask_jwt(run: re.Match[str]) -> str:
+    before, found, jwt = run[0].partition(_JWT_BEGINS)
+    return before + REDACTED if found and jwt.count(".") >= _JWT_DOTS else run[0]
 
 
 def is_card(text: str) -> bool:

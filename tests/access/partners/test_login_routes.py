@@ -90,6 +90,14 @@ async def test_logins_from_one_address_are_limited(client, monkeypatch):
     assert set(answers) == {"invalid-credentials", "rate-limited"}
 
 
+@pytest.mark.parametrize("path", [LOGIN, "/token/"])
+async def test_a_body_that_cannot_be_read_counts_and_is_not_looked_at_beyond_the_limit(client, monkeypatch, path):
+    monkeypatch.setattr(addresses.count_address, "__kwdefaults__", {"limit": 2})
+    answers = [await client.http.post(path, content=b"[" * 15_000 + b'\\"' * 7_500) for _ in range(4)]
+    assert [answer.status_code for answer in answers[-2:]] == [429, 429]
+    assert {answer.status_code for answer in answers} <= {400, 429}
+
+
 async def test_a_password_is_verified_for_a_name_that_nobody_has_too(client, verified):
     """Verifying is what takes time: who measures cannot tell the two apart."""
     for username in ("acme-app", "nobody"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
@@ -15,7 +14,6 @@ from billfold.access.oauth.endpoint import error_response
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.pages.error_page import error_facts
 from billfold.http.api import Api
-from billfold.http.limits.rate_limits import count_address
 from billfold.http.openapi.document import Described, Document, describe
 from billfold.http.operations import Operation, Proof, operations_in
 from billfold.http.raw_request import RawRequest
@@ -23,9 +21,6 @@ from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
-
-if TYPE_CHECKING:
-    from litestar.types import Receive, Send
 
 _TITLE = "Authorization server"
 _DESCRIPTION = (
@@ -37,7 +32,6 @@ _DESCRIPTION = (
     "Administrators of a company register its clients with their public keys on the pages of this "
     "server, under Applications."
 )
-_NEVER_COUNTED = "/.well-known/"
 PROOFS = frozenset({Proof.NONE})
 _BROWSER_PATHS = (authorize.PATH, logout.PATH, FORM_POST_PATH)
 """What a browser is sent to: an error there is a page."""
@@ -53,24 +47,6 @@ class AuthApi(Api):
         """Serve a bank."""
         self._server = AuthServer(bank)
         self.open(bank, None, server=self._server)
-
-    @override
-    async def serve(self, operation: Operation, request: RawRequest, receive: Receive, send: Send) -> None:
-        """Count the request by its address, and serve it."""
-        if request.path.startswith(_NEVER_COUNTED):
-            await super().serve(operation, request, receive, send=send)
-            return
-        headers = await count_address(self.bank.pool, request.client, wall_now())
-
-        async def counted(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *headers]
-            await send(message)
-
-        try:
-            await super().serve(operation, request, receive, send=counted)
-        except Exception as error:  # noqa: BLE001 - each has its response
-            await self.error_response(error, request).send(counted)
 
     @override
     def error_response(self, error: Exception, request: RawRequest) -> HttpResponse:

@@ -17,7 +17,7 @@ from billfold.access.oauth.endpoint import Fields, fields_of, form_of
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import authorization_params as asking
 from billfold.access.oauth.types import Client
-from billfold.http.operations import OPEN, get, post
+from billfold.http.operations import PER_ADDRESS, get, post
 from billfold.http.parameters import parse_uuid
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, redirect
@@ -28,19 +28,19 @@ CONSENT_PATH = "/consent"
 _RESPONSE_PARAMS = ("code", "state", "iss", "error", "error_description")
 
 
-@get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=AUTHORIZE_OPENAPI)
+@get(PATH, PER_ADDRESS, tag="authorization", status=303, any_query=True, documented=AUTHORIZE_OPENAPI)
 async def authorize(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Begin an authorization request, with parameters in the query or a `request_uri`."""
     return await _begin(server, request, posted=False)
 
 
-@post(PATH, OPEN, status=303, hidden=True, any_query=True)
+@post(PATH, PER_ADDRESS, status=303, hidden=True, any_query=True)
 async def authorize_by_form(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Begin an authorization request, with parameters in a form."""
     return await _begin(server, request, posted=True)
 
 
-@get("/api/oauth2/form-post/{request_id}", OPEN, hidden=True, any_query=True)
+@get("/api/oauth2/form-post/{request_id}", PER_ADDRESS, hidden=True, any_query=True)
 async def form_post_response(request_id: str, request: RawRequest, server: AuthServer) -> HttpResponse:
     """Let the browser carry an answer in a form, for clients that want it so."""
     async with server.bank.pool.acquire() as conn:

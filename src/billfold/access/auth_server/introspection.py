@@ -9,13 +9,13 @@ from billfold.access.auth_server.openapi import INTROSPECT_OPENAPI, REVOKE_OPENA
 from billfold.access.oauth import grants
 from billfold.access.oauth.endpoint import form_of, required
 from billfold.access.oauth.grants import TokenIntrospection
-from billfold.http.operations import OPEN, post
+from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import TEXT, HttpResponse
 from billfold.platform.clock import wall_now
 
 
-@post("/api/oauth2/introspect", OPEN, tag="tokens", status=200, any_query=True, documented=INTROSPECT_OPENAPI)
+@post("/api/oauth2/introspect", PER_ADDRESS, tag="tokens", status=200, any_query=True, documented=INTROSPECT_OPENAPI)
 async def introspect_token(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     """Introspect a token of the client (RFC 7662). Any other text is not active."""
     now = wall_now()
@@ -25,7 +25,7 @@ async def introspect_token(request: RawRequest, server: AuthServer) -> dict[str,
     return {"active": False} if introspection is None else _introspection_body(server.issuer, introspection)
 
 
-@post("/api/oauth2/revoke", OPEN, tag="tokens", status=200, any_query=True, documented=REVOKE_OPENAPI)
+@post("/api/oauth2/revoke", PER_ADDRESS, tag="tokens", status=200, any_query=True, documented=REVOKE_OPENAPI)
 async def revoke_token(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Revoke a token of the client; with a refresh token everything that was issued from it.
 

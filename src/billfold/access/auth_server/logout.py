@@ -17,7 +17,7 @@ from billfold.access.pages.page_context import parse_cookies
 from billfold.access.pages.theme import COOKIE
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
-from billfold.http.operations import OPEN, get, post
+from billfold.http.operations import PER_ADDRESS, get, post
 from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.http.responses import HttpResponse, redirect
 from billfold.platform.clock import wall_now
@@ -27,7 +27,7 @@ PATH = "/api/oauth2/logout"
 SIGN_OUT_PATH = "/sign-out"
 
 
-@get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=LOGOUT_OPENAPI)
+@get(PATH, PER_ADDRESS, tag="authorization", status=303, any_query=True, documented=LOGOUT_OPENAPI)
 async def log_out(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Sign a user out of the session their ID token was made in, and send them on.
 
@@ -37,7 +37,7 @@ async def log_out(request: RawRequest, server: AuthServer) -> HttpResponse:
     return await _log_out(server, request, fields_of(request.query))
 
 
-@post(PATH, OPEN, status=303, hidden=True, any_query=True)
+@post(PATH, PER_ADDRESS, status=303, hidden=True, any_query=True)
 async def log_out_by_form(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Do the same for parameters in a form."""
     return await _log_out(server, request, form_of(request))

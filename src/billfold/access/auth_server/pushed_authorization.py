@@ -9,7 +9,7 @@ from billfold.access.auth_server.openapi import PUSH_OPENAPI
 from billfold.access.oauth import authorization_requests
 from billfold.access.oauth.endpoint import form_of
 from billfold.access.oauth.rules import authorization_params as asking
-from billfold.http.operations import OPEN, post
+from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
 from billfold.platform.clock import wall_now
@@ -22,7 +22,7 @@ class PushedAnswer(msgspec.Struct, frozen=True):
     expires_in: int
 
 
-@post("/api/oauth2/par", OPEN, tag="authorization", any_query=True, documented=PUSH_OPENAPI)
+@post("/api/oauth2/par", PER_ADDRESS, tag="authorization", any_query=True, documented=PUSH_OPENAPI)
 async def push_authorization_request(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Keep an authorization request and answer the `request_uri` that stands for it.
 

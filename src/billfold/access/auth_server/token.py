@@ -20,7 +20,7 @@ from billfold.access.oauth.rules.scopes import parse_scopes
 from billfold.access.oauth.token_exchange import IssuedTokens
 from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, TokenSubject
 from billfold.access.users import store as user_store
-from billfold.http.operations import OPEN, post
+from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
 from billfold.platform.clock import wall_now
@@ -43,7 +43,7 @@ class TokenAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     id_token: str | None = None
 
 
-@post(TOKEN_PATH, OPEN, tag="tokens", status=200, any_query=True, documented=TOKEN_OPENAPI)
+@post(TOKEN_PATH, PER_ADDRESS, tag="tokens", status=200, any_query=True, documented=TOKEN_OPENAPI)
 async def issue_token(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Issue an access token for 900 seconds."""
     now = wall_now()

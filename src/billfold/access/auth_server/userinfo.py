@@ -8,20 +8,20 @@ from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES
 from billfold.access.users import store as user_store
 from billfold.http.authentication.access_tokens import challenge, insufficient_scope
-from billfold.http.operations import OPEN, get, post
+from billfold.http.operations import PER_ADDRESS, get, post
 from billfold.http.raw_request import RawRequest
 from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/user"
 
 
-@get(PATH, OPEN, tag="people", any_query=True, refuses=("unauthorized", "invalid-dpop-proof", "forbidden"))
+@get(PATH, PER_ADDRESS, tag="people", any_query=True, refuses=("unauthorized", "invalid-dpop-proof", "forbidden"))
 async def show_userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     """Return the claims of the user, as far as `profile`, `email` and `phone` were granted."""
     return await _userinfo(request, server)
 
 
-@post(PATH, OPEN, status=200, hidden=True, any_query=True)
+@post(PATH, PER_ADDRESS, status=200, hidden=True, any_query=True)
 async def show_userinfo_by_post(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     """Return the same for POST, as OpenID Connect allows."""
     return await _userinfo(request, server)

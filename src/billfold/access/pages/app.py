@@ -60,11 +60,12 @@ class PageMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request, or redirect to the authentication it needs."""
         raw, pool = raw_request_of(scope), self._server.bank.pool
+        if raw.method == "POST":
+            await count_address(pool, raw.client, self._server.clock())
         raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
         page = scope["state"][_CONTEXT] = PageContext(self._server, raw)
         page.session = await user_store.find_session(pool, page.cookie_hash, page.now)
         if raw.method == "POST":
-            await count_address(pool, raw.client, page.now)
             _check_form(page)
         handler: Any = scope["route_handler"]
         next_page = _required_step(page, handler.opt.get("authentication", "both factors"))

@@ -22,8 +22,7 @@ from billfold.access.partners import store as partner_store
 from billfold.access.partners.login_audit import record_failed_login, record_login
 from billfold.access.partners.login_routes import is_host_of
 from billfold.access.partners.types import PartnerKey
-from billfold.http.limits.rate_limits import count_address
-from billfold.http.operations import OPEN, post
+from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
@@ -58,11 +57,10 @@ class TokenAnswer(msgspec.Struct, frozen=True):
     expires_in: int
 
 
-@post("/token/", OPEN, tag="authentication", status=200, any_query=True, documented=_OPENAPI)
+@post("/token/", PER_ADDRESS, tag="authentication", status=200, any_query=True, documented=_OPENAPI)
 async def exchange_assertion(request: RawRequest, bank: Bank) -> HttpResponse:
     """Exchange a signed JWT assertion for a bearer token of one hour."""
     now = wall_now()
-    await count_address(bank.pool, request.client, now)
     key = None
     try:
         form = _form(request)

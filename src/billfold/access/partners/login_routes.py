@@ -12,8 +12,7 @@ from billfold.access.partners import store as partner_store
 from billfold.access.partners.login_audit import record_failed_login, record_login
 from billfold.access.users import lockout
 from billfold.access.users.passwords import PasswordGate
-from billfold.http.limits.rate_limits import count_address
-from billfold.http.operations import OPEN, post
+from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest, is_bare, slug_of
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
@@ -44,11 +43,10 @@ class Login(msgspec.Struct, frozen=True):
     expires: str
 
 
-@post("/api/v1/login/", OPEN, tag="authentication", status=200, refuses=("invalid-credentials", "login-locked"))
+@post("/api/v1/login/", PER_ADDRESS, tag="authentication", status=200, refuses=("invalid-credentials", "login-locked"))
 async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: PasswordGate) -> Login:
     """Log in with user name and password. The token is valid for one hour."""
     pool, now = bank.pool, wall_now()
-    await count_address(pool, request.client, now)
     user = await partner_store.find_partner_user(pool, data.username)
     if user is not None and not is_host_of(user.partner_slug, request, bank):
         user = None
