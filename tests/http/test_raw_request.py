@@ -83,7 +83,21 @@ MEBIBYTE = 1024 * 1024
     [
         begin + pump * ((MEBIBYTE - len(begin)) // len(pump))
         for begin in (b"", b"[" * 40, b'{"text":"')
-        for pump in (b"[", b'\\"', b'"', b'[\\"', b'{"":', b"[],", b'"a",', b"\\u00", b"\\", b"9", b"0.", b" ", b"\xc2\x7f")
+        for pump in (
+            b"[",
+            b'\\"',
+            b'"',
+            b'[\\"',
+            b'{"":',
+            b"[],",
+            b'"a",',
+            b"\\u00",
+            b"\\",
+            b"9",
+            b"0.",
+            b" ",
+            b"\xc2\x7f",
+        )
     ],
 )
 def test_a_body_is_read_once_whatever_is_in_it(body):

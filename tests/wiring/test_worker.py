@@ -4,11 +4,15 @@ import asyncio
 from dataclasses import replace
 from datetime import date, timedelta
 
+import asyncpg
 import pytest
 
+from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now, write_clock
+from billfold.platform.database.failed_work import list_failed
 from billfold.platform.dates import et_instant
 from billfold.wiring.purge import IDEMPOTENCY_KEY_RETENTION
 from billfold.wiring.worker import Worker
@@ -73,7 +77,16 @@ async def test_errands_are_run_in_every_round(bank):
     assert ran == [bank]
 
 
-async def test_a_worker_goes_on_when_an_errand_fails(bank):
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("the database is away"),
+        KeyError("a bug"),
+        ExceptionGroup("both", [asyncpg.InternalClientError("ended")]),
+    ],
+    ids=str,
+)
+async def test_a_worker_goes_on_when_an_errand_fails(bank, error):
     stop = asyncio.Event()
     rounds = []
 
@@ -81,10 +94,33 @@ async def test_a_worker_goes_on_when_an_errand_fails(bank):
         rounds.append(1)
         if len(rounds) > 1:
             stop.set()
-        raise OSError("the database is away")
+        raise error
 
     await asyncio.wait_for(Worker(bank, periodic_task, pause_seconds=0.01).run(stop), 10)
     assert len(rounds) == 2
+
+
+async def test_an_item_that_fails_is_put_aside_and_tried_again_later(bank):
+    runs, bad = [], ids.new()
+
+    async def run(_, job):
+        runs.append(job.object_id)
+        if job.object_id == bad and len(runs) < 5:
+            raise LookupError("not now")
+
+    bank.job_runners = {"a job": run}
+    now, good = await bank.now(), [ids.new() for _ in range(2)]
+    await jobs_store.schedule(bank.pool, [ScheduledJob("a job", each, None, at=now) for each in (bad, *good)])
+    assert await Worker(bank).work_once() == 2
+    assert await Worker(bank).work_once() == 0
+    assert sorted(runs) == sorted([bad, *good])
+    (failed,) = await list_failed(bank.pool)
+    assert (failed.kind, failed.item, failed.tries) == ("scheduled job", f"a job {bad}", 1)
+    assert "not now" in failed.error
+    for tries in ([2], []):
+        await bank.pool.execute("UPDATE failed_work SET again_at = now() - interval '1 second'")
+        await Worker(bank).work_once()
+        assert [each.tries for each in await list_failed(bank.pool)] == tries
 
 
 async def test_a_long_errand_holds_up_no_other(bank):

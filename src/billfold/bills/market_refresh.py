@@ -15,6 +15,7 @@ import structlog
 
 from billfold.bills.store import load_market, market_version
 from billfold.platform.clock import monotonic
+from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
@@ -54,7 +55,7 @@ class MarketRefresher:
             try:
                 await self.look()
             except Exception as error:  # noqa: BLE001 - what is known is used on, whatever is wrong with the newest
-                log.warning("market_refresh_failed", error=repr(error))
+                log.warning("market_refresh_failed", error=error_summary(error))
 
     async def look(self) -> None:
         """Read what was imported, and use what was read a while ago."""

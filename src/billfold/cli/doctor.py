@@ -26,6 +26,8 @@ from billfold.ledger.jobs.due_work import next_due
 from billfold.migrations import runner
 from billfold.payments.files import retries
 from billfold.platform.clock import business_now, read_clock, wall_now
+from billfold.platform.database.failed_work import list_failed
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.settings.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -104,7 +106,13 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
         checks.append(HealthCheck("schema", "up to date"))
         checks.append(await _attempt("bank", _bank(context, settings, conn)))
         if not checks[-1].next_step:
-            looks = {"clock": _clock, "due work": _backlog, "audit log": _audit_log, "rail files": _rail_files}
+            looks = {
+                "clock": _clock,
+                "due work": _backlog,
+                "audit log": _audit_log,
+                "rail files": _rail_files,
+                "workers": _failed_work,
+            }
             checks += [await _attempt(what, look(conn)) for what, look in looks.items()]
             checks.append(await _attempt("market data", _market_data(conn, settings)))
             partners += [partner.slug for partner in await list_partners(conn)]
@@ -123,7 +131,7 @@ async def _attempt(what: str, look: Awaitable[HealthCheck]) -> HealthCheck:
 def _finding(what: str, error: Exception) -> HealthCheck:
     if isinstance(error, CliError):
         return HealthCheck(what, str(error), error.next_step)
-    return HealthCheck(what, retries.error_summary(error), "See the log of the database and docs/operate.")
+    return HealthCheck(what, error_summary(error), "See the log of the database and docs/operate.")
 
 
 def _disk(settings: Settings) -> HealthCheck:
@@ -195,6 +203,17 @@ async def _market_data(conn: Connection, settings: Settings) -> HealthCheck:
         return HealthCheck("market data", f"rates of {rates.newest}")
     found = f"{first.what}: {first.newest}; {first.problem}"
     return HealthCheck("market data", found, "Run `billfold market import` with newer files.")
+
+
+async def _failed_work(conn: Connection) -> HealthCheck:
+    """Items that workers have put aside: the one that failed first is named, with its error."""
+    failed = await list_failed(conn)
+    if not failed:
+        return HealthCheck("workers", "nothing fails")
+    first, more = failed[0], f"; {len(failed) - 1} more fail" if failed[1:] else ""
+    found = f"{first.kind} {first.item}, {first.tries} tries: {first.error}{more}"
+    again = f"{first.again_at:%Y-%m-%d %H:%M} UTC"
+    return HealthCheck("workers", found, f"Mend what the error names; it is tried again at {again}.")
 
 
 def _check_server(context: CliContext, settings: Settings, partners: Sequence[str]) -> Iterator[HealthCheck]:

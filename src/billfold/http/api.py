@@ -42,6 +42,7 @@ from billfold.http.responses import (
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
+from billfold.platform.database.shortage import Patience
 from billfold.platform.errors import BillfoldError
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class Api:
         try:
             request.body = await read_body(request, receive)
             operation.read(request)
-            response = await operation.respond(request, self.services)
+            response = await self._respond(operation, request)
         except Exception as error:  # noqa: BLE001 - each has its response
             response = self.error_response(error, request)
         await _send(response, headers, receive, send=send)
@@ -206,9 +207,20 @@ class Api:
                 return response_to(identity.refusal, request)
             request.caller = call
             operation.read(request)
-            return await operation.respond(request, self.services)
+            return await self._respond(operation, request)
         except Exception as error:  # noqa: BLE001 - each has its response
             return response_to(error, request)
+
+    async def _respond(self, operation: Operation, request: RawRequest) -> HttpResponse | StreamedResponse:
+        """Call the operation. One that only reads is called again while the database is away."""
+        patience = Patience()
+        while True:
+            try:
+                return await operation.respond(request, self.services)
+            except Exception as error:
+                if operation.changes:
+                    raise
+                await patience.wait(error)
 
     def _store_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
         """Store a response that a repeated request shall get; tell whether it is such a one."""

@@ -17,6 +17,7 @@ from litestar import Response
 from litestar.exceptions import HTTPException
 
 from billfold.http.raw_request import RawRequest
+from billfold.platform.database.shortage import database_unavailable, error_summary, is_shortage
 from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, Unavailable
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
@@ -144,6 +145,9 @@ def response_to(error: Exception, request: RawRequest) -> HttpResponse:
         return invalid(error)
     if isinstance(error, BillfoldError):
         return _refusal(error, request)
+    if is_shortage(error):
+        log.warning("database_unavailable", trace_id=request.trace_id, path=request.path, error=error_summary(error))
+        return _refusal(database_unavailable(), request)
     if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
         return _framework_refusal(error, request)
     log.error("request_failed", trace_id=request.trace_id, method=request.method, path=request.path, exc_info=error)

@@ -229,9 +229,7 @@ class Wiring:
         worker = Worker(bank, execute_all_pending, WaitingCash().invest, *file_receivers(), *tasks)
         client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
         dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(worker.run(stop))
-            group.create_task(dispatcher.run(stop))
+        await asyncio.gather(worker.run(stop), dispatcher.run(stop))
 
     async def ingest_files(self, bank: Bank) -> int:
         """Take the files that have arrived from the rails; return how many there were."""

@@ -1,4 +1,4 @@
-"""Removes expired rows in small batches: idempotency keys, tokens, counters, orphan files.
+"""Removes expired rows in small batches: idempotency keys, tokens, counters, sessions, e-mails, orphan files.
 
 Webhook delivery attempts go after the configured number of days.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from billfold.documents import store as document_store
 from billfold.events.webhooks import attempts
+from billfold.platform.database.failed_work import read_put_aside
 
 if TYPE_CHECKING:
     from billfold.documents.ports import FileStore
@@ -28,6 +29,10 @@ ASSERTION_RETENTION = timedelta(minutes=1)
 """How long a used assertion is remembered after its end: longer than the skew it is granted."""
 USED_CODE_RETENTION = timedelta(days=1)
 """How long a code is remembered after its end: a second use ends what was issued from it."""
+LOGIN_ATTEMPT_RETENTION = timedelta(days=1)
+DEVICE_RETENTION = timedelta(days=180)
+EMAIL_RETENTION = timedelta(days=30)
+"""How long e-mails are kept, and after its end what they led to."""
 _NONE = timedelta(0)
 
 _EXPIRED_ROWS = {
@@ -42,22 +47,48 @@ _EXPIRED_ROWS = {
     "oauth_authorization_request": ("request_id", "expires_at", USED_CODE_RETENTION),
     "signing_key": ("key_id", "retires_at", _NONE),
     "client_key": ("client_id, key_id", "expires_at", USED_CODE_RETENTION),
+    "session": ("session_hash", "ends_at", _NONE),
+    "passkey_challenge": ("challenge", "expires_at", _NONE),
+    "login_attempt": ("subject, factor", "last_failed_at", LOGIN_ATTEMPT_RETENTION),
+    "known_device": ("user_id, device_hash", "last_seen_at", DEVICE_RETENTION),
+    "email_link": ("link_hash", "expires_at", EMAIL_RETENTION),
+    "invitation": ("member_id", "link_expires_at", EMAIL_RETENTION),
+    "outbound_email": ("email_id", "created_at", EMAIL_RETENTION),
+    "failed_work": ("kind, item", "failed_at", EMAIL_RETENTION),
 }
 """Table -> its key, the column of an instant, and how long after that instant a row is kept."""
 _PURGE = "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {column} < $1 LIMIT $2)"
 
 
 async def purge(pool: Pool, wall: datetime, *, attempts_days: int) -> dict[str, int]:
-    """Remove expired rows, up to `ROWS_PER_STATEMENT` of each table; return how many."""
-    removed = {}
+    """Remove all expired rows, `ROWS_PER_STATEMENT` at a time; return how many of each table.
+
+    A table for which it fails does not keep the others from it.
+    """
+    removed: dict[str, int] = {}
+    failed: dict[str, Exception] = {}
+    aside = await read_put_aside(pool, "purge", wall)
     for table, (key, column, retention) in _EXPIRED_ROWS.items():
         statement = _PURGE.format(table=table, key=key, column=column)
-        answer = await pool.execute(statement, wall - retention, ROWS_PER_STATEMENT)
-        removed[table] = int(answer.split()[-1])
+        try:
+            removed[table] = await _purge_table(pool, statement, wall - retention)
+        except Exception as error:  # noqa: BLE001 - recorded
+            failed[table] = error
     removed["delivery_attempt"] = await attempts.purge_attempts(
         pool, wall - timedelta(days=attempts_days), limit=ROWS_PER_STATEMENT
     )
+    await aside.record(pool, failed, wall)
     return removed
+
+
+async def _purge_table(pool: Pool, statement: str, before: datetime) -> int:
+    removed = 0
+    while True:
+        answer = await pool.execute(statement, before, ROWS_PER_STATEMENT)
+        last = int(answer.split()[-1])
+        removed += last
+        if last < ROWS_PER_STATEMENT:
+            return removed
 
 
 async def delete_orphan_files(pool: Pool, files: FileStore, wall: datetime) -> int:

@@ -9,19 +9,18 @@ each of their commands anyway.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-import asyncpg
 import structlog
 
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.errors import BillfoldError
-from billfold.wiring.purge import ROWS_PER_STATEMENT, delete_orphan_files, purge
+from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.shortage import error_summary
+from billfold.wiring.purge import delete_orphan_files, purge
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -30,6 +29,8 @@ log = structlog.get_logger(__name__)
 
 IDLE_SECONDS = 0.5
 """How long a worker rests after a round in which there was nothing to do."""
+PAUSE_MAX_SECONDS = 30.0
+_DOUBLINGS_MAX = 10
 PURGE_SECONDS = 60.0
 ORPHAN_FILES_SECONDS = 6 * 3600.0
 
@@ -42,82 +43,103 @@ class Worker:
 
     def __init__(self, bank: Bank, *periodic_tasks: PeriodicTask, pause_seconds: float = IDLE_SECONDS) -> None:
         self._bank = bank
-        self._periodic_tasks = periodic_tasks
+        tasks = (do_due_work, _Every(PURGE_SECONDS, purge_expired), _Every(ORPHAN_FILES_SECONDS, purge_files))
+        self._tasks: Sequence[PeriodicTask] = (*tasks, *periodic_tasks)
         self._idle_seconds = pause_seconds
-        self._purge_at = 0.0
-        self._orphan_files_at = monotonic() + PURGE_SECONDS
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. A database that is away is waited for.
 
         Due work and every periodic task have their own loop: a long file or a slow mail server
-        delays nothing else.
+        delays nothing else, and one that fails ends no other.
         """
         log.info("worker_started")
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._run_loop(self._maintain, stop))
-            for periodic_task in self._periodic_tasks:
-                tasks.create_task(self._run_loop(partial(periodic_task, self._bank), stop))
+        await asyncio.gather(*(self._run_loop(task, stop) for task in self._tasks))
         log.info("worker_stopped")
 
     async def work_once(self) -> int:
         """Do one round of everything; return how many things were done."""
-        work_done = await self._maintain()
-        for periodic_task in self._periodic_tasks:
-            work_done += await periodic_task(self._bank)
-        return work_done
+        return sum([await task(self._bank) for task in self._tasks])
 
-    async def _run_loop(self, work: Callable[[], Awaitable[int]], stop: asyncio.Event) -> None:
+    async def _run_loop(self, task: PeriodicTask, stop: asyncio.Event) -> None:
+        failures = 0
         while not stop.is_set():
             try:
-                work_done = await work()
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, BillfoldError) as error:
-                log.warning("worker_iteration_failed", error=repr(error))
-                work_done = 0
+                work_done, failures = await task(self._bank), 0
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next round may be better
+                work_done, failures = 0, failures + 1
+                log.warning("worker_iteration_failed", task=_name_of(task), error=error_summary(error))
             if not work_done:
-                await self._pause(stop)
+                await self._pause(stop, min(self._idle_seconds * 2 ** min(failures, _DOUBLINGS_MAX), PAUSE_MAX_SECONDS))
 
-    async def _maintain(self) -> int:
-        """Do what is due and tidy up."""
-        work_done = await self._due_work()
-        if monotonic() >= self._purge_at:
-            retention_days = self._bank.settings.webhook_attempts_days
-            removed = await purge(self._bank.pool, wall_now(), attempts_days=retention_days)
-            if max(removed.values()) < ROWS_PER_STATEMENT:
-                self._purge_at = monotonic() + PURGE_SECONDS
-            work_done += sum(removed.values())
-        if monotonic() >= self._orphan_files_at:
-            work_done += await delete_orphan_files(self._bank.pool, self._bank.files, wall_now())
-            self._orphan_files_at = monotonic() + ORPHAN_FILES_SECONDS
-        return work_done
-
-    async def _due_work(self) -> int:
-        """Bring the bank up to now, unless another worker or a walk of the clock is doing it."""
-        async with self._bank.pool.acquire() as conn:
-            if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", DUE_WORK_LOCK):
-                return 0
-            try:
-                return await self._catch_up_all()
-            finally:
-                await conn.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
-
-    async def _catch_up_all(self) -> int:
-        now = await self._bank.now()
-        due_customers = await catch_up_due(self._bank, now)
-        for customer_id, error in due_customers.failed.items():
-            log.error("due_work_failed", customer_id=str(customer_id), error=repr(error))
-        kept = await run_scheduled_jobs(self._bank, now)
-        for job, error in kept.failed.items():
-            log.error("scheduled_job_failed", kind=job.kind, object_id=str(job.object_id), error=repr(error))
-        closed = await close_bank_days(self._bank, now)
-        happened = due_customers.happened + kept.happened
-        work_done = happened.total() + closed
-        if work_done:
-            log.info("due_work_completed", now=now, bank_days=closed, **happened)
-        return work_done
-
-    async def _pause(self, stop: asyncio.Event) -> None:
+    async def _pause(self, stop: asyncio.Event, seconds: float) -> None:
         try:
-            await asyncio.wait_for(stop.wait(), self._idle_seconds)
+            await asyncio.wait_for(stop.wait(), seconds)
         except TimeoutError:
             return
+
+
+class _Every:
+    """A task that is done once in a while."""
+
+    def __init__(self, seconds: float, task: PeriodicTask) -> None:
+        self._seconds = seconds
+        self.task = task
+        self._next_at = 0.0
+
+    async def __call__(self, bank: Bank) -> int:
+        """Do it if it is time."""
+        if monotonic() < self._next_at:
+            return 0
+        work_done = await self.task(bank)
+        self._next_at = monotonic() + self._seconds
+        return work_done
+
+
+async def purge_expired(bank: Bank) -> int:
+    """Remove expired rows; return how many."""
+    removed = await purge(bank.pool, wall_now(), attempts_days=bank.settings.webhook_attempts_days)
+    return sum(removed.values())
+
+
+async def purge_files(bank: Bank) -> int:
+    """Remove files that no document names; return how many."""
+    return await delete_orphan_files(bank.pool, bank.files, wall_now())
+
+
+async def do_due_work(bank: Bank) -> int:
+    """Bring the bank up to now, unless another worker or a walk of the clock is doing it."""
+    async with bank.pool.acquire() as conn:
+        if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", DUE_WORK_LOCK):
+            return 0
+        try:
+            return await _catch_up_all(bank)
+        finally:
+            await conn.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
+
+
+async def _catch_up_all(bank: Bank) -> int:
+    now, wall = await bank.now(), wall_now()
+    customers_aside = await read_put_aside(bank.pool, "due work", wall)
+    due_customers = await catch_up_due(bank, now, put_aside=customers_aside.waiting)
+    failed = {str(customer_id): error for customer_id, error in due_customers.failed.items()}
+    await customers_aside.record(bank.pool, failed, wall)
+    for customer_id, error in failed.items():
+        log.error("due_work_failed", customer_id=customer_id, error=error_summary(error))
+    jobs_aside = await read_put_aside(bank.pool, "scheduled job", wall)
+    jobs = await run_scheduled_jobs(bank, now, put_aside=jobs_aside.waiting)
+    failed = {job.name: error for job, error in jobs.failed.items()}
+    await jobs_aside.record(bank.pool, failed, wall)
+    for name, error in failed.items():
+        log.error("scheduled_job_failed", job=name, error=error_summary(error))
+    closed = await close_bank_days(bank, now)
+    happened = due_customers.happened + jobs.happened
+    work_done = happened.total() + closed
+    if work_done:
+        log.info("due_work_completed", now=now, bank_days=closed, **happened)
+    return work_done
+
+
+def _name_of(task: PeriodicTask) -> str:
+    named = getattr(task, "task", task)
+    return getattr(named, "__name__", type(named).__name__)

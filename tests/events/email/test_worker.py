@@ -1,13 +1,17 @@
 """The post: letters go out once, are tried again when they cannot, and are not kept."""
 
 from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.policy import default
 
 import pytest
 
 from billfold.events.email import outbox as letters
 from billfold.events.email.ports import EmailRejected
 from billfold.events.email.templates import EmailContent
+from billfold.events.email.transports import FileEmailTransport
 from billfold.events.email.worker import EmailSender
+from billfold.platform.database.failed_work import list_failed
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 NOTICE = EmailContent("A subject", "a secret link")
@@ -54,6 +58,23 @@ async def test_an_email_is_retried_later_when_sending_fails(bank, written):
     assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=31))(bank) == 1
 
 
-async def test_what_was_outlived_is_cleared_away(bank, written):
-    await EmailSender(Carrier(), lambda: NOW + timedelta(days=31))(bank)
-    assert await bank.pool.fetchval("SELECT count(*) FROM outbound_email") == 0
+async def test_a_line_end_in_a_subject_is_a_space(bank, tmp_path):
+    notice = EmailContent("Ann\r\nBcc: everybody@b.example\u2028invites\x85you", "text")
+    await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=notice, now=NOW)
+    assert await EmailSender(FileEmailTransport(tmp_path, "bank@b.example"), lambda: NOW)(bank) == 1
+    (sent,) = [message_from_bytes(each.read_bytes(), policy=default) for each in tmp_path.iterdir()]
+    assert (sent["Subject"], sent["Bcc"]) == ("Ann Bcc: everybody@b.example invites you", None)
+
+
+@pytest.mark.parametrize(
+    "change", ["subject = E'two\\nlines'", "recipient = E'a@b.example\\nBcc: c@b.example'", "sealed = 'broken'"]
+)
+async def test_an_email_that_cannot_be_sent_keeps_no_other_from_it(bank, written, tmp_path, change):
+    bad = await bank.pool.fetchval(f"UPDATE outbound_email SET {change} RETURNING email_id")
+    for _ in range(3):
+        await letters.queue_email(bank.pool, bank.vault, "ben@b.example", notice=NOTICE, now=NOW)
+    transport = FileEmailTransport(tmp_path, "bank@b.example")
+    assert await EmailSender(transport, lambda: NOW)(bank) == 3
+    assert await EmailSender(transport, lambda: NOW + timedelta(minutes=1))(bank) == 0
+    (failed,) = await list_failed(bank.pool)
+    assert (failed.kind, failed.item, failed.tries) == ("email", str(bad), 2)

@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.support.oauth_users import member
@@ -8,6 +8,7 @@ from billfold.audit.types import EntryFilter
 from billfold.events.notifications.worker import NotificationWorker, failing_notifier
 from billfold.events.webhooks.attempts import FailingSubscription
 from billfold.platform import ids
+from billfold.platform.database.failed_work import list_failed
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
@@ -26,6 +27,21 @@ async def test_a_team_is_notified_of_money_by_the_worker(bank, holder):
     assert await crier(bank) == 0
     row = await bank.pool.fetchrow("SELECT type, created_at FROM notification")
     assert tuple(row) == ("FUNDS_RECEIVED", NOW)
+
+
+async def test_an_event_that_cannot_be_told_keeps_no_other_from_it(bank, holder):
+    for _ in range(3):
+        await holder.deposit(100_00)
+    change = "UPDATE event SET payload = $1::text::json WHERE kind LIKE '%.success' AND event_no = $2"
+    no, payload = await bank.pool.fetchrow("SELECT event_no, payload FROM event WHERE kind LIKE '%.success' LIMIT 1")
+    await bank.pool.execute(change, "{}", no)
+    await NotificationWorker(lambda: NOW)(bank)
+    assert await bank.pool.fetchval("SELECT count(*) FROM notification") == 2
+    assert [each.kind for each in await list_failed(bank.pool)] == ["notification"]
+    await bank.pool.execute(change, payload, no)
+    await NotificationWorker(lambda: NOW + timedelta(minutes=1))(bank)
+    assert await bank.pool.fetchval("SELECT count(*) FROM notification") == 3
+    assert await list_failed(bank.pool) == []
 
 
 async def test_a_team_is_notified_when_a_subscription_fails_or_is_disabled(bank, holder):

@@ -23,6 +23,7 @@ from billfold.events.webhooks.types import EventSimulation, RetryPolicy
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.database.failed_work import list_failed
 from billfold.platform.database.pool import create_pool
 
 POLICY = RetryPolicy(
@@ -52,6 +53,22 @@ async def test_events_arrive_in_order_over_one_connection(town):
         assert receiver.connections == 1
     assert await town.states(wants) == ["delivered"] * 120
     assert set(await town.attempts(wants)) == {(200, "OK")}
+
+
+async def test_a_queue_that_cannot_be_walked_keeps_no_other_from_it(town):
+    async with receiving() as good, receiving() as bad:
+        wants, broken = await town.subscribe(good), await town.subscribe(bad)
+        set_secret = "UPDATE subscription_secret SET sealed = $2 WHERE subscription_id = $1"
+        sealed = await town.pool.fetchval("SELECT sealed FROM subscription_secret WHERE subscription_id = $1", broken)
+        await town.pool.execute(set_secret, broken, b"broken")
+        await town.happen(3)
+        await town.work()
+        assert await town.states(wants) == ["delivered"] * 3
+        assert [(each.kind, each.item) for each in await list_failed(town.pool)] == [("webhook queue", str(broken))]
+        await town.pool.execute(set_secret, broken, sealed)
+        town.now += timedelta(minutes=1)
+        await town.work()
+        assert (await town.states(broken), await list_failed(town.pool)) == (["delivered"] * 3, [])
 
 
 async def test_a_delivery_is_verified_by_the_libraries_of_others(town):

@@ -12,9 +12,10 @@ from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
-from billfold.payments.files.retries import error_summary
 from billfold.payments.files.types import RetryState, StuckLine
 from billfold.platform.clock import wall_now
+from billfold.platform.database.failed_work import retry_delay
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import InvariantError, NotFound
 
 ODD = 6_66
@@ -132,7 +133,7 @@ async def test_a_failing_wire_file_is_postponed_and_the_next_is_processed(bank, 
 
 
 def test_delays_double_up_to_an_hour():
-    seconds = [retries.retry_delay(tries).total_seconds() for tries in (1, 2, 3, 7, 8, 500)]
+    seconds = [retry_delay(tries).total_seconds() for tries in (1, 2, 3, 7, 8, 500)]
     assert seconds == [30, 60, 120, 1_920, 3_600, 3_600]
 
 

@@ -1,45 +1,43 @@
-"""Sends queued e-mails, and purges expired rows of users."""
+"""Sends queued e-mails."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import structlog
 
 from billfold.events.email import outbox
-from billfold.events.email.ports import EmailRejected, EmailTransport
+from billfold.events.email.ports import EmailTransport
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.database.failed_work import forget, put_aside
+from billfold.platform.database.shortage import error_summary
 
 log = structlog.get_logger(__name__)
-
-PURGE_INTERVAL = timedelta(minutes=1)
 
 
 class EmailSender:
     """A periodic task of the worker. What cannot be sent is tried again later, with growing delays."""
 
-    __slots__ = ("_clock", "_next_purge_at", "_transport")
+    __slots__ = ("_clock", "_transport")
 
     def __init__(self, mail: EmailTransport, clock: Callable[[], datetime] = wall_now) -> None:
         self._transport = mail
         self._clock = clock
-        self._next_purge_at = datetime.min.replace(tzinfo=clock().tzinfo)
 
     async def __call__(self, bank: Bank) -> int:
-        """Send some e-mails and return how many are out."""
-        now = self._clock()
-        if now >= self._next_purge_at:
-            await outbox.purge_users(bank.pool, now)
-            self._next_purge_at = now + PURGE_INTERVAL
-        sent = 0
-        for outbound_email in await outbox.claim_emails(bank.pool, bank.vault, now):
+        """Send some e-mails and return how many are out. One that fails keeps no other from it."""
+        now, sent = self._clock(), 0
+        for claimed in await outbox.claim_emails(bank.pool, now):
+            email_id = claimed["email_id"]
             try:
-                await self._transport.send(outbound_email)
-            except EmailRejected as error:
-                log.warning("email_send_failed", email_id=str(outbound_email.email_id), why=str(error))
-                continue
-            await outbox.mark_email_sent(bank.pool, outbound_email.email_id, now)
-            sent += 1
+                await self._transport.send(outbox.open_email(claimed, bank.vault))
+                await outbox.mark_email_sent(bank.pool, email_id, now)
+            except Exception as error:  # noqa: BLE001 - recorded
+                log.warning("email_send_failed", email_id=str(email_id), why=error_summary(error))
+                await put_aside(bank.pool, "email", str(email_id), error, now=now, tries=claimed["attempts"])
+            else:
+                await forget(bank.pool, "email", [str(email_id)])
+                sent += 1
         return sent

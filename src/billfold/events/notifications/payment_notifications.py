@@ -17,7 +17,9 @@ import msgspec
 from billfold.events import sequencer
 from billfold.events.notifications.notify import notify
 from billfold.payments.on_us import store as on_us_store
+from billfold.platform.database.failed_work import put_aside, read_put_aside
 from billfold.platform.database.pool import in_transaction
+from billfold.platform.database.shortage import is_shortage
 from billfold.platform.dates import iso_z
 from billfold.platform.money import format_usd
 
@@ -90,6 +92,10 @@ SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
                     WHERE p.customer_id = t.customer_id AND p.event_no >= t.event_no)
  ORDER BY t.global_sequence
 """
+_EVENTS = """
+SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
+  FROM event_sequence t JOIN event e USING (customer_id, event_no) WHERE t.event_id = ANY($1::uuid[])
+"""
 _AMOUNT_BY_REFERENCE = """
 SELECT amount FROM transaction
  WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4 ORDER BY entry_no DESC LIMIT 1
@@ -123,10 +129,30 @@ async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> 
     if batch_end is None:
         return None
     for index, row in enumerate(await conn.fetch(_NEW_EVENTS, last_processed, batch_end, list(PAYMENT_NOTIFICATIONS))):
-        # Lists are sorted by time: notifications of one batch keep the order of their events.
-        await _notify(conn, vault, row, now=now + timedelta(microseconds=index))
+        try:
+            async with conn.transaction():
+                # Lists are sorted by time: notifications of one batch keep the order of their events.
+                await _notify(conn, vault, row, now=now + timedelta(microseconds=index))
+        except Exception as error:
+            if is_shortage(error):
+                raise
+            await put_aside(conn, "notification", str(row["event_id"]), error, now=now, tries=1)
     await conn.execute("UPDATE notification_cursor SET global_sequence = $1", batch_end)
     return int(batch_end - last_processed)
+
+
+async def retry_notifications(pool: Pool, vault: Vault, *, now: datetime) -> int:
+    """Notify users of events for which it failed before; return how many events that was."""
+    failed: dict[str, Exception] = {}
+    aside = await read_put_aside(pool, "notification", now)
+    for row in await pool.fetch(_EVENTS, list(map(UUID, aside.due))) if aside.due else ():
+        try:
+            async with in_transaction(pool) as tx:
+                await _notify(tx, vault, row, now=now)
+        except Exception as error:  # noqa: BLE001 - recorded
+            failed[str(row["event_id"])] = error
+    await aside.record(pool, failed, now)
+    return len(aside.due) - len(failed)
 
 
 async def _notify(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:

@@ -33,7 +33,9 @@ class NotificationWorker:
 
     async def __call__(self, bank: Bank) -> int:
         """Notify of what is new; return how many events that was."""
-        return await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=self._clock(), wait=False)
+        now = self._clock()
+        retried = await payment_notifications.retry_notifications(bank.pool, bank.vault, now=now)
+        return retried + await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=now, wait=False)
 
 
 def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> OnFailing:

@@ -13,7 +13,6 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import asyncpg
 import structlog
 
 from billfold.events import sequencer
@@ -21,6 +20,7 @@ from billfold.events import store as event_log
 from billfold.events.store import LoggedEvent
 from billfold.events.types import Subscriber
 from billfold.platform.clock import wall_now
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ PAGE_SIZE = 100
 """How many events are read at once, of each reader."""
 LISTENERS_MAX = 500
 LISTENERS_PER_READER_MAX = 20
-
-_DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
 
 class Channel:
@@ -201,8 +199,8 @@ class EventBroadcaster:
         while self._channels:
             try:
                 has_more = await self._poll()
-            except _DATABASE_ERRORS as error:
-                log.warning("event_stream_db_connection_lost", error=repr(error))
+            except Exception as error:  # noqa: BLE001 - tried again
+                log.warning("event_stream_poll_failed", error=error_summary(error))
                 has_more = False
             if not has_more:
                 await asyncio.sleep(POLL_SECONDS)

@@ -85,6 +85,11 @@ UPDATE subscription_queue
  WHERE subscription_id = $1
 """
 
+_PAUSE = """
+UPDATE subscription_queue SET worker_no = NULL, paused_until = greatest(paused_until, $3)
+ WHERE subscription_id = $1 AND worker_no = $2
+"""
+
 
 async def register_worker(conn: Connection, now: datetime) -> int:
     """Become a worker for as long as this connection lasts; return its number."""
@@ -155,6 +160,11 @@ async def list_due_deliveries(
         )
         for row in rows
     ]
+
+
+async def pause_queue(conn: Connection | Pool, subscription_id: UUID, worker_no: int, until: datetime) -> None:
+    """Release a queue that cannot be walked; it is left alone until then."""
+    await conn.execute(_PAUSE, subscription_id, worker_no, until)
 
 
 async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int) -> None:

@@ -26,7 +26,9 @@ from billfold.events.webhooks.types import Attempt, Delivery, SubscriptionQueue
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import Vault, sign_webhook
+from billfold.platform.database.failed_work import forget, put_aside, read_put_aside, retry_delay
 from billfold.platform.database.pool import Batcher
+from billfold.platform.database.shortage import error_summary, is_shortage
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -46,9 +48,8 @@ HEARTBEAT_TIMEOUT_SECONDS = 20.0
 """How long after its last sign of life a worker stops by itself: before others give it up."""
 STOP_SECONDS = 3.0
 RECORD_ATTEMPTS = 3
+_FAILED_QUEUE = "webhook queue"
 USER_AGENT = "billfold-webhooks/1"
-
-_CONNECTION_LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 
 
 class WebhookDispatcher:
@@ -78,8 +79,8 @@ class WebhookDispatcher:
         while not stop.is_set():
             try:
                 await self._register(stop)
-            except _CONNECTION_LOST as error:
-                log.warning("webhook_dispatcher_interrupted", error=repr(error))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next round may be better
+                log.warning("webhook_dispatcher_interrupted", error=error_summary(error))
                 await wait_or_stop(stop, self._pause_seconds)
 
     async def _register(self, stop: asyncio.Event) -> None:
@@ -91,7 +92,7 @@ class WebhookDispatcher:
                 await self._work(conn, session, stop)
             finally:
                 await session.end()
-                with suppress(*_CONNECTION_LOST):
+                with suppress(Exception):  # others release them when they find this worker dead
                     await claims.unregister_workers(conn, number)
 
     async def _work(self, conn: Connection, session: _Session, stop: asyncio.Event) -> None:
@@ -113,7 +114,7 @@ class WebhookDispatcher:
                     failing=failing,
                 )
             await wait_or_stop(stop, self._pause_seconds)
-            session.look_after()
+            await session.look_after()
 
 
 class _Session:
@@ -130,6 +131,7 @@ class _Session:
         self._stop = stop
         self._recorder: Batcher[Attempt, None] = Batcher(self._record)
         self._lane_tasks: dict[asyncio.Task[None], bool] = {}
+        self._subscriptions: dict[asyncio.Task[None], UUID] = {}
 
     def active(self, *, failing: bool) -> int:
         """Return how many queues of that sort are walked now."""
@@ -138,21 +140,31 @@ class _Session:
     def walk(self, queues: list[UUID], *, failing: bool) -> None:
         """Begin to walk queues that were claimed."""
         for subscription_id in queues:
-            self._lane_tasks[asyncio.create_task(self._run_lane(subscription_id))] = failing
+            task = asyncio.create_task(self._run_lane(subscription_id))
+            self._lane_tasks[task] = failing
+            self._subscriptions[task] = subscription_id
 
-    def look_after(self) -> None:
-        """Delete the walks that are over. Raises what one of them was interrupted by.
+    async def look_after(self) -> None:
+        """Delete the walks that are over. Raises a shortage that one of them met.
 
-        An unexpected error affects no other queue: its own stays with this
-        worker, and so alone, until the worker ends.
+        A queue that cannot be walked is put aside with its error and left alone for a while; no other is affected.
         """
         for task in [task for task in self._lane_tasks if task.done()]:
+            subscription_id = self._subscriptions.pop(task)
             del self._lane_tasks[task]
             error = task.exception()
-            if isinstance(error, _CONNECTION_LOST):
-                raise error
-            if error is not None:
-                log.error("webhook_delivery_failed", exc_info=error)
+            if isinstance(error, Exception):
+                if is_shortage(error):
+                    raise error
+                log.error("webhook_delivery_failed", subscription_id=str(subscription_id), exc_info=error)
+                await self._put_aside(subscription_id, error)
+
+    async def _put_aside(self, subscription_id: UUID, error: Exception) -> None:
+        now, item = self._clock(), str(subscription_id)
+        earlier = await read_put_aside(self._pool, _FAILED_QUEUE, now)
+        tries = earlier.due.get(item, 0) + 1
+        await put_aside(self._pool, _FAILED_QUEUE, item, error, now=now, tries=tries)
+        await claims.pause_queue(self._pool, subscription_id, self.number, now + retry_delay(tries))
 
     async def end(self) -> None:
         """Wait for calls under way, for a moment, and until their attempts are written."""
@@ -183,6 +195,7 @@ class _Session:
                 await connection.disconnect()
         async with pool.acquire() as conn:
             await claims.release_queue(conn, subscription_id, self.number)
+        await forget(pool, _FAILED_QUEUE, [str(subscription_id)])
 
     async def _deliver(self, queue: SubscriptionQueue, connection: GuardedConnection) -> bool:
         """Deliver some of what is due; return whether to go on at once."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-import asyncpg
 import structlog
 
 from billfold.http.raw_request import RawRequest, attach, client_of, is_trusted
@@ -15,6 +14,7 @@ from billfold.http.responses import problem, response_to
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, read_clock, wall_now
 from billfold.platform.database.pool import Batcher
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import iso_z
 
 if TYPE_CHECKING:
@@ -135,7 +135,6 @@ log = structlog.get_logger(__name__)
 CLOCK_HEADER = b"x-service-clock"
 CLOCK_TIMEOUT_SECONDS = 1.0
 """How long a refusal waits for a database that does not answer, before it goes without."""
-_DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, TimeoutError, OSError)
 
 Header = tuple[bytes, bytes]
 
@@ -164,8 +163,8 @@ class ClockHeaders:
         try:
             async with asyncio.timeout(CLOCK_TIMEOUT_SECONDS), self._pool.acquire() as conn:
                 clock = await read_clock(conn)
-        except _DATABASE_ERRORS as error:
-            log.warning("clock_read_failed", error=repr(error))
+        except Exception as error:  # noqa: BLE001 - an answer goes without it
+            log.warning("clock_read_failed", error=error_summary(error))
             clock = None
         return [clock] * len(batch)
 

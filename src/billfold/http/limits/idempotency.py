@@ -22,7 +22,7 @@ import structlog
 from billfold.http.responses import HttpResponse
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.database.pool import Batcher
-from billfold.platform.errors import Unavailable
+from billfold.platform.database.shortage import Patience, error_summary, is_shortage
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -34,17 +34,6 @@ log = structlog.get_logger(__name__)
 # The keys and counters of requests may lag behind a crash: what money does, the engine remembers.
 # Plans made while a table was small must not scan it when it has grown.
 _SET_UP = "SET synchronous_commit = off; SET enable_seqscan = off"
-_LOST = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    # What the driver says when the server's last words came between two statements.
-    asyncpg.InternalClientError,
-    asyncio.TimeoutError,
-    OSError,
-)
 
 WINDOW_SECONDS = 60
 LEASE = timedelta(seconds=10)
@@ -167,29 +156,29 @@ _Stored = tuple[Slot, bytes, HttpResponse]
 class PinnedConnection:
     """One connection of the pool, held; another is taken when it breaks."""
 
-    __slots__ = ("_conn", "_free", "_pool")
+    __slots__ = ("_conn", "_free", "_patience", "_pool")
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self._patience = Patience()
         self._free = asyncio.Lock()
         self._conn: asyncpg.pool.PoolConnectionProxy[asyncpg.Record] | None = None
 
     async def fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
         """Return the rows, one statement after the other.
 
-        Tries a second connection; raises Unavailable when that fails too.
+        Tries other connections while the database is away or full; raises Unavailable when it stays so.
         """
         async with self._free:
-            try:
-                return await self._fetch(query, *args)
-            except _LOST as error:
-                log.warning("db_connection_lost", error=repr(error))
-                await self.close()
-            try:
-                return await self._fetch(query, *args)
-            except _LOST as error:
-                await self.close()
-                raise Unavailable("The database does not answer.", retry_after_seconds=1) from error
+            while True:
+                try:
+                    rows = await self._fetch(query, *args)
+                except Exception as error:  # noqa: BLE001 - raised again unless it is a shortage
+                    await self.close()
+                    await self._patience.wait(error)
+                else:
+                    self._patience.end()
+                    return rows
 
     async def close(self) -> None:
         """Give the connection back."""
@@ -197,8 +186,10 @@ class PinnedConnection:
         if conn is not None:
             try:
                 await self._pool.release(conn)
-            except _LOST as error:
-                log.warning("db_connection_not_released", error=repr(error))
+            except Exception as error:
+                if not is_shortage(error):
+                    raise
+                log.warning("db_connection_not_released", error=error_summary(error))
 
     async def _fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
         if self._conn is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -18,9 +19,11 @@ from billfold.http.openapi.reference import (
 from billfold.http.operations import OPEN, Operation, get
 from billfold.http.responses import JSON, TEXT, HttpResponse
 from billfold.ledger.bank import Bank
-from billfold.platform.errors import NotFound, Unavailable
+from billfold.platform.database.shortage import database_unavailable
+from billfold.platform.errors import NotFound
 from billfold.platform.problems import PROBLEMS
 
+HEALTH_SECONDS = 2.0
 MARKDOWN = "text/markdown; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 _POLICY = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
@@ -47,9 +50,10 @@ class Reference:
 async def show_health(bank: Bank) -> HttpResponse:
     """Tell whether the bank is open: its database answers."""
     try:
-        await bank.pool.fetchval("SELECT 1")
+        async with asyncio.timeout(HEALTH_SECONDS):
+            await bank.pool.fetchval("SELECT 1")
     except Exception as error:
-        raise Unavailable("The database does not answer.", retry_after_seconds=1) from error
+        raise database_unavailable() from error
     return HttpResponse(200, TEXT, b"OK")
 
 

@@ -35,6 +35,13 @@ from billfold.ledger.engine.pending_command import (
 from billfold.ledger.engine.write_batch import record_audited_actions, reset_drafts, write_books
 from billfold.platform.clock import monotonic, read_clock, wall_now
 from billfold.platform.database.pool import uuid_array
+from billfold.platform.database.shortage import (
+    PATIENCE_SECONDS,
+    PAUSE_SECONDS,
+    database_unavailable,
+    error_summary,
+    is_shortage,
+)
 from billfold.platform.errors import (
     BillfoldError,
     MarketDataStale,
@@ -54,24 +61,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PATIENCE_SECONDS = 20.0
-"""How long a command waits for a database that is gone before it is given up."""
 BOOKS_KEPT = 8_000
 
 _NEW_HEADS = """
 INSERT INTO ledger_head (customer_id, booked_at, business_date)
 SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
 """
-_CONNECTION_LOST = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    ConnectionError,
-    OSError,
-)
 
 
 class Engine:
@@ -235,9 +230,10 @@ class Engine:
         """Commit a batch, or find out which of its commands cannot be committed."""
         try:
             again = await self._commit(batch)
-        except _CONNECTION_LOST as error:
-            await self._retry(batch, error)
         except Exception as error:  # noqa: BLE001 - a bug in one command must not take others along
+            if is_shortage(error):
+                await self._retry(batch, error)
+                return
             self.forget(c for job in batch for c in job.customers)
             if all(job.in_doubt for job in batch):
                 await self._bisect(batch, error)
@@ -273,17 +269,18 @@ class Engine:
         await self._run(batch[:half])
         await self._run(batch[half:])
 
-    async def _retry(self, batch: Sequence[PendingCommand], error: BaseException) -> None:
-        """The connection was lost, maybe after COMMIT: run again, the commands' rows show what was done."""
+    async def _retry(self, batch: Sequence[PendingCommand], error: Exception) -> None:
+        """The database is away, maybe since COMMIT, or full: run again, the commands' rows show what was done."""
         self.forget(c for job in batch for c in job.customers)
+        if not all(job.in_doubt for job in batch):
+            log.warning("database_unavailable", waiting=len(batch), error=error_summary(error))
         _mark_in_doubt(batch)
         now = monotonic()
         late = [job for job in batch if job.deadline <= now]
-        self._give_up(late, Unavailable("The database does not answer.", retry_after_seconds=1))
+        self._give_up(late, database_unavailable())
         rest = [job for job in batch if job.deadline > now]
-        log.warning("db_connection_lost", waiting=len(rest), error=repr(error))
         self._queue.extendleft(reversed(rest))
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(PAUSE_SECONDS)
 
     # -- a batch ----------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -44,13 +45,13 @@ async def next_due(conn: Connection | Pool) -> datetime | None:
     return due
 
 
-async def catch_up_due(bank: Bank, by: datetime) -> WorkResults[UUID]:
+async def catch_up_due(bank: Bank, by: datetime, *, put_aside: Collection[str] = ()) -> WorkResults[UUID]:
     """Bring every customer with something due up to `by` to the bank's now, which is not earlier.
 
-    A customer for whom it fails stays due and does not block the others.
+    A customer for whom it fails stays due and does not block the others. Those `put_aside` are left out.
     """
     result = WorkResults[UUID](Counter(), {})
-    excluded = {bank_customer_id(bank.seed)}
+    excluded = {bank_customer_id(bank.seed), *map(UUID, put_aside)}
     lock = asyncio.Lock()
 
     async def run_batches() -> None:

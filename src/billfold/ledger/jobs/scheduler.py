@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -29,9 +29,8 @@ _NEXT = "SELECT min(due_at) FROM scheduled_job WHERE kind = ANY($1::text[])"
 _DUE = """
 SELECT a.kind, a.object_id, a.customer_id, a.due_at FROM scheduled_job a
  WHERE a.due_at <= $1 AND a.kind = ANY($2::text[])
-   AND NOT EXISTS (SELECT 1 FROM unnest($3::text[], $4::uuid[]) AS f(kind, object_id)
-                    WHERE f.kind = a.kind AND f.object_id = a.object_id)
- ORDER BY a.due_at, a.kind, a.object_id LIMIT $5
+   AND a.kind || ' ' || a.object_id <> ALL($3::text[])
+ ORDER BY a.due_at, a.kind, a.object_id LIMIT $4
 """
 
 
@@ -61,17 +60,15 @@ async def next_scheduled_at(bank: Bank) -> datetime | None:
     return at
 
 
-async def run_scheduled_jobs(bank: Bank, by: datetime) -> WorkResults[ScheduledJob]:
+async def run_scheduled_jobs(bank: Bank, by: datetime, *, put_aside: Collection[str] = ()) -> WorkResults[ScheduledJob]:
     """Run every job due by `by`, in order; one that fails stays and blocks no other.
 
-    Jobs of one instant and kind run concurrently.
+    Jobs of one instant and kind run concurrently. Those `put_aside`, by their names, are left out.
     """
     results = WorkResults[ScheduledJob](Counter(), {})
     while bank.job_runners:
-        failed = list(results.failed)
-        kinds, failed_kinds = list(bank.job_runners), [each.kind for each in failed]
-        failed_ids = [each.object_id for each in failed]
-        rows = await bank.pool.fetch(_DUE, by, kinds, failed_kinds, failed_ids, BATCH_SIZE)
+        excluded = [*put_aside, *(each.name for each in results.failed)]
+        rows = await bank.pool.fetch(_DUE, by, list(bank.job_runners), excluded, BATCH_SIZE)
         due = [ScheduledJob(*row) for row in rows]
         if not due:
             break

@@ -12,3 +12,8 @@ class ScheduledJob(NamedTuple):
     object_id: UUID
     customer_id: UUID | None
     at: datetime
+
+    @property
+    def name(self) -> str:
+        """What it is called where it is put aside."""
+        return f"{self.kind} {self.object_id}"

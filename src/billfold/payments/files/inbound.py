@@ -21,6 +21,8 @@ from billfold.payments.files import store as files_store
 from billfold.payments.files.types import DuplicateFile, InvalidFile, OversizedFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
+from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.shortage import error_summary, is_shortage
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -57,9 +59,16 @@ class InboundFiles(ABC):
 
         Skips files that another process is working on and files whose retry is not due.
         """
-        done = 0
+        done, now = 0, wall_now()
+        failed: dict[str, Exception] = {}
+        aside = await read_put_aside(bank.pool, f"{self.rail.lower()} file to store", now)
         for name in await bank.rails.of(self.rail).list_inbound():
-            done += await self.store_file(bank, name) is None
+            if name not in aside.waiting:
+                try:
+                    done += await self.store_file(bank, name) is None
+                except Exception as error:  # noqa: BLE001 - a file that cannot be read must not block others
+                    failed[name] = error
+        await aside.record(bank.pool, failed, now)
         for file in await retries.list_due(bank.pool, self.rail, wall_now()):
             done += await self.process(bank, file)
         return done
@@ -108,10 +117,10 @@ class InboundFiles(ABC):
             if file.done_at is None:
                 try:
                     await self._process(bank, file)
-                except retries.DATABASE_UNAVAILABLE:
-                    raise
-                except Exception as error:  # noqa: BLE001 - a bug in one file must not block others
-                    await retries.postpone_file(bank, file, error=retries.error_summary(error))
+                except Exception as error:  # a bug in one file must not block others
+                    if is_shortage(error):
+                        raise
+                    await retries.postpone_file(bank, file, error=error_summary(error))
             return True
 
     async def _process(self, bank: Bank, file: RailFile) -> None:

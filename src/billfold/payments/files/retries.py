@@ -6,27 +6,23 @@ they pass even when the bank's clock stands still.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import asyncpg
 import msgspec
 import structlog
 
 from billfold.payments.files.store import COLUMNS
 from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform.clock import wall_now
+from billfold.platform.database.failed_work import retry_delay
 from billfold.platform.dates import iso_z
-from billfold.platform.errors import BillfoldError, Unavailable
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection, Pool
 
 log = structlog.get_logger(__name__)
-
-RETRY_MIN_SECONDS, RETRY_MAX_SECONDS = 30, 3_600
-_DOUBLINGS_MAX = 7
 
 _DUE = f"""
 SELECT {COLUMNS} FROM rail_file
@@ -45,19 +41,6 @@ UPDATE rail_file
    SET report = jsonb_set(report::jsonb, '{again_at}', to_jsonb($2::text))::json
  WHERE file_id = $1 AND done_at IS NULL AND report IS NOT NULL
 """
-DATABASE_UNAVAILABLE = (
-    Unavailable,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    ConnectionError,
-    TimeoutError,
-)
-"""Errors of an unreachable database: they postpone no file; all files wait for the database."""
-_SUMMARY_CHARS_MAX = 300
 
 
 def retry_state_of(file: RailFile) -> RetryState | None:
@@ -65,12 +48,6 @@ def retry_state_of(file: RailFile) -> RetryState | None:
     if file.done_at is not None or file.report is None:
         return None
     return msgspec.json.decode(file.report, type=RetryState)
-
-
-def retry_delay(tries: int) -> timedelta:
-    """Return the delay after so many tries: doubled each time, one hour at most."""
-    seconds = RETRY_MIN_SECONDS << min(tries - 1, _DOUBLINGS_MAX)
-    return timedelta(seconds=min(seconds, RETRY_MAX_SECONDS))
 
 
 async def postpone_file(bank: Bank, file: RailFile, *, error: str | None = None, **fields: object) -> bytes:
@@ -99,9 +76,3 @@ async def list_due(conn: Connection | Pool, rail: str, wall: datetime) -> list[R
 async def list_failing(conn: Connection | Pool) -> list[RailFile]:
     """Return inbound files of all rails that failed and wait for a retry, oldest first."""
     return [RailFile(*row) for row in await conn.fetch(_FAILING)]
-
-
-def error_summary(error: Exception) -> str:
-    """Return an error in one line. Later lines of a database error may contain row data."""
-    text = error.detail if isinstance(error, BillfoldError) else repr(error)
-    return (text.splitlines() or [type(error).__name__])[0][:_SUMMARY_CHARS_MAX]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -24,7 +24,10 @@ SELECT t.customer_id, t.transfer_id, t.partner_id, t.type, t.status, t.reason, t
   FROM transfer t LEFT JOIN directory d ON d.kind = 'pocket' AND d.value = t.to_pocket_id::text
 """
 _GET = f"{_COLUMNS} WHERE t.customer_id = $1 AND t.transfer_id = $2"
-_PENDING = f"{_COLUMNS} WHERE t.status = 'PENDING' ORDER BY t.created_at, t.transfer_id LIMIT $1"
+_PENDING = f"""
+{_COLUMNS} WHERE t.status = 'PENDING' AND t.transfer_id <> ALL($2::uuid[])
+ ORDER BY t.created_at, t.transfer_id LIMIT $1
+"""
 # Two tables in one query: it runs whenever the book of a payer is loaded.
 _PENDING_OF_CUSTOMERS = """
 SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer
@@ -49,9 +52,11 @@ async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: 
     return found
 
 
-async def list_pending(conn: Connection | Pool, *, limit: int = 100) -> list[TransferRow]:
+async def list_pending(
+    conn: Connection | Pool, *, limit: int = 100, except_for: Collection[UUID] = ()
+) -> list[TransferRow]:
     """Return recorded transfers that are not executed yet, oldest first."""
-    return [_read(row) for row in await conn.fetch(_PENDING, limit)]
+    return [_read(row) for row in await conn.fetch(_PENDING, limit, list(except_for))]
 
 
 async def load_pending(conn: Connection, books: Mapping[UUID, Book]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -10,6 +9,9 @@ from billfold.accounts.counterparties import store as counterparty_store
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferRow
+from billfold.platform.clock import wall_now
+from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.shortage import is_shortage
 from billfold.platform.errors import MarketDataStale
 
 if TYPE_CHECKING:
@@ -47,12 +49,24 @@ async def execute_pending(bank: Bank, row: TransferRow) -> Answer:
 
 
 async def execute_all_pending(bank: Bank) -> int:
-    """A task of the worker: execute recorded transfers; return how many."""
+    """A task of the worker: execute recorded transfers; return how many. One that fails keeps no other from it."""
+    now = wall_now()
+    failed: dict[str, Exception] = {}
     executed = 0
-    for row in await on_us_store.list_pending(bank.pool, limit=BATCH_SIZE):
-        with suppress(MarketDataStale):  # it waits, and the others go on
+    aside = await read_put_aside(bank.pool, "transfer", now)
+    waiting = list(map(UUID, aside.waiting))
+    rows = await on_us_store.list_pending(bank.pool, limit=BATCH_SIZE, except_for=waiting)
+    for row in rows:
+        try:
             await execute_pending(bank, row)
             executed += 1
+        except MarketDataStale:
+            continue  # it waits, and the others go on
+        except Exception as error:
+            if is_shortage(error):
+                raise
+            failed[str(row.transfer_id)] = error
+    await aside.record(bank.pool, failed, now)
     return executed
 
 

@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 import asyncpg
 from asyncpg.pgproto import pgproto
 
 from billfold.platform import ids
+from billfold.platform.database.shortage import Patience
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
@@ -33,6 +34,7 @@ APP_ROLE = "billfold_app"
 """The role of the application: it uses the tables and owns none. Some it may only add to."""
 _STATEMENT_CACHE_SIZE = 1024
 _COMMAND_SECONDS = 60.0
+_CONNECT_SECONDS = 5.0
 _SESSION = {
     "application_name": "billfold",
     "timezone": "UTC",
@@ -53,9 +55,13 @@ async def create_pool(
     """Return an open pool of `min_size` to `max_size` connections whose sessions speak UTC.
 
     `role` is whose rights the sessions have. Raises what the driver raises when the database does not answer.
+    Once open it waits for a database that is away, and raises Unavailable when it stays away.
     """
-    return await asyncpg.create_pool(
+    connector = _PatientConnector()
+    pool = await asyncpg.create_pool(
         dsn,
+        connect=connector.connect,
+        timeout=_CONNECT_SECONDS,
         min_size=min_size,
         max_size=max_size,
         statement_cache_size=_STATEMENT_CACHE_SIZE,
@@ -65,6 +71,31 @@ async def create_pool(
         init=_set_timestamp_codec,
         reset=_skip_reset,
     )
+    connector.is_open = True
+    return pool
+
+
+class _PatientConnector:
+    """Makes the connections of one pool. Once that is open, a database that goes away is waited for."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._patience = Patience()
+
+    async def connect(self, *args: Any, **options: Any) -> asyncpg.Connection[asyncpg.Record]:
+        """Return a connection. Raises Unavailable."""
+        while True:
+            try:
+                connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(*args, **options)
+            except Exception as error:
+                if not self.is_open:
+                    raise
+                # Whatever the network says, somebody may mend it.
+                away = ConnectionError(repr(error)) if isinstance(error, OSError) else error
+                await self._patience.wait(away)
+            else:
+                self._patience.end()
+                return connection
 
 
 def uuid_array(ids: Iterable[UUID]) -> str:

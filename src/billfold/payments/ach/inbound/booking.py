@@ -33,7 +33,6 @@ from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.store import files
 from billfold.payments.ach.types import AchEntry, AchWay, ReturnEntry
-from billfold.payments.files.retries import DATABASE_UNAVAILABLE, error_summary
 from billfold.payments.files.types import StuckLine
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.types import NOT_RETURNABLE
@@ -43,6 +42,7 @@ from billfold.payments.suspense.worker import (
     UnclaimedPayment,
     hold_unclaimed_payments,
 )
+from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import MarketDataStale, NotFound, Refused
 from billfold.platform.ids import command_id
 
@@ -124,9 +124,9 @@ class AchFileBooking:
         snapshot = msgspec.structs.replace(self.report, lines=[*self.report.lines])
         try:
             await self._book_all(chunk)
-        except DATABASE_UNAVAILABLE:
-            raise
-        except Exception as error:  # noqa: BLE001 - a bug in one line must not block others
+        except Exception as error:  # a bug in one line must not block others
+            if is_shortage(error):
+                raise
             self.report, self._suspense_items, self._return_entries = snapshot, [], []
             if len(chunk) == 1:
                 self._mark_stuck(chunk[0], error)

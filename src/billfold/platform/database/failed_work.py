@@ -1,0 +1,89 @@
+"""Items of background work that failed: each is counted and put aside with its error, and tried again later.
+
+An item that fails takes no other along. Delays are wall time: they pass even when the bank's clock stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from billfold.platform.database.shortage import error_summary, is_shortage
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+RETRY_MIN_SECONDS, RETRY_MAX_SECONDS = 30, 3_600
+_DOUBLINGS_MAX = 7
+
+_READ = "SELECT item, tries, again_at > $2 AS waiting FROM failed_work WHERE kind = $1"
+_NOTE = """
+INSERT INTO failed_work AS f (kind, item, tries, error, failed_at, again_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (kind, item) DO UPDATE
+   SET tries = excluded.tries, error = excluded.error, failed_at = excluded.failed_at, again_at = excluded.again_at
+"""
+_FORGET = "DELETE FROM failed_work WHERE kind = $1 AND item = ANY($2::text[])"
+_LIST = "SELECT kind, item, tries, error, failed_at, again_at FROM failed_work ORDER BY failed_at, kind, item"
+
+
+class FailedItem(NamedTuple):
+    """One item that was put aside."""
+
+    kind: str
+    item: str
+    tries: int
+    error: str
+    failed_at: datetime
+    again_at: datetime
+
+
+class PutAside(NamedTuple):
+    """The items of one kind that failed before: those that wait, and those that are due again."""
+
+    kind: str
+    waiting: frozenset[str]
+    due: Mapping[str, int]
+    """How often each was tried."""
+
+    async def record(self, conn: Connection | Pool, failed: Mapping[str, Exception], now: datetime) -> None:
+        """Put aside what failed now. What was due again and is not among it is done and forgotten.
+
+        A shortage of the database is no failure of an item.
+        """
+        if done := [item for item in self.due if item not in failed]:
+            await forget(conn, self.kind, done)
+        for item, error in failed.items():
+            await put_aside(conn, self.kind, item, error, now=now, tries=self.due.get(item, 0) + 1)
+
+
+async def put_aside(
+    conn: Connection | Pool, kind: str, item: str, error: Exception, *, now: datetime, tries: int
+) -> None:
+    """Put an item aside that failed for so many times, unless the database was short of something."""
+    if not is_shortage(error):
+        await conn.execute(_NOTE, kind, item, tries, error_summary(error), now, now + retry_delay(tries))
+
+
+async def forget(conn: Connection | Pool, kind: str, items: Sequence[str]) -> None:
+    """Forget items that are done."""
+    await conn.execute(_FORGET, kind, items)
+
+
+async def read_put_aside(conn: Connection | Pool, kind: str, now: datetime) -> PutAside:
+    """Return the items of a kind that failed."""
+    rows = await conn.fetch(_READ, kind, now)
+    waiting = frozenset(row["item"] for row in rows if row["waiting"])
+    return PutAside(kind, waiting, {row["item"]: row["tries"] for row in rows if not row["waiting"]})
+
+
+async def list_failed(conn: Connection | Pool) -> list[FailedItem]:
+    """Return every item that failed and was not done since, the longest ago first."""
+    return [FailedItem(*row) for row in await conn.fetch(_LIST)]
+
+
+def retry_delay(tries: int) -> timedelta:
+    """Return the delay after so many tries: doubled each time, one hour at most."""
+    seconds = RETRY_MIN_SECONDS << min(tries - 1, _DOUBLINGS_MAX)
+    return timedelta(seconds=min(seconds, RETRY_MAX_SECONDS))

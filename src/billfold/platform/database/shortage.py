@@ -1,0 +1,84 @@
+"""A database that is away, full or exhausted is not a bug: what was tried is tried again, and then answered 503."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+import asyncpg
+import structlog
+
+from billfold.platform.clock import monotonic
+from billfold.platform.errors import BillfoldError, Unavailable
+
+log = structlog.get_logger(__name__)
+
+PATIENCE_SECONDS = 20.0
+"""How long a request waits for a database that is away before it is given up."""
+RETRY_AFTER_SECONDS = 1
+PAUSE_SECONDS = 0.2
+_SUMMARY_CHARS_MAX = 300
+"""How long it is left alone between two attempts."""
+
+_SHORTAGES = (
+    Unavailable,
+    # SQLSTATE classes 08, 53 and 57P: not reachable, no room or no connection left, shut down.
+    asyncpg.PostgresConnectionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.CrashShutdownError,
+    asyncpg.DatabaseDroppedError,
+    asyncpg.PostgresIOError,
+    # What the driver says of a connection that ended, also when the server's last words came between two statements.
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    ConnectionError,
+    TimeoutError,
+)
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+class Patience:
+    """Waits out a shortage, for everybody who shares it together: who comes later does not begin anew."""
+
+    __slots__ = ("_since",)
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    async def wait(self, error: Exception) -> None:
+        """Wait before the next attempt. Raises Unavailable when there were enough, and what is no shortage."""
+        if isinstance(error, Unavailable) or not is_shortage(error):
+            raise error
+        if self._since is None:
+            self._since = monotonic()
+            log.warning("database_unavailable", error=error_summary(error))
+        if monotonic() - self._since > PATIENCE_SECONDS:
+            raise database_unavailable() from error
+        await asyncio.sleep(PAUSE_SECONDS)
+
+    def end(self) -> None:
+        """Note that the database does what it is to do."""
+        self._since = None
+
+
+def error_summary(error: BaseException) -> str:
+    """Return an error in one line. Later lines of a database error may contain row data."""
+    text = error.detail if isinstance(error, BillfoldError) else repr(error)
+    return (text.splitlines() or [type(error).__name__])[0][:_SUMMARY_CHARS_MAX]
+
+
+def database_unavailable() -> Unavailable:
+    """Return the refusal of what cannot be done for the moment."""
+    return Unavailable("The database does not answer, or has no room left.", retry_after_seconds=RETRY_AFTER_SECONDS)
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Tell whether the same may succeed later: the database or the disk is away, full or exhausted."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_shortage, error.exceptions))
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return True
+    # The driver's own errors that are of values as well are about what it was to send.
+    return isinstance(error, _SHORTAGES) and not isinstance(error, ValueError)
