@@ -42,7 +42,7 @@ from billfold.http.responses import (
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
-from billfold.platform.database.shortage import Patience
+from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import BillfoldError
 
 if TYPE_CHECKING:
@@ -213,14 +213,9 @@ class Api:
 
     async def _respond(self, operation: Operation, request: RawRequest) -> HttpResponse | StreamedResponse:
         """Call the operation. One that only reads is called again while the database is away."""
-        patience = Patience()
-        while True:
-            try:
-                return await operation.respond(request, self.services)
-            except Exception as error:
-                if operation.changes:
-                    raise
-                await patience.wait(error)
+        if operation.changes:
+            return await operation.respond(request, self.services)
+        return await patiently(lambda: operation.respond(request, self.services))
 
     def _store_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
         """Store a response that a repeated request shall get; tell whether it is such a one."""

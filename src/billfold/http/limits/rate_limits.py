@@ -8,6 +8,7 @@ from uuid import UUID
 
 from billfold.http.limits.idempotency import WINDOW_SECONDS, rate_limit_headers
 from billfold.http.responses import ProblemWithHeaders
+from billfold.platform.database.shortage import patiently
 from billfold.platform.ids import command_id
 from billfold.platform.network.addresses import network_of
 
@@ -23,7 +24,7 @@ ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1 RETURNING 
 
 async def count_second(pool: Pool, caller: UUID, kind: str, *, per_second: int, wall: datetime) -> None:
     """Count a request in its second of the wall clock. Raises `rate-limited` beyond the limit."""
-    used = await pool.fetchval(_COUNT, caller, f"{kind}:second", wall.replace(microsecond=0))
+    used = await _count(pool, caller, f"{kind}:second", wall.replace(microsecond=0))
     if used > per_second:
         detail = f"Rate limit exceeded: {per_second} request{'s' if per_second > 1 else ''} per second."
         raise ProblemWithHeaders("rate-limited", detail, (b"retry-after", b"1"))
@@ -38,7 +39,7 @@ async def count_address(
     """
     starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
     caller = command_id("address", network_of(address))
-    used: int = await conn.fetchval(_COUNT, caller, "login", datetime.fromtimestamp(starts, UTC))
+    used = await _count(conn, caller, "login", datetime.fromtimestamp(starts, UTC))
     headers = rate_limit_headers(limit, max(0, limit - used), starts + WINDOW_SECONDS)
     if used > limit:
         seconds = max(1, starts + WINDOW_SECONDS - int(now.timestamp()))
@@ -46,3 +47,8 @@ async def count_address(
         detail = f"Rate limit exceeded: {limit} requests per minute from one address."
         raise ProblemWithHeaders("rate-limited", detail, retry_after, *headers)
     return headers
+
+
+async def _count(conn: Connection | Pool, caller: UUID, kind: str, starts_at: datetime) -> int:
+    used: int = await patiently(lambda: conn.fetchval(_COUNT, caller, kind, starts_at))
+    return used

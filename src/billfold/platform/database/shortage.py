@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import asyncpg
 import structlog
@@ -12,6 +14,7 @@ from billfold.platform.clock import monotonic
 from billfold.platform.errors import BillfoldError, Unavailable
 
 log = structlog.get_logger(__name__)
+Result = TypeVar("Result")
 
 PATIENCE_SECONDS = 20.0
 """How long a request waits for a database that is away before it is given up."""
@@ -61,6 +64,16 @@ class Patience:
     def end(self) -> None:
         """Note that the database does what it is to do."""
         self._since = None
+
+
+async def patiently(work: Callable[[], Awaitable[Result]]) -> Result:
+    """Do what may be done twice, again and again while the database is short of something."""
+    patience = Patience()
+    while True:
+        try:
+            return await work()
+        except Exception as error:  # noqa: BLE001 - raised again unless it is a shortage
+            await patience.wait(error)
 
 
 def error_summary(error: BaseException) -> str:

@@ -1,0 +1,103 @@
+"""A database that is away, full or exhausted: tried again, then 503 on every route, in one line of the log."""
+
+import asyncpg
+import httpx
+import pytest
+from structlog.testing import capture_logs
+from tests.support.partner_client import new_partner
+
+from billfold.platform import ids
+from billfold.platform.crypto import sign_request
+from billfold.platform.database import shortage
+from billfold.wiring.server import make_host_router
+
+SQLSTATES = ("08006", "53200", "53300", "57P01", "57P03")
+SHORT = """
+CREATE SEQUENCE calls;
+CREATE FUNCTION run_short() RETURNS boolean LANGUAGE plpgsql AS $f$
+BEGIN
+  IF nextval('calls') <= {calls} THEN
+    RAISE 'could not extend file' USING ERRCODE = '{sqlstate}';
+  END IF;
+  RETURN true;
+END $f$;
+CREATE FUNCTION run_short_on_write() RETURNS trigger LANGUAGE plpgsql AS
+  $f$ BEGIN PERFORM run_short(); RETURN NEW; END $f$;
+CREATE TRIGGER short BEFORE INSERT ON rate_limit_window EXECUTE FUNCTION run_short_on_write();
+"""
+READ = "ALTER TABLE {table} RENAME TO whole; CREATE VIEW {table} AS SELECT * FROM whole WHERE (SELECT run_short())"
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+ROUTES = [
+    ("rate_limit_window", "GET", "acme", "/api/v1/customers/"),
+    ("customer", "GET", "acme", "/api/v1/customers/"),
+    ("partner_token", "GET", "acme", "/api/v1/customers/"),
+    ("rate_limit_window", "POST", "acme", "/api/v1/login/"),
+    ("partner_user", "POST", "acme", "/api/v1/login/"),
+    ("rate_limit_window", "POST", "acme", "/token/"),
+    ("rate_limit_window", "POST", "auth", "/api/oauth2/token"),
+    ("rate_limit_window", "GET", "auth", "/api/oauth2/authorize"),
+    ("session", "GET", "auth", "/sign-in"),
+    ("rate_limit_window", "POST", "auth", "/sign-in"),
+    ("access_token", "GET", "api", "/api/v2/pockets/"),
+]
+
+
+@pytest.fixture
+async def send(bank):
+    partner = await new_partner(bank)
+    router = make_host_router(bank)
+    key = str(ids.new())
+    async with (
+        router.lifespan(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(router, raise_app_exceptions=False)) as client,
+    ):
+
+        async def send_to(method, host, path):
+            token = partner.token if host == "acme" else "x"
+            headers = {
+                "authorization": f"Bearer {token}",
+                "x-service-idempotency": key,
+                "x-service-signature": sign_request(partner.secret, key, path, body=b""),
+            }
+            body = b'{"username":"acme-app","password":"wrong"}' if "login" in path else b""
+            kind = {"content-type": "application/json"} if "login" in path else FORM if method == "POST" else {}
+            origin = f"https://{host}.localhost:{bank.settings.port}"
+            return await client.request(method, origin + path, content=body, headers=headers | kind)
+
+        yield send_to
+
+
+async def run_short(dsn, table, *, calls, sqlstate="53100"):
+    owner = await asyncpg.connect(dsn)
+    await owner.execute(SHORT.format(calls=calls, sqlstate=sqlstate))
+    if table != "rate_limit_window":
+        await owner.execute(READ.format(table=table))
+    await owner.close()
+
+
+@pytest.mark.parametrize(
+    ("route", "sqlstate"), [*((each, "53100") for each in ROUTES), *((ROUTES[1], each) for each in SQLSTATES)]
+)
+async def test_every_route_answers_503_while_the_database_is_short_of_something(
+    market_dsn, send, monkeypatch, route, sqlstate
+):
+    table, *where = route
+    monkeypatch.setattr(shortage, "PATIENCE_SECONDS", -1)
+    await run_short(market_dsn, table, calls=1_000_000, sqlstate=sqlstate)
+    with capture_logs() as lines:
+        answer = await send(*where)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), answer.text
+    assert "Temporarily" in answer.text or answer.json()["code"] == "unavailable"
+    assert {(each["event"], each["log_level"], "exc_info" in each) for each in lines} == {
+        ("database_unavailable", "warning", False)
+    }
+    assert len(lines) <= 2
+
+
+@pytest.mark.parametrize("route", [each for each in ROUTES if each[0] != "partner_user"])
+async def test_what_may_be_done_again_is_tried_again(market_dsn, send, route):
+    table, *where = route
+    before = await send(*where)
+    await run_short(market_dsn, table, calls=2)
+    after = await send(*where)
+    assert (after.status_code, after.status_code < 500) == (before.status_code, True)
