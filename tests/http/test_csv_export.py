@@ -6,8 +6,26 @@ import pytest
 
 from billfold.http.csv_export import cell_of
 
+INVISIBLE = (
+    "",
+    " ",
+    "\x00",
+    "\x1f",
+    "\x7f",
+    "\x85",
+    "\u200b",
+    "\u2060",
+    "\ufeff",
+    "\u00ad",
+    "\ufe0f",
+    "\u3000",
+    "\u202e\u2066",
+)
+FORMULAS = ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", "\nx", "-1+1", "+1 2", "=HYPERLINK()"]
+WIDE = ["\uff1d1+1", "\uff0bcmd", "\uff0dx", "\uff20sum", "\ufe661", "\ufe62x", "\ufe63x", "\ufe6bx", "-\uff11"]
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", " =1", "-1+1", "+1 2", "=HYPERLINK()"])
+
+@pytest.mark.parametrize("text", [begin + each for begin in INVISIBLE for each in (*FORMULAS, *WIDE)])
 def test_what_a_spreadsheet_would_run_is_made_text(text):
     assert cell_of(text) == "'" + text
 

@@ -95,10 +95,10 @@ def tls_files(context: CliContext, settings: Settings) -> TlsFiles | None:
 
 
 def stop_on_signals() -> asyncio.Event:
-    """Return an event that is set when this process receives SIGINT or SIGTERM."""
+    """Return an event that is set when this process receives SIGINT, SIGTERM or SIGHUP."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     return stop
 

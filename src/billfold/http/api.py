@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from uuid import UUID
+from weakref import WeakValueDictionary
 
 from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
@@ -30,8 +33,9 @@ from billfold.http.limits.idempotency import (
 )
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.operations import Access, Operation, Proof
-from billfold.http.raw_request import RawRequest, raw_request_of, read_body, read_file
+from billfold.http.raw_request import RawRequest, raw_request_of, read_body, receive_file
 from billfold.http.responses import (
+    Header,
     Headers,
     HttpResponse,
     ProblemWithHeaders,
@@ -48,8 +52,8 @@ from billfold.platform.errors import BillfoldError
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Send
 
-FILES_AT_ONCE = 2
-"""How many files are in memory at a time, from their first byte to the response."""
+FILES_RECEIVED_MAX = 16
+"""How many files of one tenant are received at a time; they are on the disk meanwhile."""
 _NOT_STORED = frozenset({401, 403, 429})
 _STORED_BYTES_MAX = 1024 * 1024
 _SERVER_ERROR = 500
@@ -66,14 +70,23 @@ class Identity:
     """Why the operation is forbidden; the request is counted all the same."""
 
 
+class Sender(NamedTuple):
+    """Who sends a request, as far as its headers prove it: a partner or a customer, and what the API knows of it."""
+
+    tenant: UUID
+    proven: Any
+
+
 class Authenticator(Protocol):
     """How requests of one API prove who sends them."""
 
-    async def check_token(self, request: RawRequest, wall: datetime) -> None:
-        """Raise `unauthorized` for an unknown token: called before a file is read."""
+    async def identify(self, request: RawRequest, wall: datetime) -> Sender:
+        """Return who sends a request of which no body was read. Raises what is wrong with its token and their proof."""
 
-    async def authenticate(self, request: RawRequest, operation: Operation, access: Access, wall: datetime) -> Identity:
-        """Return who sends a request whose body is read. Raises what is wrong with its proof."""
+    async def authenticate(
+        self, sender: Sender, request: RawRequest, operation: Operation, *, access: Access, wall: datetime
+    ) -> Identity:
+        """Return who sends a request whose body is read. Raises what is wrong with its signature."""
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
         """Record an attempt to change something without the right to."""
@@ -105,7 +118,8 @@ class Api:
         self._store = IdempotencyStore(bank.pool)
         self._deprecations = Deprecations(bank.pool)
         self._clock = create_clock_headers(bank)
-        self._files = asyncio.Semaphore(FILES_AT_ONCE)
+        self._receiving: Counter[UUID] = Counter()
+        self._uploads: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
         self._edge = EdgeMiddleware(self._router, bank.settings, self._clock)
 
     async def close(self) -> None:
@@ -145,18 +159,35 @@ class Api:
         """Serve a request of an operation. Raises what is wrong before it is counted."""
         access = operation.access_by(self._proofs)
         assert access is not None
-        if operation.takes_file:
-            # Whoever sends a file is known before a byte of it is read.
-            await self.authenticator.check_token(request, wall_now())
-            async with self._files:
-                request.body = await read_file(request, receive)
-                await self._serve_known(operation, access, request, receive=receive, send=send)
-            return
         if access.proof is Proof.NONE:
             await self._serve_anybody(operation, access, request, receive=receive, send=send)
             return
+        # Whoever sends a body is known before a byte of it is read.
+        sender = await self.authenticator.identify(request, wall_now())
+        if operation.takes_file:
+            await self._serve_upload(sender, operation, access, request=request, receive=receive, send=send)
+            return
         request.body = await read_body(request, receive)
-        await self._serve_known(operation, access, request, receive=receive, send=send)
+        await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
+
+    async def _serve_upload(
+        self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
+    ) -> None:
+        """Serve a request whose body is a file. Only once it is there it takes one of its tenant's places in memory."""
+        tenant = sender.tenant
+        if self._receiving[tenant] >= FILES_RECEIVED_MAX:
+            after = (b"retry-after", b"1")
+            raise ProblemWithHeaders("rate-limited", f"{FILES_RECEIVED_MAX} files are being received already.", after)
+        self._receiving[tenant] += 1
+        try:
+            async with receive_file(request, receive) as received:
+                most = self.bank.settings.uploads_per_tenant
+                async with self._uploads.setdefault(tenant, asyncio.Semaphore(most)):
+                    request.body = await asyncio.to_thread(received.read)
+                    await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
+        finally:
+            self._receiving[tenant] -= 1
+            self._receiving += Counter()
 
     async def _serve_anybody(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
@@ -171,14 +202,14 @@ class Api:
             response = await self._respond(operation, request)
         except Exception as error:  # noqa: BLE001 - each has its response
             response = self.error_response(error, request)
-        await _send(response, headers, receive, send=send)
+        await _send(request, response, headers, receive=receive, send=send)
 
     async def _serve_known(
-        self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
+        self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
     ) -> None:
         """Count the request, and run it, or send the stored response."""
         wall = wall_now()
-        identity = await self.authenticator.authenticate(request, operation, access, wall=wall)
+        identity = await self.authenticator.authenticate(sender, request, operation, access=access, wall=wall)
         admission = await self._store.admit(identity.admission)
         headers = _headers(operation, admission, wall)
         if operation.deprecated is not None:
@@ -193,7 +224,7 @@ class Api:
         finally:
             if not stored:
                 await self._store.release(identity.admission)
-        await _send(response, headers, receive, send=send)
+        await _send(request, response, headers, receive=receive, send=send)
 
     async def _run(
         self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
@@ -253,9 +284,16 @@ def _call_fields(
 
 
 async def _send(
-    response: HttpResponse | StreamedResponse, headers: Sequence[tuple[bytes, bytes]], receive: Receive, send: Send
+    request: RawRequest,
+    response: HttpResponse | StreamedResponse,
+    headers: Sequence[Header],
+    *,
+    receive: Receive,
+    send: Send,
 ) -> None:
-    if isinstance(response, StreamedResponse):
+    if isinstance(response, StreamedResponse) and request.is_head:
+        await HttpResponse(200, response.content_type, headers=response.headers).send(send, headers)
+    elif isinstance(response, StreamedResponse):
         await response.stream(receive, send, headers)
     else:
         await response.send(send, headers)

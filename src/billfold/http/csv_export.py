@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
@@ -17,8 +18,10 @@ from billfold.platform.dates import iso_z
 
 Row = TypeVar("Row")
 ROWS_PER_PAGE = 500
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
+_FORMULA_BEGINS, _LINE_ENDS = "=+-@", "\t\r\n"
+_INVISIBLE = frozenset("CMZ")
+"""Controls and formats, marks that stand on nothing, and spaces."""
 Cell = object
 CSV_ANSWER: dict[str, Any] = {
     "responses": {"200": {"description": "The file.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
@@ -33,9 +36,17 @@ def cell_of(value: Cell) -> str:
     if isinstance(value, datetime):
         return iso_z(value)
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    if text.lstrip(" ").startswith(_FORMULA_PREFIXES) and not _NUMBER.fullmatch(text):
-        return "'" + text
-    return text
+    return "'" + text if _is_formula(text) and not _NUMBER.fullmatch(text) else text
+
+
+def _is_formula(text: str) -> bool:
+    """Tell whether the first character that is visible begins a formula, in whatever width it is written."""
+    for char in text:
+        if char in _LINE_ENDS:
+            return True
+        if unicodedata.category(char)[0] not in _INVISIBLE:
+            return unicodedata.normalize("NFKC", char)[0] in _FORMULA_BEGINS
+    return False
 
 
 def csv_stream(

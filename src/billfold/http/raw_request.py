@@ -5,15 +5,15 @@ JSON is UTF-8 without repeated names, control characters or deep nesting, and ty
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import msgspec
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024
-FILE_SECONDS = 120
 _RAW_REQUEST = "raw_request"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
@@ -49,6 +48,7 @@ class RawRequest:
         "data",
         "headers",
         "host",
+        "is_head",
         "method",
         "path",
         "path_params",
@@ -61,6 +61,7 @@ class RawRequest:
         self.client = client
         """The address of who called, behind trusted proxies."""
         self.method: str = scope["method"]
+        self.is_head = self.method == "HEAD"
         self.path: str = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
         """The path as sent, still escaped."""
         self.query = scope["query_string"]
@@ -93,8 +94,14 @@ class RawRequest:
         """Raise InvalidInput for names that are not `known`; True ones may be repeated."""
         sent = self.query_values
         wrong = [
+            FieldError(("query", _CONTROL.sub("", name)), "may not hold control characters", "value_error")
+            for name, values in sorted(sent.items())
+            if has_control(name) or any(map(has_control, values))
+        ]
+        wrong += [
             FieldError(("query", name), "is not a parameter of this operation", "extra_forbidden")
             for name in sorted(sent.keys() - known.keys())
+            if not has_control(name)
         ]
         wrong += [
             FieldError(("query", name), "may be there only once", "value_error")
@@ -124,12 +131,31 @@ def raw_request_of(scope: Any) -> RawRequest:  # noqa: ANN401 - any scope of the
 
 async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
     """Return the whole body. Raises `payload-too-large` before more than `limit` is in memory."""
+    parts = [part async for part in _parts(request, receive, limit)]
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+@asynccontextmanager
+async def receive_file(request: RawRequest, receive: Receive) -> AsyncIterator[IO[bytes]]:
+    """Receive the file that is the body, on the disk. Raises `unsupported-media-type` before it is read.
+
+    Raises as `read_body` besides.
+    """
+    limit = document_rules.max_file_bytes(kind_in(request))
+    with tempfile.TemporaryFile() as received:
+        async for part in _parts(request, receive, limit):
+            received.write(part)
+        received.seek(0)
+        yield received
+
+
+async def _parts(request: RawRequest, receive: Receive, limit: int) -> AsyncIterator[bytes]:
     declared = request.headers.get(b"content-length", b"")
     if declared.isdigit() and int(declared) > limit:
         raise too_large(limit)
-    parts: list[bytes] = []
     size = 0
-    while True:
+    more = True
+    while more:
         message: Any = await receive()
         if message["type"] == "http.disconnect":
             raise BillfoldError("bad-request", "The connection ended before the body did.")
@@ -137,22 +163,8 @@ async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYT
         size += len(part)
         if size > limit:
             raise too_large(limit)
-        parts.append(part)
-        if not message.get("more_body", False):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-async def read_file(request: RawRequest, receive: Receive) -> bytes:
-    """Return the file that is the body. Raises `unsupported-media-type` before it is read.
-
-    Raises as `read_body` besides, and `bad-request` when it takes too long.
-    """
-    limit = document_rules.max_file_bytes(kind_in(request))
-    try:
-        async with asyncio.timeout(FILE_SECONDS):
-            return await read_body(request, receive, limit)
-    except TimeoutError:
-        raise BillfoldError("bad-request", f"The file took longer than {FILE_SECONDS} seconds.") from None
+        more = message.get("more_body", False)
+        yield part
 
 
 def kind_in(request: RawRequest) -> FileKind:
@@ -225,6 +237,11 @@ _HALF = re.compile("[\ud800-\udfff]")
 _MAYBE_WRONG = re.compile(
     rb"\\[bf]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u[fF]{3}[eEfF]|\x7f|\xc2[\x80-\x9f]|\xef\xbf[\xbe\xbf]"
 )
+
+
+def has_control(text: str) -> bool:
+    """Tell whether a text has a character that neither a database nor XML can hold."""
+    return _CONTROL.search(text) is not None
 
 
 class _NotJson(ValueError):

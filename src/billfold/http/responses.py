@@ -88,6 +88,8 @@ class StreamedResponse:
 
     async def _send_body(self, send: Send) -> None:
         async for chunk in self.chunks:
+            if not chunk:
+                continue
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

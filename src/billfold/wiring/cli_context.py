@@ -208,6 +208,7 @@ class Wiring:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
+            connections=settings.connections_max,
             certificate=None if tls is None else tls.certificate,
             key=None if tls is None else tls.key,
         )

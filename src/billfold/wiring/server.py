@@ -15,6 +15,7 @@ from billfold.access.pages.app import create_pages_app
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.customer_api.app import create_customer_app
+from billfold.http.edge.connections import ConnectionLimits
 from billfold.http.edge.serve import LazyApp
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
@@ -36,11 +37,11 @@ def partner_app() -> LazyApp:
         forbid_simulations()
 
     @asynccontextmanager
-    async def open_app() -> AsyncIterator[HostRouter]:
+    async def open_app() -> AsyncIterator[ConnectionLimits]:
         async with open_bank(settings, settings.database_url or "") as bank:
             app = make_host_router(bank, _event_broadcaster(bank))
             tune_garbage_collector()
-            yield app
+            yield ConnectionLimits(app, settings)
 
     return LazyApp(open_app)
 

@@ -40,7 +40,8 @@ async def own_id(customer_desk):
 
 
 async def link_in(bank):
-    claimed = await outbox.claim_emails(bank.pool, bank.vault, wall_now())
+    rows = await outbox.claim_emails(bank.pool, wall_now())
+    claimed = [outbox.open_email(row, bank.vault) for row in rows]
     for each in claimed:
         await outbox.mark_email_sent(bank.pool, each.email_id, wall_now())
     return [each.text.partition("link=")[2].split()[0] for each in claimed if "link=" in each.text]

@@ -7,10 +7,8 @@ import pytest
 from tests.support.customer_client import token_for
 from tests.support.event_listener import Listener
 
-from billfold.access.users import store as user_store
 from billfold.events.stream import broadcaster
 from billfold.platform import ids
-from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/events/stream/"
 
@@ -156,15 +154,20 @@ async def test_what_is_asked_for_must_make_sense(customer_desk):
     await customer_desk.invalid("GET", PATH, loc="header.last-event-id", headers=headers)
 
 
-async def test_a_member_who_is_removed_hears_no_more(bank, customer_desk, listen, monkeypatch):
-    monkeypatch.setattr("billfold.events.stream.sse.HEARTBEAT_SECONDS", 0.05)
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "UPDATE membership SET status = 'DEACTIVATED', changed_at = now() WHERE user_id = $1",
+        "DELETE FROM access_token WHERE user_id = $1",
+        "UPDATE access_token SET expires_at = now() WHERE user_id = $1",
+    ],
+    ids=["deactivated", "revoked", "expired"],
+)
+async def test_a_stream_ends_at_once_when_its_token_does(bank, customer_world, customer_desk, listen, ending):
+    pocket = await customer_desk.pocket()
     async with listen(customer_desk) as stream:
         await stream.message()
-        async with bank.pool.acquire() as conn:
-            members = await user_store.list_user_memberships(conn, customer_desk.team.user_id)
-            await conn.execute(
-                "UPDATE membership SET status = 'DEACTIVATED', changed_at = $2 WHERE member_id = $1",
-                members[0].member_id,
-                wall_now(),
-            )
+        await bank.pool.execute(ending, customer_desk.team.user_id)
         assert (await stream.event())[1] == "end"
+        await customer_world.wire(pocket, 100_00)
+        assert await stream.message() is None

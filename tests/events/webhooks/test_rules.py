@@ -103,7 +103,19 @@ def test_rest_is_given_for_an_hour_at_most(retry_after, seconds):
     assert rules.parse_retry_after(retry_after, NOW) == expected
 
 
-@pytest.mark.parametrize("secret", ["", "x" * 15, "whsec_", "whsec_!!!!!!!!!!!!!!!!", "whsec_YWJj" + "="])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "",
+        "x" * 15,
+        "whsec_",
+        "whsec_!!!!!!!!!!!!!!!!",
+        "whsec_YWJj" + "=",
+        " " * 24,
+        "\t \u00a0" * 8,
+        "whsec_" + "AAAA" * 8,
+    ],
+)
 def test_a_secret_is_refused_when_its_key_is_short_or_broken(secret):
     assert [error.loc for error in rules.secret_errors(secret)] == [("body", "shared_secret")]
 

@@ -57,10 +57,10 @@ def in_base64(value):
     return base64.b64encode(value).decode()
 
 
-def signed(token, *, key="ES256", method="GET", body=b"", covered=COVERED, query="", **changed):
+def signed(token, *, key="ES256", method="GET", proven=None, body=b"", covered=COVERED, query="", **changed):
     """Return the headers of a signed request; `changed` replaces parameters and values."""
     key = KEYS[key] if isinstance(key, str) else key
-    headers = {"authorization": f"DPoP {token}", "dpop": proof(method, ISSUER + PATH, token=token)}
+    headers = {"authorization": f"DPoP {token}", "dpop": proof(proven or method, ISSUER + PATH, token=token)}
     if body:
         digest = in_base64(hashlib.sha256(body).digest())
         headers["content-digest"] = changed.get("digest", f"sha-256=:{digest}:")
@@ -117,7 +117,7 @@ async def test_a_client_that_has_to_sign_is_refused_without(books, token):
         {"covered": COVERED[:3]},
         {"covered": (*COVERED, "@method")},
         {"query": "?x=1"},
-        {"method": "POST"},
+        {"method": "POST", "proven": "GET"},
     ],
 )
 async def test_a_signature_that_does_not_hold_is_refused(books, token, changed):

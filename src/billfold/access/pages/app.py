@@ -162,7 +162,7 @@ def _required_step(page: PageContext, required: str) -> str | None:
 
 def _next_path(page: PageContext) -> str:
     """Return what the visitor wanted to see; a form is not sent again by itself."""
-    if page.request.method != "GET":
+    if page.request.method not in {"GET", "HEAD"}:
         return quote(f"{HOME}?done=confirmed", safe="")
     query = page.request.query.decode("latin-1")
     return quote(f"{page.request.path}?{query}" if query else page.request.path, safe="")

@@ -9,24 +9,18 @@ from billfold.documents.inspection import child
 from billfold.documents.ports import FileKind, UploadRejected
 
 INSPECTION_TIMEOUT_SECONDS = 20.0
-CONCURRENT_INSPECTIONS = 2
-"""How many files are looked into at a time: a crowd of uploads waits rather than fills memory."""
 _LIMIT_EXCEEDED = "The file takes too much memory or time to open."
 
 
 class SubprocessFileInspector:
-    """Looks into files, each in a process of its own."""
-
-    def __init__(self) -> None:
-        self._semaphore = asyncio.Semaphore(CONCURRENT_INSPECTIONS)
+    """Looks into files, each in a process of its own. Whoever calls it limits how many at a time."""
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:
         """Return when the file is what it says and carries nothing that acts.
 
         Raises UploadRejected with a sentence for the sender.
         """
-        async with self._semaphore:
-            status, reason = await _run_inspection(content, kind)
+        status, reason = await _run_inspection(content, kind)
         if status == child.REFUSED:
             raise UploadRejected(reason)
         if status != 0:

@@ -21,9 +21,12 @@ from billfold.http.parameters import Query
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import StreamedResponse
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.shortage import is_shortage
 from billfold.platform.errors import InvalidInput
 
 HEARTBEAT_SECONDS = 15.0
+TOKEN_SECONDS = 0.5
+"""How long a stream goes on at most when its token, or what it allows, has ended."""
 RETRY_MILLISECONDS = 2_000
 SEQUENCE_DIGITS_MAX = 18
 MEDIA_TYPE = "text/event-stream"
@@ -112,18 +115,20 @@ async def _messages(
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + writer.heartbeat()
     if not query.follow:
         async for event in broadcaster.events_until_now(subscriber, after):
-            if message := writer.message(event):
-                yield message
+            yield writer.message(event)
         yield writer.end("caught-up")
         return
+    beat_at = monotonic() + HEARTBEAT_SECONDS
     async for each in broadcaster.follow(subscriber, after, monitor.patience):
-        if each is not None and (message := writer.message(each)):
-            yield message
-        if each is None or monitor.is_due():
-            yield writer.heartbeat()
+        if monitor.is_due():
             await monitor.look()
         if monitor.patience() < 0:
             break
+        if each is not None:
+            yield writer.message(each)
+        if monotonic() >= beat_at:
+            yield writer.heartbeat()
+            beat_at = monotonic() + HEARTBEAT_SECONDS
     yield writer.end("token-expired" if monitor.patience() < 0 else "server-stopping")
 
 
@@ -157,7 +162,7 @@ class _MessageWriter:
 
 
 class _TokenMonitor:
-    """Looks at a token from time to time: it may be revoked while its stream is open."""
+    """Looks at a token again and again: it may be revoked while its stream is open."""
 
     def __init__(self, find_expiry: TokenExpiry) -> None:
         self._find_expiry = find_expiry
@@ -166,15 +171,19 @@ class _TokenMonitor:
 
     async def look(self) -> None:
         """Look the token up again; it may have been revoked."""
-        self._ends_at = await self._find_expiry()
+        try:
+            self._ends_at = await self._find_expiry()
+        except Exception as error:
+            if not is_shortage(error):
+                raise  # without a database there are no events either
         self._checked_at = monotonic()
 
     def is_due(self) -> bool:
         """Return whether it is time to look again."""
-        return monotonic() - self._checked_at >= HEARTBEAT_SECONDS
+        return monotonic() - self._checked_at >= TOKEN_SECONDS
 
     def patience(self) -> float:
         """Return how many seconds may be waited for an event; below zero when the token ended."""
         if self._ends_at is None:
             return -1.0
-        return min(HEARTBEAT_SECONDS, (self._ends_at - wall_now()).total_seconds())
+        return min(TOKEN_SECONDS, (self._ends_at - wall_now()).total_seconds())

@@ -85,15 +85,18 @@ def parse_retry_after(retry_after: str | None, now: datetime) -> datetime | None
 
 
 def secret_errors(secret: str) -> Iterator[FieldError]:
-    """Yield what is wrong with a secret beside its length: no base64 after `whsec_`, or too few bytes."""
+    """Yield what is wrong with a secret: no base64 after `whsec_`, too few bytes, or only blank ones."""
     loc = ("body", "shared_secret")
     try:
         key = webhook_key(secret)
     except ValueError:
         yield FieldError(loc, "must be base64 after whsec_", "value_error")
     else:
-        if len(key) < KEY_BYTES_MIN:
-            yield FieldError(loc, f"must stand for at least {KEY_BYTES_MIN} bytes", "value_error")
+        visible = sum(char.isprintable() and not char.isspace() for char in key.decode(errors="replace"))
+        if len(key) < KEY_BYTES_MIN or not visible:
+            yield FieldError(
+                loc, f"must stand for at least {KEY_BYTES_MIN} bytes, not all of them blank", "value_error"
+            )
 
 
 def is_weak_secret(secret: str) -> bool:

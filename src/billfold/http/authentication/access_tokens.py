@@ -22,7 +22,7 @@ from billfold.access.oauth.types import AccessToken
 from billfold.access.users.rules import PERMISSIONS
 from billfold.audit import record as audit_record
 from billfold.audit.types import NewEntry
-from billfold.http.api import Identity, fingerprint_of
+from billfold.http.api import Identity, Sender, fingerprint_of
 from billfold.http.caller import Call, CustomerCaller
 from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import RATES_PER_MINUTE, Access, Operation
@@ -50,13 +50,21 @@ class AccessTokenAuthenticator:
         self._base = base
         self._nonces = dpop.Nonces(bank.vault)
 
-    async def check_token(self, request: RawRequest, wall: datetime) -> None:
-        """Raise `unauthorized` when the token is unknown; its proof is checked later."""
-        await self._look_up(request, wall)
+    async def identify(self, request: RawRequest, wall: datetime) -> Sender:
+        """Return the customer of a token, once its key is proven; the proof is not used up yet. Raises as `verify`."""
+        scheme, token, access = await self._look_up(request, wall)
+        if access.jkt is None and scheme != "bearer":
+            raise challenge("bearer", "invalid_token", "The access token is a bearer token.")
+        if access.jkt is not None and scheme != "dpop":
+            raise challenge("dpop", "invalid_token", "The access token is bound to a key.")
+        proof = None if access.jkt is None else self._check_proof(request, access, token, now=wall)
+        return Sender(access.customer_id, (access, proof))
 
-    async def authenticate(self, request: RawRequest, operation: Operation, access: Access, wall: datetime) -> Identity:
-        """Return who sends a request. Raises as `verify`."""
-        token = await self.verify(request, wall)
+    async def authenticate(
+        self, sender: Sender, request: RawRequest, operation: Operation, *, access: Access, wall: datetime
+    ) -> Identity:
+        """Return who sends a request. Raises `invalid-signature`, and `invalid-dpop-proof` for one that was used."""
+        token = await self._prove(sender, request, wall)
         refusal = _refusal(access, token)
         # Who may not do it does not get the stored response of somebody who may.
         key = None if refusal or not operation.changes else _key_in(request, token)
@@ -84,15 +92,15 @@ class AccessTokenAuthenticator:
         require, `bad-request` when the token is in the query, `invalid-signature` when the request is
         signed (RFC 9421) and the signature is wrong, or is missing where its client has to sign.
         """
-        scheme, token, access = await self._look_up(request, now)
-        if access.jkt is None and scheme != "bearer":
-            raise challenge("bearer", "invalid_token", "The access token is a bearer token.")
-        if access.jkt is not None and scheme != "dpop":
-            raise challenge("dpop", "invalid_token", "The access token is bound to a key.")
-        if access.requires_signature or b"signature-input" in request.headers:
-            await self._check_signature(request, access, now)
-        if access.jkt is not None:
-            await self._check_proof(request, access, token, now=now)
+        return await self._prove(await self.identify(request, now), request, now)
+
+    async def _prove(self, sender: Sender, request: RawRequest, now: datetime) -> AccessToken:
+        access: AccessToken
+        proof: dpop.Proof | None
+        access, proof = sender.proven
+        await self._check_signature(request, access, now)
+        if proof is not None and not await dpop.consume_proof(self._bank.pool, proof.jkt, proof.jti, until=proof.until):
+            raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
         return access
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
@@ -126,7 +134,7 @@ class AccessTokenAuthenticator:
             raise InvariantError("the customer of a token belongs to no partner")
         return entry.partner_id
 
-    async def _check_proof(self, request: RawRequest, access: AccessToken, token: str, now: datetime) -> None:
+    def _check_proof(self, request: RawRequest, access: AccessToken, token: str, now: datetime) -> dpop.Proof:
         sent = request.header(b"dpop")
         if sent is None:
             raise challenge("dpop", "invalid_token", "The request lacks the proof (DPoP header).")
@@ -146,10 +154,11 @@ class AccessTokenAuthenticator:
             raise challenge("dpop", error.error, error.description, *headers) from None
         if proof.jkt != access.jkt:
             raise challenge("dpop", "invalid_token", "The proof is by another key than the token's.")
-        if not await dpop.consume_proof(self._bank.pool, proof.jkt, proof.jti, until=proof.until):
-            raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
+        return proof
 
     async def _check_signature(self, request: RawRequest, access: AccessToken, now: datetime) -> None:
+        if not access.requires_signature and b"signature-input" not in request.headers:
+            return
         query = f"?{request.query.decode('latin-1')}" if request.query else ""
         message = message_signatures.Message(
             method=request.method,

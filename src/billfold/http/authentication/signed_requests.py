@@ -16,7 +16,7 @@ from uuid import UUID
 
 from billfold.access.partners.store import find_credential
 from billfold.access.partners.types import Credential
-from billfold.http.api import Identity, fingerprint_of
+from billfold.http.api import Identity, Sender, fingerprint_of
 from billfold.http.caller import Call, Caller
 from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import Access, Operation, Proof
@@ -48,17 +48,20 @@ class SignedRequestAuthenticator:
         self._sandbox = not bank.settings.is_production
         self._credentials = CredentialCache(bank.pool, bank.vault)
 
-    async def check_token(self, request: RawRequest, wall: datetime) -> None:
-        """Raise `unauthorized` for an unknown token."""
-        await self._credential_of(request, wall)
+    async def identify(self, request: RawRequest, wall: datetime) -> Sender:
+        """Return the partner of a token. Raises `unauthorized`."""
+        credential = await self._credential_of(request, wall)
+        return Sender(credential.partner.partner_id, credential)
 
-    async def authenticate(self, request: RawRequest, operation: Operation, access: Access, wall: datetime) -> Identity:
+    async def authenticate(
+        self, sender: Sender, request: RawRequest, operation: Operation, *, access: Access, wall: datetime
+    ) -> Identity:
         """Return who sends a request.
 
-        Raises `unauthorized`, InvalidInput without a proper key, `ambiguous-signature`,
-        `invalid-signature`.
+        Raises InvalidInput without a proper key, `ambiguous-signature`, `invalid-signature`.
         """
-        credential = await self._credential_of(request, wall)
+        del wall
+        credential: Credential = sender.proven
         key = (
             _key_of(request)
             if access.proof is Proof.TOKEN_AND_KEY

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
-from billfold.http.raw_request import RawRequest, attach, client_of, is_trusted
-from billfold.http.responses import problem, response_to
+from billfold.http.raw_request import RawRequest, attach, client_of, has_control, is_trusted
+from billfold.http.responses import ProblemWithHeaders, problem, response_to
 from billfold.platform import ids
-from billfold.platform.clock import ClockState, read_clock, wall_now
+from billfold.platform.clock import ClockState, monotonic, read_clock, wall_now
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import iso_z
+from billfold.platform.errors import BillfoldError, NotFound
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
@@ -31,6 +32,13 @@ SECURITY_HEADERS = (
     (b"strict-transport-security", b"max-age=31536000"),
     (b"cache-control", b"no-store"),
 )
+UNAVAILABLE = 503
+CLOSE = (b"connection", b"close")
+ACCEPT_ENCODING = (b"accept-encoding", b"identity")
+BODY_PAUSE_SECONDS = 10.0
+"""How long a body may keep the server waiting in all, besides the time that its bytes take."""
+BODY_BYTES_PER_SECOND = 32 * 1024
+"""How fast a body has to come at least."""
 DROPPED_BYTES_MAX = 16 * 1024 * 1024
 DROPPED_SECONDS = 5.0
 HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as disclosed."
@@ -59,7 +67,9 @@ class EdgeMiddleware:
 
         async def framed(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
             nonlocal started
-            if message["type"] == "http.response.start":
+            if request.is_head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            elif message["type"] == "http.response.start":
                 started = True
                 await body.finish()
                 trace = (TRACE_HEADER, request.trace_id.encode())
@@ -70,15 +80,15 @@ class EdgeMiddleware:
         try:
             if self._is_plain(http, request, peer):
                 clock = None
-                refusal = problem("https-required", HTTPS_REQUIRED, request, (b"connection", b"close"))
-                await refusal.send(framed)
+                await problem("https-required", HTTPS_REQUIRED, request, CLOSE).send(framed)
             else:
-                await self._app(scope, body.receive, framed)
+                await self._app(_checked(http, request), body.receive, framed)
         except Exception as error:
             answer = response_to(error, request)
-            if started:
+            if not started:
+                await answer.send(framed)
+            elif answer.status != UNAVAILABLE:
                 raise
-            await answer.send(framed)
 
     def _request(self, scope: HTTPScope, peer: str) -> RawRequest:
         request = RawRequest(scope, ids.new().hex, peer)
@@ -95,23 +105,52 @@ class EdgeMiddleware:
         return (forwarded or scope["scheme"]) != "https"
 
 
+def _checked(scope: HTTPScope, request: RawRequest) -> HTTPScope:
+    """Return the scope of what an operation can take. Raises `bad-request`, `unsupported-media-type`, NotFound."""
+    if sum(name == b"host" for name, _ in scope["headers"]) != 1:
+        raise BillfoldError("bad-request", "A request names its host once.")
+    encoding = request.header(b"content-encoding")
+    if encoding is not None and encoding.lower() != "identity":
+        raise ProblemWithHeaders(
+            "unsupported-media-type", "Send the body as it is: no content-encoding is taken.", ACCEPT_ENCODING
+        )
+    if has_control(scope["path"]):
+        raise NotFound("There is nothing at this path. /docs/ lists all paths.")
+    if request.is_head:
+        # Answered as GET, without its body; what is signed and proven is the method as sent.
+        scope["method"] = "GET"
+    return scope
+
+
 class _Incoming:
-    """The body on its way in. What is not read is dropped before the response is sent.
+    """The body on its way in: it may pause for seconds, not for minutes. What is not read is dropped at the end.
 
     A server that responds while the client still sends must close the connection, and often the client
     would see a broken connection instead of the error.
     """
 
-    __slots__ = ("_ended", "_receive")
+    __slots__ = ("_ended", "_receive", "_size", "_waited")
 
     def __init__(self, receive: Receive, request: RawRequest) -> None:
         self._receive = receive
         headers = request.headers
         self._ended = b"transfer-encoding" not in headers and (headers.get(b"content-length", b"0") == b"0")
+        self._size = 0
+        self._waited = 0.0
 
     async def receive(self) -> Any:  # noqa: ANN401 - a message of ASGI
-        """Pass on the next part."""
-        message: Any = await self._receive()
+        """Pass on the next part. Raises `request-timeout` when it does not come in time."""
+        if self._ended:
+            return await self._receive()
+        began = monotonic()
+        try:
+            async with asyncio.timeout(BODY_PAUSE_SECONDS + self._size / BODY_BYTES_PER_SECOND - self._waited):
+                message: Any = await self._receive()
+        except TimeoutError:
+            self._ended = True
+            raise ProblemWithHeaders("request-timeout", "The body came too slowly.", CLOSE) from None
+        self._waited += monotonic() - began
+        self._size += len(message.get("body", b""))
         if message["type"] != "http.request" or not message.get("more_body", False):
             self._ended = True
         return message
@@ -121,7 +160,7 @@ class _Incoming:
         if not self._ended:
             try:
                 await asyncio.wait_for(self._drop(), DROPPED_SECONDS)
-            except TimeoutError:
+            except (TimeoutError, ProblemWithHeaders):
                 return
 
     async def _drop(self) -> None:

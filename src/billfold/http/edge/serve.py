@@ -27,7 +27,14 @@ BUFFER_BYTES = 64 * 1024
 
 
 def https_server(
-    target: str, *, host: str, port: int, workers: int = 1, certificate: Path | None = None, key: Path | None = None
+    target: str,
+    *,
+    host: str,
+    port: int,
+    workers: int = 1,
+    connections: int = BACKLOG,
+    certificate: Path | None = None,
+    key: Path | None = None,
 ) -> MPServer:
     """Return the server; `serve()` of it blocks until a signal ends it.
 
@@ -45,6 +52,7 @@ def https_server(
         http1_settings=HTTP1Settings(header_read_timeout=HEADERS_SECONDS, max_buffer_size=BUFFER_BYTES),
         websockets=False,
         backlog=BACKLOG,
+        backpressure=connections,
         ssl_cert=certificate,
         ssl_key=key,
         ssl_protocol_min=SSLProtocols.tls12,

@@ -35,6 +35,22 @@ REQUESTS = (
         "operations. An object just requested may need a moment: wait for its event.",
     ),
     Problem(
+        "request-timeout",
+        408,
+        "The body comes too slowly",
+        meaning="The body stopped for ten seconds, or came more slowly than 32 KiB a second.",
+        remedy="Send the identical request under the same idempotency key again, over a better connection.",
+        retryable=True,
+    ),
+    Problem(
+        "too-many-connections",
+        429,
+        "Too many connections",
+        meaning="As many requests of your network are being received as may be at once, and this was the slowest.",
+        remedy="Use fewer connections, keep them open, and send bodies without a pause.",
+        retryable=True,
+    ),
+    Problem(
         "method-not-allowed",
         405,
         "The method is not offered here",

@@ -170,6 +170,17 @@ class Settings:
         "The lowest level that is logged.",
         "INFO",
     )
+    connections_max: int = setting(
+        kinds.integer(16, 100_000), "How many connections each process that answers requests accepts.", 2048
+    )
+    connections_per_address: int = setting(
+        kinds.integer(1, 100_000),
+        "How many of them one IPv4 address, or one /64 of IPv6, may have. Trusted proxies are not limited.",
+        256,
+    )
+    uploads_per_tenant: int = setting(
+        kinds.integer(1, 100), "How many files of one partner or customer each process inspects at a time.", 2
+    )
     engine_concurrency: int = setting(kinds.integer(1, 64), "How many batches of commands may run side by side.", 2)
     batch_limit: int = setting(kinds.integer(1, 5000), "How many commands a batch may hold.", 300)
     tls_certificate: Path | None = setting(

@@ -1,0 +1,130 @@
+"""Connections that are kept waiting: a network has so many, bodies have a deadline, and others notice nothing."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from ipaddress import ip_network
+
+import pytest
+from tests.support.partner_client import close_app
+
+from billfold.access.partners import jwt_login_routes, login_routes
+from billfold.http.edge import middleware
+from billfold.http.edge.connections import ConnectionLimits
+from billfold.http.partner_api.app import create_partner_app
+from billfold.platform.settings.settings import Settings
+
+MOST = 3
+SETTINGS = Settings(connections_per_address=MOST, trusted_proxies=(ip_network("10.0.0.0/8"),))
+
+
+class ReadsBodies:
+    """Answers 200 when the body is there."""
+
+    @asynccontextmanager
+    async def lifespan(self):
+        yield
+
+    async def __call__(self, scope, receive, send):
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class Sent:
+    """One request whose body comes when it is told to."""
+
+    def __init__(self, app, address, port, **scope):
+        self.body = asyncio.Queue()
+        self.answer = []
+        self.scope = {
+            "type": "http",
+            "method": "POST",
+            "scheme": "https",
+            "path": "/api/v1/login/",
+            "query_string": b"",
+            "headers": [(b"host", b"localhost"), (b"content-length", b"100")],
+            "client": (address, port),
+            **scope,
+        }
+        self.task = asyncio.create_task(app(self.scope, self.body.get, self._send))
+
+    async def _send(self, message):
+        self.answer.append(message)
+
+    @property
+    def status(self):
+        return self.answer[0]["status"] if self.answer else None
+
+
+async def settle():
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("crowd", "other"),
+    [
+        (["192.0.2.1"] * 5, "192.0.2.2"),
+        ([f"2001:db8:0:1::{n}" for n in range(5)], "2001:db8:0:2::1"),
+        (["::ffff:192.0.2.1"] * 5, "::ffff:192.0.2.2"),
+    ],
+)
+async def test_beyond_what_a_network_may_have_the_slowest_gives_way(crowd, other):
+    app = ConnectionLimits(ReadsBodies(), SETTINGS)
+    beside = Sent(app, other, 1)
+    await settle()
+    sent = [Sent(app, address, port) for port, address in enumerate(crowd)]
+    await settle()
+    assert [each.status for each in sent] == [429, 429, None, None, None]
+    assert dict(sent[0].answer[0]["headers"])[b"connection"] == b"close"
+    for each in (beside, *sent[2:]):
+        await each.body.put({"type": "http.request", "body": b"x" * 100, "more_body": False})
+        await each.task
+    assert [beside.status, *(each.status for each in sent[2:])] == [200] * 4
+
+
+async def test_a_trusted_proxy_has_as_many_connections_as_it_likes():
+    app = ConnectionLimits(ReadsBodies(), SETTINGS)
+    sent = [Sent(app, "10.0.0.1", port) for port in range(9)]
+    await settle()
+    assert {each.status for each in sent} == {None}
+    for each in sent:
+        each.task.cancel()
+    await asyncio.gather(*(each.task for each in sent), return_exceptions=True)
+
+
+async def test_the_oldest_connections_without_a_request_are_ended():
+    async def keep_open(reader, writer):
+        try:
+            await reader.read()
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(keep_open, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    limits = ConnectionLimits(ReadsBodies(), replace(SETTINGS, port=port))
+    opened = []
+    for _ in range(MOST + 2):
+        opened.append(await asyncio.open_connection("127.0.0.1", port))
+        limits.sweep()
+    ended = [reader for reader, _ in opened[:2]]
+    assert [await each.read() for each in ended] == [b"", b""]
+    await settle()
+    assert not any(reader.at_eof() for reader, _ in opened[2:])
+    for _, writer in opened:
+        writer.close()
+    server.close()
+
+
+@pytest.mark.parametrize("path", ["/api/v1/login/", "/token/", "/nothing/", "/api/v1/customers/"])
+async def test_a_body_that_does_not_come_is_not_waited_for(bank, monkeypatch, path):
+    monkeypatch.setattr(middleware, "BODY_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(middleware, "DROPPED_SECONDS", 0.01)
+    app = create_partner_app(bank, operations=[login_routes.log_in, jwt_login_routes.exchange_assertion])
+    sent = Sent(app, "192.0.2.1", 1, path=path)
+    await sent.task
+    assert sent.status in {401, 404, 405, 408}
+    assert (sent.status == 408) is (path in {"/api/v1/login/", "/token/"})
+    await close_app(app)
