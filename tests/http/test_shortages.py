@@ -1,15 +1,10 @@
 """A database that is away, full or exhausted: tried again, then 503 on every route, in one line of the log."""
 
 import asyncpg
-import httpx
 import pytest
 from structlog.testing import capture_logs
-from tests.support.partner_client import new_partner
 
-from billfold.platform import ids
-from billfold.platform.crypto import sign_request
 from billfold.platform.database import shortage
-from billfold.wiring.server import make_host_router
 
 SQLSTATES = ("08006", "53200", "53300", "57P01", "57P03")
 SHORT = """
@@ -26,7 +21,6 @@ CREATE FUNCTION run_short_on_write() RETURNS trigger LANGUAGE plpgsql AS
 CREATE TRIGGER short BEFORE INSERT ON rate_limit_window EXECUTE FUNCTION run_short_on_write();
 """
 READ = "ALTER TABLE {table} RENAME TO whole; CREATE VIEW {table} AS SELECT * FROM whole WHERE (SELECT run_short())"
-FORM = {"content-type": "application/x-www-form-urlencoded"}
 ROUTES = [
     ("rate_limit_window", "GET", "acme", "/api/v1/customers/"),
     ("customer", "GET", "acme", "/api/v1/customers/"),
@@ -40,31 +34,6 @@ ROUTES = [
     ("rate_limit_window", "POST", "auth", "/sign-in"),
     ("access_token", "GET", "api", "/api/v2/pockets/"),
 ]
-
-
-@pytest.fixture
-async def send(bank):
-    partner = await new_partner(bank)
-    router = make_host_router(bank)
-    key = str(ids.new())
-    async with (
-        router.lifespan(),
-        httpx.AsyncClient(transport=httpx.ASGITransport(router, raise_app_exceptions=False)) as client,
-    ):
-
-        async def send_to(method, host, path):
-            token = partner.token if host == "acme" else "x"
-            headers = {
-                "authorization": f"Bearer {token}",
-                "x-service-idempotency": key,
-                "x-service-signature": sign_request(partner.secret, key, path, body=b""),
-            }
-            body = b'{"username":"acme-app","password":"wrong"}' if "login" in path else b""
-            kind = {"content-type": "application/json"} if "login" in path else FORM if method == "POST" else {}
-            origin = f"https://{host}.localhost:{bank.settings.port}"
-            return await client.request(method, origin + path, content=body, headers=headers | kind)
-
-        yield send_to
 
 
 async def run_short(dsn, table, *, calls, sqlstate="53100"):

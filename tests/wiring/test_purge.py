@@ -4,6 +4,7 @@ import os
 from datetime import timedelta
 from uuid import UUID
 
+import asyncpg
 from tests.support.oauth_clients import SPA, program
 from tests.support.oauth_users import company, member
 
@@ -14,7 +15,8 @@ from billfold.documents.ports import FileKind
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.wiring.purge import ORPHAN_FILE_RETENTION, delete_orphan_files, purge
+from billfold.platform.database.failed_work import list_failed
+from billfold.wiring.purge import ORPHAN_FILE_RETENTION, ROWS_PER_STATEMENT, delete_orphan_files, purge
 
 CUSTOMER = UUID("01234567-89ab-8def-8123-456789abcdef")
 
@@ -70,3 +72,47 @@ async def test_expired_rows_are_removed_and_others_stay(bank):
     for table in ("access_token", "consumed_dpop_proof", "consumed_assertion"):
         assert (removed[table], await conn.fetchval(f"SELECT count(*) FROM {table}")) == (1, 1)
     assert not await dpop.consume_proof(conn, SPA.thumbprint, "jti 0", until=now)
+
+
+OF_USERS = {
+    "session": "session_hash, session_id, user_id, auth_methods, complete, authenticated_at, started_at, last_seen_at,"
+    " ends_at, address, device) SELECT $1::text::bytea, gen_random_uuid(), $2, '{pwd}', true, $3, $3, $3, $3, '', ''",
+    "passkey_challenge": "challenge, cookie_hash, expires_at) SELECT $1::text::bytea, $2::uuid::text::bytea, $3",
+    "login_attempt": "subject, factor, failures, last_failed_at) SELECT gen_random_uuid(), 'code', 1, $3"
+    " WHERE $1 <> $2::uuid::text",
+    "known_device": "device_hash, user_id, last_seen_at) SELECT $1::text::bytea, $2, $3",
+    "email_link": "link_hash, user_id, purpose, created_at, expires_at) SELECT $1::text::bytea, $2, 'reset', $3, $3",
+    "invitation": "member_id, customer_id, email, first_name, last_name, role, created_at, expires_at, link_hash,"
+    " link_expires_at) SELECT gen_random_uuid(), customer_id, $1 || '@b.example', 'A', 'B', 'ADMIN', $3::timestamptz,"
+    " $3::timestamptz + interval '1 day', $1::text::bytea, $3::timestamptz FROM membership WHERE user_id = $2",
+    "failed_work": "kind, item, tries, error, failed_at, again_at) SELECT $2::uuid::text, $1, 1, '', $3, $3",
+}
+
+
+async def test_what_users_leave_behind_is_removed_when_it_is_over(bank):
+    now, conn = wall_now(), bank.pool
+    anna = await member(conn, await company(conn))
+    for table, insert in OF_USERS.items():
+        for name, at in (("old", now - timedelta(days=200)), ("young", now + timedelta(days=1))):
+            await conn.execute(f"INSERT INTO {table} ({insert}", name, anna.user_id, at)
+    removed = await purge(bank.pool, now, attempts_days=30)
+    for table in OF_USERS:
+        assert (table, removed[table], await conn.fetchval(f"SELECT count(*) FROM {table}")) == (table, 1, 1)
+
+
+async def test_the_purge_removes_all_that_is_over_however_much_it_is(bank):
+    await bank.pool.execute(
+        "INSERT INTO consumed_dpop_proof SELECT 'k', n::text::bytea, $1 FROM generate_series(1, $2) n",
+        wall_now() - timedelta(seconds=1),
+        2 * ROWS_PER_STATEMENT + 1,
+    )
+    assert (await purge(bank.pool, wall_now(), attempts_days=30))["consumed_dpop_proof"] == 2 * ROWS_PER_STATEMENT + 1
+
+
+async def test_a_table_that_cannot_be_purged_keeps_no_other_from_it(bank, market_dsn):
+    owner = await asyncpg.connect(market_dsn)
+    await owner.execute("ALTER TABLE session RENAME TO gone")
+    await owner.execute("INSERT INTO consumed_dpop_proof VALUES ('k', 'x', now() - interval '1 hour')")
+    await owner.close()
+    assert (await purge(bank.pool, wall_now(), attempts_days=30))["consumed_dpop_proof"] == 1
+    assert [(each.kind, each.item) for each in await list_failed(bank.pool)] == [("purge", "session")]

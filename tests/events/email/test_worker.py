@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
+from email.headerregistry import Address
 from email.policy import default
 
 import pytest
@@ -13,6 +14,7 @@ from billfold.events.email.transports import FileEmailTransport
 from billfold.events.email.worker import EmailSender
 from billfold.platform.database.failed_work import list_failed
 
+SENDER = Address("A bank", addr_spec="bank@b.example")
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 NOTICE = EmailContent("A subject", "a secret link")
 
@@ -61,7 +63,7 @@ async def test_an_email_is_retried_later_when_sending_fails(bank, written):
 async def test_a_line_end_in_a_subject_is_a_space(bank, tmp_path):
     notice = EmailContent("Ann\r\nBcc: everybody@b.example\u2028invites\x85you", "text")
     await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=notice, now=NOW)
-    assert await EmailSender(FileEmailTransport(tmp_path, "bank@b.example"), lambda: NOW)(bank) == 1
+    assert await EmailSender(FileEmailTransport(tmp_path, SENDER), lambda: NOW)(bank) == 1
     (sent,) = [message_from_bytes(each.read_bytes(), policy=default) for each in tmp_path.iterdir()]
     assert (sent["Subject"], sent["Bcc"]) == ("Ann Bcc: everybody@b.example invites you", None)
 
@@ -73,7 +75,7 @@ async def test_an_email_that_cannot_be_sent_keeps_no_other_from_it(bank, written
     bad = await bank.pool.fetchval(f"UPDATE outbound_email SET {change} RETURNING email_id")
     for _ in range(3):
         await letters.queue_email(bank.pool, bank.vault, "ben@b.example", notice=NOTICE, now=NOW)
-    transport = FileEmailTransport(tmp_path, "bank@b.example")
+    transport = FileEmailTransport(tmp_path, SENDER)
     assert await EmailSender(transport, lambda: NOW)(bank) == 3
     assert await EmailSender(transport, lambda: NOW + timedelta(minutes=1))(bank) == 0
     (failed,) = await list_failed(bank.pool)

@@ -36,7 +36,7 @@ class Sent:
     """One request whose body comes when it is told to."""
 
     def __init__(self, app, address, port, **scope):
-        self.body = asyncio.Queue()
+        self.body: asyncio.Queue[dict[str, object]] = asyncio.Queue()
         self.answer = []
         self.scope = {
             "type": "http",

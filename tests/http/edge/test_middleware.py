@@ -41,6 +41,18 @@ async def test_the_scheme_is_the_sockets_or_a_trusted_proxys(proxied, peer, sche
         assert (await sample_client.get("/health", headers=headers)).status_code == status
 
 
+@pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["localhost", "acme.localhost"]])
+async def test_a_request_names_its_host_once(proxied, hosts):
+    async def with_hosts(scope, receive, send):
+        others = [(name, value) for name, value in scope["headers"] if name != b"host"]
+        named = [(b"host", host.encode()) for host in hosts]
+        await proxied({**scope, "headers": [*named, *others]}, receive, send)
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(with_hosts), base_url="https://localhost") as client:
+        answer = await client.get("/health")
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad-request")
+
+
 @pytest.mark.parametrize(
     ("peer", "forwarded", "sample_client"),
     [

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from billfold.http.edge.middleware import CLOSE
-from billfold.http.limits.rate_limits import network_of
 from billfold.http.raw_request import RawRequest, is_trusted
 from billfold.http.responses import problem
 from billfold.platform import ids
+from billfold.platform.network.addresses import network_of
 
 if TYPE_CHECKING:
     from litestar.types import Receive, Send
@@ -48,13 +48,14 @@ class _Receiving:
 
 
 class ConnectionLimits:
-    """ASGI: lets each network have so many connections, trusted proxies as many as they like."""
+    """ASGI: lets each network have so many connections, proxies as many as they like."""
 
     def __init__(self, app: AppWithLifespan, settings: Settings) -> None:
         self._app = app
         self._port = settings.port
         self._most = settings.connections_per_address
         self._proxies = settings.trusted_proxies
+        self._behind_proxy = settings.behind_proxy
         self._busy: set[Peer] = set()
         self._receiving: defaultdict[str, dict[Peer, _Receiving]] = defaultdict(dict)
         self._seen: dict[Peer, int] = {}
@@ -63,7 +64,7 @@ class ConnectionLimits:
         """Serve one request."""
         peer: Peer = scope.get("client") or ("", 0)
         task = asyncio.current_task()
-        if task is None or is_trusted(peer[0], self._proxies):
+        if task is None or self._is_proxy(peer):
             await self._app(scope, receive, send)
             return
         network, mine = network_of(peer[0]), _Receiving(task)
@@ -103,6 +104,9 @@ class ConnectionLimits:
                 sweep.cancel()
                 await asyncio.gather(sweep, return_exceptions=True)
 
+    def _is_proxy(self, peer: Peer) -> bool:
+        return self._behind_proxy or is_trusted(peer[0], self._proxies)
+
     def _give_up_slowest(self, waiting: dict[Peer, _Receiving]) -> None:
         slowest = next(iter(waiting))
         given_up = waiting.pop(slowest)
@@ -124,7 +128,7 @@ class ConnectionLimits:
             if peer is not None and peer not in self._seen and _USER_TIMEOUT is not None:
                 # The system ends the connection when the other side reads nothing for so long.
                 each.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, STALLED_READER_MILLISECONDS)
-            if peer is None or is_trusted(peer[0], self._proxies):
+            if peer is None or self._is_proxy(peer):
                 continue
             network = network_of(peer[0])
             count[network] += 1

@@ -1,0 +1,44 @@
+"""Requests no operation can take, and HEAD, on every host."""
+
+HOSTS = [
+    ("acme", "/api/v1/customers/"),
+    ("acme", "/docs/"),
+    ("auth", "/sign-in"),
+    ("auth", "/.well-known/jwks.json"),
+    ("api", "/api/v2/pockets/"),
+    ("acme", "/nothing/"),
+]
+CHANGES = {"x-service-trace-id", "x-ratelimit-remaining", "set-cookie", "x-ratelimit-reset"}
+
+
+async def test_head_is_answered_as_get_without_its_body(send):
+    for host, path in (*HOSTS, ("acme", "/health")):
+        head, get = await send("HEAD", host, path), await send("GET", host, path)
+        shown, expected = ({k: v for k, v in each.headers.items() if k not in CHANGES} for each in (head, get))
+        assert (head.status_code, shown, head.content) == (get.status_code, expected, b""), path
+        assert int(head.headers["content-length"]) > 0
+    stream = await send("HEAD", "acme", "/api/v1/events/stream/")
+    assert (stream.status_code, stream.headers["content-type"], stream.content) == (200, "text/event-stream", b"")
+    answer = await send("HEAD", "acme", "/api/v1/login/")
+    assert (answer.status_code, answer.headers["allow"], answer.content) == (405, "POST", b"")
+
+
+async def test_a_body_that_is_encoded_is_refused(send):
+    for host, path in (*HOSTS, ("acme", "/api/v1/login/")):
+        method = "POST" if "login" in path else "GET"
+        refused = await send(method, host, path, headers={"content-encoding": "gzip"})
+        assert (refused.status_code, refused.headers["accept-encoding"]) == (415, "identity")
+        taken = await send(method, host, path, headers={"content-encoding": "identity"})
+        assert taken.status_code != 415
+
+
+async def test_control_characters_in_a_path_or_a_query_are_no_accident(send):
+    for host, path in HOSTS:
+        for control in ("%00", "%1b", "%C2%85", "%0d%0a", "%EF%BF%BE"):
+            in_path = await send("GET", host, f"{path}a{control}b/")
+            assert in_path.status_code in {404, 401, 400}, in_path.text
+            for query in (f"limit={control}", f"{control}=1", f"cursor=a{control}", f"link={control}&next={control}"):
+                answer = await send("GET", host, f"{path}?{query}")
+                assert answer.status_code < 500, answer.text
+                if answer.status_code == 422:
+                    assert answer.json()["detail"][0]["loc"][0] == "query"
