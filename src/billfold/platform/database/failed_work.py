@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.platform.database.shortage import error_summary, is_shortage
+from billfold.platform.errors import MarketDataStale
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -61,8 +62,8 @@ class PutAside(NamedTuple):
 async def put_aside(
     conn: Connection | Pool, kind: str, item: str, error: Exception, *, now: datetime, tries: int
 ) -> None:
-    """Put an item aside that failed for so many times, unless the database was short of something."""
-    if not is_shortage(error):
+    """Put an item aside that failed for so many times, unless only the database or newer market data is wanting."""
+    if not isinstance(error, MarketDataStale) and not is_shortage(error):
         await conn.execute(_NOTE, kind, item, tries, error_summary(error), now, now + retry_delay(tries))
 
 
