@@ -46,7 +46,7 @@ def test_what_an_operator_does_is_in_the_banks_own_log_with_who_did_it(founded, 
     assert log[2]["details"] == {"slug": "acme", "requests": "5"}
     assert "There is no feature" in log[3]["details"]["refused"]
     founded("partner", "rotate-secret", "acme", SUDO_USER="bo")
-    assert "partner.rotate_secret bo" in founded("audit", "list", "--limit", "1")[1]
+    assert "partner.rotate_secret │ bo" in founded("audit", "list", "--limit", "1")[1]
     assert founded("verify")[0] == 0
     _fetch(database_dsn, "ALTER TABLE audit_entry DISABLE TRIGGER ALL")
     _fetch(database_dsn, "UPDATE audit_entry SET actor_name = 'bo' WHERE action = 'partner.add_key'")

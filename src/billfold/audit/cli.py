@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -13,7 +14,7 @@ import typer
 from billfold.audit import store as audit_store
 from billfold.audit.types import AuditEntry, EntryFilter
 from billfold.audit.worker import archive_seals, seal_audit_log
-from billfold.cli.command import EXAMPLE_ID, CommandGroup
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import iso_z, require_aware
 from billfold.platform.errors import InvalidInput
@@ -34,7 +35,7 @@ Since = Annotated[str | None, typer.Option("--from", help="From this instant, in
 Until = Annotated[str | None, typer.Option("--to", help="Up to this instant, exclusive (RFC 3339).")]
 
 
-@group.view(f"list {EXAMPLE_ID} --limit 20", "list")
+@group.table(f"list {EXAMPLE_ID} --limit 20", "list", columns=("no>", "UTC", "outcome", "action", "who", "on"))
 async def list_entries(
     conn: Connection,
     customer_id: CustomerId = None,
@@ -42,12 +43,20 @@ async def list_entries(
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 50,
-) -> None:
+) -> Iterable[Row]:
     """List entries, newest first."""
-    for row in await audit_store.list_entries(
-        conn, await _filters(conn, customer_id, since=since, until=until), limit=limit
-    ):
-        typer.echo(_line(row))
+    filters = await _filters(conn, customer_id, since=since, until=until)
+    return [
+        (
+            each.entry_no,
+            f"{each.recorded_at:%Y-%m-%d %H:%M:%S}",
+            each.outcome,
+            each.action,
+            " ".join(filter(None, (each.actor_name, each.ip_address))),
+            " ".join(filter(None, (each.resource_type, each.resource_id))),
+        )
+        for each in await audit_store.list_entries(conn, filters, limit=limit)
+    ]
 
 
 @group.view(f"export {EXAMPLE_ID} > log.jsonl")
@@ -87,12 +96,6 @@ def _instant(name: str, text: str | None) -> datetime | None:
         return None if text is None else require_aware(datetime.fromisoformat(text))
     except ValueError:
         raise InvalidInput.at(name, msg="must be a timestamp with an offset") from None
-
-
-def _line(row: AuditEntry) -> str:
-    on = " ".join(filter(None, (row.resource_type, row.resource_id)))
-    words = (f"{row.recorded_at:%Y-%m-%d %H:%M:%S}", row.outcome, row.action, row.actor_name, on)
-    return f"{row.entry_no:>6}  " + "  ".join((*words, row.ip_address or ""))
 
 
 def _exported(row: AuditEntry) -> dict[str, object]:

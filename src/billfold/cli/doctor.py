@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import socket
 from collections.abc import Awaitable, Iterator, Sequence
@@ -10,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import asyncpg
-import msgspec
 import typer
 from cryptography import x509
 from rich.markup import escape
@@ -66,7 +66,7 @@ def doctor(
     first = next((check for check in checks if check.next_step), None)
     if as_json:
         rows = [{**check._asdict(), "ok": not check.next_step} for check in checks]
-        typer.echo(msgspec.json.encode({"ok": first is None, "checks": rows}).decode())
+        typer.echo(json.dumps({"ok": first is None, "checks": rows}))
     else:
         icons = [("[red]✗[/]" if check.next_step else "[green]✓[/]") for check in checks]
         shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -84,8 +84,8 @@ def run_health_checks(context: CliContext) -> list[HealthCheck]:
         settings = context.settings()
     except SettingsError as wrong:
         return [HealthCheck("settings", each.sentence, "Set this variable.") for each in wrong.mistakes]
-    checks = [HealthCheck("settings", f"{settings.environment}, state in {settings.state_dir}"), _disk(settings)]
-    checks.append(asyncio.run(_attempt("adapters", _adapters(context, settings))))
+    checks = [HealthCheck("settings", f"{settings.environment}, state in {settings.state_dir}")]
+    checks += asyncio.run(_check_machine(context, settings))
     partners: list[str] = []
     try:
         dsn = context.running_database(settings)
@@ -93,6 +93,10 @@ def run_health_checks(context: CliContext) -> list[HealthCheck]:
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
         checks.append(_finding("database", error))
     return [*checks, *_check_server(context, settings, partners)]
+
+
+async def _check_machine(context: CliContext, settings: Settings) -> list[HealthCheck]:
+    return [await _attempt("disk", _disk(settings)), await _attempt("adapters", _adapters(context, settings))]
 
 
 async def _check_database(context: CliContext, settings: Settings, dsn: str, partners: list[str]) -> list[HealthCheck]:
@@ -134,7 +138,7 @@ def _finding(what: str, error: Exception) -> HealthCheck:
     return HealthCheck(what, error_summary(error), "See the log of the database and docs/operate.")
 
 
-def _disk(settings: Settings) -> HealthCheck:
+async def _disk(settings: Settings) -> HealthCheck:
     """Files of the rails and uploads that do not fit are lost to nobody, but wait."""
     folders = (settings.state_dir, settings.files_dir, settings.rails_dir)
     free = {}

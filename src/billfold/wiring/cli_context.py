@@ -44,6 +44,7 @@ DATABASE = "billfold"
 SANDBOX = "sandbox.json"
 APP = "billfold.wiring.server:partner_app"
 CONNECT_TIMEOUT_SECONDS = 10.0
+_DISK_FULL = "No space left on device"
 _REFUSED = (OSError, asyncpg.PostgresError, TimeoutError)
 
 
@@ -159,6 +160,8 @@ class Wiring:
         try:
             embedded = EmbeddedDatabase(settings.state_dir, report)
         except EmbeddedPostgresError as error:
+            if _DISK_FULL in str(error):
+                raise CliError(f"The disk of {settings.state_dir} is full.", "Free some space there.") from error
             raise CliError(
                 f"The embedded database does not start: {error}",
                 f"Look into {settings.state_dir}, or set BILLFOLD_STATE_DIR to another folder.",

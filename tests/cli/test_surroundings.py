@@ -1,0 +1,50 @@
+"""Commands in poor surroundings work, or say in one line what to do."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def billfold(*words, **environ):
+    command = [sys.executable, "-m", "billfold", *words]
+    bare = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(command, env=bare | environ, capture_output=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("command", [("doctor",), ("doctor", "--json"), ("clock", "show"), ("verify",), ("--help",)])
+def test_signs_that_a_terminal_does_not_know_end_no_command(tmp_path, command):
+    plain = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    nowhere = f"postgresql://nobody@/none?host={tmp_path}"
+    done = billfold(*command, **plain, BILLFOLD_STATE_DIR=str(tmp_path / "Zürich"), BILLFOLD_DATABASE_URL=nowhere)
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == (0 if command == ("--help",) else 1)
+
+
+@pytest.mark.parametrize("certificate", ["", "no certificate"])
+def test_the_doctor_starts_nothing_and_writes_nothing(tmp_path, certificate):
+    state = tmp_path / "state"
+    if certificate:
+        (state / "tls").mkdir(parents=True)
+        (state / "tls" / "server.pem").write_text(certificate)
+    before = sorted(tmp_path.rglob("*"))
+    done = billfold("doctor", BILLFOLD_STATE_DIR=str(state))
+    assert (done.returncode, b"Traceback" in done.stderr) == (1, False)
+    assert b"is not running" in done.stdout
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_clone_that_was_moved_is_installed_anew(tmp_path):
+    for name in ("Makefile", "pyproject.toml", "uv.lock", "tools/setup.sh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    ready = tmp_path / ".venv" / ".ready"
+    ready.parent.mkdir()
+    for place, is_made in ((tmp_path, False), (tmp_path / "former", True)):
+        ready.write_text(str(place))
+        planned = subprocess.run(["make", "-n", "setup"], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert ("tools/setup.sh" in planned.stdout) == is_made
