@@ -1,23 +1,28 @@
 """What a change of a team leaves behind: requests that nobody can approve, service users without a maker."""
 
+from uuid import UUID
+
 import pytest
 from tests.support.approvals import CHANGES, REQUESTS, RULES, decide, member_id_of, on_us, path_of
 from tests.support.oauth_clients import new_key
 
+from billfold.access.oauth import clients
+from billfold.access.oauth.types import NewClient
 from billfold.access.team.cli import deactivate_everywhere
+from billfold.platform.clock import wall_now
 
 TEAM = "/api/v1/team/"
 TITLES = {
     "transfer": "A transfer can no longer be approved",
     "change": "A sensitive change can no longer be approved",
-    "maker": "The maker of a service user has left",
+    "maker": "The maker of a key of",
 }
 
 
 async def said(customer_desk, about):
     """Return the metadata of the notifications of this title, the newest first."""
     items = (await customer_desk.get("/api/v1/notifications/"))["items"]
-    return [each["notification_metadata"] for each in items if each["title"] == TITLES[about]]
+    return [each["notification_metadata"] for each in items if each["title"].startswith(TITLES[about])]
 
 
 @pytest.mark.parametrize(
@@ -77,10 +82,17 @@ async def test_administrators_learn_which_service_users_outlive_their_maker(
     assert (newest["member_id"], len(before)) == (inner["member_id"], 2)
 
 
-async def test_what_an_operator_deactivates_is_said_too(customer_desk, customer_desks, service_users):
+async def test_what_an_operator_deactivates_is_said_too_also_of_applications(customer_desk, customer_desks):
     second = await customer_desks(customer_desk.team.customer)
-    _, told = await service_users(second, "team.read")
-    bank = customer_desk.bank
+    bank, key = customer_desk.bank, new_key().pem
+    new = NewClient(
+        name="Books",
+        scopes=("pockets.read",),
+        redirect_uris=("https://books.example/",),
+        owner_id=UUID(customer_desk.team.customer),
+    )
     async with bank.pool.acquire() as conn, conn.transaction():
+        by = UUID(await member_id_of(second))
+        client, _ = await clients.register_client_with_key(conn, new, key, now=wall_now(), wall=wall_now(), by=by)
         await deactivate_everywhere(bank, conn, second.team.user_id)
-    assert await said(customer_desk, "maker") == [{"member_id": told["member_id"]}]
+    assert await said(customer_desk, "maker") == [{"client_id": client.client_id}]

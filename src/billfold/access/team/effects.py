@@ -1,4 +1,4 @@
-"""What a change of a team leaves behind: requests nobody can approve any more, service users whose maker has left."""
+"""What a change of a team leaves behind: requests nobody can approve any more, keys whose maker has left."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 _WITHOUT_MAKER = """
 WITH RECURSIVE maker (client_id, member_id) AS (
   SELECT c.client_id, k.registered_by FROM oauth_client c JOIN client_key k USING (client_id)
-   WHERE c.customer_id = $1 AND c.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)
+   WHERE $1 IN (c.customer_id, c.owner_id) AND c.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)
   UNION
   SELECT r.client_id, k.registered_by FROM maker r
     JOIN oauth_client c ON c.member_id = r.member_id JOIN client_key k ON k.client_id = c.client_id
 )
-SELECT c.member_id, c.name, r.member_id AS maker_id, coalesce(p.first_name || ' ' || p.last_name, s.name) AS maker
+SELECT c.client_id, c.member_id, c.name, r.member_id AS maker_id,
+       coalesce(p.first_name || ' ' || p.last_name, s.name) AS maker
   FROM maker r JOIN oauth_client c USING (client_id)
   LEFT JOIN membership m ON m.member_id = r.member_id
   LEFT JOIN user_account p ON p.user_id = m.user_id
   LEFT JOIN oauth_client s ON s.member_id = r.member_id
  WHERE s.revoked_at IS NOT NULL OR m.status <> 'ACTIVE' OR p.status <> 'ACTIVE' OR m.role <> ALL($3)
- ORDER BY c.name, c.member_id, r.member_id
+ ORDER BY c.name, c.client_id, r.member_id
 """
 _MAKERS = [role for role, permissions in PERMISSIONS.items() if "team.write" in permissions]
 
@@ -44,7 +45,7 @@ class _Effect(NamedTuple):
     kind: str
     title: str
     description: str
-    about: tuple[str, UUID]
+    about: tuple[str, UUID | str]
     cause: UUID | None = None
 
 
@@ -81,9 +82,13 @@ async def _list_effects(
         title, about = "A sensitive change can no longer be approved", ("authorization_request_id", request_id)
         yield _Effect("SECURITY_ALERT", title, blocker, about)
     for row in await conn.fetch(_WITHOUT_MAKER, customer_id, wall, _MAKERS):
+        of_team = row["member_id"] is not None
+        noun = "service user" if of_team else "application"
         description = (
-            f"{row['maker']} registered a key of the service user {row['name']} and no longer administers the team. "
-            "Whoever has the private key can still act as it: replace its keys, or deactivate it."
+            f"{row['maker']} registered a key of the {noun} {row['name']} and no longer administers the team. "
+            "Whoever has the private key can still act as it: replace its keys, or take it out of use."
         )
-        about = ("member_id", row["member_id"])
-        yield _Effect("SECURITY_ALERT", "The maker of a service user has left", description, about, row["maker_id"])
+        about = ("member_id", row["member_id"]) if of_team else ("client_id", row["client_id"])
+        yield _Effect(
+            "SECURITY_ALERT", f"The maker of a key of {row['name']} has left", description, about, row["maker_id"]
+        )

@@ -115,8 +115,8 @@ ACCESS = (
         "not-a-reviewer",
         403,
         "Not one of the reviewers",
-        meaning="The request names its reviewers, and the caller is not among them.",
-        remedy="Have one of the `reviewers` of the request decide on it.",
+        meaning="The caller is not among the reviewers of the request or of its rule, or became one after it was made.",
+        remedy="Have one of the reviewers decide on it, or send the request again.",
     ),
     Problem(
         "notification-type-not-configurable",

@@ -34,9 +34,11 @@ def path_of(anna, registered):
 
 
 async def keys_of(bank, registered, pages_clock):
-    return [
-        each.key_id for each in await clients.list_client_keys(bank.pool, registered.client.client_id, pages_clock.now)
-    ]
+    """Return the keys in use; Anna has registered each of them."""
+    keys = await clients.list_client_keys(bank.pool, registered.client.client_id, pages_clock.now)
+    anna = await bank.pool.fetchval("SELECT member_id FROM membership WHERE user_id = $1", registered.person.user_id)
+    assert {each.registered_by for each in keys} == {anna}
+    return [each.key_id for each in keys]
 
 
 async def test_it_works_with_what_was_registered(registered):
