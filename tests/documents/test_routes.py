@@ -180,8 +180,28 @@ async def test_an_unknown_document_type_is_refused(customer_desk):
     assert answer.json()["detail"][0]["loc"] == ["path", "document_type"]
 
 
+async def test_who_adds_counterparties_proves_them_and_no_more(customer_desk, customer_desks):
+    await customer_desk.pocket()
+    asker = await customer_desks(customer_desk.team.customer, role="INITIATOR")
+    document = await proof(asker, name="invalid.pdf")
+    path = f"/api/v2/documents/{document}/"
+    assert (await asker.get(path))["status"] == "INVALID"
+    assert (await upload(asker, path)).status_code == 200
+    made = await asker.post(PATH, payee(document))
+    assert made["status"] == "PENDING"
+    other = "/api/v1/documents/ORG_CHART/"
+    assert (await upload(customer_desk, other)).status_code == 201
+    kept = (await upload(customer_desk, other)).json()["document_id"]
+    for refused in (other, f"/api/v2/documents/{kept}/"):
+        assert (await upload(asker, refused)).status_code == 403
+    viewer = await customer_desks(customer_desk.team.customer, role="VIEWER")
+    assert (await upload(viewer)).status_code == 403
+
+
 async def test_who_may_not_send_is_refused_before_his_file_is_read(customer_desk, bank):
-    others = [each for each in EVERYTHING if each != "onboarding.write"]
+    others = [each for each in EVERYTHING if each not in {"onboarding.write", "transfers.write"}]
     token = await token_for(bank, customer_desk.team, scopes=others)
-    assert (await upload(customer_desk, token=token)).status_code == 403
+    for kind in ("application/pdf", "text/html"):
+        assert (await upload(customer_desk, kind=kind, token=token)).status_code == 403
+    assert (await upload(customer_desk, kind="text/html")).status_code == 415
     assert (await upload(customer_desk, token=None)).status_code == 401

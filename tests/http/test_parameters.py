@@ -6,9 +6,10 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.reference.documents import DOCUMENTS, operations_of
 
-from billfold.http.list_params import Limit, Since
-from billfold.http.parameters import Query, QueryParams, parameter_of
+from billfold.http.list_params import Limit, Since, Until, texts_among
+from billfold.http.parameters import Query, QueryParams, check_ranges, parameter_of, range_pairs
 from billfold.platform.errors import InvalidInput
 
 OWN_ID = "0f6f5c3a-9a43-4c83-8a2f-0d9a3a1c5b77"
@@ -34,6 +35,7 @@ class Filters(msgspec.Struct, frozen=True):
         (date | None, None, {"type": "string", "format": "date"}),
         (bool, False, {"type": "boolean", "default": False}),
         (Since, None, {"type": "string"}),
+        (Annotated[str | None, texts_among("x", frozenset("ba"))], None, {"type": "string", "enum": ["a", "b"]}),
     ],
 )
 def test_a_parameter_is_documented_as_its_type_says(kind, default, schema):
@@ -74,3 +76,35 @@ def test_items_of_a_list_are_refused_one_by_one():
     with pytest.raises(InvalidInput) as refused:
         parameter.read({"id[]": [OWN_ID, "x"]})
     assert refused.value.errors[0].loc == ("query", "id[]", 1)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "is_taken"),
+    [
+        ("2025-06-03", "2025-06-03", True),
+        ("2025-06-03", "2025-06-02", False),
+        ("2025-06-03T00:00:00Z", "2025-06-02T23:59:59Z", False),
+        ("2025-06-03", "2025-06-03T03:00:00Z", False),
+        ("2025-06-03T12:00:00-04:00", "2025-06-03", True),
+        ("2025-06-03", None, True),
+        (None, "0001-01-01", True),
+    ],
+)
+def test_a_range_does_not_end_before_it_begins(begin, end, is_taken):
+    pairs = range_pairs([parameter_of("x_from", Since, None), parameter_of("x_to", Until, None)])
+    sent = {name: [text] for name, text in (("x_from", begin), ("x_to", end)) if text is not None}
+    if is_taken:
+        check_ranges(pairs, sent)
+        return
+    with pytest.raises(InvalidInput) as wrong:
+        check_ranges(pairs, sent)
+    assert wrong.value.errors[0].loc == ("query", "x_to")
+
+
+def test_every_range_of_every_list_is_checked():
+    """What begins and ends is called `_from` and `_to` everywhere."""
+    for document in DOCUMENTS.values():
+        for _, _, _, operation in operations_of(document):
+            names = {each["name"] for each in operation.get("parameters", ()) if each.get("in") == "query"}
+            begins, ends = ({name.removesuffix(s) for name in names if name.endswith(s)} for s in ("_from", "_to"))
+            assert begins == ends

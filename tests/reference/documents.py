@@ -20,6 +20,14 @@ def operations_of(document):
     ]
 
 
+def alternatives_of(document):
+    """Return every scope that opens each operation, or a part of what it does."""
+    return {
+        name: {scope for each in operation["security"] for scope in each.get("CodeBearer", ())}
+        for name, _, _, operation in operations_of(document)
+    }
+
+
 def scopes_of(document):
-    """Return the one scope that opens each operation."""
+    """Return the scope that opens all of each operation."""
     return {name: operation["security"][0]["CodeBearer"][0] for name, _, _, operation in operations_of(document)}

@@ -53,6 +53,8 @@ _DESCRIPTIONS = {
     "service_user.add_key": "a new key of a service user",
     "counterparty.create": "a new counterparty",
 }
+ACTIONS: Final = frozenset(_DESCRIPTIONS)
+"""What may be requested."""
 
 
 async def request_change(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -13,11 +13,12 @@ from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in
+from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
-from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 
-READS = with_scope("onboarding.read", "documents")
-WRITES = with_scope("onboarding.write", "documents")
+READS = with_scope("onboarding.read", "documents", also="transfers.read")
+WRITES = with_scope("onboarding.write", "documents", also="transfers.write")
 _NEW: Options = {"name": "upload_document", "tag": "documents", "takes_file": True}
 _EXISTING: Options = {
     "name": "upload_document_file",
@@ -33,7 +34,7 @@ class Document(msgspec.Struct, kw_only=True):
 
     id: UUID
     type: str
-    status: str
+    status: Annotated[str, one_of("PENDING_UPLOAD", "PENDING_REVIEW", "APPROVED", "INVALID")]
     exception_reason: str | None
     name: str | None
     object_type: Literal["Document"] = "Document"
@@ -61,9 +62,10 @@ async def upload_document(
     """Upload a document.
 
     The body is the file of a new document, such as WIRE_COUNTERPARTY_VERIFICATION; `content-disposition` may
-    name it. In the Partner API no signature is needed.
+    name it. In the Partner API no signature is needed. Documents of counterparties need `transfers.write` only.
     """
     owner = await caller.owner(bank, customer_id)
+    _check_allowed(caller, "onboarding.write", document_type)
     if document_type not in rules.TYPES:
         raise InvalidInput.at("path", "document_type", msg=f"must be one of {', '.join(sorted(rules.TYPES))}")
     document_id = caller.new_resource_id(bank.seed)
@@ -79,6 +81,7 @@ async def upload_document_file(caller: Call, bank: Bank, document_id: UUID, requ
     The document must be waiting for a file, or have an invalid one.
     """
     found = await _find_document(caller, bank, document_id)
+    _check_allowed(caller, "onboarding.write", found.type)
     if found.status == "APPROVED":
         raise BillfoldError("already-approved", "The document is approved.")
     key = (found.customer_id, document_id, found.type)
@@ -89,7 +92,15 @@ async def upload_document_file(caller: Call, bank: Bank, document_id: UUID, requ
 @get("/api/v2/documents/{document_id}/", READS, tag="documents")
 async def get_document(caller: Call, bank: Bank, document_id: UUID) -> Document:
     """Get a document."""
-    return render_document(await _find_document(caller, bank, document_id))
+    found = await _find_document(caller, bank, document_id)
+    _check_allowed(caller, "onboarding.read", found.type)
+    return render_document(found)
+
+
+def _check_allowed(caller: Call, scope: str, document_type: str) -> None:
+    """Raise `forbidden` for a document that is not a counterparty's: whoever adds those may prove them."""
+    if document_type != rules.PROOF_OF_ACCOUNT and not caller.may(scope):
+        raise Refused("forbidden", f"A document of type {document_type} needs the scope {scope}.")
 
 
 async def _find_document(caller: Call, bank: Bank, document_id: UUID) -> DocumentRow:

@@ -16,6 +16,7 @@ import msgspec
 from typing_extensions import override
 
 from billfold.access.oauth.types import AccessToken
+from billfold.access.users.rules import PERMISSIONS
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
@@ -108,6 +109,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         """The one customer a token is for; None for a partner, whose customers are all allowed."""
         return None
 
+    def may(self, scope: str) -> bool:  # noqa: ARG002 - a partner may do all that its operations offer
+        """Tell whether it may do what a scope of the Customer API stands for."""
+        return True
+
     async def customer(self, bank: Bank, customer_id: UUID | None = None) -> CustomerRow:
         """Return a customer as it is now; by default the token's. Raises NotFound when it is foreign."""
         own_id = self.only_customer_id or customer_id
@@ -191,6 +196,11 @@ class CustomerCaller(Call, frozen=True, kw_only=True):
             ip_address=self.address,
             user_agent=self.agent,
         )
+
+    @override
+    def may(self, scope: str) -> bool:
+        """Tell whether scopes and role both include it."""
+        return scope in self.access.scopes and scope in PERMISSIONS[self.access.role]
 
     @property
     def customer_id(self) -> UUID:

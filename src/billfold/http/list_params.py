@@ -145,7 +145,7 @@ def texts_among(name: str, known: frozenset[str], *, place: str | None = None, d
     def parse(_: str, text: str) -> str:
         return parse_choice(sorted(known), place or name, text)
 
-    return Query(name=name, parse=parse, schema={"type": "string"}, description=description)
+    return Query(name=name, parse=parse, schema={"type": "string", "enum": sorted(known)}, description=description)
 
 
 Since = Annotated[

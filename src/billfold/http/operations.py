@@ -27,7 +27,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.parameters import Parameter, QueryParams, parameter_of, parse_uuid
+from billfold.http.parameters import Parameter, QueryParams, check_ranges, parameter_of, parse_uuid, range_pairs
 from billfold.http.raw_request import RawRequest, decode, missing_body
 from billfold.http.responses import HttpResponse, StreamedResponse, respond
 
@@ -107,6 +107,8 @@ class Access:
     proof: Proof
     scope: str = ""
     needs: str = ""
+    also: str = ""
+    """Another scope, of which the role must include the same, that opens it for a part of what it does."""
     group: str | None = None
     """With which group of `RATES_PER_MINUTE` it is counted."""
     per_address: bool = False
@@ -120,9 +122,9 @@ TOKEN_AND_KEY = Access(Proof.TOKEN_AND_KEY)
 SIGNED = Access(Proof.SIGNATURE)
 
 
-def with_scope(scope: str, group: str, *, needs: str | None = None) -> Access:
-    """Return the access of the Customer API: a scope, and the group it is counted with."""
-    return Access(Proof.OAUTH, scope, needs or scope, group=group)
+def with_scope(scope: str, group: str, *, needs: str | None = None, also: str = "") -> Access:
+    """Return the access of the Customer API: a scope, or `also` another, and the group it is counted with."""
+    return Access(Proof.OAUTH, scope, needs or scope, also=also, group=group)
 
 
 class Deprecation(NamedTuple):
@@ -210,6 +212,10 @@ class Operation:
         """Every query parameter."""
         return [each for source in self.query_sources.values() for each in source.fields]
 
+    @cached_property
+    def _ranges(self) -> list[tuple[Parameter, Parameter]]:
+        return range_pairs(self.query)
+
     @property
     def path_names(self) -> list[str]:
         """The names in the path, in its order."""
@@ -253,6 +259,8 @@ class Operation:
     async def respond(self, request: RawRequest, services: Mapping[str, Any]) -> HttpResponse | StreamedResponse:
         """Call the handler and return its response. Raises what it raises."""
         arguments = {name: value(request, services) for name, value in self._values}
+        if request.query:
+            check_ranges(self._ranges, request.query_values)
         return respond(await self.handler(**arguments), self.status)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -22,7 +22,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.raw_request import is_uuid
-from billfold.platform.dates import parse_day
+from billfold.platform.dates import is_day, parse_day
 from billfold.platform.errors import FieldError, InvalidInput
 
 Document = dict[str, Any]
@@ -81,6 +81,24 @@ class Parameter:
         if wrong:
             raise InvalidInput(dict.fromkeys(wrong))
         return values
+
+
+def range_pairs(parameters: Iterable[Parameter]) -> list[tuple[Parameter, Parameter]]:
+    """Return the parameters that are the beginning and the end of a range: `x_from` and `x_to`."""
+    by_name = {each.name: each for each in parameters}
+    ends = [each for name, each in by_name.items() if name.endswith("_to")]
+    return [(begin, end) for end in ends if (begin := by_name.get(f"{end.name.removesuffix('_to')}_from"))]
+
+
+def check_ranges(pairs: Iterable[tuple[Parameter, Parameter]], sent: Mapping[str, Sequence[str]]) -> None:
+    """Raise InvalidInput at the end of a range that lies before its beginning."""
+    for begin, end in pairs:
+        if begin.name in sent and end.name in sent:
+            texts = sent[begin.name][0], sent[end.name][0]
+            # The day that ends a range is in it, so days are compared as they are sent.
+            first, last = texts if all(map(is_day, texts)) else (begin.read(sent), end.read(sent))
+            if type(first) is type(last) and last < first:
+                raise InvalidInput.at("query", end.name, msg=f"must not be before {begin.name}")
 
 
 class QueryParams:

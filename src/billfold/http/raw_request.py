@@ -5,6 +5,7 @@ JSON is UTF-8 without repeated names, control characters or deep nesting, and ty
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import tempfile
@@ -137,15 +138,15 @@ async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYT
 
 @asynccontextmanager
 async def receive_file(request: RawRequest, receive: Receive) -> AsyncIterator[IO[bytes]]:
-    """Receive the file that is the body, on the disk. Raises `unsupported-media-type` before it is read.
+    """Receive the file that is the body, on the disk. Raises as `read_body`.
 
-    Raises as `read_body` besides.
+    A file of another type is not read: the operation refuses it, after whoever may not send one.
     """
-    limit = document_rules.max_file_bytes(kind_in(request))
     with tempfile.TemporaryFile() as received:
-        async for part in _parts(request, receive, limit):
-            received.write(part)
-        received.seek(0)
+        if is_file_kind(request):
+            async for part in _parts(request, receive, document_rules.max_file_bytes(kind_in(request))):
+                received.write(part)
+            received.seek(0)
         yield received
 
 
@@ -167,13 +168,21 @@ async def _parts(request: RawRequest, receive: Receive, limit: int) -> AsyncIter
         yield part
 
 
+def is_file_kind(request: RawRequest) -> bool:
+    """Tell whether an upload is declared to be of a type that is taken."""
+    return _declared_type(request) in set(FileKind)
+
+
 def kind_in(request: RawRequest) -> FileKind:
     """Return what an upload is declared to be. Raises `unsupported-media-type`."""
-    declared = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
     try:
-        return FileKind(declared)
+        return FileKind(_declared_type(request))
     except ValueError:
         raise BillfoldError("unsupported-media-type", f"Send a file as one of {', '.join(FileKind)}.") from None
+
+
+def _declared_type(request: RawRequest) -> str:
+    return (request.header(b"content-type") or "").partition(";")[0].strip().lower()
 
 
 def too_large(limit: int) -> BillfoldError:
@@ -291,6 +300,7 @@ def instant_in_body(name: str, at: datetime) -> datetime:
 
 def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the operation declares
     """Return a body as its declared type. Raises `malformed-json` or InvalidInput at `body`."""
+    body = body.removeprefix(codecs.BOM_UTF8)
     check_json(body)
     try:
         decoded = msgspec.json.decode(body, type=declared)

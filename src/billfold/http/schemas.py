@@ -17,6 +17,11 @@ NOT_BLANK = r"\S"
 _MICROS = 1_000_000
 
 
+def one_of(*known: str) -> msgspec.Meta:
+    """Say of a text in an answer what it may be: `Annotated[str, one_of("OPEN", "CLOSED")]`."""
+    return msgspec.Meta(extra_json_schema={"enum": list(known)})
+
+
 class Amount(msgspec.Struct, kw_only=True):
     """Cents of a currency, and the text people read."""
 

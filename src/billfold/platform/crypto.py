@@ -191,12 +191,16 @@ def verify_signature(
     return any(matches)
 
 
+_BODY_STARTS = frozenset(b"{[ \t\r\n\xef")
+"""How JSON may begin, a byte order mark included: no path has any of these characters."""
+
+
 def is_unambiguous(idempotency_key: str, path: str, body: bytes) -> bool:
     """Tell whether the three signed parts can be read in one way only though nothing parts them."""
     return (
         _CANONICAL_UUID.fullmatch(idempotency_key) is not None
         and _PLAIN_PATH.fullmatch(path) is not None
-        and (not body or body[:1] in {b"{", b"["})
+        and (not body or body[0] in _BODY_STARTS)
     )
 
 

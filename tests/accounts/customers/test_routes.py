@@ -25,18 +25,21 @@ async def closer(partner_desks):
     return await partner_desks("initech", features=("customer_closure",))
 
 
-async def test_customers_are_listed_without_the_partner_and_the_bank(partner_desk, other_partner):
+async def test_customers_are_listed_with_the_partners_own_account_and_without_the_bank(partner_desk, other_partner):
     made = [await partner_desk.customer(f"No. {n}") for n in range(4)]
     person = await partner_desk.customer("Ada Stone", "INDIVIDUAL")
     await partner_desk.facilitation()
     await other_partner.customer()
     listed = await partner_desk.pages(PATH)
-    assert {each["id"] for each in listed} == {*made, person}
+    own = str(partner_desk.partner.own_customer_id)
+    assert {each["id"]: each["role"] for each in listed} == {own: "partner"} | dict.fromkeys(
+        [*made, person], "customer"
+    )
     assert all(each["object_type"] == "Customer" for each in listed)
     people = await partner_desk.get(PATH, {"type": "INDIVIDUAL"})
     assert [each["id"] for each in people["items"]] == [person]
     await partner_desk.pocket(made[0])
-    for status, expected in (("OPEN", {made[0]}), ("PENDING", {*made[1:], person})):
+    for status, expected in (("OPEN", {made[0], own}), ("PENDING", {*made[1:], person})):
         items = await partner_desk.pages(PATH, {"account_status": status})
         assert {each["id"] for each in items} == expected
     for filters in ({"account_status": "NEW"}, {"type": "CAT"}, {"limit": "0"}, {"name": "x"}):

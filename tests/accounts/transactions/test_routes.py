@@ -186,6 +186,9 @@ async def test_a_wrong_query_names_its_place(partner_desk):
         ):
             place = ".0" if name == "card[]" else ""
             await partner_desk.invalid("GET", path, filters={name: value}, loc=f"query.{name}{place}")
+        for name, begin, end in (("time_booked", "2025-06-03", "2025-06-02"), ("amount", "2", "1")):
+            reversed_range = {f"{name}_from": begin, f"{name}_to": end}
+            await partner_desk.invalid("GET", path, filters=reversed_range, loc=f"query.{name}_to")
 
 
 async def test_a_cursor_serves_one_list_with_one_set_of_filters(partner_desk):

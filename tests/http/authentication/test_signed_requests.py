@@ -108,7 +108,16 @@ async def test_characters_moved_between_path_and_body_are_refused(sample_client)
     assert RUNS["make"] == 0
 
 
-@pytest.mark.parametrize("body", [b' {"name":1}', b"\xef\xbb\xbf{}", b"name=1", b'"text"'])
+@pytest.mark.parametrize("start", [b" ", b"\r\n\t", b"\xef\xbb\xbf", b"\xef\xbb\xbf "])
+async def test_spaces_and_a_byte_order_mark_before_a_body_are_signed_with_it(sample_client, start):
+    raw = start + msgspec.json.encode(BODY)
+    assert (await sample_client.post(THING, raw)).status_code == 201
+    headers = sample_client.headers(THING, raw) | {"content-type": "application/json"}
+    bare = await sample_client.http.post(THING, content=msgspec.json.encode(BODY), headers=headers)
+    assert bare.json()["code"] == "invalid-signature"
+
+
+@pytest.mark.parametrize("body", [b"name=1", b'"text"', b"/things/{}", b"\x00{}"])
 async def test_a_body_that_begins_otherwise_is_refused_as_ambiguous(sample_client, body):
     answer = await sample_client.post(THING, body)
     assert answer.status_code == 400

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -15,6 +15,7 @@ from billfold.access.team.rules import permissions_of
 from billfold.access.team.service_users import ServiceUser
 from billfold.access.team.types import STATUSES, Member, Status
 from billfold.access.users.types import Role
+from billfold.http.schemas import one_of
 
 PrivateOf = Callable[[Member], bool]
 """Tells whether a reader is shown what is private of a member."""
@@ -85,7 +86,7 @@ class TeamProgram(msgspec.Struct, kw_only=True):
     description: str
     scopes: list[str]
     key_id: str | None
-    profile: str
+    profile: Annotated[str, one_of("fapi2", "documented")]
     status: Status
     time_created: datetime
     object_type: Literal["ServiceUser"] = "ServiceUser"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from billfold.access.users import store as user_store
 from billfold.http.caller import CustomerCaller
 from billfold.http.operations import get, with_scope
+from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 
@@ -37,8 +38,8 @@ class Membership(msgspec.Struct, kw_only=True):
     member_id: UUID
     customer_id: UUID
     customer_name: str
-    role: str
-    status: str
+    role: Annotated[str, one_of("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")]
+    status: Annotated[str, one_of("ACTIVE", "DEACTIVATED")]
     object_type: Literal["Membership"] = "Membership"
 
 

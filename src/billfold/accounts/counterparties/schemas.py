@@ -12,9 +12,9 @@ from typing_extensions import override
 
 from billfold.accounts.counterparties.rules import identifiers
 from billfold.accounts.counterparties.rules.names import NameMatch
-from billfold.accounts.counterparties.types import CounterpartyRow, format_name
+from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, format_name
 from billfold.accounts.customers.schemas import Address, find_address_error
-from billfold.http.schemas import NOT_BLANK, CheckedBody
+from billfold.http.schemas import NOT_BLANK, CheckedBody, one_of
 from billfold.platform.errors import FieldError
 from billfold.platform.settings.settings import Settings
 
@@ -162,20 +162,37 @@ class WalletForm(_Form, kw_only=True, tag="crypto_wallet_address"):
 Form = WireForm | AchForm | InternationalForm | OnUsForm | WalletForm
 
 
+VerificationKind = Annotated[
+    str,
+    one_of(
+        "incoming_wire",
+        "micro_deposits",
+        "name_match",
+        "linking_provider",
+        "pre_verified",
+        "supporting_documents",
+        "unverified",
+    ),
+]
+VerificationStatus = Annotated[
+    str, one_of("PENDING_UPLOAD", "PENDING_REVIEW", "APPROVED", "REJECTED", "EXPIRED", "NOT_REQUIRED")
+]
+
+
 class SupportingDocument(msgspec.Struct, kw_only=True):
     """A document that proves who holds the account."""
 
     document_id: UUID
     type: str
-    status: str
+    status: Annotated[str, one_of("PENDING_UPLOAD", "PENDING_REVIEW", "APPROVED", "INVALID")]
 
 
 class ShownVerification(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The verification of the account: its kind, its status and its documents."""
 
     id: UUID
-    type: str
-    status: str
+    type: VerificationKind
+    status: VerificationStatus
     description: str
     supporting_documents: list[SupportingDocument]
     verification_failure_count: int | None = None
@@ -190,15 +207,15 @@ class Counterparty(msgspec.Struct, kw_only=True):
 
     id: UUID
     time_created: datetime
-    status: str
+    status: Annotated[str, one_of(*CounterpartyStatus)]
     verification: ShownVerification
-    type: str
+    type: Annotated[str, one_of("ach", "wire", "on_us", "international_wire", "crypto_wallet_address")]
     counterparty_name: str
     institution_name: str | None
     routing_number: str | None
     account_number: str | None
-    account_type: str | None
-    identifier_type: str | None
+    account_type: Annotated[str, one_of("CHECKING", "SAVINGS")] | None
+    identifier_type: Annotated[str, one_of("ACCOUNT_NUMBER", "IBAN")] | None
     identifier_code: str | None
     address: dict[str, Any] | None
     wire_instructions: str | None

@@ -34,7 +34,7 @@ ClosureReason = Literal["SUSPICIOUS_ACTIVITY", "USER_INSTIGATED", "PARTNER_INITI
 
 
 def _one_of(*known: str) -> Query:
-    return Query(parse=partial(parse_choice, known), schema={"type": "string"})
+    return Query(parse=partial(parse_choice, known), schema={"type": "string", "enum": list(known)})
 
 
 class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -59,7 +59,7 @@ async def list_customers(
 ) -> CursorList[Customer]:
     """List customers.
 
-    Customers of the partner, newest first.
+    Customers of the partner and its own account (`role`), newest first.
     """
     page = await wanted.read(
         bank, customer_store.CUSTOMERS, caller.partner_id, account_status, type_, scope="customers"

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.platform.countries import COUNTRIES, US_STATES
 from billfold.platform.errors import InvalidInput
 
@@ -73,8 +73,10 @@ class Customer(msgspec.Struct, kw_only=True):
     """
 
     id: UUID
-    type: str
-    account_status: str
+    role: Literal["customer", "partner"]
+    """`partner` for the partner's own account, from which it funds its customers."""
+    type: Literal["INDIVIDUAL", "BUSINESS"]
+    account_status: CustomerStatus
     name: Name | str
     email: str | None
     phone_number: str | None
@@ -147,7 +149,13 @@ def render_customer(row: CustomerRow) -> Customer:
     """A customer from its row."""
     profile = msgspec.json.decode(row.profile, type=_Profile)
     fields = msgspec.structs.asdict(profile) | {"name": _name_of(row, profile)}
-    return Customer(id=row.customer_id, type=row.type, account_status=row.account_status, **fields)
+    return Customer(
+        id=row.customer_id,
+        role="partner" if row.role == "partner" else "customer",
+        type="INDIVIDUAL" if row.type == "INDIVIDUAL" else "BUSINESS",
+        account_status=row.account_status,
+        **fields,
+    )
 
 
 def _name_of(row: CustomerRow, profile: _Profile) -> Name | str:

@@ -14,8 +14,9 @@ from billfold.bills.cusip import tradable_id
 from billfold.bills.rules import fees as fees_module
 from billfold.bills.rules import valuation as valuation_module
 from billfold.bills.rules.valuation import Valuation
-from billfold.http.schemas import Amount, format_appreciation, format_price, usd
+from billfold.http.schemas import Amount, format_appreciation, format_price, one_of, usd
 from billfold.ledger.bank import Bank
+from billfold.ledger.types import PocketStatus
 from billfold.platform.dates import et_date
 
 ALL_TIME_EARNINGS_UNTIL = date(2026, 8, 1)
@@ -69,11 +70,11 @@ class Pocket(msgspec.Struct, kw_only=True):
     id: UUID
     pocket_name: str
     portfolio: Portfolio | None
-    status: str
+    status: Annotated[str, one_of(*PocketStatus)]
     attributes: list[str]
     deposit_strategy_id: str
     reinvestment_strategy_id: str | None
-    type: str
+    type: Annotated[str, one_of("STANDARD", "NETWORK", "FACILITATION")]
     customer_id: UUID | UnsetType = UNSET
     object_type: Literal["Pocket"] = "Pocket"
 
@@ -107,7 +108,7 @@ class Account(msgspec.Struct, kw_only=True):
     id: UUID
     name: str
     total_value: Amount
-    status: str
+    status: Annotated[str, one_of(*PocketStatus)]
     portfolio: AccountPortfolio
     object_type: Literal["Account"] = "Account"
 

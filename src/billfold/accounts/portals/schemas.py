@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.portals.types import PortalRow, PortalStatus
+from billfold.http.schemas import one_of
 from billfold.ledger.types import Rail
 from billfold.platform.settings.settings import Settings
 
@@ -20,9 +21,9 @@ class Portal(msgspec.Struct, kw_only=True):
     id: UUID
     pocket_id: UUID
     customer_id: UUID
-    type: str
+    type: Annotated[str, one_of("BANK_VIRTUAL_ACCOUNT_PORTAL", "CRYPTO_DEPOSIT_ADDRESS_PORTAL")]
     name: str
-    status: str
+    status: Annotated[str, one_of(*PortalStatus)]
     routing_number: str | UnsetType = UNSET
     account_number: str | UnsetType = UNSET
     network_address: str | UnsetType = UNSET
@@ -38,7 +39,7 @@ class AccountPortal(msgspec.Struct, kw_only=True):
     id: UUID
     service_account_id: UUID
     name: str
-    status: str
+    status: Annotated[str, one_of(*PortalStatus)]
     routing_number: str | None
     account_number: str | None
     payment_rails: list[str]

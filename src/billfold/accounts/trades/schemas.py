@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from billfold.accounts.trades.store import TradeRow
 from billfold.bills import cusip as cusip_module
 from billfold.bills.rules import pricing
-from billfold.http.schemas import Amount, format_price, usd
+from billfold.http.schemas import Amount, format_price, one_of, usd
 from billfold.ledger.bank import Bank
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date
@@ -84,7 +84,7 @@ class V1Trade(msgspec.Struct, kw_only=True):
     trade_datetime: datetime
     settled_date: date | None
     is_settled: bool
-    activity: str
+    activity: Annotated[str, one_of("BUY", "SELL", "MATURITY")]
     cusip: str
     description: str
     notional: Amount

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.transactions.store import TransactionRow
-from billfold.http.schemas import Amount, usd
+from billfold.http.schemas import Amount, one_of, usd
 
 
 class Shared(msgspec.Struct, kw_only=True):
@@ -21,9 +21,9 @@ class Shared(msgspec.Struct, kw_only=True):
     amount: Amount
     time_booked: datetime
     time_settled: datetime | None
-    status: str
+    status: Annotated[str, one_of("BOOKED", "SETTLED")]
     title: str
-    direction: str
+    direction: Annotated[str, one_of("DEBIT", "CREDIT")]
     pocket_id: UUID
     customer_id: UUID
     remittance_information: dict[str, Any] | None
@@ -37,7 +37,7 @@ class AchActivity(Shared, kw_only=True, tag_field="type", tag="ACH"):
     individual_identification_number: str | None = None
     trace_number: str | None = None
     ach_id: UUID | None = None
-    ach_direction: str = "RECEIVING"
+    ach_direction: Annotated[str, one_of("RECEIVING", "ORIGINATION")] = "RECEIVING"
     portal_id: UUID | None = None
     object_type: Literal["ACHTransactionActivity"] = "ACHTransactionActivity"
 
@@ -45,7 +45,7 @@ class AchActivity(Shared, kw_only=True, tag_field="type", tag="ACH"):
 class WireActivity(Shared, kw_only=True, tag_field="type", tag="WIRE"):
     """A wire."""
 
-    wire_type: str = "PAYMENT"
+    wire_type: Annotated[str, one_of("PAYMENT", "REVERSAL", "RETURN")] = "PAYMENT"
     original_wire_id: UUID | None = None
     wire_id: UUID | None = None
     reference_number: str | None = None
@@ -73,7 +73,9 @@ class OnUsActivity(Shared, kw_only=True, tag_field="type", tag="ON_US"):
     """A transfer between Pockets of this bank."""
 
     on_us_transfer_id: UUID
-    on_us_transfer_type: str
+    on_us_transfer_type: Annotated[
+        str, one_of("PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING", "INTERNAL_REALLOCATION", "PEER_TO_PEER")
+    ]
     source: str | None = None
     target: str | None = None
     counterparty: dict[str, Any] | None = None
@@ -84,7 +86,7 @@ class OnUsActivity(Shared, kw_only=True, tag_field="type", tag="ON_US"):
 class FeeActivity(Shared, kw_only=True, tag_field="type", tag="FEE"):
     """A fee."""
 
-    fee_type: str
+    fee_type: Annotated[str, one_of("AUM_FEE", "WIRE_FEE")]
     related_transaction_id: UUID | None = None
     object_type: Literal["FeeTransactionActivity"] = "FeeTransactionActivity"
 
@@ -92,7 +94,7 @@ class FeeActivity(Shared, kw_only=True, tag_field="type", tag="FEE"):
 class CreditActivity(Shared, kw_only=True, tag_field="type", tag="CREDIT"):
     """A credit of the bank."""
 
-    credit_type: str = "ADJUSTMENT"
+    credit_type: Annotated[str, one_of("CASH_BACK", "PROMOTION", "ADJUSTMENT")] = "ADJUSTMENT"
     period: str | None = None
     card_id: UUID | None = None
     object_type: Literal["CreditTransactionActivity"] = "CreditTransactionActivity"
@@ -108,7 +110,7 @@ class SweepActivity(Shared, kw_only=True, tag_field="type", tag="SWEEP"):
     """Between the bank account and the brokerage account of one Pocket."""
 
     trade_id: UUID | None = None
-    sweep_direction: str = "TO_BROKERAGE"
+    sweep_direction: Annotated[str, one_of("TO_BROKERAGE", "TO_BANK")] = "TO_BROKERAGE"
     object_type: Literal["SweepTransactionActivity"] = "SweepTransactionActivity"
 
 

@@ -17,7 +17,6 @@ from billfold.approvals.types import Action, AuthorizationRequestRow
 from billfold.http.caller import CustomerCaller
 from billfold.http.list_params import OrderedQuery, page_of, texts_among
 from billfold.http.operations import get, patch, with_scope
-from billfold.http.parameters import Query
 from billfold.http.responses import HttpResponse, json_response
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
@@ -35,7 +34,7 @@ async def list_authorization_requests(
     bank: Bank,
     wanted: OrderedQuery,
     status: Annotated[list[str] | None, texts_among("status[]", _STATUSES)] = None,
-    action: Annotated[list[str] | None, Query(name="action[]")] = None,
+    action: Annotated[list[str] | None, texts_among("action[]", authorization_requests.ACTIONS)] = None,
 ) -> CursorList[AuthorizationRequest]:
     """List authorization requests.
 

@@ -116,7 +116,7 @@ def check_signature(request: RawRequest, credential: Credential, *, required: bo
         return key
     if not is_unambiguous(key, request.path, request.body):
         raise BillfoldError(
-            "ambiguous-signature", "The path may hold only letters, digits and / _ . -, a body begins with { or [."
+            "ambiguous-signature", "The path may hold only letters, digits and / _ . -, a body is JSON."
         )
     if signature is None:
         raise ProblemWithHeaders("invalid-signature", f"The header {SIGNATURE_HEADER} is missing.")

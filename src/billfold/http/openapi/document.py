@@ -210,7 +210,9 @@ def _described(operation: Operation, access: Access, schemas: Schemas, examples:
 def _security(access: Access) -> list[Document]:
     if access.proof is Proof.NONE:
         return []
-    return [{"CodeBearer": [access.scope]} if access.proof is Proof.OAUTH else {"bearer": []}]
+    if access.proof is Proof.OAUTH:
+        return [{"CodeBearer": [scope]} for scope in (access.scope, access.also) if scope]
+    return [{"bearer": []}]
 
 
 def _parameters(operation: Operation) -> Iterator[Document]:

@@ -144,6 +144,7 @@ def _constraints(arguments: tuple[Any, ...]) -> Document:
                 found[keyword + ("Items" if is_list else "Length")] = value
         if meta.description is not None:
             found["description"] = meta.description
+        found |= meta.extra_json_schema or {}
     return found
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.pockets.schemas import Fee
-from billfold.http.schemas import Amount, usd
-from billfold.payments.on_us.types import TransferOrder, TransferRow
+from billfold.http.schemas import Amount, one_of, usd
+from billfold.payments.on_us.types import TransferOrder, TransferRow, TransferStatus
 from billfold.platform.errors import InvalidInput
 
 MOST_CENTS = 999_999_999_999
 """The maximum of one transfer is that of a Fedwire payment: $9,999,999,999.99."""
 
+TransferType = Literal[
+    "PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING", "INTERNAL_REALLOCATION", "PEER_TO_PEER"
+]
+TransferText = Annotated[str, one_of(*get_args(TransferType))]
 Cents = Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
 Endpoint = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
@@ -42,7 +46,7 @@ class FullWithdrawal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, t
 class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A transfer to make. Give exactly one of `amount` and the older `amount_usdc`."""
 
-    type: Literal["PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING", "INTERNAL_REALLOCATION", "PEER_TO_PEER"]
+    type: TransferType
     from_account: AccountRef
     to_account: AccountRef | None = None
     counterparty_id: UUID | None = None
@@ -84,7 +88,7 @@ def requested_cents(amount: RequestedAmount | FullWithdrawal | None) -> int | No
 class AskedTransfer(msgspec.Struct, kw_only=True):
     """The request; its amount is an Amount, null while unknown."""
 
-    type: str
+    type: TransferText
     description: str | None = None
     end_to_end_identification: str | None = None
     from_account: dict[str, Any]
@@ -101,7 +105,7 @@ class OnUsTransfer(msgspec.Struct, kw_only=True):
     """A transfer: PENDING, COMPLETED, or REJECTED with its reason."""
 
     id: UUID
-    status: str
+    status: Annotated[str, one_of(*TransferStatus)]
     reason: str | None
     transfer: AskedTransfer
     fees: list[Fee]

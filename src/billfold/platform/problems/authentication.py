@@ -54,9 +54,8 @@ ACCESS = (
         "The signed text is ambiguous",
         meaning="The three signed parts stand next to each other, so each must have an unmistakable shape: "
         "the key a UUID of 36 characters, the path only letters, digits and `/ _ . -`, the "
-        "body empty or beginning with `{` or `[`.",
-        remedy="Send a canonical UUID as the idempotency key, an unescaped path, and a JSON object or "
-        "array without a byte order mark or leading spaces.",
+        "body empty or JSON.",
+        remedy="Send a canonical UUID as the idempotency key, an unescaped path, and a JSON object or array.",
     ),
     Problem(
         "invalid-dpop-proof",
