@@ -1,0 +1,94 @@
+"""The signature of a request of the Partner API: the parts it covers, and when it may be left out."""
+
+from typing import Any
+
+import pytest
+
+from billfold.access.partners.types import Credential
+from billfold.http.authentication.signed_requests import MISMATCH, check_signature
+from billfold.http.raw_request import RawRequest
+from billfold.platform.crypto import sign_request
+from billfold.platform.errors import BillfoldError, InvalidInput
+
+KEY = "6f9619ff-8b86-4011-b42d-00cf4fc964ff"
+PATH = "/api/v2/customers/"
+BODY = b'{"a":1}'
+SECRETS = (b"a secret while it is changed", b"the secret from now on")
+CREDENTIAL: Any = Credential(partner=None, user_id=None, expires_at=None, shared_secrets=SECRETS)  # type: ignore[arg-type]
+
+
+def received(*, path=PATH, body=BODY, **headers):
+    named = {f"x-service-{name}": value for name, value in headers.items() if value is not None}
+    scope: Any = {
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
+    }
+    request = RawRequest(scope, "trace", "127.0.0.1")
+    request.body = body
+    return request
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("required", [True, False])
+def test_a_signature_by_either_secret_in_force_holds(secret, required):
+    signature = sign_request(secret, KEY, PATH, body=BODY)
+
+    assert check_signature(received(idempotency=KEY, signature=signature), CREDENTIAL, required=required) == KEY
+
+
+def test_where_none_is_required_key_and_signature_may_be_left_out():
+    assert check_signature(received(), CREDENTIAL, required=False) is None
+    assert check_signature(received(idempotency=KEY), CREDENTIAL, required=False) == KEY
+    # A key without a signature binds nothing to the path or the body: these may be of any form.
+    assert check_signature(received(idempotency=KEY, body=b"text"), CREDENTIAL, required=False) == KEY
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize(
+    ("signed", "sent"),
+    [
+        ({"idempotency_key": KEY.replace("6", "7")}, {}),
+        ({"path": PATH + "1/"}, {}),
+        ({"body": BODY + b" "}, {}),
+        ({"secret": b"another"}, {}),
+        ({}, {"signature": ""}),
+    ],
+)
+def test_a_signature_over_anything_else_is_refused_even_where_none_is_required(signed, sent, required):
+    parts = {"secret": SECRETS[0], "idempotency_key": KEY, "path": PATH, "body": BODY} | signed
+    request = received(**{"idempotency": KEY, "signature": sign_request(**parts)} | sent)
+
+    with pytest.raises(BillfoldError) as refused:
+        check_signature(request, CREDENTIAL, required=required)
+
+    assert (refused.value.code, refused.value.detail) == ("invalid-signature", MISMATCH)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"signature": None}, "invalid-signature"),
+        ({"path": "/api/%31/"}, "ambiguous-signature"),
+        ({"body": b"text"}, "ambiguous-signature"),
+        ({"body": b"text", "signature": None}, "ambiguous-signature"),
+    ],
+)
+def test_a_signature_that_is_missing_or_could_be_read_in_two_ways_is_refused(changed, code):
+    sent = {"idempotency": KEY, "signature": "x", "path": PATH, "body": BODY} | changed
+
+    with pytest.raises(BillfoldError) as refused:
+        check_signature(received(**sent), CREDENTIAL, required=True)
+
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize(("key", "kind"), [(None, "missing"), ("1", "uuid_parsing"), (KEY + "0", "uuid_parsing")])
+@pytest.mark.parametrize("required", [True, False])
+def test_a_key_that_is_missing_or_no_uuid_is_named(key, kind, required):
+    with pytest.raises(InvalidInput) as refused:
+        check_signature(received(idempotency=key, signature="x"), CREDENTIAL, required=required)
+
+    (mistake,) = refused.value.errors
+    assert (mistake.loc, mistake.type) == (("header", "x-service-idempotency"), kind)
