@@ -48,6 +48,32 @@ def test_the_stricter_decides_when_each_is_more_specific_in_something():
     assert decides(given, "WIRE", 5_000_00) == ["large", "wires"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "other", "order"),
+    [
+        ({"transfer_types": ("WIRE",), "min_amount": 5}, {"transfer_types": ("WIRE",)}, ["one", "other"]),
+        ({"transfer_types": ("WIRE",), "min_amount": 1}, {"transfer_types": ("WIRE",)}, ["one", "other"]),
+        ({"transfer_types": ("WIRE",), "min_amount": 5}, {"min_amount": 5}, ["one", "other"]),
+        ({"transfer_types": ("WIRE", "ON_US"), "min_amount": 5}, {"transfer_types": ("WIRE",)}, ["other", "one"]),
+        ({"min_amount": 9}, {"transfer_types": ("WIRE",)}, ["other", "one"]),
+        ({}, {}, ["other", "one"]),
+    ],
+)
+def test_the_more_specific_decides_and_among_equals_the_stricter(fields, other, order):
+    assert decides([rule("one", 1, **fields), rule("other", 2, **other)], "WIRE", 10) == order
+
+
+def test_a_transfer_without_an_amount_reaches_no_tier():
+    assert decides([rule("tier", 2, min_amount=1)], "WIRE", None) == []
+
+
+def test_a_requirement_is_the_rules_own_and_all_of_it():
+    one = rule("Wires", 2, approver_roles=("MANAGER",), approver_ids=(ANNA, BEN), ordered=True)
+    assert rules.requirement_of(one) == ApprovalRequirement(
+        rule_id=one.rule_id, rule_name="Wires", required=2, roles=("MANAGER",), ids=(ANNA, BEN), ordered=True
+    )
+
+
 def test_rules_that_are_off_or_about_something_else_decide_nothing():
     given = [rule("off", 3, enabled=False), rule("roles", 2, actions=("MEMBER_ROLE",))]
     assert decides(given, "WIRE", 1) == []
@@ -58,6 +84,7 @@ def test_only_what_asks_for_more_takes_the_place_of_a_rule_without_room():
     small, large = rule("small", 0), rule("large", 2, min_amount=100)
     assert rules.stricter([large, small], large) == []
     assert rules.stricter([small], small) == [DEFAULT_REQUIREMENT]
+    assert rules.stricter([small], rule("usual", 1)) == []
     assert [each.required for each in rules.stricter([small, large], small)] == [2, 1]
 
 
@@ -115,5 +142,6 @@ def test_a_rule_that_cannot_be_met_is_refused(fields, place):
 
 
 def test_a_rule_in_order_is_taken():
+    rules.check_rule(rule("x", 2, approver_ids=(ANNA, BEN)), {ANNA, BEN})
     rules.check_rule(rule("x", 2, approver_ids=(ANNA, BEN), ordered=True), {ANNA, BEN})
     rules.check_rule(rule("x", 2, approver_roles=("APPROVER", "APPROVER"), ordered=True), set())

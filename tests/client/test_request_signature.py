@@ -48,6 +48,7 @@ def test_a_token_is_had_for_an_assertion_by_the_private_key():
     api.client.get("/api/v2/things/")
 
     (request,) = api.tokens
+    assert (request.method, str(request.url)) == ("POST", f"{URL}/token/")
     assert request.headers["content-type"] == "application/x-www-form-urlencoded"
     form = {name: value for name, (value,) in parse_qs(request.content.decode()).items()}
     assertion = form.pop("assertion")

@@ -201,8 +201,9 @@ def test_a_webhook_secret_is_its_text_unless_it_says_otherwise():
     assert crypto.webhook_key("a shared secret!") == b"a shared secret!"
     assert crypto.webhook_key("whsec_" + base64.b64encode(_KEY).decode()) == _KEY
     assert crypto.webhook_key("whsec_" + base64.b64encode(_KEY).decode().rstrip("=")) == _KEY
-    with pytest.raises(ValueError, match=r"[Bb]ase64|alphabet|padding"):
-        crypto.webhook_key("whsec_not base64!")
+    for broken in ("not base64!", base64.b64encode(_KEY).decode() + "!!!!"):
+        with pytest.raises(ValueError, match=r"[Bb]ase64|alphabet|padding"):
+            crypto.webhook_key("whsec_" + broken)
 
 
 def test_a_mac_holds_for_its_message_and_purpose_only():

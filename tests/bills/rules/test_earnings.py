@@ -33,16 +33,16 @@ def test_a_held_bill_earns_what_its_price_rose(flat_market, he0):
 
 def test_flows_are_not_earnings_and_fees_are_added_back(flat_market, he0):
     market = flat_market(5_135, he0)
-    before = PocketState(cash=1_000_000, inflow=1_000_000)
+    before = PocketState(cash=1_000_000, inflow=1_070_013, outflow=70_000, fees=30, realised=17)
     # 100 bills bought for 948,100; 30 of them sold for 284,900; 25 charged; 20,000 paid out.
     after = PocketState(
         ((he0.cusip, 70),),
         cash=1_000_000 - 948_100 + 284_900 - 25 - 20_000 + 500,
         earnings_basis=948_100 - 284_430,
-        inflow=1_000_500,
-        outflow=20_000,
-        fees=25,
-        realised=284_900 - 284_430,
+        inflow=1_070_513,
+        outflow=90_000,
+        fees=55,
+        realised=17 + 284_900 - 284_430,
     )
 
     earned = compute_earnings(before, START, after, end_at=END, market=market)
@@ -116,8 +116,23 @@ def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york():
             NOW - timedelta(hours=1),
             (NOW - timedelta(hours=30), NOW - timedelta(hours=1), False),
         ),
+        (
+            NOW - timedelta(hours=1),
+            NOW - timedelta(hours=1),
+            (NOW - timedelta(hours=1), NOW - timedelta(hours=1), False),
+        ),
+        (NOW - timedelta(hours=1), NOW, (NOW - timedelta(hours=1), NOW, True)),
+        (NOW, NOW + timedelta(hours=1), (NOW, NOW, True)),
     ],
-    ids=["whole days", "through today", "through the end of the calendar", "instants"],
+    ids=[
+        "whole days",
+        "through today",
+        "through the end of the calendar",
+        "instants",
+        "one instant",
+        "an end that is now",
+        "a start that is now",
+    ],
 )
 def test_a_range_takes_its_days_whole_and_ends_with_now(date_from, date_to, bounds):
     assert period_bounds("range", NOW, CREATED, date_from=date_from, date_to=date_to)[:3] == bounds

@@ -86,6 +86,10 @@ def test_a_bill_is_worth_par_and_yields_nothing_when_no_day_is_left(days):
         pricing.rate_from_price(PAR, days)
 
 
+def test_the_last_day_still_has_a_rate():
+    assert pricing.rate_from_price(pricing.price_from_rate(4_200, 1), 1) == 4_200
+
+
 def test_constant_discount_accretes_on_a_straight_line():
     issued = micros("94.807944")
 

@@ -27,10 +27,7 @@ def error_facts(error: Exception, status: int, trace_id: str) -> dict[str, str]:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, OAuthError):
-        return (
-            f"{error.description} ({error.error}) Nothing was granted. Go back to the application that sent you here "
-            "and begin again."
-        )
+        return f"{error.description} ({error.error}) Go back to the application that sent you here and begin again."
     if isinstance(error, InvalidInput):
         return "The form is incomplete. Go back and try again."
     if isinstance(error, BillfoldError) and error.code in PROBLEMS:

@@ -1,10 +1,11 @@
-"""When a wire leaves: the last instant of a day's hours and the first beyond them."""
+"""When a wire leaves: the last instant of a day's hours and the first beyond them; and what it is called."""
 
 from datetime import date, timedelta
+from uuid import UUID
 
 import pytest
 
-from billfold.payments.wires.rules.cut_offs import code_of, reason_of, send_time
+from billfold.payments.wires.rules.cut_offs import code_of, reason_of, reference_of, send_time, uetr_of
 from billfold.platform.calendars import WireHours
 from billfold.platform.dates import et_instant
 
@@ -43,3 +44,11 @@ def test_a_code_of_the_network_and_a_reason_of_the_bank_name_each_other():
         "INVALID_TRANSFER",
     )
     assert (code_of("ACCOUNT_UNAVAILABLE"), code_of("AM09"), code_of("other")) == ("AC04", "AM09", "NARR")
+
+
+def test_the_names_of_a_wire_follow_from_its_id_for_good():
+    wire_id = UUID("5c2a0f6e-8a55-4a0a-9d0e-2f8f0f3f7b11")
+    assert (reference_of(b"seed", wire_id), uetr_of(b"seed", wire_id)) == (
+        "W106769680836",
+        "77832ba9-1e34-42d4-ab36-897814be1f46",
+    )
