@@ -11,12 +11,17 @@ from tests.support.customer_client import new_key as idempotency_key
 from tests.support.oauth_clients import new_key
 from tests.support.oauth_users import member
 
-from billfold.access.oauth import clients, grants, signing_keys
+from billfold.access.oauth import access_tokens, clients, grants, signing_keys
 from billfold.access.users import members as user_members
+from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/customer/"
 POCKETS = "/api/v2/pockets/"
+_GRANT = """
+INSERT INTO oauth_grant (grant_id, client_id, user_id, customer_id, scopes, created_at, renewed_at)
+VALUES ($1, $2, $3, $4, '{}', $5, $5)
+"""
 NEW = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
 
 
@@ -33,6 +38,39 @@ async def test_a_bearer_token_is_accepted(customer_desk):
     token = await token_for(customer_desk.bank, customer_desk.team, key=None)
     assert (await customer_desk.ask("GET", PATH, status=200, token=token)).json()["name"] == "Northwind"
     await refused(customer_desk, "invalid_token", headers={"authorization": f"DPoP {token.text}"})
+
+
+async def test_an_application_was_last_used_when_its_token_was_and_not_when_it_was_issued(customer_desk):
+    bank, team = customer_desk.bank, customer_desk.team
+    grant_id = ids.new()
+    await bank.pool.execute(_GRANT, grant_id, team.client_id, team.user_id, UUID(team.customer), wall_now())
+
+    async def last_use():
+        (granted,) = await grants.list_grants(bank.pool, team.user_id)
+        return granted.last_used_at
+
+    text = await access_tokens.issue_access(
+        bank.pool,
+        client_id=team.client_id,
+        customer_id=UUID(team.customer),
+        scopes=team.scopes,
+        now=wall_now(),
+        user_id=team.user_id,
+        grant_id=grant_id,
+    )
+    assert await last_use() is None
+    before = wall_now()
+    await asyncio.gather(*(customer_desk.ask("GET", PATH, status=200, token=Token(text, None)) for _ in range(5)))
+    first = await last_use()
+    assert before <= first <= wall_now()
+    await customer_desk.ask("GET", PATH, status=200, token=Token(text, None))
+    assert await last_use() == first
+    await bank.pool.execute("UPDATE oauth_grant SET last_used_at = last_used_at - interval '2 minutes'")
+    await customer_desk.ask("GET", PATH, status=200, token=Token(text, None))
+    assert await last_use() > first
+    await bank.pool.execute("UPDATE oauth_grant SET last_used_at = NULL")
+    await customer_desk.ask("GET", PATH, status=401, token=None, headers={"authorization": f"DPoP {text}"})
+    assert await last_use() is None
 
 
 async def test_a_request_without_a_token_is_unauthorized(customer_desk):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 ACCESS_TOKEN_LIFETIME = timedelta(seconds=900)
+USE_RECORDED_EVERY = timedelta(minutes=1)
+"""How exact the last use of a grant is."""
 
 _INSERT = """
 INSERT INTO {table} (token_hash, issued_at, expires_at, client_id, customer_id, scopes, family_id,
@@ -26,13 +28,18 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 _FIND = """
 SELECT t.client_id, t.user_id, t.customer_id, t.scopes, t.jkt, t.auth_time, t.issued_at,
        t.expires_at, coalesce(m.role, 'SERVICE') AS role, coalesce(m.member_id, c.member_id) AS member_id,
-       c.profile = 'fapi2' AS is_fapi2, c.requires_nonce, c.requires_signature
+       c.profile = 'fapi2' AS is_fapi2, c.requires_nonce, c.requires_signature,
+       t.grant_id, g.last_used_at AS grant_used_at
   FROM access_token t JOIN oauth_client c USING (client_id)
+  LEFT JOIN oauth_grant g ON g.grant_id = t.grant_id
   LEFT JOIN membership m ON m.customer_id = t.customer_id AND m.user_id = t.user_id
                         AND m.status = 'ACTIVE'
   LEFT JOIN user_account p ON p.user_id = t.user_id AND p.status = 'ACTIVE'
  WHERE t.token_hash = $1 AND t.expires_at > $2 AND c.revoked_at IS NULL
    AND (t.user_id IS NULL OR (m.role IS NOT NULL AND p.user_id IS NOT NULL))
+"""
+_USED = """
+UPDATE oauth_grant SET last_used_at = $2 WHERE grant_id = $1 AND (last_used_at IS NULL OR last_used_at <= $3)
 """
 
 
@@ -64,6 +71,13 @@ async def find_access_token(conn: Connection | Pool, token: str, now: datetime) 
     """Return what a token stands for at wall time `now`, or None: unknown, expired, revoked."""
     row = await conn.fetchrow(_FIND, crypto.hash_token(token), now)
     return None if row is None else msgspec.convert(dict(row), AccessToken)
+
+
+async def record_use(conn: Connection | Pool, token: AccessToken, now: datetime) -> None:
+    """Record that the grant of a token is in use, at most once a minute."""
+    before = now - USE_RECORDED_EVERY
+    if token.grant_id is not None and (token.grant_used_at is None or token.grant_used_at <= before):
+        await conn.execute(_USED, token.grant_id, now, before)
 
 
 async def delete_tokens(conn: Connection, **owner: object) -> None:

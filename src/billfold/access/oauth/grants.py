@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 _GRANTS = """
 SELECT g.grant_id, g.client_id, c.name AS client_name, g.customer_id, k.name AS customer_name, g.scopes,
-       g.created_at AS granted_at,
-       greatest((SELECT max(t.issued_at) FROM access_token t WHERE t.grant_id = g.grant_id),
-                (SELECT max(r.issued_at) FROM refresh_token r WHERE r.grant_id = g.grant_id))
-         AS last_used_at
+       g.created_at AS granted_at, g.last_used_at
   FROM oauth_grant g JOIN oauth_client c USING (client_id)
   JOIN customer k ON k.customer_id = g.customer_id
  WHERE g.user_id = $1 AND g.revoked_at IS NULL AND c.revoked_at IS NULL

@@ -94,6 +94,8 @@ class AccessToken:
     is_fapi2: bool
     requires_nonce: bool
     requires_signature: bool
+    grant_id: UUID | None = None
+    grant_used_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

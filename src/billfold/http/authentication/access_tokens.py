@@ -101,6 +101,7 @@ class AccessTokenAuthenticator:
         await self._check_signature(request, access, now)
         if proof is not None and not await dpop.consume_proof(self._bank.pool, proof.jkt, proof.jti, until=proof.until):
             raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
+        await access_tokens.record_use(self._bank.pool, access, now)
         return access
 
     async def note_refused(self, call: Call, operation: Operation) -> None:

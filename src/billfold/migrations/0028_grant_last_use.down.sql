@@ -1,0 +1,1 @@
+ALTER TABLE oauth_grant DROP COLUMN last_used_at;
