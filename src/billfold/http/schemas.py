@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -20,6 +21,10 @@ _MICROS = 1_000_000
 def one_of(*known: str) -> msgspec.Meta:
     """Say of a text in an answer what it may be: `Annotated[str, one_of("OPEN", "CLOSED")]`."""
     return msgspec.Meta(extra_json_schema={"enum": list(known)})
+
+
+BankTime = Annotated[datetime, msgspec.Meta(description="On the bank's clock, which a sandbox can set.")]
+WallTime = Annotated[datetime, msgspec.Meta(description="On the wall clock, also where the bank's is set otherwise.")]
 
 
 class Amount(msgspec.Struct, kw_only=True):

@@ -63,7 +63,7 @@ async def add(
             )
         )
         async with await _notifying_of_effects(bank, conn, customer):
-            member_id = await user_members.add_member(conn, customer, user_id, role=role, now=wall_now())
+            member_id = await user_members.add_member(conn, customer, user_id, role=role, now=await bank.now(conn))
         await team_invitations.delete_invitation(conn, customer, user_rules.check_email(email))
         link = None if existing else await _send_password_link(bank, conn, user_id)
         await record_member(bank, conn, customer, member_id=member_id, action="member.added", role=role)

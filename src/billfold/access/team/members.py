@@ -147,7 +147,7 @@ async def _activate(conn: Connection, by: Administrator, member: Member) -> None
     assert member.user_id is not None
     if await user_store.find_user(conn, member.user_id) is None:
         raise Refused("member-shut-out", "The operator of the bank has shut this person out.")
-    await user_members.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.wall)
+    await user_members.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.now)
 
 
 async def _deactivate(conn: Connection, by: Administrator, member: Member) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from billfold.access.team.rules import permissions_of
 from billfold.access.team.service_users import ServiceUser
 from billfold.access.team.types import STATUSES, Member, Status
 from billfold.access.users.types import Role
-from billfold.http.schemas import one_of
+from billfold.http.schemas import BankTime, WallTime, one_of
 
 PrivateOf = Callable[[Member], bool]
 """Tells whether a reader is shown what is private of a member."""
@@ -34,9 +33,9 @@ class TeamMember(msgspec.Struct, kw_only=True):
     status: Status
     permissions: list[str]
     is_service_user: bool
-    time_created: datetime
-    last_login_at: datetime | UnsetType = UNSET
-    invite_expires_at: datetime | UnsetType = UNSET
+    time_created: BankTime
+    last_login_at: WallTime | UnsetType = UNSET
+    invite_expires_at: BankTime | UnsetType = UNSET
     object_type: Literal["TeamMember"] = "TeamMember"
 
 
@@ -64,8 +63,8 @@ class ProgramKey(msgspec.Struct, kw_only=True):
 
     key_id: str
     algorithm: str
-    time_created: datetime
-    expires_at: datetime | None
+    time_created: WallTime
+    expires_at: WallTime | None
     registered_by: UUID | None
     object_type: Literal["ServiceUserKey"] = "ServiceUserKey"
 
@@ -88,7 +87,7 @@ class TeamProgram(msgspec.Struct, kw_only=True):
     key_id: str | None
     profile: Annotated[str, one_of("fapi2", "documented")]
     status: Status
-    time_created: datetime
+    time_created: BankTime
     object_type: Literal["ServiceUser"] = "ServiceUser"
 
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.events.webhooks.types import RetryPolicy
 from billfold.http.raw_request import instant_in_body
+from billfold.http.schemas import WallTime
 
 URL_CHARS_MAX, SECRET_CHARS_MAX, DESCRIPTION_CHARS_MAX = 2083, 256, 500
 SECONDS_MIN, SECONDS_MAX = 30, 86_400
@@ -91,7 +92,7 @@ class Resend(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class Since(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """From when on to deliver again. It is in the body because a query is not signed."""
 
-    since: datetime
+    since: WallTime
 
     def instant(self) -> datetime:
         """Return the time in UTC. Raises InvalidInput without an offset."""
