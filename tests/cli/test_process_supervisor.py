@@ -14,6 +14,7 @@ import pytest
 from billfold.cli import process_supervisor as supervision
 from billfold.cli.context import CliError
 from billfold.cli.process_supervisor import Supervisor
+from billfold.cli.serve import stop_on_signals
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
 STUBBORN = (sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)")
@@ -115,3 +116,10 @@ def test_a_process_exits_when_its_parent_is_killed(tmp_path):
         time.sleep(0.05)
     os.kill(grandchild, signal.SIGKILL)
     raise AssertionError("the child outlived its parent")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_that_ends_processes_stops_the_server(number):
+    stop = stop_on_signals()
+    os.kill(os.getpid(), number)
+    await asyncio.wait_for(stop.wait(), 10)

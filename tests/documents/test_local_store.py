@@ -1,6 +1,7 @@
 """Files are kept under names that say nothing, and come back as they were."""
 
 import os
+import resource
 import stat
 from datetime import UTC, datetime
 
@@ -38,6 +39,17 @@ async def test_only_the_bank_may_read_it_and_no_half_of_it_is_left(folder):
     found = [path for path in folder.rglob("*") if path.is_file()]
     assert [stat.S_IMODE(path.stat().st_mode) for path in found] == [0o600]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+async def test_nothing_is_left_of_a_file_that_the_disk_has_no_room_for(folder):
+    files, limits = LocalFileStore(folder), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            await files.keep(b"x" * 100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
 async def test_a_file_that_was_changed_is_not_handed_out(folder):

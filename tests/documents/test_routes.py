@@ -1,5 +1,6 @@
 """Documents through both APIs: sent, looked into, reviewed, and what hangs on them."""
 
+import asyncio
 from uuid import UUID
 
 import pytest
@@ -39,6 +40,26 @@ async def proof(customer_desk, **options):
 def payee(*documents, **fields):
     kind = {"type": "supporting_documents", "document_ids": list(documents)}
     return wire(verification=kind, **fields)
+
+
+async def test_nobody_waits_for_the_slow_upload_of_another(customer_desk, other_customer):
+    on = asyncio.Event()
+
+    async def slowly():
+        yield PAGE[:100]
+        await on.wait()
+        yield PAGE[100:]
+
+    slow = []
+    for _ in range(4):
+        headers = {**customer_desk.headers("POST", NEW, customer_desk.token), **sent()}
+        slow.append(asyncio.create_task(customer_desk.http.post(NEW, content=slowly(), headers=headers)))
+    await asyncio.sleep(0)
+    assert (await upload(other_customer)).status_code == 201
+    assert (await upload(customer_desk)).status_code == 201, "nor does the tenant itself"
+    assert not any(each.done() for each in slow)
+    on.set()
+    assert {(await each).status_code for each in slow} == {201}
 
 
 async def test_a_counterparty_is_verified_when_its_documents_are_approved(customer_desk, customer_world):
