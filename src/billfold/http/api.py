@@ -163,7 +163,7 @@ class Api:
             await self._serve_anybody(operation, access, request, receive=receive, send=send)
             return
         # Whoever sends a body is known before a byte of it is read.
-        sender = await self.authenticator.identify(request, wall_now())
+        sender = await patiently(lambda: self.authenticator.identify(request, wall_now()))
         if operation.takes_file:
             await self._serve_upload(sender, operation, access, request=request, receive=receive, send=send)
             return

@@ -245,6 +245,7 @@ class Operation:
 
     def read(self, request: RawRequest) -> None:
         """Check the names of the query and decode the body. Raises InvalidInput and its kin."""
+        request.check_encoding()
         if request.query and not self.any_query:
             request.check_query({each.name: each.many for each in self.query})
         if self.body is None:

@@ -112,6 +112,11 @@ class RawRequest:
         if wrong:
             raise InvalidInput(wrong)
 
+    def check_encoding(self) -> None:
+        """Raise `unsupported-media-type` when there is a body and it is encoded."""
+        if self.body and (self.header(b"content-encoding") or "identity").lower() != "identity":
+            raise BillfoldError("unsupported-media-type", "Send the body as it is: no content-encoding is taken.")
+
     def check_content_type(self) -> None:
         """Raise `unsupported-media-type` when the body says that it is not JSON."""
         sent = self.header(b"content-type")

@@ -33,6 +33,7 @@ from billfold.http.raw_request import raw_request_of, read_body
 from billfold.http.responses import HttpResponse, response_to
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -63,8 +64,9 @@ class PageMiddleware:
         if raw.method == "POST":
             await count_address(pool, raw.client, self._server.clock())
         raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
+        raw.check_encoding()
         page = scope["state"][_CONTEXT] = PageContext(self._server, raw)
-        page.session = await user_store.find_session(pool, page.cookie_hash, page.now)
+        page.session = await patiently(lambda: user_store.find_session(pool, page.cookie_hash, page.now))
         if raw.method == "POST":
             _check_form(page)
         handler: Any = scope["route_handler"]

@@ -34,7 +34,6 @@ SECURITY_HEADERS = (
 )
 UNAVAILABLE = 503
 CLOSE = (b"connection", b"close")
-ACCEPT_ENCODING = (b"accept-encoding", b"identity")
 BODY_PAUSE_SECONDS = 10.0
 """How long a body may keep the server waiting in all, besides the time that its bytes take."""
 BODY_BYTES_PER_SECOND = 32 * 1024
@@ -106,14 +105,9 @@ class EdgeMiddleware:
 
 
 def _checked(scope: HTTPScope, request: RawRequest) -> HTTPScope:
-    """Return the scope of what an operation can take. Raises `bad-request`, `unsupported-media-type`, NotFound."""
+    """Return the scope of what an operation can take. Raises `bad-request`, NotFound."""
     if sum(name == b"host" for name, _ in scope["headers"]) != 1:
         raise BillfoldError("bad-request", "A request names its host once.")
-    encoding = request.header(b"content-encoding")
-    if encoding is not None and encoding.lower() != "identity":
-        raise ProblemWithHeaders(
-            "unsupported-media-type", "Send the body as it is: no content-encoding is taken.", ACCEPT_ENCODING
-        )
     if has_control(scope["path"]):
         raise NotFound("There is nothing at this path. /docs/ lists all paths.")
     if request.is_head:

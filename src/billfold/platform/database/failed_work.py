@@ -62,8 +62,11 @@ class PutAside(NamedTuple):
 async def put_aside(
     conn: Connection | Pool, kind: str, item: str, error: Exception, *, now: datetime, tries: int
 ) -> None:
-    """Put an item aside that failed for so many times, unless only the database or newer market data is wanting."""
-    if not isinstance(error, MarketDataStale) and not is_shortage(error):
+    """Put an item aside that failed for so many times, unless only the database or newer market data is wanting.
+
+    What the system says of other connections and files counts: a mail server, a custodian, a folder.
+    """
+    if isinstance(error, OSError) or not (isinstance(error, MarketDataStale) or is_shortage(error)):
         await conn.execute(_NOTE, kind, item, tries, error_summary(error), now, now + retry_delay(tries))
 
 
