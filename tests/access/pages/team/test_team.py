@@ -5,6 +5,8 @@ from tests.support.approvals import hold_roles
 from tests.support.oauth_clients import KEYS, new_key
 
 from billfold.access.users import members as user_members
+from billfold.approvals.apply_authorizations import apply_authorization_request
+from billfold.approvals.authorization_requests import confirm_as_operator
 
 NEW = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "", "role": "MANAGER"}
 NEW_PROGRAM = {"name": "Ledger", "description": "", "public_key": KEYS["ES256"].pem, "scope.pockets.read": "yes"}
@@ -135,13 +137,16 @@ async def test_changes_wait_for_another_member_where_a_rule_says_so(bank, base, 
     assert await members(bank, anna) == before
     counts = "SELECT (SELECT count(*) FROM invitation), count(*) FROM client_key"
     assert tuple(await bank.pool.fetchrow(counts)) == (0, 1)
-    rows = await bank.pool.fetch("SELECT action, status FROM authorization_request ORDER BY action")
-    assert [(row["action"], row["status"]) for row in rows] == [
-        ("member.invite", "PENDING"),
-        ("member.update", "PENDING"),
-        ("service_user.add_key", "PENDING"),
-        ("service_user.create", "PENDING"),
-    ]
+    rows = await bank.pool.fetch("SELECT action, request_id FROM authorization_request ORDER BY action")
+    for row in rows:
+        await confirm_as_operator(bank, anna.customer_id, row["request_id"])
+        for _ in range(2):
+            await apply_authorization_request(bank, anna.customer_id, row["request_id"])
+    applied = await bank.pool.fetch("SELECT action, refused FROM authorization_request ORDER BY action")
+    actions = ["member.invite", "member.update", "service_user.add_key", "service_user.create"]
+    assert [tuple(row) for row in applied] == [(action, None) for action in actions]
+    assert (await members(bank, anna))[member_id] == ("ADMIN", "ACTIVE")
+    assert tuple(await bank.pool.fetchrow(counts)) == (1, 3)
 
 
 async def test_a_viewer_sees_the_team_and_changes_nothing(bank, base, anna, browser):
