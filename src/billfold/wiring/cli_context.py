@@ -241,7 +241,9 @@ class Wiring:
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""
-        own = {} if settings.database_url is not None else {"database_url": dsn}
+        url = variable_name("database_url")
+        is_named = self._environ.get(url) or self._environ.get(url + FILE_SUFFIX)
+        own = {} if is_named else {"database_url": dsn}  # a secret that stands in a file stays there
         changes = {**changes, "state_dir": settings.state_dir, **own}
         overrides = {variable_name(name): str(value) for name, value in changes.items()}
         kept = {name: raw for name, raw in self._environ.items() if name.removesuffix(FILE_SUFFIX) not in overrides}

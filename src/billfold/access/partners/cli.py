@@ -58,7 +58,9 @@ async def create(
         ("facilitation pocket", created.places.facilitation_pocket_id),
     ]
     console.print(key_value_table(rows))
-    print_line("[dim]A running server adds the host to its certificate when it restarts.[/]")
+    own = bank.settings.tls_certificate or bank.settings.behind_proxy
+    note = "The certificate must cover it." if own else "A running server adds it to its certificate when it restarts."
+    print_line(f"[dim]{note}[/]")
     print_line(_SHOWN_ONCE)
 
 

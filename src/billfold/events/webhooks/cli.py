@@ -8,6 +8,7 @@ import typer
 
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
+from billfold.cli.output import console, key_value_table
 from billfold.events.cli import check_kinds
 from billfold.events.kinds import KINDS, example_payload
 from billfold.platform import ids
@@ -35,8 +36,7 @@ def trigger(context: CliContext, kind: Kind = None, *, fields: Fields = None, ev
     by POST /api/v1/sandbox/wire/.
     """
     if kind is None:
-        for each in KINDS.values():
-            typer.echo(f"{each.name:<40} {each.meaning}")
+        console.print(key_value_table((each.name, each.meaning) for each in KINDS.values()))
         return None
     check_kinds([kind], list(KINDS))
     box = require_sandbox_file(context.settings().state_dir)
