@@ -105,6 +105,13 @@ def play_accounts(new_stage):
     with stage.row("Pocket frozen"):
         stage.submit(SetPocketState, anna, pocket_id=pocket.id, status="FROZEN")
     bert = stage.new_customer("Bert")
+    spent = stage.new_pocket(bert)
+    stage.receive_money(spent, 90_00)
+    stage.until(date(2025, 9, 8))
+    stage.new_pocket(bert)
+    with stage.row("Rest of a pocket paid out on closing"):
+        stage.submit(UpdatePocket, bert, pocket_id=spent.id, close_for="not needed")
+    bert = stage.new_customer("Another Bert")
     stage.new_pocket(bert)
     with stage.row("Customer closed"):
         stage.submit(CloseCustomer, bert, reason="moved away")

@@ -43,7 +43,7 @@ _ACTIVITY_OF = {
     "rail:ach": {"ACH"},
     "rail:wire": {"WIRE"},
     "rail:card": {"CARD"},
-    "on_us": {"ON_US"},
+    "on_us": {"ON_US", "GENERIC"},
     "fees": {"FEE", "GENERIC"},
     "promotions": {"CREDIT", "GENERIC"},
     "owed": {"GENERIC"},

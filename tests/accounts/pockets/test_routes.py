@@ -293,6 +293,18 @@ async def test_a_pocket_stays_open_when_it_holds_money_waits_or_is_the_last(part
     last = f"/api/v2/customers/{other.customer}/pockets/{other.id}/"
     await partner_desk.later(days=2)
     await partner_desk.refused("PATCH", last, closing, status=422, code="pocket-not-empty")
+    # What the request left for the fee of nine days, and what was left beside it.
+    back = await partner_desk.pocket(pocket.customer)
+    whole = (await partner_desk.get(other.path))["portfolio"]["liquidation_value_t1"]["value"]
+    await partner_desk.transfer(other, back, whole - 3)
+    await partner_desk.days(9)
+    before = await partner_desk.value(back)
+    assert (await _close(partner_desk, other))["status"] == "CLOSED"
+    closed = (await partner_desk.get(f"{other.path}transactions/"))["items"]
+    assert {each["type"] for each in closed[:2]} <= {"GENERIC", "FEE"}
+    assert (await partner_desk.get(other.path))["portfolio"]["total_value"]["value"] == 0
+    paid = sum(each["amount"]["value"] for each in closed if each["title"] == "Pocket closed")
+    assert await partner_desk.value(back) == before + paid
     alone = await partner_desk.pocket()
     lonely = f"/api/v2/customers/{alone.customer}/pockets/{alone.id}/"
     await partner_desk.refused("PATCH", lonely, closing, status=422, code="last-open-pocket")

@@ -109,6 +109,18 @@ def test_what_matured_without_reinvestment_is_left_alone(teller):
     assert sum(units for _, units in pocket.positions()) in {49, 50}
 
 
+def test_money_that_was_left_alone_is_invested_at_the_opening_after_a_strategy_was_given(teller):
+    pocket = teller.pocket(reinvest=None)
+    teller.deposit(pocket, 10_000_00)
+    teller.bank.advance(et_instant(date(2025, 7, 15), 10))
+    assert (pocket.lots, pocket.uninvested > 0) == ([], True)
+    teller.do(UpdatePocket, pocket_id=pocket.pocket_id, keep_reinvestment=False, reinvestment_weeks=13)
+    assert not pocket.lots
+    teller.bank.advance(et_instant(date(2025, 7, 16), 8))
+    assert [lot.acquired_on for lot in pocket.lots] == [date(2025, 7, 16)]
+    assert pocket.cash.balance < 100_00
+
+
 def test_a_late_worker_books_what_was_due_as_a_punctual_one(teller):
     late = Teller()
     for each in (teller, late):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.pockets.rules import mark_closed, open_ach_entries
+from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_ach_entries
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
@@ -54,6 +54,8 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status not in {CustomerStatus.OPEN, CustomerStatus.PENDING}:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    for pocket in book.pockets.values():
+        charge_last_fee(book, pocket, ctx)
     _require_empty(book, ctx)
     for pocket in book.pockets.values():
         if pocket.status != PocketStatus.CLOSED:

@@ -150,7 +150,8 @@ async def update_pocket(
 ) -> Pocket:
     """Update Pocket.
 
-    Rename it, change its strategies, or close it when it is empty and not the last.
+    Rename it, change its strategies, or close it when it is empty and not the last. Closing charges its
+    fee; what is left and buys no bill is paid into another Pocket of the customer.
     """
     owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
     await bank.engine.submit(update_pocket_command(caller, owner, own_id, data=data))

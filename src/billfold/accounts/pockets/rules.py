@@ -8,14 +8,24 @@ from uuid import UUID
 from billfold.accounts.pockets.types import OpenEntry
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
+from billfold.bills.rules.valuation import FACE_CENTS
+from billfold.ledger.book import recording as record
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.types import CustomerStatus
-from billfold.ledger.types import NOT_CLOSED, PocketStatus
+from billfold.ledger.types import (
+    NOT_CLOSED,
+    AccountKind,
+    Direction,
+    JournalKind,
+    PocketStatus,
+    TransactionType,
+)
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.overdraft.rules import overdraft_of
-from billfold.treasury.rules.day_end import ONE_DAY
+from billfold.treasury.rules.day_end import ONE_DAY, charge_fee, roll_business_day
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket
@@ -70,6 +80,9 @@ def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
         pocket.deposit_weeks = cmd.deposit_weeks
     if not cmd.keep_reinvestment:
         pocket.reinvestment_weeks = cmd.reinvestment_weeks
+        if cmd.reinvestment_weeks is not None and pocket.uninvested:
+            pocket.uninvested = 0  # matured money that was left alone is invested like any other
+            pocket.invest_at = ctx.calendars.next_open(ctx.now)
     if cmd.close_for:
         _close(book, pocket, cmd.close_for, ctx=ctx)
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
@@ -112,7 +125,7 @@ def require_not_closed(pocket: PocketBook) -> None:
 
 
 def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) -> None:
-    """Close a Pocket that is empty, and its portals; what it still accrued is waived."""
+    """Close a Pocket that is empty, and its portals; what it could not pay of its fee is waived."""
     close_portals(book, pocket.pocket_id, ctx)
     book.alter(pocket)
     pocket.status, pocket.closed_at, pocket.closure_reason = PocketStatus.CLOSED, ctx.now, reason
@@ -133,11 +146,26 @@ def _require_strategy(*terms: int | None) -> None:
 
 
 def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
-    """Close an empty pocket that is not the customer's last; its portals close with it."""
-    if pocket.lots or pocket.cash.balance:
-        raise Refused(
-            "pocket-not-empty", "The pocket still holds money. Move everything out with a FULL_WITHDRAWAL first."
-        )
+    """Close a pocket that is not the customer's last; its portals close with it.
+
+    Its fee is charged, and what is left is paid into the customer's oldest other pocket if it buys no bill.
+    """
+    if pocket.lots or pocket.cash.reserved or pocket.held_cents(ctx.now):
+        raise Refused("pocket-not-empty", "The pocket still holds money. Transfer it to another pocket or payee first.")
+    _require_settled(book, pocket, ctx)
+    others = [p for p in book.pockets.values() if p is not pocket and p.status == PocketStatus.OPEN]
+    if not others:
+        raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")
+    charge_last_fee(book, pocket, ctx)
+    if pocket.cash.balance >= FACE_CENTS:
+        raise Refused("pocket-not-empty", "The pocket still holds money. Transfer it to another pocket or payee first.")
+    if pocket.cash.balance:
+        _pay_out_rest(book, pocket, ctx, to=min(others, key=lambda p: (p.opened_at, p.bank.no)))
+    mark_closed(book, pocket, ctx, reason=reason)
+
+
+def _require_settled(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """Raise Refused pocket-not-empty if the pocket owes something or something of it is on its way."""
     if overdraft_of(pocket):
         raise Refused(
             "pocket-not-empty", f"The pocket owes the bank {overdraft_of(pocket)} cents. Pay them in, then close it."
@@ -150,7 +178,45 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
     if any(entry.pocket_id == pocket.pocket_id for entry in open_ach_entries(book)):
         raise Refused("pocket-not-empty", "An ACH entry of the pocket is still in process.")
-    others = (p for p in book.pockets.values() if p is not pocket and p.status == PocketStatus.OPEN)
-    if next(others, None) is None:
-        raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")
-    mark_closed(book, pocket, ctx, reason=reason)
+
+
+def charge_last_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """Charge what accrued by yesterday to the cash of a pocket that holds no bills any more."""
+    if not pocket.cash.balance or pocket.lots:
+        return
+    roll_business_day(book, pocket, ctx)
+    book.begin(JournalKind.FEE, ctx, settles_on=ctx.business_date)
+    charge_fee(book, pocket, ctx)
+    book.close()
+
+
+def _pay_out_rest(book: Book, pocket: PocketBook, ctx: Context, *, to: PocketBook) -> None:
+    """Pay all cash of a pocket into another of the same customer, in one journal entry."""
+    cents = pocket.cash.balance
+    roll_business_day(book, to, ctx)
+    book.begin(JournalKind.ON_US, ctx, settles_on=ctx.settles_on)
+    on_us = book.internal_account(AccountKind.ON_US)
+    book.post(pocket.cash, pocket.bank, cents)
+    paid_no = book.post(pocket.bank, on_us, cents)
+    pocket.outflow += cents
+    pocket.uninvested = 0
+    received_no = book.post(on_us, to.bank, cents)
+    sweep_and_invest(book, to, ctx, amount=cents)
+    group = ctx.ids.next_group()
+    sides = (pocket, to, paid_no, Direction.DEBIT), (to, pocket, received_no, Direction.CREDIT)
+    for place, (own, other, posting_no, direction) in enumerate(sides, 1):
+        record.transaction(
+            book,
+            own,
+            posting_no=posting_no,
+            group=group,
+            place=place,
+            type=TransactionType.GENERIC,
+            direction=direction,
+            amount=cents,
+            title="Pocket closed",
+            description=f"What was left in {pocket.name}" if own is to else f"What was left, to {to.name}",
+            settles_at=book.booked_at,
+            details={"pocket_id": other.pocket_id},
+        )
+    book.close()

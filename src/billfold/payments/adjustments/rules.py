@@ -16,12 +16,12 @@ from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
-from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
 from billfold.treasury.overdraft.rules import claw_back, overdraft_of
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book

@@ -16,9 +16,8 @@ from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKin
 from billfold.payments.wires.rules.incoming import record_incoming_wire
 from billfold.payments.wires.rules.recording import raise_wire_event
 from billfold.platform.dates import et_instant
-from billfold.treasury.overdraft.rules import recover_overdraft
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.invest import invest
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.accounts.portals.types import PortalRow
@@ -73,16 +72,6 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     _raise_event(book, ctx, cmd, taken=True)
     outcome = {"status": "COMPLETED", "transaction_id": str(group), **recorded}
     return outcome | {"counterparties": moves} if moves else outcome
-
-
-def sweep_and_invest(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
-    """Repay the overdraft, sweep the rest into cash, and invest the cash in bills."""
-    pocket.inflow += amount
-    if pocket.owed is not None:
-        amount -= recover_overdraft(book, pocket, ctx, amount=amount)
-    if amount:
-        book.post(pocket.bank, pocket.cash, amount)
-    invest(book, pocket, ctx)
 
 
 def _is_accepted(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:

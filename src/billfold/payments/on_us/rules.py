@@ -26,7 +26,6 @@ from billfold.ledger.types import (
     TradeActivity,
     TransactionType,
 )
-from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.on_us.types import OnUsTransferRow, PendingTransfer, TransferStatus
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
@@ -35,6 +34,7 @@ from billfold.platform.money import cents_for
 from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ STATES = (
         422,
         "The customer still has money",
         meaning="A customer can be closed only when all its pockets are empty and nothing is on its way.",
-        remedy="Move everything out with `FULL_WITHDRAWAL`, wait until it is settled, then close.",
+        remedy="Transfer everything out, wait until it is settled, then close.",
     ),
     Problem(
         "approval-impossible",
@@ -84,8 +84,9 @@ STATES = (
         "pocket-not-empty",
         422,
         "The pocket still holds something",
-        meaning="A pocket closes only when it is worth nothing, every trade has settled and no transfer waits.",
-        remedy="Move everything out with `FULL_WITHDRAWAL`, wait for the settlement, then close it.",
+        meaning="A pocket closes only when it holds no bills and less than $100 of cash, every trade has settled "
+        "and no transfer waits. Closing charges its fee and pays the rest into another pocket of the customer.",
+        remedy="Transfer what it holds to another pocket or payee, wait for the settlement, then close it.",
     ),
     Problem(
         "last-open-pocket",

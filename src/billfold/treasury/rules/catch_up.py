@@ -17,7 +17,7 @@ from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
 from billfold.treasury.rules.day_end import charge_fee, close_day, roll_business_day
-from billfold.treasury.rules.invest import invest
+from billfold.treasury.rules.invest import invest, plan_purchase
 from billfold.treasury.rules.mature import mature
 
 if TYPE_CHECKING:
@@ -81,9 +81,8 @@ def invest_waiting_cash(books: Books, cmd: InvestWaitingCash, ctx: Context) -> O
 
 
 def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    if ctx.investing and ctx.find_offer(pocket.deposit_weeks) is None:
-        book.touch(pocket)
-        pocket.invest_at = ctx.calendars.next_open(ctx.now)
+    book.touch(pocket)
+    if plan_purchase(pocket, ctx) is None:
         return
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.INVEST, ctx, settles_on=ctx.settles_on)

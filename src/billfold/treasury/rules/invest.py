@@ -10,13 +10,14 @@ from billfold.ledger.types import AccountKind, TradeActivity
 from billfold.platform.money import cents_for
 
 if TYPE_CHECKING:
+    from billfold.bills.types import Bill
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
     from billfold.ledger.commands import Context
 
 
-def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> bool:
-    """Buy what the pocket's free cash buys, in the open journal entry. True when something was bought.
+def plan_purchase(pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> tuple[Bill, int, int] | None:
+    """Return the bill that the pocket's free cash buys now, its price and how many units; None for none.
 
     Outside investing hours and without current market data the cash waits as a due thing for the
     next opening; cash below the price of one bill stays, and so does matured money of a pocket
@@ -25,18 +26,24 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
     free = pocket.cash.balance - pocket.cash.reserved - pocket.uninvested
     if free <= 0:
         pocket.invest_at = None
-        return False
+        return None
     offer = ctx.find_offer(weeks or pocket.deposit_weeks) if ctx.investing else None
     if offer is None:
         # It may have come to nothing: a day that was to be open has been declared closed.
         if pocket.invest_at is None or pocket.invest_at <= ctx.now:
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
-        return False
+        return None
     pocket.invest_at = None
-    bill, price = offer
-    units = lots.affordable_units(free, price)
-    if units == 0:
+    units = lots.affordable_units(free, offer[1])
+    return (*offer, units) if units else None
+
+
+def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> bool:
+    """Buy what `plan_purchase` returns, in the open journal entry. True when something was bought."""
+    purchase = plan_purchase(pocket, ctx, weeks=weeks)
+    if purchase is None:
         return False
+    bill, price, units = purchase
     cost = cents_for(units, price)
     book.post(pocket.cash, book.internal_account(AccountKind.STREET), cost)
     lot = book.lot(pocket, bill.cusip, book.business_date, maturity=bill.maturity)

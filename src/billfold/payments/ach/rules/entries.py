@@ -14,10 +14,10 @@ from billfold.ledger.book import recording as record
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.ach.rules.windows import held_until
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
-from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.withdraw import withdraw
 
 if TYPE_CHECKING:

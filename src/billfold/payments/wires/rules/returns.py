@@ -12,7 +12,6 @@ from billfold.accounts.pockets.rules import require_not_closed
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
-from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import (
     add_wire,
@@ -28,6 +27,7 @@ from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book

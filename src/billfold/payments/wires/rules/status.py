@@ -11,12 +11,12 @@ from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
-from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.wires.rules import cut_offs
 from billfold.payments.wires.rules.recording import raise_wire_event, record_wire_transaction, referenced_wire
 from billfold.payments.wires.types import WireRow, WireStatus, WireType
 from billfold.platform.errors import InvariantError
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
