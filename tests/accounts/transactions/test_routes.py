@@ -82,14 +82,18 @@ async def test_a_sweep_stands_beside_its_activity_and_goes_the_other_way(partner
     assert len((await partner_desk.get(path))["items"]) == 2
 
 
-async def test_a_fee_is_taken_from_the_brokerage_so_it_has_no_sweep(partner_desk):
+async def test_with_sweeps_the_bank_account_is_at_zero_fees_included(partner_desk):
     pocket = await partner_desk.funded(900_000_00)
+    await partner_desk.transfer(pocket, await partner_desk.pocket(pocket.customer), 100_000_00)
     await partner_desk.until("2025-07-03T10:00:00-04:00")
     path = f"{pocket.path}transactions/"
+    everything = await partner_desk.pages(path, {"include_sweeps": "true"}, limit=100)
+    signed = [each["amount"]["value"] * (1 if each["direction"] == "CREDIT" else -1) for each in everything]
+    assert (sum(signed), len(signed)) == (0, 6)
     (fee,) = (await partner_desk.get(path, {"type[]": "FEE", "include_sweeps": "true"}))["items"]
     assert (fee["fee_type"], fee["direction"]) == ("AUM_FEE", "DEBIT")
-    member = UUID(fee["id"]).int + 1000
-    await partner_desk.refused("GET", f"{path}{UUID(int=member)}/", status=404, code="not-found")
+    sweep = await partner_desk.get(f"{path}{UUID(int=UUID(fee['id']).int + 1000)}/")
+    assert (sweep["type"], sweep["direction"], sweep["amount"]) == ("SWEEP", "CREDIT", fee["amount"])
     older = f"/api/v1/service-accounts/{pocket.id}/transactions/"
     (shown,) = (await partner_desk.get(older, {"filter[types]": "GENERIC"}))["items"]
     assert shown["id"] == fee["id"]

@@ -24,7 +24,6 @@ def row_of(kind, details):
         type=kind,
         direction="CREDIT",
         amount=100,
-        swept=False,
         title="title",
         description="text",
         booked_at=AT,

@@ -94,7 +94,6 @@ async def test_what_was_never_booked_here_is_not_found(conn, booked):
         booked[1],  # of the other pocket
         member_of(booked[0], 7),
         member_of(booked[0], 1000),
-        member_of(booked[3], 1001),  # a fee is not swept
         ids.new(),
     ):
         with pytest.raises(NotFound):

@@ -173,17 +173,20 @@ def test_prices_settle_today_tomorrow_and_on_the_next_day_for_a_purchase(flat_ma
     assert market.settles_on(thursday) == date(2023, 11, 3)
 
 
-def test_friday_settles_on_monday_and_so_does_the_weekend(flat_market, he0):
+def test_a_sale_for_later_is_priced_for_the_day_it_settles(flat_market, he0):
     market = flat_market(5_135, he0)
-    friday = date(2023, 11, 3)
-    monday = price_from_rate(5_135, (he0.maturity - date(2023, 11, 6)).days)
+    friday, monday, tuesday = date(2023, 11, 3), date(2023, 11, 6), date(2023, 11, 7)
 
-    for at in (noon(friday), et_instant(friday, 20), noon(date(2023, 11, 4))):
-        assert market.t1_bid(he0, at) == monday
+    # After the close, and on the weekend, a trade belongs to Monday and settles a day later.
+    for at, settles_on in (
+        (noon(friday), monday),
+        (et_instant(friday, 20), tuesday),
+        (noon(date(2023, 11, 4)), tuesday),
+        (et_instant(monday, 7), tuesday),
+    ):
+        assert market.settles_on(at) == settles_on
+        assert market.t1_bid(he0, at) == price_from_rate(5_135, (he0.maturity - settles_on).days)
         assert market.t0_bid(he0, at) == price_from_rate(5_135, 363)
-    assert market.settles_on(noon(friday)) == date(2023, 11, 6)
-    # After the close a trade belongs to Monday and settles a day later.
-    assert market.settles_on(et_instant(friday, 20)) == date(2023, 11, 7)
 
 
 def test_everything_is_at_par_when_a_bill_has_matured(flat_market, he0):

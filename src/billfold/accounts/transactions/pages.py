@@ -47,8 +47,7 @@ class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
         bool,
         Query(
             name="include_sweeps",
-            description="true puts in the sweep beside each transaction. A fee has none: it is "
-            "taken from the brokerage account.",
+            description="true puts in the sweep beside each transaction: with them the bank account is at zero.",
         ),
     ] = False
 
@@ -101,7 +100,7 @@ def _with_sweeps(rows: list[TransactionRow], query: TransactionQuery, *, last_fi
         return [(row, 0) for row in rows]
     parts: list[TransactionPart] = []
     for row in rows:
-        both = [(row, 0), (row, 1)] if row.swept else [(row, 0)]
+        both = [(row, 0), (row, 1)]
         parts += reversed(both) if last_first else both
     return [half for half in parts if _matches(_row_of(half), query)]
 

@@ -1,6 +1,7 @@
 """Reads of activity: one statement each, in booking order, by index, whatever the history.
 
-A sweep is not stored: it is the other half of each swept activity, so it is derived beside it.
+A sweep is not stored: it is the other half of each activity, so it is derived beside it. Fees of earlier
+releases, which did not pass the bank account, are shown with one too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MEMBER_MAX = 65_535
 
 _COLUMNS = (
     "customer_id, pocket_id, entry_no, posting_no, activity_id, transaction_id, type, direction, "
-    "amount, swept, title, description, booked_at, settles_at, details, remittance"
+    "amount, title, description, booked_at, settles_at, details, remittance"
 )
 # A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
 _ACH_SETTLES_AT = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
@@ -45,7 +46,7 @@ _FILTER = """
    AND ((({types}::text[] IS NULL OR a.type = ANY({types}) OR a.type || ':'
         || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({types}))
         AND ({direction}::text IS NULL OR a.direction = {direction}))
-     OR ({sweeps}::boolean AND a.swept AND ({types} IS NULL OR 'SWEEP' = ANY({types}))
+     OR ({sweeps}::boolean AND ({types} IS NULL OR 'SWEEP' = ANY({types}))
         AND ({direction} IS NULL OR a.direction <> {direction})))
    AND ({amount_from}::bigint IS NULL OR a.amount >= {amount_from})
    AND ({amount_to}::bigint IS NULL OR a.amount <= {amount_to})
@@ -87,7 +88,6 @@ class TransactionRow(msgspec.Struct, frozen=True):
     type: str
     direction: str
     amount: int
-    swept: bool
     title: str
     description: str
     booked_at: datetime
@@ -163,7 +163,6 @@ _ONE = f"""
 SELECT {_PREFIXED} FROM transaction a
  WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
    AND ($2::uuid IS NULL OR a.pocket_id = $2)
-   AND (a.swept OR NOT $5::boolean)
  ORDER BY a.activity_id LIMIT 1
 """
 
@@ -221,7 +220,7 @@ async def get_transaction_row(
     sweep = member >= SWEEP_MEMBER
     first = member_of(group, member - SWEEP_MEMBER) if sweep else requested_id
     last = first if member else member_of(group, _MEMBER_MAX)
-    row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last, sweep)
+    row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last)
     if row is None:
         raise NotFound("There is no such transaction.")
     (found,) = await _with_ach_settlement(conn, [TransactionRow(*row)])
@@ -249,7 +248,6 @@ def swept(row: TransactionRow) -> TransactionRow:
         activity_id=member_of(row.transaction_id, SWEEP_MEMBER + member),
         type="SWEEP",
         direction="DEBIT" if is_credit else "CREDIT",
-        swept=False,
         title="Sweep",
         description="To brokerage" if is_credit else "From brokerage",
         settles_at=row.booked_at,

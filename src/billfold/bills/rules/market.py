@@ -172,8 +172,8 @@ class Market:
         return self._bid(bill, day, day)
 
     def t1_bid(self, bill: Bill, at: datetime) -> int:
-        """Return the price in micros for selling with settlement on the next settlement day."""
-        return self._bid(bill, self.calendars.pricing_day(at), self._next_settlement(at))
+        """Return the price in micros for selling with settlement when a trade made now settles."""
+        return self._bid(bill, self.calendars.pricing_day(at), self.settles_on(at))
 
     def ask(self, bill: Bill, at: datetime) -> int:
         """Return the price in micros for buying, settling on the day after the pricing day."""
@@ -284,9 +284,6 @@ class Market:
             raise MarketDataStale(f"No auction of a {term.label} bill that is on record was issued by {day}.")
         cusip = simulated_bill(maturity, self.calendars).cusip
         return self.bill(cusip)
-
-    def _next_settlement(self, at: datetime) -> date:
-        return self.calendars.next_settlement_day(et_date(at))
 
     def _bid(self, bill: Bill, day: date, settles_on: date) -> int:
         days = (bill.maturity - settles_on).days

@@ -90,7 +90,6 @@ def transaction(
     settles_at: datetime,
     details: dict[str, Any],
     remittance: dict[str, Any] | None = None,
-    swept: bool = True,
 ) -> None:
     """What the customer sees of a posting of the open entry, as the `place`-th of its group."""
     # Within a journal entry they are in the order of its postings, as they are read from the tables.
@@ -106,7 +105,7 @@ def transaction(
             type=type,
             direction=direction,
             amount=amount,
-            swept=swept,
+            swept=True,
             title=title,
             description=description,
             booked_at=book.booked_at,

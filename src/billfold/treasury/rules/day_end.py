@@ -96,10 +96,8 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
     if due <= 0:
         return False
     raise_cash(book, pocket, ctx, need=due, price_of=ctx.t0_bid, settles_on=book.business_date)
-    posting_no = book.post(pocket.cash, book.internal_account(AccountKind.FEES), due)
+    posting_no = pay_fee(book, pocket, due)
     pocket.fee_accrued -= due * ACCRUED_UNITS_PER_CENT
-    pocket.fees += due
-    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     group = ctx.ids.next_group()
     record.transaction(
         book,
@@ -113,6 +111,13 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
         description="Fee on assets held",
         settles_at=book.booked_at,
         details={"fee_type": "AUM_FEE", "related_transaction_id": None},
-        swept=False,
     )
     return True
+
+
+def pay_fee(book: Book, pocket: PocketBook, cents: int) -> int:
+    """Pay a fee out of cash over the bank account, in the open journal entry; return the posting's number."""
+    book.post(pocket.cash, pocket.bank, cents)
+    pocket.fees += cents
+    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
+    return book.post(pocket.bank, book.internal_account(AccountKind.FEES), cents)

@@ -29,7 +29,7 @@ from billfold.payments.wires.rules.recording import (
 )
 from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.day_end import pay_fee, roll_business_day
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 
 if TYPE_CHECKING:
@@ -138,13 +138,10 @@ def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Con
 
 
 def _charge(book: Book, pocket: PocketBook, fee: int, group: UUID) -> None:
-    posting_no = book.post(pocket.cash, book.internal_account(AccountKind.FEES), fee)
-    pocket.fees += fee
-    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     record.transaction(
         book,
         pocket,
-        posting_no=posting_no,
+        posting_no=pay_fee(book, pocket, fee),
         group=group,
         place=2,
         type=TransactionType.FEE,
@@ -153,7 +150,6 @@ def _charge(book: Book, pocket: PocketBook, fee: int, group: UUID) -> None:
         title="Wire fee",
         description="Fee for a wire",
         settles_at=book.booked_at,
-        swept=False,
         details={"fee_type": "WIRE_FEE", "related_transaction_id": str(group)},
     )
 
