@@ -25,7 +25,7 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.overdraft.rules import overdraft_of
 from billfold.treasury.rules.day_end import ONE_DAY, charge_fee, roll_business_day
-from billfold.treasury.rules.sweep import sweep_and_invest
+from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket

@@ -21,7 +21,7 @@ from billfold.platform.ids import member_of
 from billfold.treasury.overdraft.rules import claw_back, overdraft_of
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
-from billfold.treasury.rules.sweep import sweep_and_invest
+from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book

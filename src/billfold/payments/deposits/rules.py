@@ -17,7 +17,7 @@ from billfold.payments.wires.rules.incoming import record_incoming_wire
 from billfold.payments.wires.rules.recording import raise_wire_event
 from billfold.platform.dates import et_instant
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.sweep import sweep_and_invest
+from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.accounts.portals.types import PortalRow

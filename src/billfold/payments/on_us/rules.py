@@ -34,8 +34,8 @@ from billfold.platform.money import cents_for
 from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
-from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
+from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book

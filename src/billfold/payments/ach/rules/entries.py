@@ -17,8 +17,8 @@ from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.errors import NotFound
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.withdraw import withdraw
+from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book

@@ -27,7 +27,7 @@ from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.sweep import sweep_and_invest
+from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book

@@ -1,0 +1,1 @@
+"""Sweeps: what arrives on a bank account becomes cash and bills."""
