@@ -66,13 +66,22 @@ class ConnectionLimits:
         task = asyncio.current_task()
         if task is None or self._is_proxy(peer):
             await self._app(scope, receive, send)
-            return
-        network, mine = network_of(peer[0]), _Receiving(task)
+        else:
+            await self._serve(scope, receive, send, mine=_Receiving(task))
+
+    async def _serve(self, scope: Any, receive: Receive, send: Send, *, mine: _Receiving) -> None:  # noqa: ANN401
+        """Serve a request, unless it is given up while it is received."""
+        peer: Peer = scope.get("client") or ("", 0)
+        network = network_of(peer[0])
         waiting = self._receiving[network]
         waiting[peer] = mine
         self._busy.add(peer)
         if len(waiting) > self._most:
             self._give_up_slowest(waiting)
+
+        async def sent(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
+            waiting.pop(peer, None)  # it has its answer: it gives way to nobody any more
+            await send(message)
 
         async def received() -> Any:  # noqa: ANN401 - a message of ASGI
             message: Any = await receive()
@@ -81,11 +90,11 @@ class ConnectionLimits:
             return message
 
         try:
-            await self._app(scope, received, send)
+            await self._app(scope, received, sent)
         except asyncio.CancelledError:
             if not mine.given_up:
                 raise
-            task.uncancel()
+            mine.task.uncancel()
             await _refuse(scope, peer, send)
         finally:
             self._busy.discard(peer)
