@@ -30,6 +30,7 @@ import msgspec
 from billfold.http.parameters import Parameter, QueryParams, check_ranges, parameter_of, parse_uuid, range_pairs
 from billfold.http.raw_request import RawRequest, decode, missing_body
 from billfold.http.responses import HttpResponse, StreamedResponse, respond
+from billfold.platform.errors import InvalidInput
 
 Handler = Callable[..., Awaitable[Any]]
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -256,6 +257,8 @@ class Operation:
             raise missing_body()
         request.check_content_type()
         request.data = decode(request.body, self.body)
+        if self.method == "PATCH" and _is_empty(request.data):
+            raise InvalidInput.at("body", msg="names nothing to change")
 
     async def respond(self, request: RawRequest, services: Mapping[str, Any]) -> HttpResponse | StreamedResponse:
         """Call the handler and return its response. Raises what it raises."""
@@ -263,6 +266,11 @@ class Operation:
         if request.query:
             check_ranges(self._ranges, request.query_values)
         return respond(await self.handler(**arguments), self.status)
+
+
+def _is_empty(data: msgspec.Struct) -> bool:
+    """Tell whether a body has no field but with what it is without it."""
+    return all(not each.required and getattr(data, each.name) == each.default for each in msgspec.structs.fields(data))
 
 
 class Options(TypedDict, total=False):

@@ -1,5 +1,10 @@
 """What holds for the Customer API as a whole."""
 
+import re
+
+from tests.reference.documents import DOCUMENTS, operations_of
+from tests.support.partner_desk import UNKNOWN
+
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.http.customer_api.app import customer_document
 from billfold.platform.settings.settings import Settings
@@ -15,12 +20,21 @@ def test_the_document_names_the_scope_of_every_operation():
     assert flows["authorizationCode"]["scopes"] == dict(SCOPES)
     for path in document["paths"].values():
         for method, operation in path.items():
-            ((scope,),) = (each["CodeBearer"] for each in operation["security"])
-            assert scope in SCOPES
+            for each in operation["security"]:
+                (scope,) = each["CodeBearer"]
+                assert scope in SCOPES
             assert {"401", "403", "429"} <= set(operation["responses"])
             refs = [each.get("$ref", "") for each in operation.get("parameters", [])]
             assert any("IdempotencyKey" in ref for ref in refs) == (method != "get")
             assert not any("Signature" in ref for ref in refs)
+
+
+async def test_a_change_of_nothing_is_refused_alike_everywhere(customer_desk, customer_world):
+    for api, desk in (("customer", customer_desk), ("partner", customer_world)):
+        for name, method, path, _ in operations_of(DOCUMENTS[api]):
+            if method == "PATCH":
+                answer = await desk.ask(method, re.sub(r"\{\w+\}", UNKNOWN, path), {}, status=422)
+                assert {each["loc"][0] for each in answer.json()["detail"]} == {"body"}, name
 
 
 def test_files_are_told_with_their_own_spelling_and_type():

@@ -29,6 +29,7 @@ BODIES = {
     ("POST", "link-token"): {"client_name": "x", "redirect_uri": "https://x.example/"},
     ("POST", "linking-provider"): {"public_token": "x", "accounts": [{"id": "x"}]},
     ("PATCH", "portal_id"): {"name": "x"},
+    ("PATCH", "subscription_id"): {"description": "x"},
     ("PATCH", "pocket_id"): {"name": "x"},
     ("PATCH", "counterparty_id"): {"display_name": "x"},
     ("PATCH", "customer_id"): {"email": "a@example.org"},

@@ -36,7 +36,7 @@ from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch,
 from billfold.http.responses import HttpResponse
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
-from billfold.platform.errors import InvalidInput, Refused
+from billfold.platform.errors import Refused
 
 READS = with_scope("transfers.read", "counterparties")
 WRITES = with_scope("transfers.write", "counterparties")
@@ -148,8 +148,6 @@ async def update_counterparty(
     """
     owner = await caller.owner(bank, customer_id)
     rename = data.display_name is not UNSET
-    if not rename and data.status is None:
-        raise InvalidInput.at("body", msg="names nothing to change")
     await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     await bank.engine.submit(
         UpdateCounterparty(

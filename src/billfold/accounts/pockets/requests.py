@@ -75,8 +75,6 @@ def update_pocket_command(call: Call, owner: UUID, pocket_id: UUID, data: Change
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
     if data.closure_reason and data.status is None:
         raise InvalidInput.at("body", "closure_reason", msg="is only taken with status CLOSED")
-    if data == ChangePocket():
-        raise InvalidInput.at("body", msg="names nothing to change")
     if data.pocket_name and data.name and data.pocket_name != data.name:
         raise InvalidInput.at("body", "name", msg="contradicts pocket_name")
     keeps_strategy = data.reinvestment_strategy_id is UNSET

@@ -198,8 +198,6 @@ async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UU
 
     Rename it, or close it permanently.
     """
-    if data.name is None and data.status is None:
-        raise InvalidInput.at("body", msg="names nothing to change")
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
     await _update(caller, bank, found, name=data.name, close=data.status is not None)
 

@@ -157,8 +157,6 @@ async def update_transfer_request(
 
     Only the requester can change it. Earlier reviews are void then.
     """
-    if data.transfer is None and data.reviewers is None:
-        raise InvalidInput.at("body", msg="names nothing to change")
     found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, transfer_id, now=member.now)
     before = transfer_orders.content_of(found)
     content = _content(
