@@ -133,6 +133,8 @@ def test_a_request_is_blocked_when_those_who_are_left_cannot_approve_it(terms, a
         ({"ordered": True, "approver_roles": ("ADMIN",), "required": 2}, ("ordered",)),
         ({"ordered": True, "approver_ids": (ANNA, ANNA), "required": 2}, ("ordered",)),
         ({"actions": ("MEMBER_ROLE",), "min_amount": 1}, ("min_amount_usdc",)),
+        ({"actions": ("MEMBER_ROLE",), "daily_cap": 1}, ("daily_cap_usdc",)),
+        ({"actions": ("MEMBER_ROLE",), "transfer_types": ("WIRE",)}, ("transfer_types",)),
     ],
 )
 def test_a_rule_that_cannot_be_met_is_refused(fields, place):
@@ -141,7 +143,18 @@ def test_a_rule_that_cannot_be_met_is_refused(fields, place):
     assert [each.loc for each in wrong.value.errors] == [place]
 
 
-def test_a_rule_in_order_is_taken():
+def test_each_mistake_of_a_rule_is_named():
+    wrong = rule("x", approver_roles=("VIEWER",), actions=("MEMBER_ROLE",), min_amount=1)
+    with pytest.raises(InvalidInput) as refused:
+        rules.check_rule(wrong, set())
+    assert [(each.loc[0], each.type) for each in refused.value.errors] == [
+        ("approver_roles", "enum"),
+        ("min_amount_usdc", "value_error"),
+    ]
+
+
+def test_a_rule_that_can_be_met_is_taken():
+    rules.check_rule(rule("x", transfer_types=("WIRE",), min_amount=1, daily_cap=2), set())
     rules.check_rule(rule("x", 2, approver_ids=(ANNA, BEN)), {ANNA, BEN})
     rules.check_rule(rule("x", 2, approver_ids=(ANNA, BEN), ordered=True), {ANNA, BEN})
     rules.check_rule(rule("x", 2, approver_roles=("APPROVER", "APPROVER"), ordered=True), set())

@@ -84,6 +84,16 @@ def test_undo_takes_back_what_was_put_and_put_again(teller):
     assert book.pending == {}
 
 
+def test_undo_brings_back_what_was_dropped(teller):
+    book = teller.book
+    book.put(book.pending, "a", 1)
+    book.savepoint()
+    book.drop(book.pending, "a")
+    assert book.pending == {}
+    book.undo()
+    assert book.pending == {"a": 1}
+
+
 def test_undo_keeps_what_was_done_before_the_mark(teller):
     pocket = teller.pocket()
     book = teller.book

@@ -40,6 +40,16 @@ def take_back(teller, given):
     return teller.do(ReverseTransaction, activity_id=activity_id, description="a mistake", references=(activity_id,))
 
 
+@pytest.mark.parametrize("left", [0, 1, 5])
+def test_the_cents_that_are_left_cover_first_and_the_rest_is_owed(teller, left):
+    pocket = teller.pocket()
+    given = give(teller, pocket, 5)
+    if left < 5:
+        teller.move(pocket, teller.pocket(), 5 - left)
+    take_back(teller, given)
+    assert (pocket.cash.balance, overdraft_of(pocket)) == (0, 5 - left)
+
+
 def told(teller, pocket):
     """What the customer was told of this pocket: (type, direction, cents)."""
     return [

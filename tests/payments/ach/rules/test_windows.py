@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.payments.ach.rules.windows import SAME_DAY, schedule
+from billfold.payments.ach.rules.windows import NEXT_DAY, SAME_DAY, next_deadline, schedule
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 
@@ -69,3 +69,12 @@ def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(minutes
     assert et_date(way.settles_at) == way.effective_on
     same_day = {et_instant(way.effective_on, window.deadline) for window in SAME_DAY}
     assert (way.due_at in same_day) == (amount < LARGE)
+
+
+def test_the_next_deadline_is_the_first_that_is_not_over(calendars):
+    friday, monday = date(2025, 6, 6), date(2025, 6, 9)
+    *_, last = (et_instant(friday, window.deadline) for window in SAME_DAY)
+
+    assert next_deadline(last - timedelta(microseconds=1), calendars) == last
+    for over in (last, last + timedelta(hours=1), et_instant(friday + timedelta(days=1), 9)):
+        assert next_deadline(over, calendars) == et_instant(monday, NEXT_DAY.deadline)
