@@ -151,10 +151,10 @@ class Seen:
     def _learn_wires(self, known, book):
         """Wires as their rows stand now, and which of them has come back."""
         for wire in book.draft.rows_of(WireRow):
-            known[wire.wire_id] = ReferencedWire(wire, returned=False, booked_journal_no=wire.entry_no)
+            known[wire.wire_id] = ReferencedWire(wire, outstanding=wire.amount, booked_journal_no=wire.entry_no)
             if wire.original_wire_id is not None:
                 original = known[wire.original_wire_id]
-                known[wire.original_wire_id] = original._replace(returned=True)
+                known[wire.original_wire_id] = original._replace(outstanding=0)
         for table, key, columns in book.draft.rows_of(Update):
             if table is WireRow:
                 seen = known[key]

@@ -117,19 +117,23 @@ async def test_a_refused_line_is_retried_under_a_new_key_and_booked_once(bank, n
     await room.prove()
 
 
-async def test_a_failing_wire_file_is_postponed_and_the_next_is_processed(bank, holder, fedwire, owner):
+async def test_a_message_of_a_wire_file_that_fails_is_named_and_blocks_no_other(bank, holder, fedwire, owner):
     account = await fedwire.account_of(holder)
     await owner.execute(f"ALTER TABLE wire ADD CONSTRAINT odd CHECK (amount <> {ODD}) NOT VALID")
-    await fedwire.drop("odd.xml", await fedwire.payment("one", account, ODD))
+    wires = [await fedwire.payment(str(cents), account, cents) for cents in (5_00, ODD, 7_00)]
+    await fedwire.drop("odd.xml", *wires)
+    assert sorted(each.amount for each in await fedwire.wires(holder)) == [5_00, 7_00]
     await fedwire.drop("good.xml", await fedwire.payment("two", account))
     assert fedwire.taken("good.xml") == ["COMPLETED"]
     file, trouble = await waiting(bank)
-    assert (file.name, trouble.tries, trouble.words()[:19]) == ("odd.xml", 1, "CheckViolationError")
+    assert (file.name, trouble.tries) == ("odd.xml", 1)
+    assert trouble.words().startswith("line 4: FIToFICstmrCdtTrf: CheckViolationError")
+    assert [each.trace for each in trouble.stuck] == [wires[1].message.message_id]
     assert await fedwire.room.gate.process_all(bank) == 0
     await owner.execute("ALTER TABLE wire DROP CONSTRAINT odd")
     await retries.retry_now(bank.pool, file, wall_now())
     assert await fedwire.room.gate.process_all(bank) == 1
-    assert fedwire.taken("odd.xml") == ["COMPLETED"]
+    assert fedwire.taken("odd.xml") == ["COMPLETED"] * 3
 
 
 def test_delays_double_up_to_an_hour():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
+from datetime import date
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -13,14 +14,15 @@ from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
 from billfold.payments.wires.commands import ReturnWire
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
-from billfold.payments.wires.outbound import message_sent, queue_about
+from billfold.payments.wires.outbound import fedwire_day, message_sent, queue_about
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.cases import CaseRow
-from billfold.payments.wires.store.wires import count_rejected_returns, find_wire, is_returned
+from billfold.payments.wires.store.wires import count_rejected_returns, find_wire, get_outstanding
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.clock import wall_now
+from billfold.platform.dates import et_date
 from billfold.platform.errors import InvariantError, NotFound, Refused
 from billfold.platform.ids import command_id
 
@@ -37,16 +39,17 @@ OPERATOR = "operator"
 async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     """Request the return of a wire that we sent (camt.056); return the case id.
 
-    After a refusal it can be requested again, as a new case. Refuses:
-    wire-not-completed, wire-already-returned, wire-already-recalled.
+    It can be requested again, as a new case: after a refusal, and when the request was accepted and the
+    money, or the rest of it, has not come by the next Fedwire day. Refuses: wire-not-completed,
+    wire-already-returned, wire-already-recalled.
     """
     wire = await _wire(bank, wire_id)
     if wire.direction != WireDirection.OUTGOING or wire.status != "COMPLETED":
         raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
-    if await is_returned(bank.pool, wire):
+    if await get_outstanding(bank.pool, wire) <= 0:
         raise Refused("wire-already-returned", "The wire is already returned.")
     requests = await cases.list_cases_of(bank.pool, wire_id, WireDirection.OUTGOING)
-    _expect_refused(requests)
+    _expect_answered(requests, today=fedwire_day(bank, await bank.now()))
     sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
     message = None if sent is None else message_sent(bank, sent)
     if not isinstance(message, CreditTransfer):
@@ -71,14 +74,14 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     return case_id
 
 
-def _expect_refused(requests: Sequence[CaseRow]) -> None:
-    """Raise Refused unless every earlier request was refused."""
+def _expect_answered(requests: Sequence[CaseRow], today: date) -> None:
+    """Raise Refused if an earlier request is open, or was accepted today: its money is on its way."""
     for case in requests:
         if case.status == "OPEN":
             detail = f"Case {case.case_id} is open: wait for its answer."
             raise Refused("wire-already-recalled", detail)
-        if case.status == "ACCEPTED":
-            detail = f"Case {case.case_id} is accepted: the wire is being returned."
+        if case.status == "ACCEPTED" and case.closed_at is not None and et_date(case.closed_at) >= today:
+            detail = f"Case {case.case_id} is accepted: the wire is being returned. Wait until the next Fedwire day."
             raise Refused("wire-already-recalled", detail)
 
 

@@ -70,6 +70,10 @@ _WIRES = {
                     AND w.amount BETWEEN CASE w.direction WHEN 'INCOMING' THEN 1 ELSE o.amount END
                                      AND o.amount
                     AND o.direction <> w.direction)""",
+        "its returns come to more than its amount": f"""
+            {_WIRE} WHERE w.original_wire_id IS NULL AND w.amount < (
+                 SELECT sum(r.amount) FROM wire r WHERE r.customer_id = w.customer_id
+                    AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')""",
     },
     ("wire", Certainty.MISSING): {
         "it is to be sent, and its message is missing": f"""

@@ -95,12 +95,12 @@ _immutable_values: Callable[[WireRow], tuple[object, ...]] = attrgetter(
 class ReferencedWire(NamedTuple):
     """A wire as a rule sees it.
 
-    `returned`: a return of it is booked and not rejected. `stands_in` is the latest journal entry
+    `outstanding` are the cents that have not come back. `booked_journal_no` is the latest journal entry
     that booked its money: its own, or the reversal of a rejected return.
     """
 
     row: WireRow
-    returned: bool
+    outstanding: int
     booked_journal_no: int | None
 
 

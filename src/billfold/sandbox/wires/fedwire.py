@@ -22,7 +22,7 @@ from billfold.payments.wires.outbound import fedwire_day as _day
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.store.wires import find_wire, get_wire, is_returned
+from billfold.payments.wires.store.wires import find_wire, get_outstanding, get_wire
 from billfold.payments.wires.types import WireDirection, WireType
 from billfold.platform.errors import InvalidInput, InvariantError, Refused
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
@@ -54,6 +54,13 @@ class Sender(NamedTuple):
     name: str
     account_number: str | None = None
     routing_number: str | None = None
+
+
+class Returned(NamedTuple):
+    """What comes back of a wire in cents, None for all that is outstanding, and what banks keep of it."""
+
+    amount: int | None = None
+    charges: int = 0
 
 
 class SimulatedFedwire:
@@ -102,23 +109,40 @@ class SimulatedFedwire:
         await self._deliver(bank, f"fed-status-{wire_id}.xml", [status])
 
     async def give_back(
-        self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str, information: str, charges: int = 0
+        self,
+        bank: Bank,
+        customer_id: UUID,
+        wire_id: UUID,
+        reason: str,
+        information: str,
+        returned: Returned | None = None,
     ) -> None:
-        """Let the receiver of a wire of ours send it back. Refuses: wire-not-completed."""
+        """Let the receiver of a wire of ours send it, or a part of it, back. Refuses: wire-not-completed."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
         _expect_completed(wire, WireDirection.OUTGOING)
-        if await is_returned(bank.pool, wire):
+        returned, outstanding = returned or Returned(), await get_outstanding(bank.pool, wire)
+        if outstanding <= 0:
             raise Refused("wire-already-returned", "The wire has come back already.")
         message = await _sent_message(bank, wire)
         if not isinstance(message, CreditTransfer):
             raise Refused("wire-not-completed", "A return does not come back.")
-        if charges >= message.amount:
-            raise InvalidInput.at("body", "charges_usdc", msg="must be less than the wire's amount")
+        if returned.charges >= outstanding:
+            raise InvalidInput.at("body", "charges_usdc", msg="must be less than what is outstanding of the wire")
+        amount = returned.amount or outstanding - returned.charges
+        if amount + returned.charges > outstanding:
+            raise InvalidInput.at("body", "amount_usdc", msg="must be what is outstanding of the wire, or less")
         now = await bank.now()
         return_message = SimulatedFed(bank.settings.bank_routing_number).payment_return(
-            message, now, _day(bank, now), reason=reason, information=information, charges=charges
+            message,
+            now,
+            _day(bank, now),
+            reason=reason,
+            information=information,
+            amount=amount,
+            charges=returned.charges,
+            outstanding=outstanding,
         )
-        await self._deliver(bank, f"fed-return-{wire_id}.xml", [return_message])
+        await self._deliver(bank, f"fed-return-{wire_id}-{outstanding}.xml", [return_message])
 
     async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
         """Simulate a return request from the sender of a wire that arrived. Refuses: wire-not-completed."""

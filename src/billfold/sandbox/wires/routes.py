@@ -10,7 +10,7 @@ import msgspec
 from billfold.http.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.sandbox.operations import sandbox_post
-from billfold.sandbox.wires.fedwire import SimulatedFedwire
+from billfold.sandbox.wires.fedwire import Returned, SimulatedFedwire
 
 Code = Annotated[str, msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="a code of ISO 20022, such as AC04")]
 WIRE_MAX_CENTS = 999_999_999_999
@@ -27,12 +27,16 @@ class Rejection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     reason: Code = "AC04"
 
 
-class Returned(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Why the wire comes back, and what the banks on its way keep of it, in cents."""
+class ReturnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Why the wire comes back, what the banks on its way keep of it, and what comes, in cents.
+
+    Without an amount all that is outstanding comes; the rest of a smaller one can come later.
+    """
 
     reason: Code = "AC04"
     information: InformationText = "Returned by the receiving bank"
     charges_usdc: Annotated[int, msgspec.Meta(ge=0, le=WIRE_MAX_CENTS)] = 0
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=WIRE_MAX_CENTS)] | None = None
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -67,12 +71,13 @@ async def reject(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id:
 @sandbox_post(
     "wires/{wire_id}/return/", name="sandbox_return_wire", refuses=("wire-not-completed", "wire-already-returned")
 )
-async def return_wire(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Returned) -> None:
+async def return_wire(
+    caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: ReturnRequest
+) -> None:
     """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
     owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await fedwire.give_back(
-        bank, owner, own_id, reason=data.reason, information=data.information, charges=data.charges_usdc
-    )
+    returned = Returned(data.amount_usdc, data.charges_usdc)
+    await fedwire.give_back(bank, owner, own_id, reason=data.reason, information=data.information, returned=returned)
 
 
 @sandbox_post("wires/{wire_id}/request-return/", name="sandbox_request_wire_return", refuses=("wire-not-completed",))

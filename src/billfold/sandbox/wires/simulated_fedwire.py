@@ -109,15 +109,19 @@ class SimulatedFed:
         *,
         reason: str,
         information: str,
+        amount: int | None = None,
         charges: int = 0,
+        outstanding: int | None = None,
     ) -> FedwireMessage:
-        """Return that the receiver of a payment of ours sends it back, less these charges."""
+        """Return that the receiver of a payment of ours sends it back, or what is outstanding of it, less charges."""
+        nth = "" if outstanding in {None, payment_message.amount} else f":{outstanding}"
+        settled = payment_message.amount - charges if amount is None else amount
         message = PaymentReturn(
-            message_id=_imad(day, f"return:{payment_message.message_id}"),
+            message_id=_imad(day, f"return:{payment_message.message_id}{nth}"),
             created_at=now,
             original=original_of(payment_message),
-            original_amount=payment_message.amount if charges else None,
-            amount=payment_message.amount - charges,
+            original_amount=None if settled == payment_message.amount else payment_message.amount,
+            amount=settled,
             settles_on=day,
             charges=charges or None,
             charged_by=Agent(routing_number=payment_message.receiver) if charges else None,

@@ -111,11 +111,35 @@ async def test_a_return_less_charges_books_the_returned_amount(fedwire, holder):
     (wire,) = [each for each in await fedwire.wires(holder) if each.direction == "INCOMING"]
     assert (wire.wire_type, wire.amount, wire.original_wire_id) == ("RETURN", 975_00, wire_id)
     assert wire.description == "Account closed, less $25.00 in charges"
-    mistake = await the_only_mistake(fedwire, "rest.xml", changed(back, message_id=AGAIN, amount=25_00))
+    rest = changed(back, message_id=AGAIN, amount=25_00, charges=None)
+    mistake = await the_only_mistake(fedwire, "rest.xml", rest)
     assert mistake[2] == "the payment is already returned"
     await fedwire.clock.advance(timedelta(days=4))
     await close_bank_days(fedwire.bank, await fedwire.bank.now())
     assert await list_cleared(fedwire.bank.pool, bank_customer_id(fedwire.bank.seed), EVER) == []
+    await fedwire.prove()
+
+
+async def test_a_part_of_a_wire_comes_back_and_the_rest_stays_claimed(fedwire, holder):
+    wire_id = await fedwire.settled(holder)
+    part = await fedwire.payment_return(wire_id, amount=400_00, original_amount=1_000_00)
+    await fedwire.drop("part.xml", part)
+    more = changed(part, message_id="20250602SIMFED01999998", amount=575_01, charges=25_00)
+    assert (await the_only_mistake(fedwire, "more.xml", more))[1:] == (
+        "RtrdIntrBkSttlmAmt",
+        "$575.01 and charges, of the payment $600.00 is outstanding",
+    )
+    await wire_cases.recall(fedwire.bank, wire_id, "DUPL")
+    rest = changed(more, message_id=AGAIN, amount=575_00)
+    await fedwire.drop("rest.xml", rest)
+    await fedwire.drop("rest again.xml", write_messages([rest], "incoming") + b"\n")
+    returned = [each for each in await fedwire.wires(holder) if each.wire_type == "RETURN"]
+    assert sorted((each.amount, each.original_wire_id, each.description) for each in returned) == [
+        (400_00, wire_id, "Account closed, $600.00 stays claimed"),
+        (575_00, wire_id, "Account closed, less $25.00 in charges"),
+    ]
+    with pytest.raises(Refused, match="wire-already-returned"):
+        await wire_cases.recall(fedwire.bank, wire_id, "DUPL")
     await fedwire.prove()
 
 
@@ -218,6 +242,9 @@ async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, ho
     with pytest.raises(Refused, match="is accepted: the wire is being returned") as refused:
         await wire_cases.recall(bank, wire_id, "DUPL")
     assert refused.value.code == "wire-already-recalled"
+    # The money has not come by the next day of Fedwire.
+    await fedwire.clock.advance_business_days(1)
+    assert await wire_cases.recall(bank, wire_id, "DUPL") == f"{wire_id.hex}-4"
     await fedwire.prove()
     await bank.pool.execute("DELETE FROM wire_message WHERE terms->>'case_id' = $1", named[1])
     async with bank.pool.acquire() as conn:

@@ -93,6 +93,24 @@ async def _closed_after_a_wire(fedwire, holder):
     return wire_id, second
 
 
+async def test_a_rejected_return_of_a_closed_pocket_is_sent_again(fedwire, holder):
+    await fedwire.drop("in.xml", await fedwire.payment("one", await fedwire.account_of(holder)))
+    (arrived,) = await fedwire.wires(holder)
+    await fedwire.clock.set_to(EVENING)
+    back = await wire_cases.pay_back(fedwire.bank, arrived.wire_id, "FOCR")
+    await _closed_after_a_wire(fedwire, holder)
+    rejected = await fedwire.message(back)
+    await fedwire.drop("no.xml", await fedwire.status(back, "AC06"))
+    for nth in range(2):
+        (item,) = await fedwire.held()
+        await fedwire.return_payment(item.item_id)
+        again = await fedwire.message(item.item_id)
+        assert again.original.uetr == rejected.original.uetr
+        assert again.message_id in fedwire.last_out()
+        await fedwire.drop(f"no {nth}.xml", await fedwire.status(item.item_id, "AC06"))
+    await fedwire.prove()
+
+
 async def test_a_return_to_a_closed_pocket_is_assigned_to_its_owner(fedwire, holder):
     wire_id, second = await _closed_after_a_wire(fedwire, holder)
     await fedwire.drop("ok.xml", await fedwire.status(wire_id))

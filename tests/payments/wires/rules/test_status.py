@@ -15,7 +15,7 @@ IMAD = "20250602BLFDQGV1000001"
 def seen(teller, **changes):
     """Show the customer's book the wire that was drafted last."""
     row = msgspec.structs.replace(teller.bank.tables[WireRow][-1], **changes)
-    shown = ReferencedWire(row, returned=False, booked_journal_no=row.entry_no)
+    shown = ReferencedWire(row, outstanding=row.amount, booked_journal_no=row.entry_no)
     teller.book.referenced[row.wire_id] = shown
     return row.wire_id
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
 from billfold.payments.deposits.types import IncomingWire
+from billfold.payments.files import retries
+from billfold.payments.files.types import StuckLine
 from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire
 from billfold.payments.wires.inbound.suspense import (
     FEDWIRE_CALLER,
     hold_refused_return,
     hold_rejected,
     hold_returned,
-    return_id,
+    return_ids,
     return_unclaimed,
 )
 from billfold.payments.wires.inbound.validation import REJECTED, SETTLED, NumberedMessages
+from billfold.payments.wires.iso20022.messages import LAYOUTS
 from billfold.payments.wires.iso20022.types import (
     Account,
     CreditTransfer,
@@ -34,16 +37,15 @@ from billfold.payments.wires.iso20022.types import (
 from billfold.payments.wires.store import cases, wires
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import WireDirection
-from billfold.platform.errors import BillfoldError, Refused
+from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command, Outcome
+    from billfold.ledger.commands import Command
 
-_CONCURRENT_PAYMENTS = 200
+_CONCURRENT_MESSAGES = 200
 _ACCEPTED = "CNCL"
-MessageT = TypeVar("MessageT", bound=Message)
 
 
 class BookedMessage(NamedTuple):
@@ -56,51 +58,68 @@ class BookedMessage(NamedTuple):
     wire_id: str | None = None
 
 
-async def book(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    """Book every message. Statuses come first, so that a wire settles before its return."""
-    booked = await _statuses(bank, lines)
-    booked += await _payments(bank, lines)
-    booked += await _returns(bank, lines)
-    booked += await _requests(bank, lines)
-    return sorted(booked)
+class _Known(NamedTuple):
+    """What the messages of a file refer to: our messages by number, payments by direction and UETR."""
+
+    sent: Mapping[str, queue.SentMessage]
+    payments: Mapping[tuple[str, str], wires.MatchedWire]
 
 
-def _of_type(lines: NumberedMessages, kind: type[MessageT]) -> list[tuple[int, FedwireMessage, MessageT]]:
-    return [(line, wire, wire.message) for line, wire in lines if isinstance(wire.message, kind)]
+_Outcome = tuple[str, UUID | None]
+
+
+async def book(bank: Bank, lines: NumberedMessages) -> tuple[list[BookedMessage], list[StuckLine]]:
+    """Book every message; return what became of each, and those that cannot be booked.
+
+    Statuses come first, so that a wire settles before its return.
+    """
+    booked: list[BookedMessage] = []
+    stuck: list[StuckLine] = []
+    semaphore = asyncio.Semaphore(_CONCURRENT_MESSAGES)
+    for kind, book_one in _STEPS:
+        relevant = [(line, wire) for line, wire in lines if isinstance(wire.message, kind)]
+        known = await _load_known(bank, [wire.message for _, wire in relevant])
+
+        async def attempt(line: int, wire: FedwireMessage, book_one: _Step = book_one, known: _Known = known) -> None:
+            name, number = wire.header.message_name, wire.message.message_id
+            try:
+                async with semaphore:
+                    outcome, wire_id = await book_one(bank, wire, wire.message, known)
+            except retries.DATABASE_UNAVAILABLE:
+                raise
+            except Exception as error:  # noqa: BLE001 - a bug in one message must not block others
+                element = LAYOUTS[type(wire.message)].element
+                stuck.append(StuckLine(line, number, f"{element}: {retries.error_summary(error)}"))
+            else:
+                wire_text = None if wire_id is None else str(wire_id)
+                booked.append(BookedMessage(line, name, number, outcome=outcome, wire_id=wire_text))
+
+        await asyncio.gather(*(attempt(*each) for each in relevant))
+    return sorted(booked), sorted(stuck, key=lambda each: each.line)
+
+
+async def _load_known(bank: Bank, messages: Sequence[Message]) -> _Known:
+    numbers = [each.original.message_id for each in messages if isinstance(each, PaymentStatus)]
+    uetrs = [each.original.uetr for each in messages if isinstance(each, PaymentReturn | ReturnRequest)]
+    return _Known(
+        await queue.find_sent(bank.pool, numbers) if numbers else {},
+        await wires.find_payments(bank.pool, uetrs) if uetrs else {},
+    )
 
 
 # -- statuses of sent messages ----------------------------------------------------------
 
 
-async def _statuses(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    relevant = _of_type(lines, PaymentStatus)
-    sent = await queue.find_sent(bank.pool, [message.original.message_id for _, _, message in relevant])
-    commands: list[Command] = []
-    booked: list[BookedMessage] = []
-    for line, wire, message in relevant:
-        sent_message = sent[message.original.message_id]
-        command = _status_command(wire, message, sent_message)
-        if command is not None:
-            commands.append(command)
-        booked.append(_booked(line, wire, message.status, wire_id=sent_message.wire_id))
-    for command, outcome in zip(commands, await _submit_all(bank, commands), strict=True):
-        if outcome.get("no_pocket"):
-            await hold_rejected(bank, command.references[0])
-    for _, _, message in relevant:
-        sent_message = sent[message.original.message_id]
-        if message.status == REJECTED and _is_unbooked_return(sent_message):
-            await hold_refused_return(bank, sent_message)
-    return booked
-
-
-async def _submit_all(bank: Bank, commands: Sequence[Command]) -> list[Outcome]:
-    """Submit commands that no rule refuses; return their outcomes."""
-    outcomes = []
-    for answer in await bank.engine.submit_all(commands):
-        if isinstance(answer, BillfoldError):
-            raise answer
-        outcomes.append(answer.outcome)
-    return outcomes
+async def _book_status(bank: Bank, wire: FedwireMessage, message: PaymentStatus, known: _Known) -> _Outcome:
+    sent = known.sent[message.original.message_id]
+    command = _status_command(wire, message, sent)
+    if command is not None:
+        answer = await bank.engine.submit(command)
+        if answer.outcome.get("no_pocket"):
+            await hold_rejected(bank, sent.wire_id)
+    if message.status == REJECTED and _is_unbooked_return(sent):
+        await hold_refused_return(bank, sent)
+    return message.status, sent.wire_id
 
 
 def _is_unbooked_return(sent: queue.SentMessage) -> bool:
@@ -133,18 +152,13 @@ def _about(wire: queue.SentMessage | wires.MatchedWire, occasion: str) -> dict[s
 # -- incoming payments ------------------------------------------------------------------
 
 
-async def _payments(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    semaphore = asyncio.Semaphore(_CONCURRENT_PAYMENTS)
-
-    async def book_payment(line: int, wire: FedwireMessage, message: CreditTransfer) -> BookedMessage:
-        async with semaphore:
-            payment = _incoming(bank, wire, message)
-            outcome = await receive(bank, payment)
-            if outcome.get("reason") == NO_ACCOUNT:
-                await return_unclaimed(bank, payment)
-        return _booked(line, wire, outcome.get("reason") or outcome["status"], wire_id=payment.wire_id)
-
-    return list(await asyncio.gather(*(book_payment(*each) for each in _of_type(lines, CreditTransfer))))
+async def _book_payment(bank: Bank, wire: FedwireMessage, message: CreditTransfer, known: _Known) -> _Outcome:
+    del known
+    payment = _incoming(bank, wire, message)
+    outcome = await receive(bank, payment)
+    if outcome.get("reason") == NO_ACCOUNT:
+        await return_unclaimed(bank, payment)
+    return outcome.get("reason") or outcome["status"], payment.wire_id
 
 
 def payment_id(bank: Bank, wire: FedwireMessage) -> UUID:
@@ -176,36 +190,13 @@ def _number(account: Account | None) -> str | None:
 # -- returns of sent wires --------------------------------------------------------------
 
 
-async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    relevant = _of_type(lines, PaymentReturn)
-    payments = await wires.find_payments(bank.pool, [m.original.uetr for _, _, m in relevant])
-    originals = [payments[WireDirection.OUTGOING, message.original.uetr] for _, _, message in relevant]
-    # A returned wire has settled, even if its status has not arrived.
-    unsettled = [each for each in originals if each.status == "PROCESSING"]
-    await _submit_all(bank, [CompleteWire(**_about(each, "settled")) for each in unsettled])
-    commands = [
-        _return_command(bank, wire, message, original=original)
-        for (_, wire, message), original in zip(relevant, originals, strict=True)
-    ]
-    booked = []
-    answers = await bank.engine.submit_all(commands)
-    for (line, wire, _), command, answer in zip(relevant, commands, answers, strict=True):
-        if isinstance(answer, BillfoldError) and not isinstance(answer, Refused):
-            raise answer
-        outcome = "RETURNED"
-        if isinstance(answer, Refused):
-            # The pocket is closed: the operator assigns the money from suspense.
-            outcome = answer.code
-            await hold_returned(bank, wire, command, reason=answer.code)
-        booked.append(_booked(line, wire, outcome, wire_id=command.wire_id))
-    return booked
-
-
-def _return_command(
-    bank: Bank, wire: FedwireMessage, message: PaymentReturn, original: wires.MatchedWire
-) -> ReceiveWireReturn:
-    return ReceiveWireReturn(
-        **_about(original, "returned") | {"wire_id": return_id(bank, original.wire_id)},
+async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn, known: _Known) -> _Outcome:
+    original = known.payments[WireDirection.OUTGOING, message.original.uetr]
+    if original.status == "PROCESSING":  # a returned wire has settled, even if its status has not arrived
+        await bank.engine.submit(CompleteWire(**_about(original, "settled")))
+    key, returned_id = await return_ids(bank, original.wire_id, message.message_id)
+    command = ReceiveWireReturn(
+        **_about(original, "returned") | {"key": key, "wire_id": returned_id},
         original_id=original.wire_id,
         code=message.reason,
         information=message.information,
@@ -214,27 +205,21 @@ def _return_command(
         message=msgspec.json.encode(message).decode(),
         amount=message.amount,
     )
+    try:
+        await bank.engine.submit(command)
+    except Refused as refused:
+        # The pocket is closed: the operator assigns the money from suspense.
+        await hold_returned(bank, wire, command, reason=refused.code)
+        return refused.code, returned_id
+    return "RETURNED", returned_id
 
 
 # -- return requests and answers --------------------------------------------------------
 
 
-async def _requests(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
-    booked = [
-        await _open_case(bank, line, wire, message=message) for line, wire, message in _of_type(lines, ReturnRequest)
-    ]
-    for line, wire, message in _of_type(lines, ReturnRequestResponse):
-        status = "ACCEPTED" if message.verdict == _ACCEPTED else "REFUSED"
-        information, now = message.information or message.reason, await bank.now()
-        case_id, direction = message.case_id, WireDirection.OUTGOING
-        await cases.close_case(bank.pool, direction, case_id, status=status, now=now, information=information)
-        booked.append(_booked(line, wire, status))
-    return booked
-
-
-async def _open_case(bank: Bank, line: int, wire: FedwireMessage, message: ReturnRequest) -> BookedMessage:
-    payments = await wires.find_payments(bank.pool, [message.original.uetr])
-    original = payments[WireDirection.INCOMING, message.original.uetr]
+async def _open_case(bank: Bank, wire: FedwireMessage, message: ReturnRequest, known: _Known) -> _Outcome:
+    del wire
+    original = known.payments[WireDirection.INCOMING, message.original.uetr]
     case = cases.CaseRow(
         message.case_id,
         WireDirection.INCOMING,
@@ -247,9 +232,24 @@ async def _open_case(bank: Bank, line: int, wire: FedwireMessage, message: Retur
         opened_at=await bank.now(),
     )
     await cases.open_case(bank.pool, case)
-    return _booked(line, wire, "OPEN", wire_id=original.wire_id)
+    return "OPEN", original.wire_id
 
 
-def _booked(line: int, wire: FedwireMessage, outcome: str, wire_id: UUID | None = None) -> BookedMessage:
-    wire_text = None if wire_id is None else str(wire_id)
-    return BookedMessage(line, wire.header.message_name, wire.message.message_id, outcome=outcome, wire_id=wire_text)
+async def _close_case(bank: Bank, wire: FedwireMessage, message: ReturnRequestResponse, known: _Known) -> _Outcome:
+    del wire, known
+    status = "ACCEPTED" if message.verdict == _ACCEPTED else "REFUSED"
+    information, now = message.information or message.reason, await bank.now()
+    await cases.close_case(
+        bank.pool, WireDirection.OUTGOING, message.case_id, status=status, now=now, information=information
+    )
+    return status, None
+
+
+_Step = Callable[["Bank", FedwireMessage, Any, _Known], Awaitable[_Outcome]]
+_STEPS: tuple[tuple[type[Message], _Step], ...] = (
+    (PaymentStatus, _book_status),
+    (CreditTransfer, _book_payment),
+    (PaymentReturn, _book_return),
+    (ReturnRequest, _open_case),
+    (ReturnRequestResponse, _close_case),
+)

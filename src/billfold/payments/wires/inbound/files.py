@@ -12,9 +12,7 @@ from typing_extensions import override
 from billfold.payments.files import retries
 from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.payments.files.types import InvalidFile
-from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.inbound.booking import book
-from billfold.payments.wires.inbound.suspense import return_id
 from billfold.payments.wires.inbound.validation import CheckContext, NumberedMessages, mistakes_in, numbers_of
 from billfold.payments.wires.iso20022.envelope import read_messages
 from billfold.payments.wires.iso20022.types import (
@@ -73,8 +71,8 @@ class FedwireFileProcessor(InboundFiles):
     async def book(self, bank: Bank, file: RailFile, content: bytes) -> dict[str, Any]:
         lines = read_messages(content, "incoming")
         await _check(bank, file, lines)
-        booked = await book(bank, lines)
-        return {"messages": len(booked), "items": [each._asdict() for each in booked]}
+        booked, stuck = await book(bank, lines)
+        return {"messages": len(lines), "items": [each._asdict() for each in booked], "stuck": stuck}
 
 
 async def _check(bank: Bank, file: RailFile, lines: NumberedMessages) -> None:
@@ -112,16 +110,6 @@ async def _load_context(bank: Bank, file_id: UUID, numbers: Sequence[str], lines
         today=et_date(await bank.now()),
         arrived=await wires.find_arrived(bank.pool, numbers, file_id),
         sent=await queue.find_sent(bank.pool, statuses),
-        payments=await _find_payments(bank, original_uetrs),
+        payments=await wires.find_payments(bank.pool, original_uetrs),
         open_cases=await cases.find_open_cases(bank.pool, answers),
     )
-
-
-async def _find_payments(bank: Bank, uetrs: Sequence[str]) -> dict[tuple[str, str], wires.MatchedWire]:
-    """Return the payments with these UETRs; one whose return is or was in suspense counts as returned."""
-    payments = await wires.find_payments(bank.pool, uetrs)
-    return_ids = {each: return_id(bank, each.wire_id) for each in payments.values()}
-    held_ids = {each.item_id for each in await suspense_store.find_items(bank.pool, list(return_ids.values()))}
-    return {
-        key: each._replace(returned=each.returned or return_ids[each] in held_ids) for key, each in payments.items()
-    }

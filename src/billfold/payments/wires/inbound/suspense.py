@@ -35,6 +35,11 @@ log = structlog.get_logger(__name__)
 
 FEDWIRE_CALLER = "wire-room"
 """The caller of commands that inbound messages cause."""
+_IS_ANOTHER_RETURN = """
+SELECT EXISTS (SELECT 1 FROM directory d JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
+                WHERE d.kind = 'wire' AND d.value = $1::uuid::text AND w.imad <> $2)
+    OR EXISTS (SELECT 1 FROM suspense_item WHERE item_id = $1 AND details->'message'->>'message_id' <> $2)
+"""
 RETURN_REJECTED = "RETURN_REJECTED"
 """The suspense reason of money whose return Fedwire rejected."""
 _NOT_RETURNABLE_REASON = (
@@ -50,9 +55,13 @@ async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
     await return_item(bank, payment.wire_id, NO_ACCOUNT, caller=f"{FEDWIRE_CALLER}:suspense")
 
 
-def return_id(bank: Bank, original_wire_id: UUID) -> UUID:
-    """Return the id of the return of a sent wire, booked or held in suspense."""
-    return derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", original_wire_id), 0)
+async def return_ids(bank: Bank, original_wire_id: UUID, imad: str) -> tuple[UUID, UUID]:
+    """Return the key and the id of a return of a sent wire, booked or held in suspense: each part has its own."""
+    first = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", original_wire_id), 0)
+    if await bank.pool.fetchval(_IS_ANOTHER_RETURN, first, imad):
+        later = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", f"{original_wire_id}:{imad}"), 0)
+        return later, later
+    return original_wire_id, first
 
 
 async def hold_returned(bank: Bank, wire: FedwireMessage, command: ReceiveWireReturn, reason: str) -> None:

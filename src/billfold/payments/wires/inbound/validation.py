@@ -141,10 +141,13 @@ def _return(message: PaymentReturn, context: CheckContext) -> Iterator[tuple[str
         return
     if wire.status not in {"COMPLETED", "PROCESSING"}:
         yield "OrgnlUETR", f"the payment is {wire.status}: it cannot be returned"
-    if wire.returned:
+    if wire.outstanding <= 0:
         yield "OrgnlUETR", "the payment is already returned"
-    if wire.amount < message.amount:  # less is allowed: banks may deduct charges
+    elif wire.amount < message.amount:
         yield "RtrdIntrBkSttlmAmt", f"{_usd(message.amount)}, the payment was {_usd(wire.amount)}"
+    elif wire.outstanding < message.amount + (message.charges or 0):  # less is allowed: the rest may come later
+        amounts = f"{_usd(message.amount)} and charges, of the payment {_usd(wire.outstanding)} is outstanding"
+        yield "RtrdIntrBkSttlmAmt", amounts
     if message.original_amount not in {None, wire.amount}:
         amounts = f"{_usd(message.original_amount or 0)}, the payment was {_usd(wire.amount)}"
         yield "OrgnlIntrBkSttlmAmt", amounts
@@ -155,7 +158,7 @@ def _request(message: ReturnRequest, context: CheckContext) -> Iterator[tuple[st
     if wire is None:
         yield "OrgnlUETR", f"no payment {message.original.uetr} arrived"
         return
-    if wire.returned or wire.status != "COMPLETED":
+    if wire.outstanding < wire.amount or wire.status != "COMPLETED":
         yield "OrgnlUETR", "the payment is already returned"
     if wire.amount != message.amount:
         yield "OrgnlIntrBkSttlmAmt", f"{_usd(message.amount)}, the payment was {_usd(wire.amount)}"

@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import msgspec
+
 from billfold.accounts.pockets.rules import require_not_closed
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.payments.wires.iso20022.types import PaymentReturn
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import (
     add_wire,
@@ -36,21 +39,22 @@ if TYPE_CHECKING:
 
 
 def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> Outcome:
-    """Book the returned money, once per wire.
+    """Book the returned money: all of a wire, or a part whose rest stays claimed.
 
-    Refuses: wire-already-returned, wire-not-completed if the wire was never sent, pocket-not-open
-    if its pocket is closed.
+    Refuses: wire-already-returned if less is outstanding, wire-not-completed if the wire was never sent,
+    pocket-not-open if its pocket is closed.
     """
     book = book_of(books, cmd.customers[0])
-    original, returned, _ = referenced_wire(book, cmd.original_id)
-    if returned:
-        raise Refused("wire-already-returned", "The wire is already returned.")
+    original, outstanding, _ = referenced_wire(book, cmd.original_id)
+    if outstanding < cmd.amount:
+        raise Refused("wire-already-returned", f"{format_usd(outstanding)} of the wire is outstanding.")
     if original.status == WireStatus.REJECTED or original.entry_no is None:
         raise Refused("wire-not-completed", "The wire has not settled and cannot be returned.")
     pocket = book.pockets[original.pocket_id]
     require_not_closed(pocket)
     roll_business_day(book, pocket, ctx)
-    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=original.entry_no)
+    reverses = original.entry_no if outstanding == original.amount else None  # the first return does
+    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=reverses)
     group = ctx.ids.next_group()
     wire = return_row(
         original,
@@ -61,7 +65,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
         amount=cmd.amount,
         imad=cmd.imad,
         omad=cmd.omad,
-        description=_description(original, cmd),
+        description=_description(cmd, outstanding),
         message=cmd.message,
         transaction_id=group,
         entry_no=book.entry_no,
@@ -86,11 +90,13 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     return {"wire_id": str(cmd.wire_id), "status": WireStatus.COMPLETED, "transaction_id": str(group)}
 
 
-def _description(original: WireRow, cmd: ReceiveWireReturn) -> str:
-    """Return the return reason and the charges that banks deducted."""
-    why = cmd.information or cmd.code
-    kept = original.amount - cmd.amount
-    return f"{why}, less {format_usd(kept)} in charges" if kept else why
+def _description(cmd: ReceiveWireReturn, outstanding: int) -> str:
+    """Return the return reason, the charges that banks deducted and what is still to come."""
+    charges = msgspec.json.decode(cmd.message, type=PaymentReturn).charges or 0
+    rest = outstanding - cmd.amount - charges
+    parts = [cmd.information or cmd.code]
+    parts += [f"less {format_usd(charges)} in charges"] if charges else []
+    return ", ".join(parts + ([f"{format_usd(rest)} stays claimed"] if rest > 0 else []))
 
 
 def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
@@ -154,8 +160,8 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
 
 def _returnable(book: Book, wire_id: UUID) -> tuple[WireRow, int | None]:
     """Return a received payment with the journal entry that booked its money last. Raises Refused."""
-    original, returned, booked_journal_no = referenced_wire(book, wire_id)
-    if returned:
+    original, outstanding, booked_journal_no = referenced_wire(book, wire_id)
+    if outstanding < original.amount:
         raise Refused("wire-already-returned", "The wire is already returned.")
     arrived = original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT
     if not arrived or original.status != WireStatus.COMPLETED or original.message is None:

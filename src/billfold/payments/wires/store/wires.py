@@ -17,8 +17,14 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = ", ".join(f"w.{name}" for name in WireRow.__struct_fields__)
-_RETURNED = """EXISTS (SELECT 1 FROM wire r WHERE r.customer_id = w.customer_id
-                AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')"""
+_OUTSTANDING = """(w.amount
+  - (SELECT coalesce(sum(r.amount + coalesce((r.message::json->>'charges')::bigint, 0)), 0) FROM wire r
+      WHERE r.customer_id = w.customer_id AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')
+  - (SELECT coalesce(sum(s.amount + coalesce((s.details->'message'->>'charges')::bigint, 0)), 0) FROM suspense_item s
+      WHERE s.details->>'original_wire_id' = w.wire_id::text
+        AND NOT EXISTS (SELECT 1 FROM wire b WHERE b.customer_id = w.customer_id
+                           AND b.wire_id = s.item_id AND b.original_wire_id = w.wire_id)))::bigint"""
+"""What of a wire has not come back: neither to its Pocket nor to suspense, nor as charges."""
 _BOOKED_JOURNAL = """
 WITH RECURSIVE undone AS (
   SELECT w.entry_no
@@ -28,7 +34,7 @@ WITH RECURSIVE undone AS (
 ) SELECT max(entry_no) FROM undone
 """
 _REFERENCED = f"""
-SELECT {_COLUMNS}, {_RETURNED} AS returned, ({_BOOKED_JOURNAL}) AS stands_in FROM wire w
+SELECT {_COLUMNS}, {_OUTSTANDING} AS outstanding, ({_BOOKED_JOURNAL}) AS stands_in FROM wire w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
 """
 _GET = f"SELECT {_COLUMNS} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"
@@ -37,10 +43,7 @@ SELECT {_COLUMNS} FROM directory d
   JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
  WHERE d.kind = 'wire' AND d.value = $1
 """
-_IS_RETURNED = """
-SELECT EXISTS (SELECT 1 FROM wire
-                WHERE customer_id = $1 AND original_wire_id = $2 AND status <> 'REJECTED')
-"""
+_GET_OUTSTANDING = f"SELECT {_OUTSTANDING} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"
 _REJECTED_RETURNS = """
 SELECT count(*) FROM wire
  WHERE customer_id = $1 AND original_wire_id = $2 AND status = 'REJECTED'
@@ -54,14 +57,14 @@ INSERT INTO received_wire_message (number, file_id, arrived_at)
 SELECT number, $2, $3 FROM unnest($1::text[]) AS number ON CONFLICT DO NOTHING
 """
 _BY_UETR = f"""
-SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad, {_RETURNED} AS returned
+SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad, {_OUTSTANDING} AS outstanding
   FROM wire w WHERE w.uetr = ANY($1::text[]) AND w.wire_type = 'PAYMENT'
  ORDER BY w.status = 'REJECTED' DESC
 """
 
 
 class MatchedWire(NamedTuple):
-    """A wire that a message may refer to. `returned`: it is already returned."""
+    """A wire that a message may refer to, and what of it has not come back."""
 
     customer_id: UUID
     wire_id: UUID
@@ -70,7 +73,7 @@ class MatchedWire(NamedTuple):
     amount: int
     uetr: str
     imad: str | None
-    returned: bool
+    outstanding: int
 
 
 async def load_references(
@@ -80,7 +83,7 @@ async def load_references(
     referenced = []
     for row in await conn.fetch(_REFERENCED, customer_ids, ids):
         wire = _row(row)
-        referenced.append((wire.customer_id, wire.wire_id, ReferencedWire(wire, row["returned"], row["stands_in"])))
+        referenced.append((wire.customer_id, wire.wire_id, ReferencedWire(wire, row["outstanding"], row["stands_in"])))
     return referenced
 
 
@@ -98,10 +101,10 @@ async def find_wire(conn: Connection | Pool, wire_id: UUID) -> WireRow | None:
     return None if row is None else _row(row)
 
 
-async def is_returned(conn: Connection | Pool, wire: WireRow) -> bool:
-    """Tell whether a return of the wire has been booked."""
-    returned: bool = await conn.fetchval(_IS_RETURNED, wire.customer_id, wire.wire_id)
-    return returned
+async def get_outstanding(conn: Connection | Pool, wire: WireRow) -> int:
+    """Return the cents of a wire that have not come back."""
+    outstanding: int = await conn.fetchval(_GET_OUTSTANDING, wire.customer_id, wire.wire_id)
+    return outstanding
 
 
 async def count_rejected_returns(conn: Connection | Pool, wire: WireRow) -> int:
