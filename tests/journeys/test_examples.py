@@ -149,5 +149,29 @@ def test_the_conformance_suite_finds_its_clients_in_the_sandbox(sandbox):
             assert http.get(plan["resource"]["resourceUrl"]).status_code == 401
 
 
+def test_a_reader_signs_with_curl_as_the_guide_says(sandbox):
+    guide = (SOURCE.parent / "docs/guides/sign_a_request.md").read_text()
+    (lines,) = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
+    answer = subprocess.check_output(["bash", "-euc", lines], cwd=sandbox.state.parent, timeout=PATIENCE_SECONDS)
+    assert msgspec.json.decode(answer)["items"]
+
+
+def test_the_address_of_an_api_leads_a_browser_to_its_reference(sandbox):
+    box, panel = msgspec.json.decode((sandbox.state / "sandbox.json").read_bytes()), sandbox.said.read_text()
+    for url, title in ((box["partner_url"], "Partner API"), (box["customer_url"], "Customer API")):
+        assert f"{url}/docs/" in panel
+        with local_client(url, box["ca_file"]) as http:
+            page = http.get("/", follow_redirects=True)
+            assert (page.status_code, page.url.path) == (200, "/docs/")
+            assert f"{title}</h1>" in page.text
+    assert f"oathtool --totp -b {box['person']['totp_secret']}" in panel
+
+
+def test_what_the_readme_lets_its_readers_save_is_no_part_of_the_project():
+    saved = re.findall(r"save this as\s+(\S+\.py)", (SOURCE.parent / "README.md").read_text())
+    ignored = subprocess.check_output(["git", "check-ignore", *saved], cwd=SOURCE.parent, text=True)
+    assert ignored.split() == saved != []
+
+
 def test_every_example_is_run_here():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {"customer.py", "partner.py"}

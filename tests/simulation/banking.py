@@ -61,6 +61,7 @@ def wire_goes_on(life):
     if not life.wires:
         return None
     customer, wire_id = life.random.choice(life.wires)
+    seen = life.bank.seen.of(customer)[wire_id]
     kind = life.random.choice((SubmitWire, CompleteWire, CompleteWire, RejectWire, ReceiveWireReturn))
     told = {
         SubmitWire: {"wire_id": wire_id, "imad": IMAD},
@@ -71,10 +72,10 @@ def wire_goes_on(life):
             "original_id": wire_id,
             "code": "AC04",
             "information": None,
-            "imad": IMAD,
+            "imad": f"{IMAD[:-6]}{life.random.randrange(10**6):06}",
             "omad": None,
             "message": "{}",
-            "amount": life.bank.seen.of(customer)[wire_id].row.amount,
+            "amount": life.random.choice((seen.row.amount, max(1, seen.outstanding // 3))),
         },
     }
     return life.submit(kind, customer, references=(wire_id,), **told[kind])

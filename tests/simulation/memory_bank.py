@@ -154,7 +154,7 @@ class Seen:
             known[wire.wire_id] = ReferencedWire(wire, outstanding=wire.amount, booked_journal_no=wire.entry_no)
             if wire.original_wire_id is not None:
                 original = known[wire.original_wire_id]
-                known[wire.original_wire_id] = original._replace(outstanding=0)
+                known[wire.original_wire_id] = original._replace(outstanding=original.outstanding - wire.amount)
         for table, key, columns in book.draft.rows_of(Update):
             if table is WireRow:
                 seen = known[key]

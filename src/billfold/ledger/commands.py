@@ -8,7 +8,7 @@ A rule that refuses raises `Refused`; a book that is not loaded raises `Missing`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from uuid import UUID
@@ -136,6 +136,7 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     screening: Screening = NoScreening()
     routing_number: str = ""
     ach_review_above_cents: int = 1_000_000_00
+    ach_cutoff: time = time(12)
     wire_hours: WireHours = WireHours()
     wire_fee_cents: int = 0
     correspondent: str = ""

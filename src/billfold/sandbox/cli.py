@@ -226,6 +226,7 @@ def _print_credentials(settings: Settings, saved_sandbox: SandboxFile) -> None:
     lines = [
         f"API          {saved_sandbox.partner_url}",
         f"Reference    {saved_sandbox.docs_url}",
+        f"             {saved_sandbox.customer_url}/docs/ (Customer API)",
         f"Plain http   {saved_sandbox.http_url} (rejected)",
         f"Username     {saved_sandbox.username}",
         f"Password     {saved_sandbox.password}",
@@ -234,7 +235,9 @@ def _print_credentials(settings: Settings, saved_sandbox: SandboxFile) -> None:
         f"Pages        {saved_sandbox.auth_url}",
         f"Email        {saved_sandbox.person.email}",
         f"Password     {saved_sandbox.person.password}",
-        f"App key      {saved_sandbox.person.totp_secret} (for an authenticator app)",
+        f"App key      {saved_sandbox.person.totp_secret}",
+        "             for an authenticator app: TOTP, 6 digits every 30 s; or here:",
+        f"             oathtool --totp -b {saved_sandbox.person.totp_secret}",
         f"Colleague    {saved_sandbox.colleague.email} (approves)",
         f"Credentials  {settings.state_dir / 'sandbox.json'}",
     ]

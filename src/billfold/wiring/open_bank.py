@@ -192,6 +192,7 @@ def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
         screening=screening,
         routing_number=settings.bank_routing_number,
         ach_review_above_cents=settings.ach_review_above_cents,
+        ach_cutoff=settings.ach_cutoff,
         wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),
         wire_fee_cents=settings.wire_fee_cents,
         correspondent=settings.correspondent_routing_number,

@@ -220,7 +220,9 @@ def test_settings_that_contradict_each_other_are_refused():
     assert "BILLFOLD_HTTP_PORT" in _mistakes({"BILLFOLD_PORT": "8080"})
 
 
-def test_hours_of_wires_end_after_they_begin():
+def test_hours_of_wires_end_after_they_begin_and_those_of_ach_by_its_last_deadline():
+    assert _mistakes({"BILLFOLD_ACH_CUTOFF": "16:46"}).keys() == {"BILLFOLD_ACH_CUTOFF"}
+    assert Settings.from_env({"BILLFOLD_ACH_CUTOFF": "16:45"}).ach_cutoff == time(16, 45)
     assert _mistakes({"BILLFOLD_WIRES_OPEN": "15:30"}) == {
         "BILLFOLD_INTERNATIONAL_WIRE_CUTOFF": "BILLFOLD_INTERNATIONAL_WIRE_CUTOFF is '15:00'; "
         "expected later than BILLFOLD_WIRES_OPEN"

@@ -80,7 +80,9 @@ COMPONENTS: Document = {
             "in": "header",
             "required": True,
             "description": "Base64 of HMAC-SHA256, keyed with the shared secret, over idempotency "
-            "key + path (no host, no query) + the bytes of the body, nothing between them.",
+            "key + path (no host, no query) + the bytes of the body, nothing between them. For "
+            '`GET /api/v2/pockets/?limit=1` that is key + `/api/v2/pockets/`: `printf %s "$key/api/v2/pockets/" | '
+            'openssl dgst -sha256 -hmac "$secret" -binary | base64`.',
             "schema": {"type": "string", "minLength": 44, "maxLength": 44},
         },
     },

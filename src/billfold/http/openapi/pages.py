@@ -57,6 +57,12 @@ async def show_health(bank: Bank) -> HttpResponse:
     return HttpResponse(200, TEXT, b"OK")
 
 
+@get("/", OPEN, hidden=True)
+async def redirect_to_reference() -> HttpResponse:
+    """Lead whoever opens the address of the API in a browser to its reference."""
+    return HttpResponse(302, TEXT, b"See /docs/", headers=[(b"location", b"/docs/")])
+
+
 @get("/docs/errors/", OPEN, hidden=True)
 async def list_errors() -> HttpResponse:
     """List every error the APIs can answer."""
@@ -96,4 +102,12 @@ def _page(html: str) -> HttpResponse:
     return HttpResponse(200, HTML, html.encode(), headers=[_POLICY])
 
 
-PAGES: list[Operation] = [show_health, list_errors, list_errors_as_markdown, show_error, show_openapi, show_reference]
+PAGES: list[Operation] = [
+    show_health,
+    redirect_to_reference,
+    list_errors,
+    list_errors_as_markdown,
+    show_error,
+    show_openapi,
+    show_reference,
+]

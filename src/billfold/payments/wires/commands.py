@@ -86,8 +86,8 @@ class ReturnWire(WireCommand, frozen=True, kw_only=True):
 class ReceiveWireReturn(WireCommand, frozen=True, kw_only=True):
     """Receive the return of the sent wire `original_id`.
 
-    `wire_id` is the id of the return. `amount` is the returned amount: banks may have deducted
-    charges. `code` is the ISO 20022 return reason, `message` the JSON text of the message.
+    `wire_id` is the id of the return. `amount` is the returned amount, `charges` what banks
+    deducted on its way. `code` is the ISO 20022 return reason, `message` the JSON text of the message.
     """
 
     rule = receive_wire_return
@@ -102,3 +102,4 @@ class ReceiveWireReturn(WireCommand, frozen=True, kw_only=True):
     imad: str
     omad: str | None
     message: str
+    charges: int = 0

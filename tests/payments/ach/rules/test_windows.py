@@ -1,6 +1,6 @@
 """When entries go and settle: through nights, weekends, holidays and clock changes."""
 
-from datetime import date, timedelta
+from datetime import date, time, timedelta
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 
 CALENDARS = Calendars()
+NOON = time(12)
 SMALL, LARGE = 24_999_99, 25_000_00
 
 
@@ -38,8 +39,14 @@ def at(text: str):
     ],
 )
 def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, due, settles):
-    way = schedule(at(now), amount, CALENDARS, is_credit=False)
+    way = schedule(at(now), amount, CALENDARS, is_credit=False, cutoff=NOON)
     assert (way.due_at, way.settles_at) == (at(due), at(settles))
+
+
+def test_a_later_cut_off_sends_an_afternoon_on_its_own_day():
+    now, late = at("2025-06-03 16:44"), {"is_credit": False, "cutoff": time(16, 45)}
+    assert schedule(now, SMALL, CALENDARS, **late).due_at == at("2025-06-03 16:45")
+    assert schedule(now, LARGE, CALENDARS, **late).due_at == at("2025-06-04 02:15")
 
 
 @pytest.mark.parametrize(
@@ -53,15 +60,20 @@ def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, due, settles)
     ],
 )
 def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(now, amount, settles, settled):
-    way = schedule(at(now), amount, CALENDARS, is_credit=True)
+    way = schedule(at(now), amount, CALENDARS, is_credit=True, cutoff=NOON)
     assert (way.settles_at, way.settled_at) == (at(settles), at(settled))
 
 
-@given(minutes=st.integers(0, 3 * 365 * 24 * 60), amount=st.integers(1, 1_000_000_00), is_credit=st.booleans())
-def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(minutes, amount, is_credit):
+@given(
+    minutes=st.integers(0, 3 * 365 * 24 * 60),
+    amount=st.integers(1, 1_000_000_00),
+    is_credit=st.booleans(),
+    cutoff=st.times(time(0, 1), time(16, 45)),
+)
+def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(minutes, amount, is_credit, cutoff):
     now = at("2024-12-30 00:00") + timedelta(minutes=minutes)
 
-    way = schedule(now, amount, CALENDARS, is_credit=is_credit)
+    way = schedule(now, amount, CALENDARS, is_credit=is_credit, cutoff=cutoff)
 
     assert now < way.due_at < way.settles_at
     assert way.settles_at <= way.settled_at

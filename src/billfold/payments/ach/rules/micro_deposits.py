@@ -24,7 +24,7 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
     book = book_of(books, cmd.customers[0])
     ach_ids = []
     for amount in cmd.amounts:
-        times = schedule(ctx.now, amount, ctx.calendars, is_credit=True)
+        times = schedule(ctx.now, amount, ctx.calendars, is_credit=True, cutoff=ctx.terms.ach_cutoff)
         entry_no = book.begin(JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date)
         book.post(book.internal_account(AccountKind.PROMOTIONS), book.internal_account(AccountKind.RAIL_ACH), amount)
         book.close()

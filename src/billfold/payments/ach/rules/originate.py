@@ -49,7 +49,9 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     if pocket is None or not isinstance(payee, Payee):
         raise NotFound
     _must_be_usable(pocket, payee, cmd.direction)
-    times = schedule(ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT)
+    times = schedule(
+        ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT, cutoff=ctx.terms.ach_cutoff
+    )
     held_for_review = review_reason(cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents)
     entry = _entry_of(book, pocket, payee, cmd=cmd, ctx=ctx)
     if cmd.direction == Direction.CREDIT:

@@ -44,7 +44,9 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
         raise Refused("ach-origination-not-reversible", "The origination is already reversed.")
     other = Direction.DEBIT if entry.direction == Direction.CREDIT else Direction.CREDIT
     new_entry = _copy_of(entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id)
-    times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=other == Direction.CREDIT)
+    times = schedule(
+        ctx.now, entry.amount, ctx.calendars, is_credit=other == Direction.CREDIT, cutoff=ctx.terms.ach_cutoff
+    )
     if other == Direction.CREDIT:
         pocket = book.pockets[entry.pocket_id]
         new_entry = pay_out(book, pocket, ctx, entry=new_entry, settles_at=times.settled_at)
@@ -71,7 +73,7 @@ def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
             f"The entry is {entry.status} {entry.return_code or ''}: only a debit that came back "
             "under R01 or R09 is sent again, twice at most and within 180 days.",
         )
-    times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
+    times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False, cutoff=ctx.terms.ach_cutoff)
     new_entry = _copy_of(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
     approval = approve(book, new_entry, times, ctx=ctx)
     new_entry = msgspec.structs.replace(new_entry, times=entry.times + 1, **approval)

@@ -33,7 +33,13 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
     if entry.status != AchStatus.PENDING and not (waits and cmd.decision == AchStatus.CANCELLED):
         raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
     if cmd.decision == AchStatus.APPROVED:
-        times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == Direction.CREDIT)
+        times = schedule(
+            ctx.now,
+            entry.amount,
+            ctx.calendars,
+            is_credit=entry.direction == Direction.CREDIT,
+            cutoff=ctx.terms.ach_cutoff,
+        )
         approve_stored(book, entry, times, ctx=ctx)
     else:
         if entry.entry_no is not None and entry.pocket_id is not None:

@@ -36,7 +36,12 @@ def reschedule_entries(books: Books, cmd: RescheduleAch, ctx: Context) -> Outcom
     late = [each for each in _entries(book, cmd.ach_ids) if _is_late(each, ctx)]
     for entry in late:
         # The bills that fund a credit were sold when it was accepted, and have settled since.
-        approve_stored(book, entry, schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False), ctx=ctx)
+        approve_stored(
+            book,
+            entry,
+            schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False, cutoff=ctx.terms.ach_cutoff),
+            ctx=ctx,
+        )
     return {"postponed": len(late)}
 
 

@@ -13,8 +13,6 @@ from billfold.platform.dates import ET, et_date, et_instant
 
 SAME_DAY_BELOW_CENTS = 25_000_00
 """Entries below this amount settle on the day they are sent, others on the next banking day."""
-ORIGINATION_CUTOFF = time(12)
-"""Later originations belong to the next banking day."""
 SETTLED_AFTER_DAYS = 2
 """Banking days from sending until an entry counts as settled: most returns have arrived by then."""
 
@@ -52,12 +50,14 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     settled_at: datetime
 
 
-def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: bool) -> Schedule:
+def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: bool, cutoff: time) -> Schedule:
     """Return the schedule of an entry of `amount` cents that is accepted `now`.
+
+    From the cut-off on (ET) it belongs to the next banking day.
 
     A credit is sent on the next settlement day, when the bills that fund it have settled.
     """
-    accepted_on = _accepted_on(now, calendars)
+    accepted_on = _accepted_on(now, calendars, cutoff)
     sent_on = calendars.next_settlement_day(accepted_on) if is_credit else accepted_on
     if amount < SAME_DAY_BELOW_CENTS:
         window, effective_on = _first_window(now, sent_on), sent_on
@@ -74,9 +74,9 @@ def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: boo
     )
 
 
-def _accepted_on(now: datetime, calendars: Calendars) -> date:
+def _accepted_on(now: datetime, calendars: Calendars, cutoff: time) -> date:
     today = et_date(now)
-    in_time = now.astimezone(ET).time() < ORIGINATION_CUTOFF
+    in_time = now.astimezone(ET).time() < cutoff
     if calendars.is_fed_day(today) and in_time:
         return today
     return calendars.next_fed_day(today)
@@ -87,7 +87,7 @@ def _first_window(now: datetime, sent_on: date) -> Window:
     for window in SAME_DAY:
         if now < et_instant(sent_on, window.deadline):
             return window
-    raise AssertionError("entries accepted before noon always have a window of their day")
+    raise AssertionError("no cut-off is later than the last deadline of a day")
 
 
 def held_until(effective_on: date, sec_code: str, calendars: Calendars) -> datetime:

@@ -204,6 +204,7 @@ async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn,
         omad=wire.header.business_id,
         message=msgspec.json.encode(message).decode(),
         amount=message.amount,
+        charges=message.charges or 0,
     )
     try:
         await bank.engine.submit(command)

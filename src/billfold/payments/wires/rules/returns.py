@@ -8,13 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import msgspec
-
 from billfold.accounts.pockets.rules import require_not_closed
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
-from billfold.payments.wires.iso20022.types import PaymentReturn
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import (
     add_wire,
@@ -92,10 +89,9 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
 
 def _description(cmd: ReceiveWireReturn, outstanding: int) -> str:
     """Return the return reason, the charges that banks deducted and what is still to come."""
-    charges = msgspec.json.decode(cmd.message, type=PaymentReturn).charges or 0
-    rest = outstanding - cmd.amount - charges
+    rest = outstanding - cmd.amount - cmd.charges
     parts = [cmd.information or cmd.code]
-    parts += [f"less {format_usd(charges)} in charges"] if charges else []
+    parts += [f"less {format_usd(cmd.charges)} in charges"] if cmd.charges else []
     return ", ".join(parts + ([f"{format_usd(rest)} stays claimed"] if rest > 0 else []))
 
 
