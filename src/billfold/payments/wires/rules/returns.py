@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> Outcome:
     """Book the returned money: all of a wire, or a part whose rest stays claimed.
 
-    Refuses: wire-already-returned if less is outstanding, wire-not-completed if the wire was never sent,
+    Refuses: wire-already-returned if less is outstanding, wire-not-completed if the wire has not settled,
     pocket-not-open if its pocket is closed.
     """
     book = book_of(books, cmd.customers[0])
     original, outstanding, _ = referenced_wire(book, cmd.original_id)
     if outstanding < cmd.amount:
         raise Refused("wire-already-returned", f"{format_usd(outstanding)} of the wire is outstanding.")
-    if original.status == WireStatus.REJECTED or original.entry_no is None:
+    if original.status != WireStatus.COMPLETED or original.entry_no is None:
         raise Refused("wire-not-completed", "The wire has not settled and cannot be returned.")
     pocket = book.pockets[original.pocket_id]
     require_not_closed(pocket)
