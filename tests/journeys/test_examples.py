@@ -153,7 +153,7 @@ def test_a_reader_signs_with_curl_as_the_guide_says(sandbox):
     guide = (SOURCE.parent / "docs/guides/sign_a_request.md").read_text()
     (lines,) = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
     answer = subprocess.check_output(["bash", "-euc", lines], cwd=sandbox.state.parent, timeout=PATIENCE_SECONDS)
-    assert msgspec.json.decode(answer)["items"]
+    assert "items" in msgspec.json.decode(answer)
 
 
 def test_the_address_of_an_api_leads_a_browser_to_its_reference(sandbox):
