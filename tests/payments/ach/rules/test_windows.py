@@ -44,9 +44,9 @@ def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, due, settles)
 
 
 def test_a_later_cut_off_sends_an_afternoon_on_its_own_day():
-    now, late = at("2025-06-03 16:44"), {"is_credit": False, "cutoff": time(16, 45)}
-    assert schedule(now, SMALL, CALENDARS, **late).due_at == at("2025-06-03 16:45")
-    assert schedule(now, LARGE, CALENDARS, **late).due_at == at("2025-06-04 02:15")
+    for amount, due in ((SMALL, "2025-06-03 16:45"), (LARGE, "2025-06-04 02:15")):
+        way = schedule(at("2025-06-03 16:44"), amount, CALENDARS, is_credit=False, cutoff=time(16, 45))
+        assert way.due_at == at(due)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import msgspec
 
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
 from billfold.payments.deposits.types import IncomingWire
-from billfold.payments.files import retries
 from billfold.payments.files.types import StuckLine
 from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire
 from billfold.payments.wires.inbound.suspense import (
@@ -37,6 +36,7 @@ from billfold.payments.wires.iso20022.types import (
 from billfold.payments.wires.store import cases, wires
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import WireDirection
+from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 
@@ -85,11 +85,11 @@ async def book(bank: Bank, lines: NumberedMessages) -> tuple[list[BookedMessage]
             try:
                 async with semaphore:
                     outcome, wire_id = await book_one(bank, wire, wire.message, known)
-            except retries.DATABASE_UNAVAILABLE:
-                raise
-            except Exception as error:  # noqa: BLE001 - a bug in one message must not block others
+            except Exception as error:  # a bug in one message must not block others
+                if is_shortage(error):
+                    raise
                 element = LAYOUTS[type(wire.message)].element
-                stuck.append(StuckLine(line, number, f"{element}: {retries.error_summary(error)}"))
+                stuck.append(StuckLine(line, number, f"{element}: {error_summary(error)}"))
             else:
                 wire_text = None if wire_id is None else str(wire_id)
                 booked.append(BookedMessage(line, name, number, outcome=outcome, wire_id=wire_text))

@@ -52,8 +52,8 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     suspense.
     """
     book = book_of(books, cmd.customers[0])
-    wire, returned, _ = referenced_wire(book, cmd.wire_id)
-    if wire.status not in _UNDER_WAY or returned:
+    wire, outstanding, _ = referenced_wire(book, cmd.wire_id)
+    if wire.status not in _UNDER_WAY or outstanding < wire.amount:
         return _outcome(wire, wire.status)
     reason = cut_offs.reason_of(cmd.code)
     taken = book.pockets[wire.pocket_id].status != PocketStatus.CLOSED
