@@ -26,7 +26,6 @@ _HTTPS_PORT = 443
 _GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
 _WIRE_HOURS = {"wires_open": time(8), "wire_cutoff": time(16), "international_wire_cutoff": time(15)}
-_LAST_ACH_DEADLINE = time(16, 45)
 _REQUIRED_IN_PRODUCTION = (
     *("database_url", "encryption_key", "seed", "domain", "mail_url", "custodian", "linking_provider"),
     *("bank_name", "bank_routing_number", "bank_bic", "bank_address"),
@@ -129,9 +128,7 @@ class Settings:
         "What a customer may originate by ACH in a day before a person looks at it.",
         1_000_000_00,
     )
-    ach_cutoff: time = setting(
-        kinds.TIME_OF_DAY, "The cut-off of ACH originations; later ones belong to the next banking day.", time(12)
-    )
+    ach_cutoff: time = setting(kinds.TIME_OF_DAY, "The cut-off of ACH originations, as of a banking day.", time(12))
     correspondent_routing_number: str = setting(
         kinds.ROUTING_NUMBER, "The correspondent bank of international wires.", "026009593"
     )
@@ -356,12 +353,10 @@ def _conflicts(values: Mapping[str, Any], reported: set[str]) -> list[SettingMis
         for name, at in hours.items()
         if at <= hours["wires_open"] and name != "wires_open"
     ]
-    cutoff = values.get("ach_cutoff")
-    if cutoff is not None and not time(0) < cutoff <= _LAST_ACH_DEADLINE:
-        expected = f"not later than {_LAST_ACH_DEADLINE:%H:%M}, the last deadline of a day"
-        found.append(SettingMistake(variable_name("ach_cutoff"), format_setting(cutoff), expected))
-    start = values.get("clock_start")
-    if start is not None and not EARLIEST <= start < LATEST:
+    cutoff, start = values.get("ach_cutoff", time(12)), values.get("clock_start", EARLIEST)
+    if not time(0) < cutoff <= time(16, 45):
+        found.append(SettingMistake(variable_name("ach_cutoff"), format_setting(cutoff), "16:45 at the latest"))
+    if not EARLIEST <= start < LATEST:
         expected = f"from {EARLIEST.isoformat()} on, where the packaged rates begin, and before {LATEST.isoformat()}"
         found.append(SettingMistake(variable_name("clock_start"), format_setting(start), expected))
     if values.get("port", 8443) == values.get("http_port", 8080):
