@@ -10,10 +10,11 @@ import msgspec
 
 from benchmarks.dataset import customer_of, pocket_of
 from billfold.approvals.rules import REQUEST_LIFETIME, hash_of, text_of
-from billfold.approvals.transfer_orders import RequestContent, RequestedCents, WireOrder
+from billfold.approvals.transfer_orders import RequestContent, WireOrder
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, ApprovalRequirement
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
+from billfold.payments.on_us.schemas import RequestedAmount
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _content(request_id: UUID, pocket_id: UUID, payee: UUID) -> RequestContent:
             id=request_id,
             origin_pocket_id=pocket_id,
             counterparty_id=payee,
-            amount=RequestedCents(type="REQUESTED_AMOUNT", amount_usdc=_CENTS),
+            amount=RequestedAmount(amount_usdc=_CENTS),
             description="Invoice",
         ),
         payee={

@@ -104,6 +104,18 @@ async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(comp
     await company.ask(1_500_00, by=3, status="APPROVED")
 
 
+async def test_rules_and_caps_look_at_the_value_of_a_pocket_that_is_paid_out_in_full(company):
+    await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
+    await company.rule(name="Large", required_approvals=3, min_amount_usdc=100_000_00)
+    body = on_us(company.pocket, 0, counterparty=company.linked, amount={"type": "FULL_WITHDRAWAL"})
+    large = await company.askers[0].post(REQUESTS, body)
+    assert (large["status"], large["required_approvals"]) == ("PENDING", 3)
+    for each in company.approvers:
+        large = await decide(each, large)
+    assert large["transfer"]["execution_status"] == "COMPLETED"
+    assert large["transfer"]["amount"]["value"] > 800_000_00
+
+
 async def test_of_two_at_once_only_one_finds_room_under_a_cap(company):
     await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
     bodies = [on_us(company.pocket, 1_000_00, counterparty=company.linked) for _ in company.askers]

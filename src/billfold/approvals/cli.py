@@ -14,6 +14,7 @@ from billfold.approvals.authorization_requests import confirm_as_operator
 from billfold.approvals.store.approval_rules import set_step_up
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import find_blockers
+from billfold.approvals.transfer_orders import content_of
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
@@ -22,7 +23,6 @@ from billfold.cli.output import print_line
 from billfold.ledger.directory.store import find_customer
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
-from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -45,7 +45,7 @@ async def list_pending(bank: Bank, customer: CustomerId) -> Iterable[Row]:
     pending = (bank.pool, customer, now, ["PENDING"], None)
     transfers = await TRANSFER_REQUESTS.listed.rows(*pending, *[None] * 5, descending=False, limit=_SHOWN)
     changes = await AUTHORIZATION_REQUESTS.listed.rows(*pending, descending=False, limit=_SHOWN)
-    rows: list[Row] = [(t.request_id, f"{t.type} of {format_usd(t.amount)}", str(t.expires_at)) for t in transfers]
+    rows: list[Row] = [(t.request_id, f"{t.type} of {content_of(t).amount_text}", str(t.expires_at)) for t in transfers]
     return rows + [(each.request_id, each.action, str(each.expires_at)) for each in changes]
 
 

@@ -131,7 +131,7 @@ async def _command_for(
     """
     order = content.transfer
     if isinstance(order, WireOrder):
-        return _wire(customer_id, order, unverified_wires=unverified_wires, approved=approved)
+        return _wire(customer_id, content, order, unverified_wires=unverified_wires, approved=approved)
     assert isinstance(order, OnUsOrder)
     customer = await find_customer(conn, customer_id)
     if customer is None or customer.partner_id is None:
@@ -146,7 +146,8 @@ async def _command_for(
         type="PEER_TO_PEER" if named else "INTERNAL_REALLOCATION",
         from_pocket_id=order.origin_pocket_id,
         to_pocket_id=to_pocket_id,
-        amount=content.amount,
+        amount=content.requested_cents,
+        at_most=content.most_cents,
         partner_id=customer.partner_id,
         addresses=addresses,
         approved=approved,
@@ -166,14 +167,17 @@ def _on_us(order: OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
     )
 
 
-def _wire(customer_id: UUID, order: WireOrder, *, unverified_wires: bool, approved: bool) -> SendWire:
+def _wire(
+    customer_id: UUID, content: RequestContent, order: WireOrder, *, unverified_wires: bool, approved: bool
+) -> SendWire:
     return SendWire(
         caller=CALLER,
         key=order.id,
         customers=(customer_id,),
         wire_id=order.id,
         pocket_id=order.origin_pocket_id,
-        amount=order.amount.amount_usdc,
+        amount=content.requested_cents,
+        at_most=content.most_cents,
         counterparty_id=order.counterparty_id,
         description=order.description,
         wire_instructions=order.wire_instructions,

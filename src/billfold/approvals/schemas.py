@@ -12,7 +12,6 @@ from msgspec import UNSET, UnsetType
 from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_names
 from billfold.accounts.counterparties.types import format_name
 from billfold.approvals.store.reviews import ReviewState
-from billfold.approvals.transfer_orders import MOST_CENTS
 from billfold.approvals.transfer_request_schemas import (
     DecideTransferRequest,
     DualAuthUser,
@@ -21,6 +20,7 @@ from billfold.approvals.transfer_request_schemas import (
 )
 from billfold.approvals.types import Action, AuthorizationRequestRow, Rule, TransferType
 from billfold.http.schemas import NOT_BLANK
+from billfold.payments.on_us.schemas import MOST_CENTS
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]
 Approver = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]

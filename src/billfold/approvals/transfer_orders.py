@@ -10,25 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from billfold.approvals.types import TransferType
+from billfold.payments.on_us.schemas import FullWithdrawal, RequestedAmount, requested_cents
+from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
     from billfold.approvals.types import TransferRequest
 
-MOST_CENTS = 999_999_999_999
-"""No single transfer is larger than a Fedwire payment: $9,999,999,999.99."""
-Cents = Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
 Description = Annotated[str, msgspec.Meta(max_length=100)]
 Reference = Annotated[str, msgspec.Meta(min_length=1, max_length=35)]
 Instructions = Annotated[str, msgspec.Meta(min_length=1, max_length=140)]
-
-
-class RequestedCents(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """So many cents."""
-
-    type: Literal["REQUESTED_AMOUNT"]
-    amount_usdc: Cents
 
 
 class PeerToPeer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="PEER_TO_PEER"):
@@ -51,7 +44,7 @@ class OnUsOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
 
     id: UUID
     origin_pocket_id: UUID
-    amount: RequestedCents
+    amount: RequestedAmount | FullWithdrawal
     details: PeerToPeer | InternalReallocation
     description: Description | None = None
     end_to_end_identification: Reference | None = None
@@ -62,7 +55,7 @@ class WireOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
 
     id: UUID
     origin_pocket_id: UUID
-    amount: RequestedCents
+    amount: RequestedAmount | FullWithdrawal
     counterparty_id: UUID
     description: Description | None = None
     wire_instructions: Instructions | None = None
@@ -74,22 +67,26 @@ class UsdcOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
 
     id: UUID
     origin_pocket_id: UUID
-    amount: RequestedCents
+    amount: RequestedAmount
     counterparty_id: UUID
 
 
+_GROWTH = 500
+"""A 500th more: the seven days that a request waits, at ten percent a year."""
 OrderedTransfer = OnUsOrder | WireOrder | UsdcOrder
 
 
 class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
     """The content that is approved: the order, the payee at that time, and the named reviewers.
 
-    Approvals are void when the payee of the counterparty has changed.
+    Approvals are void when the payee of the counterparty has changed. `value` is what the Pocket of a full
+    withdrawal was worth at that time, in cents: rules and limits look at it.
     """
 
     transfer: OrderedTransfer
     payee: dict[str, Any] | None = None
     reviewers: tuple[UUID, ...] = ()
+    value: int | UnsetType = UNSET
 
     @property
     def request_id(self) -> UUID:
@@ -108,8 +105,27 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def amount(self) -> int:
-        """The amount in cents."""
-        return self.transfer.amount.amount_usdc
+        """The amount in cents by which rules and limits decide."""
+        return self.requested_cents or (0 if self.value is UNSET else self.value)
+
+    @property
+    def requested_cents(self) -> int | None:
+        """The amount to pay in cents; None: the whole balance."""
+        return requested_cents(self.transfer.amount)
+
+    @property
+    def most_cents(self) -> int | None:
+        """What a full withdrawal pays at most: its value, and what bills earn while a request waits.
+
+        Without this limit, money that came later would leave under the rule of a smaller amount.
+        """
+        return None if self.requested_cents is not None else self.amount + -(-self.amount // _GROWTH)
+
+    @property
+    def amount_text(self) -> str:
+        """The amount in a sentence."""
+        text = format_usd(self.amount)
+        return f"the whole balance (about {text})" if self.requested_cents is None else text
 
     @property
     def counterparty_id(self) -> UUID | None:

@@ -98,6 +98,8 @@ class RequestedTransfer(msgspec.Struct, kw_only=True):
     type: Literal["ON_US", "WIRE", "USDC"]
     origin_pocket_id: UUID
     amount: Amount
+    """Of a full withdrawal the value of the Pocket when it was requested, and what was paid once it is executed."""
+    amount_type: Literal["REQUESTED_AMOUNT", "FULL_WITHDRAWAL"]
     details: dict[str, Any] | UnsetType = UNSET
     counterparty_id: UUID | UnsetType = UNSET
     counterparty_name: str | UnsetType = UNSET
@@ -190,6 +192,7 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
     content = content_of(row)
     order = msgspec.to_builtins(content.transfer)
     kept = ("details", "counterparty_id", "description", "wire_instructions", "end_to_end_identification")
+    in_full = content.requested_cents is None
     fields = {name: order[name] for name in kept if name in order}
     if content.payee is not None:
         fields["counterparty_name"] = format_name(content.payee["counterparty_name"])
@@ -205,7 +208,8 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
             "id": row.request_id,
             "type": row.type,
             "origin_pocket_id": row.pocket_id,
-            "amount": msgspec.to_builtins(usd(row.amount)),
+            "amount": msgspec.to_builtins(usd(row.paid if in_full and row.paid else row.amount)),
+            "amount_type": "FULL_WITHDRAWAL" if in_full else "REQUESTED_AMOUNT",
             "execution_status": row.execution,
             "reason": row.reason,
             "fees": [{"type": "WIRE_FEE", "amount": msgspec.to_builtins(usd(row.fee))}] if row.fee else [],

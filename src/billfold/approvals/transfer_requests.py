@@ -24,7 +24,6 @@ from billfold.approvals.types import Actor, ApprovalRequirement, Status, Transfe
 from billfold.audit.record import AuditedAction
 from billfold.events.notifications import notify as notification_notify
 from billfold.platform.errors import FieldError, InvalidInput, InvariantError, Refused
-from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -256,7 +255,7 @@ async def _notify(
     name = await audited_action.conn.fetchval(_NAME, request.customer_id, request.pocket_id)
     if name is None:
         raise InvariantError("a request names a pocket that is not there")
-    transfer = f"a {_NOUNS[request.type]} of {format_usd(request.amount)} from the Pocket {name}"
+    transfer = f"a {_NOUNS[request.type]} of {content_of(request).amount_text} from the Pocket {name}"
     await notification_notify.notify(
         audited_action.conn,
         by.vault,

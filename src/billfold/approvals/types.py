@@ -139,7 +139,8 @@ class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
 class TransferRequest(StoredRequest, frozen=True, kw_only=True):
     """A transfer request. `asked` is the hash of what was sent when it was created.
 
-    `execution` and `reason` are those of the transfer once it was approved, `fee` is what a wire cost.
+    `execution` and `reason` are those of the transfer once it was approved, `paid` is what it moved and `fee` what a
+    wire cost.
     """
 
     type: TransferType
@@ -150,6 +151,7 @@ class TransferRequest(StoredRequest, frozen=True, kw_only=True):
     execution: Execution
     reason: str | None = msgspec.field(name="reason_now")
     fee: int
+    paid: int | None
 
 
 class AuthorizationRequestRow(StoredRequest, frozen=True, kw_only=True):

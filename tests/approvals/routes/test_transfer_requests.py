@@ -277,7 +277,8 @@ async def test_what_a_request_names_must_be_there_and_in_order(
 
 
 WRONG = (
-    ({"amount": {"type": "FULL_WITHDRAWAL"}}, "body.transfer.amount.type"),
+    ({"amount": {"type": "EVERYTHING"}}, "body.transfer.amount.type"),
+    ({"amount": {"type": "FULL_WITHDRAWAL", "amount_usdc": 1}}, "body.transfer.amount.amount_usdc"),
     ({"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 0}}, "body.transfer.amount.amount_usdc"),
     ({"type": "ACH"}, "body.transfer.type"),
     ({"details": {"type": "GIFT"}}, "body.transfer.details.type"),

@@ -11,6 +11,8 @@ import msgspec
 from billfold.access.users import store as user_store
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.requests import resolve_pockets
+from billfold.accounts.pockets.schemas import valuation
+from billfold.accounts.pockets.types import PocketRow
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
 from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
@@ -53,6 +55,7 @@ _EXECUTION_ERRORS = (
     "counterparty-not-verified",
     "insufficient-funds",
     "market-data-stale",
+    "amount-not-allowed",
 )
 _CONTENT_ERRORS = (
     *_EXECUTION_ERRORS,
@@ -60,7 +63,6 @@ _CONTENT_ERRORS = (
     "duplicate-id",
     "same-pocket",
     "counterparty-type-mismatch",
-    "amount-not-allowed",
     "approval-impossible",
 )
 STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
@@ -189,7 +191,9 @@ async def decide_transfer_request(
 
     Approve or deny another member's request. With the last approval it is executed.
 
-    If it cannot be executed now, the approval is refused and does not count.
+    If it cannot be executed now, the approval is refused and does not count. That is so, with `amount-not-allowed`, of
+    a full withdrawal when the Pocket has received money since: the requester sends it again by PATCH, and it is
+    approved anew.
     """
     if data.status == "APPROVED":
         await check_recent_authentication(member, bank)
@@ -244,9 +248,13 @@ async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestConten
     """Return the content with its payee, if every Pocket and counterparty exists and is usable.
 
     Raises NotFound, Refused `pocket-not-open`, `pocket-frozen`, `same-pocket`,
-    `counterparty-type-mismatch`, `counterparty-not-verified`.
+    `counterparty-type-mismatch`, `counterparty-not-verified`, and `insufficient-funds` for the whole of nothing.
     """
-    await _check_pocket(member, bank, content.pocket_id, receives=False)
+    pays = await _check_pocket(member, bank, content.pocket_id, receives=False)
+    if content.requested_cents is None:
+        if (value := valuation(pays, bank, member.now).total_value) <= 0:
+            raise Refused("insufficient-funds", "The Pocket is empty.")
+        content = msgspec.structs.replace(content, value=value)
     order = content.transfer
     if isinstance(order, OnUsOrder) and isinstance(order.details, InternalReallocation):
         to_pocket_id = order.details.destination_pocket_id
@@ -259,10 +267,12 @@ async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestConten
     return msgspec.structs.replace(content, payee=payee)
 
 
-async def _check_pocket(member: CustomerCaller, bank: Bank, pocket_id: UUID, *, receives: bool) -> None:
+async def _check_pocket(member: CustomerCaller, bank: Bank, pocket_id: UUID, *, receives: bool) -> PocketRow:
     _, own_id = await member.pocket(bank, pocket_id)
-    status = (await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)).status
+    row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)
+    status = row.status
     if status == "FROZEN" and not receives:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
     if status not in {"OPEN", "FROZEN"}:
         raise Refused("pocket-not-open", f"The {'receiving ' if receives else ''}pocket is {status}.")
+    return row

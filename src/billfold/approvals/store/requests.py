@@ -171,7 +171,8 @@ SELECT q.*, {_STATUS},
             WHEN 'PENDING' IN (t.status, w.status) THEN 'PROCESSING'
             ELSE coalesce(t.status, w.status, 'NOT_STARTED') END AS execution,
        CASE WHEN q.status = 'APPROVED' THEN coalesce(q.reason, t.reason, w.reason) END AS reason_now,
-       coalesce(w.fee, 0) AS fee
+       coalesce(w.fee, 0) AS fee,
+       CASE WHEN coalesce(t.status, w.status) <> 'REJECTED' THEN nullif(coalesce(t.amount, w.amount), 0) END AS paid
   FROM transfer_request q
   LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
   LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id

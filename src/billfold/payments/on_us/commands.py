@@ -10,7 +10,7 @@ from billfold.payments.on_us.types import TransferOrder
 
 
 class TransferOnUs(Command, frozen=True, kw_only=True):
-    """Move `amount` cents (None: the whole balance, net of fees) between two pockets of the bank.
+    """Move `amount` cents (None: the whole balance, net of fees) between two pockets of the bank, `at_most` so many.
 
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded, and a
     second command with `accepted` executes it. `addresses` are the network addresses of the two
@@ -27,6 +27,7 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     from_pocket_id: UUID
     to_pocket_id: UUID | None
     amount: int | None
+    at_most: int | None = None
     partner_id: UUID
     order: TransferOrder = TransferOrder()
     addresses: tuple[str | None, str | None] = (None, None)

@@ -34,7 +34,7 @@ from billfold.platform.money import cents_for
 from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
-from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
+from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most, withdraw
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         destination = _require_movable(payer, origin, payee, cmd=cmd)
         transfer = _Transfer(cmd, ctx, transfer_id, payer=payer, origin=origin, payee=payee, destination=destination)
         amount = _move_bills(transfer) if cmd.order.in_kind else _move_money(transfer)
+        _require_at_most(cmd, amount)
         status = TransferStatus.COMPLETED
     except _Rejected as rejected:
         payer.undo()
@@ -114,6 +115,15 @@ def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: Transfer
             raise
         raise _Rejected("ACCOUNT_UNAVAILABLE") from None
     return destination
+
+
+def _require_at_most(cmd: TransferOnUs, amount: int) -> None:
+    try:
+        require_at_most(cmd.at_most, amount)
+    except Refused:
+        if not cmd.approved:
+            raise
+        raise _Rejected("INVALID_TRANSFER") from None
 
 
 def _require_linked(payer: Book, cmd: TransferOnUs) -> None:

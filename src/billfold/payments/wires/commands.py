@@ -12,7 +12,7 @@ from billfold.payments.wires.types import QueuedMessage, WireRow
 
 
 class SendWire(Command, frozen=True, kw_only=True):
-    """Pay `amount` cents (None: the whole balance, net of fees) to a counterparty by wire.
+    """Pay `amount` cents (None: the whole balance, net of fees) to a counterparty by wire, `at_most` so many.
 
     `wire_instructions` override the counterparty's; `request` is the JSON text of the request. If
     the wire was `approved` before, a refusal raises `wire.rejected` and becomes the outcome.
@@ -26,6 +26,7 @@ class SendWire(Command, frozen=True, kw_only=True):
     wire_id: UUID | None
     pocket_id: UUID
     amount: int | None
+    at_most: int | None = None
     counterparty_id: UUID
     description: str | None = None
     wire_instructions: str | None = None

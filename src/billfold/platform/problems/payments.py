@@ -32,8 +32,10 @@ TRANSFERS = (
         "amount-not-allowed",
         422,
         "The amount is out of bounds",
-        meaning="The amount is zero, or beyond what the rail or the customer's limits let through.",
-        remedy="Send an amount within the bounds named in `detail`, or split the payment.",
+        meaning="The amount is zero, or beyond what the rail or the customer's limits let through; or a pocket whose "
+        "full withdrawal was requested has received money since.",
+        remedy="Send an amount within the bounds named in `detail`, or split the payment. Request a full "
+        "withdrawal again.",
     ),
     Problem(
         "same-pocket",

@@ -7,6 +7,8 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
+from billfold.platform.errors import Refused
+from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import charge_fee
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash, sell_all
 
@@ -18,6 +20,15 @@ if TYPE_CHECKING:
 
 class InsufficientFunds(Exception):
     """The pocket cannot raise the amount. The caller undoes the journal entry it began."""
+
+
+def require_at_most(most: int | None, amount: int) -> None:
+    """Refuse an amount beyond what those who approved a full withdrawal could expect. Raises Refused."""
+    if most is not None and amount > most:
+        raise Refused(
+            "amount-not-allowed",
+            f"The Pocket holds {format_usd(amount)}, and at most {format_usd(most)} was requested. Request it again.",
+        )
 
 
 def withdraw(

@@ -30,7 +30,7 @@ from billfold.payments.wires.rules.recording import (
 from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import pay_fee, roll_business_day
-from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
+from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most, withdraw
 
 if TYPE_CHECKING:
     from billfold.accounts.counterparties.types import Payee
@@ -114,6 +114,7 @@ def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Con
             to=book.internal_account(AccountKind.RAIL_WIRE),
             fee_reserve=fee,
         )
+        require_at_most(cmd.at_most, amount)
     except InsufficientFunds:
         raise Refused("insufficient-funds", "The pocket cannot raise the amount and its fees today.") from None
     wire = msgspec.structs.replace(
