@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 from asyncpg import UniqueViolationError
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.routes import subscriber_of
@@ -44,7 +44,6 @@ LOCAL_URL_HINT = (
     "for a program on this machine run `billfold listen --forward-to PORT`, or start the sandbox "
     f"with {variable_name('webhook_allowed_networks')}=127.0.0.0/8"
 )
-WEAK_SECRET_WARNING = "shared_secret has fewer than 24 characters; use 32 or more that are random."  # noqa: S105 - a name, not a secret
 
 
 @post(_ALL, tag=_TAG, takes=body_for(NewSubscription, "CreateSubscription", PARTNER_KINDS))
@@ -79,7 +78,7 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
     except UniqueViolationError:
         # Under this key a subscription was created and deleted since.
         raise Refused("idempotency-key-reused", "This key has made another one.") from None
-    return _with_warnings(created, data.shared_secret)
+    return created
 
 
 @patch(_ONE, tag=_TAG, takes=body_for(ChangedSubscription, "UpdateSubscription", PARTNER_KINDS, UNSET))
@@ -111,7 +110,7 @@ async def update_subscription(
             changes=data,
             now=caller.wall,
         )
-    return _with_warnings(changed, data.shared_secret)
+    return changed
 
 
 @get(_ALL, SIGNED, READS, tag=_TAG)
@@ -245,13 +244,6 @@ def _with_local_hint(bank: Bank, error: FieldError) -> FieldError:
     if bank.settings.is_production:
         return error
     return replace(error, msg=f"{error.msg}; {LOCAL_URL_HINT}")
-
-
-def _with_warnings(subscription: Subscription, secret: str | UnsetType) -> Subscription:
-    """Return the subscription, with a warning if its new secret is accepted although it is weak."""
-    if secret is UNSET or not rules.is_weak_secret(secret):
-        return subscription
-    return msgspec.structs.replace(subscription, warnings=[WEAK_SECRET_WARNING])
 
 
 def _owner(caller: Caller | CustomerCaller) -> UUID:

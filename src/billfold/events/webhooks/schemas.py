@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.events.webhooks.rules import KEY_BYTES_MIN
 from billfold.events.webhooks.types import RetryPolicy
 from billfold.http.raw_request import instant_in_body
 from billfold.http.schemas import WallTime
@@ -28,9 +29,9 @@ _SEVERAL = msgspec.Meta(min_length=1, max_length=100, description="Types of `/ap
 Secret = Annotated[
     str,
     msgspec.Meta(
-        min_length=16,
+        min_length=KEY_BYTES_MIN,
         max_length=SECRET_CHARS_MAX,
-        description="The HMAC key of the deliveries. After `whsec_` it is base64.",
+        description="The HMAC key of the deliveries, 24 bytes or more. After `whsec_` it is base64.",
     ),
 ]
 Description = Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARS_MAX)]

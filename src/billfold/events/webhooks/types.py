@@ -34,8 +34,6 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     retry_policy: RetryPolicy | None
     time_created: datetime
     updated_at: datetime
-    warnings: list[str] | msgspec.UnsetType = msgspec.UNSET
-    """About the request that created or changed it."""
     object_type: Literal["Subscription"] = "Subscription"
 
 
