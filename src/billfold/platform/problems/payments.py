@@ -131,7 +131,6 @@ TRANSFERS = (
         "The content is not what was approved",
         meaning="What is to be approved was changed since it was read, or stands for something else now.",
         remedy="Read the request again and decide about what it says now.",
-        retryable=True,
     ),
     Problem(
         "already-reviewed",
