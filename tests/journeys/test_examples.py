@@ -168,7 +168,7 @@ def test_the_address_of_an_api_leads_a_browser_to_its_reference(sandbox):
 
 
 def test_what_the_readme_lets_its_readers_save_is_no_part_of_the_project():
-    saved = re.findall(r"save this as\s+(\S+\.py)", (SOURCE.parent / "README.md").read_text())
+    saved = re.findall(r"save this\s+as\s+(\S+\.py)", (SOURCE.parent / "README.md").read_text())
     ignored = subprocess.check_output(["git", "check-ignore", *saved], cwd=SOURCE.parent, text=True)
     assert ignored.split() == saved != []
 

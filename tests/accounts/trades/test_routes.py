@@ -40,7 +40,7 @@ async def test_a_sale_on_friday_evening_shows_the_yield_its_price_was_struck_at(
     """The bid of Friday 6 June is 4.170 %: 99.791500 for Friday, 18 days before maturity.
 
     (100 - 99.791500) / 99.791500 x 365 / 18 is 4.237 %, though the sale settles on Monday, 15 days
-    before maturity. Own Pockets get the last bid for Monday, 99.826250: 4.235 %.
+    before maturity. A sale between own Pockets settles on Tuesday, 14 days before maturity: 99.837833, 4.235 %.
     """
     own, pocket = await partner_desk.facilitation(1_000_00), await partner_desk.funded(100_000_00)
     other = await partner_desk.pocket(pocket.customer)
@@ -50,7 +50,7 @@ async def test_a_sale_on_friday_evening_shows_the_yield_its_price_was_struck_at(
     await partner_desk.transfer(pocket, other, 10_000_00)
     inside, outside, _ = (await partner_desk.get(newer(pocket)[1]))["items"]
     assert (outside["price"], outside["yield_to_maturity"]) == ("99.791500", "0.04237")
-    assert (inside["price"], inside["yield_to_maturity"]) == ("99.826250", "0.04235")
+    assert (inside["price"], inside["yield_to_maturity"]) == ("99.837833", "0.04235")
     assert (outside["status"], outside["settled_date"]) == ("BOOKED", None)
     await partner_desk.until("2025-06-09T00:00:00-04:00")
     inside, outside, _ = (await partner_desk.get(newer(pocket)[1]))["items"]

@@ -73,7 +73,7 @@ ACME = Origin(kind="PARTNER", name="acme", ip_address="192.0.2.7", user_agent="c
 
 @pytest.fixture
 def do(bank):
-    async def submit(kind, holder, *, key=None, origin=ACME, **fields):
+    async def submit(kind, holder, /, *, key=None, origin=ACME, **fields):
         command = kind(caller="test", key=key or ids.new(), customers=(holder.customer_id,), origin=origin, **fields)
         try:
             return (await bank.engine.submit(command)).outcome
@@ -159,8 +159,9 @@ async def test_counterparty_changes_are_audited_for_the_team(bank, new_holder, d
     made = await do(
         AddCounterparty,
         holder,
-        counterparty_name={},
+        counterparty_name={"type": "business", "business_name": "A holder"},
         display_name="Landlord",
+        holder="A holder",
         type="on_us",
         details={"account_number": "700000000000"},
         target_customer_id=payee.customer_id,

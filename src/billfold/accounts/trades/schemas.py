@@ -162,12 +162,10 @@ def yield_of(row: TradeRow, bank: Bank) -> str:
 def _priced_from(row: TradeRow, calendars: Calendars) -> date:
     """The settlement day the price of a trade counts its days from.
 
-    While the market trades it is the day the trade settles on. A sale at night or on a closed
-    day settles later, but at the last price struck before: its days and its rate are that one's.
+    It is the day the trade settles on, except for a sale that settles on its own business date: at night or on a
+    closed day that comes later than the last price struck before, whose day counts.
     """
-    if row.settles_on == row.book_date:
-        return calendars.pricing_day(row.traded_at)
-    return calendars.next_settlement_day(et_date(row.traded_at))
+    return calendars.pricing_day(row.traded_at) if row.settles_on == row.book_date else row.settles_on
 
 
 def _is_settled(row: TradeRow, now: datetime) -> bool:

@@ -102,7 +102,7 @@ async def update_subscription(
     async with caller.audited(
         bank, _owner(caller), "subscription.updated", resource_id=subscription_id, details=details
     ) as audited:
-        changed = await subscriptions.update_subscription(
+        return await subscriptions.update_subscription(
             audited.conn,
             bank.vault,
             subscriber,
@@ -110,7 +110,6 @@ async def update_subscription(
             changes=data,
             now=caller.wall,
         )
-    return changed
 
 
 @get(_ALL, SIGNED, READS, tag=_TAG)

@@ -118,6 +118,7 @@ REQUESTS = (
         "Too many names did not match",
         meaning="Today's names that were not those of the accounts' owners are as many as may be tried.",
         remedy="Ask the payee for its registered name, and try again tomorrow.",
+        retryable=True,
     ),
     Problem(
         "too-many-streams",
