@@ -174,7 +174,7 @@ async def test_counterparty_changes_are_audited_for_the_team(bank, new_holder, d
     rows = await bank.pool.fetch("SELECT type, description FROM notification ORDER BY created_at")
     assert [tuple(row) for row in rows] == [
         ("COUNTERPARTY_STATUS_CHANGED", "The counterparty Landlord was linked."),
-        ("COUNTERPARTY_STATUS_CHANGED", "A counterparty was unlinked."),
+        ("COUNTERPARTY_STATUS_CHANGED", "The counterparty A holder was unlinked."),
     ]
 
 
