@@ -1,12 +1,15 @@
 """A running bank knows an import without a restart; nobody buys what another cannot show."""
 
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import date, time
 
 import pytest
 from tests.support.whole_bank import close_bank, open_bank
 
+from billfold.audit.types import Origin
 from billfold.bills.imports import import_auctions, import_rates
+from billfold.bills.market_log import market_change
 from billfold.bills.market_refresh import MarketRefresher
 from billfold.bills.store import CalendarOverride, load_market, save_override
 from billfold.bills.types import Auction, DailyRates, Quote
@@ -19,9 +22,16 @@ NEW = Auction(
 RATES = DailyRates(TODAY, (Quote(4, 1000, 1014), Quote(52, 1000, 1014)))
 
 
+@asynccontextmanager
+async def changing(bank):
+    """A connection on which the market is changed as commands do it."""
+    async with bank.pool.acquire() as conn, conn.transaction(), market_change(conn, bank.vault, Origin.operator()):
+        yield conn
+
+
 async def know_less(*banks):
     """Let each know, in a market of its own, what was on record on the day before."""
-    async with banks[0].pool.acquire() as conn:
+    async with changing(banks[0]) as conn:
         await conn.execute("DELETE FROM auction WHERE issue_date >= $1", TODAY)
         await conn.execute("DELETE FROM bill_rate WHERE day >= $1", TODAY)
         for bank in banks:
@@ -38,7 +48,7 @@ async def banks(bank, market_dsn):
 
 
 async def import_both(bank):
-    async with bank.pool.acquire() as conn:
+    async with changing(bank) as conn:
         await import_auctions(conn, [NEW])
         await import_rates(conn, [RATES])
 

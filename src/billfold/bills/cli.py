@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import asyncpg
 import typer
 
+from billfold.audit.types import Origin
 from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.imports import import_auctions, import_rates
+from billfold.bills.market_log import market_change
 from billfold.bills.market_refresh import ACTIVATION_DELAY_SECONDS, REFRESH_SECONDS
 from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
@@ -44,7 +47,7 @@ OpenOrClosed = Literal["open", "closed"] | None
 
 
 @market.command("import --rates rates.csv --auctions auctions.csv")
-async def import_files(conn: Connection, rates: CsvFile = None, auctions: CsvFile = None) -> None:
+async def import_files(bank: Bank, conn: Connection, rates: CsvFile = None, auctions: CsvFile = None) -> None:
     """Import a Daily Treasury Bill Rates file and an auctions_query file, as the Treasury publishes them.
 
     Recorded data does not change: a contradicting row rejects the whole file.
@@ -54,7 +57,7 @@ async def import_files(conn: Connection, rates: CsvFile = None, auctions: CsvFil
     if rates is None and auctions is None:
         raise CliError("There is nothing to import.", "Give --rates FILE or --auctions FILE.")
     added = 0
-    async with conn.transaction():
+    async with _change(bank, conn):
         if auctions is not None:
             rows = await import_auctions(conn, parse_auctions(read_text_file(auctions)))
             print_success(f"Auctions: {rows.added} new, {rows.known} known already.")
@@ -76,6 +79,7 @@ async def status(bank: Bank) -> Iterable[Row]:
 
 @calendar.command("override 2025-11-28 --closes 13:00 --reason 'Early close'")
 async def override(
+    bank: Bank,
     conn: Connection,
     day: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"])],
     *,
@@ -92,14 +96,20 @@ async def override(
     on: date = day.date()
     if on < et_date(business_now(await read_clock(conn), wall_now())):
         print_warning(f"{on} is past: what was booked and valued then stays as it is.")
-    if remove:
-        if not await remove_override(conn, on):
-            raise CliError(f"{on} is not overridden.", "See `billfold calendar list`.")
-        print_success(f"{on} follows the calendars again.")
-    else:
-        saved = await _override(conn, CalendarOverride(on, bond, closes.time() if closes else None, fed, reason))
-        print_success(f"{on}: {_in_words(saved)}.")
+    async with _change(bank, conn):
+        if remove:
+            if not await remove_override(conn, on):
+                raise CliError(f"{on} is not overridden.", "See `billfold calendar list`.")
+            print_success(f"{on} follows the calendars again.")
+        else:
+            saved = await _override(conn, CalendarOverride(on, bond, closes.time() if closes else None, fed, reason))
+            print_success(f"{on}: {_in_words(saved)}.")
     print_line(_REFRESH_NOTE)
+
+
+def _change(bank: Bank, conn: Connection) -> AbstractAsyncContextManager[None]:
+    """Return the context in which a command changes the market, in its transaction."""
+    return market_change(conn, bank.vault, Origin(kind="OPERATOR", name=bank.settings.operator))
 
 
 async def _override(conn: Connection, named: CalendarOverride) -> CalendarOverride:

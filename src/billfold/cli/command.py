@@ -12,7 +12,7 @@ are supplied by the runner; the others are the command's arguments and options.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from types import SimpleNamespace
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command
+    from billfold.platform.database.pool import Connection
 
 EXAMPLE_ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 OPERATOR = "operator"
@@ -106,10 +107,10 @@ def _runnable(
         context = cast("CliContext", ctx.obj)
         action = audited and audited(values)
         call = partial(work, **values, **{name: each for name, each in _given(ctx).items() if name in supplied})
-        if action and "bank" in supplied:
+        if action and "conn" in supplied:
+            show(run_with_bank(context, lambda bank: action.run_with_connection(bank, _lending(call, bank, supplied))))
+        elif action and "bank" in supplied:
             show(run_with_bank(context, lambda bank: action.run_with_bank(bank, lambda: call(bank=bank))))
-        elif action and "conn" in supplied:
-            show(run_with_bank(context, lambda bank: action.run_with_connection(bank, lambda conn: call(conn=conn))))
         elif "bank" in supplied:
             show(run_with_bank(context, lambda bank: call(bank=bank)))
         elif "conn" in supplied:
@@ -128,6 +129,12 @@ def _runnable(
     resolved = [each.replace(annotation=hints[name]) for name, each in own.items()]
     run.__signature__ = inspect.Signature([first, *resolved])  # type: ignore[attr-defined]  # what `inspect.signature` reads first
     return run
+
+
+def _lending(call: Callable[..., Any], bank: Bank, supplied: Container[str]) -> Callable[[Connection], Awaitable[Any]]:
+    """Return the work on a connection, with the bank too when it names both."""
+    own = {"bank": bank} if "bank" in supplied else {}
+    return lambda conn: call(conn=conn, **own)
 
 
 def _given(ctx: typer.Context) -> dict[str, object]:

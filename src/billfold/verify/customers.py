@@ -135,7 +135,7 @@ class LedgerWalk:
         number = journal.row["entry_no"]
         snapshots = await self.take(SNAPSHOTS, journal.row["customer_id"], number)
         if snapshots:
-            pockets.compare_snapshots(snapshots, number, replay.counters)
+            pockets.compare_snapshots(snapshots, journal.row, replay.counters)
 
     async def _report_unexpected(self, customer_id: UUID) -> None:
         for table in (*COVERED_TABLES, SNAPSHOTS):

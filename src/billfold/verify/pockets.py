@@ -86,14 +86,16 @@ class PocketReplay:
             self._last_booked_at[pocket_id] = journal["booked_at"]
             self._dates_before_empty_snapshot.pop(pocket_id, None)
 
-    def compare_snapshots(self, rows: Iterable[Record], entry_no: int, counters: Counters) -> None:
+    def compare_snapshots(self, rows: Iterable[Record], journal: Record, counters: Counters) -> None:
         """Snapshots taken after this journal say what the replay says."""
         for row in rows:
             pocket_id = row["pocket_id"]
             key = SNAPSHOTS.key_of(row)
-            if row["entry_no"] != entry_no:
+            if row["entry_no"] != journal["entry_no"]:
                 self._findings.add("snapshot", key, "no journal precedes it")
                 continue
+            if journal["business_date"] > row["business_date"]:
+                self._findings.add("snapshot", key, f"its journal is of {journal['business_date']}")
             moved_date = self._open_dates.pop(pocket_id, None)
             if moved_date is not None and moved_date > row["business_date"]:
                 self._findings.add("snapshot", key, f"the pocket had moved on {moved_date}")

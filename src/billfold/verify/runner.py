@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import billfold
 from billfold.audit.checks import check_audit
+from billfold.bills.checks import check_market
 from billfold.bills.store import load_market
 from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
 from billfold.platform.errors import BillfoldError
@@ -56,8 +57,14 @@ async def verify_bank(
         if await conn.fetchval("SELECT count(*) FROM bank") == 0:
             raise BankNotInitialized
         findings = Findings()
-        if market is None:
-            market = await load_market(conn)
+        await check_market(conn, findings)
+        findings.next_section()
+        try:
+            market = market or await load_market(conn)
+        except ValueError:  # damaged so that there is no market to compare the ledger with
+            if findings.report().is_clean:
+                raise
+            return findings.report()
         # Rows come in the order of the keys at once, not after everything has been sorted.
         await conn.execute("SET LOCAL enable_seqscan = off")
         await LedgerWalk(conn, findings, market, progress=progress).go()

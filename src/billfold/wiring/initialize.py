@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.access.partners.customers import enrol
 from billfold.bills.imports import load_bundled_market
+from billfold.bills.market_log import begin_market_log
 from billfold.cli.context import CliError
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.clock import ClockState, read_clock, write_clock
@@ -75,6 +76,7 @@ async def initialize_bank(
         if not settings.is_production and await read_clock(conn) is None:
             await write_clock(conn, ClockState(settings.clock_start, wall, frozen=True))
         await load_bundled_market(conn)
+        await begin_market_log(conn, vault)
 
 
 def check_identity(stored: BankIdentity, settings: Settings, vault: Vault) -> None:

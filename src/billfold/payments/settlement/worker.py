@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from billfold.bills.market_log import record_closing_prices
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
@@ -56,7 +57,7 @@ _HELD_CUSIPS = "SELECT DISTINCT asset FROM account WHERE live AND kind = 'lot' O
 _INSERT_CLOSING_PRICES = """
 INSERT INTO closing_price (business_date, cusip, bid_micros, ask_micros, mark_micros)
 SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
-ON CONFLICT DO NOTHING
+ON CONFLICT DO NOTHING RETURNING cusip
 """
 
 
@@ -108,11 +109,13 @@ async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailT
 
 
 async def _store_closing_prices(conn: Connection, bank: Bank, day: date) -> None:
-    """Store the closing price of every on-the-run bill and every bill in a portfolio."""
+    """Store the closing price of every on-the-run bill and every bill in a portfolio, and record them."""
     held_cusips = [row["asset"] for row in await conn.fetch(_HELD_CUSIPS)]
     rows = list(_closing_prices(bank, day, held_cusips))
     columns = [list(column) for column in zip(*rows, strict=True)]
-    await conn.execute(_INSERT_CLOSING_PRICES, day, *columns)
+    async with conn.transaction():
+        if await conn.fetch(_INSERT_CLOSING_PRICES, day, *columns):
+            await record_closing_prices(conn, bank.vault, day)
 
 
 def _closing_prices(bank: Bank, day: date, held_cusips: Iterable[str]) -> Iterable[tuple[str, int, int, int]]:
