@@ -1,6 +1,7 @@
 """A program works with the Partner API: it signs, repeats under its key, and renews its token."""
 
 import asyncio
+from datetime import date
 from uuid import UUID
 
 import pytest
@@ -27,7 +28,11 @@ def test_a_partner_opens_funds_and_reads(partner_calls, customer_id):
     assert moved.status == "COMPLETED"
     assert len(list(partner_calls.transactions(limit=1))) == 3
     assert partner_calls.earnings().aggregate.contributions.value == 10_000_00
-    assert partner_calls.pocket_earnings(made.id).contributions.value == 9_000_00
+    earned = partner_calls.pocket_earnings(made.id)
+    assert earned.contributions.value == 9_000_00
+    assert date.fromisoformat(earned.date_to)
+    hours = {"date_from": "2025-06-02T00:00:00-04:00", "date_to": "2025-06-02T08:00:00-04:00"}
+    assert partner_calls.pocket_earnings(made.id, period="range", **hours).date_to == "2025-06-02T12:00:00Z"
     assert len(list(partner_calls.trades(made.id))) >= 2
     assert {each.id for each in partner_calls.pockets(customer_id)} == {made.id, other.id}
     assert len(list(partner_calls.pockets())) == 2

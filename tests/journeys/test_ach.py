@@ -1,7 +1,7 @@
 """Money comes and goes by ACH, over HTTP and in the files of the network alone."""
 
 import json
-from datetime import date
+from datetime import date, datetime, timedelta
 
 import pytest
 from tests.support import payees
@@ -153,6 +153,49 @@ async def test_entries_of_a_friday_evening_before_a_holiday_go_after_it(partner_
     await nothing_is_left(partner_desk.bank)
 
 
+CENT = 1
+BELOW, FROM_THERE, LIMIT = 25_000_00 - CENT, 25_000_00, 1_000_000_00
+"""Entries below $25,000 go the same day; the operator takes none above its limit that way."""
+
+
+@pytest.mark.parametrize(
+    ("asked_at", "cents", "debit", "credit_effective"),
+    [
+        ("2025-06-03T10:29", BELOW, ("2025-06-03T10:30", "SD1300", "2025-06-03", "2025-06-05T08:30"), "2025-06-04"),
+        ("2025-06-03T11:59", CENT, ("2025-06-03T14:45", "SD1700", "2025-06-03", "2025-06-05T08:30"), "2025-06-04"),
+        ("2025-06-03T12:00", BELOW, ("2025-06-04T10:30", "SD1300", "2025-06-04", "2025-06-06T08:30"), "2025-06-05"),
+        ("2025-06-03T11:59", FROM_THERE, ("2025-06-04T02:15", "", "2025-06-04", "2025-06-05T08:30"), "2025-06-05"),
+        ("2025-06-03T12:00", FROM_THERE, ("2025-06-05T02:15", "", "2025-06-05", "2025-06-06T08:30"), "2025-06-06"),
+        ("2025-06-03T09:00", LIMIT, ("2025-06-04T02:15", "", "2025-06-04", "2025-06-05T08:30"), "2025-06-05"),
+        ("2025-06-06T12:00", LIMIT + CENT, ("2025-06-10T02:15", "", "2025-06-10", "2025-06-11T08:30"), "2025-06-11"),
+    ],
+)
+async def test_entries_of_any_size_go_in_the_windows_of_the_contract(
+    partner_desk, books, asked_at, cents, debit, credit_effective
+):
+    sent_at, marked, effective, processed_at = debit
+    await partner_desk.wire(books.pocket, 2_000_000_00)
+    payee = await books.payee()
+    await partner_desk.until(f"{asked_at}:00-04:00")
+    entries = [await books.collect(payee, cents), await books.pay(payee, cents)]
+    for each in entries:
+        if each["status"] == "PENDING":
+            await books.move(each, "approve")
+    assert [(await books.now(each))["effective_date"] for each in entries] == [effective, credit_effective]
+    before = datetime.fromisoformat(f"{sent_at}:00-04:00") - timedelta(seconds=1)
+    await partner_desk.until(before)
+    assert await books.statuses(*entries) == ["APPROVED"] * 2
+    await partner_desk.until(f"{sent_at}:00-04:00")
+    assert await books.statuses(*entries) == ["IN_TRANSIT", "APPROVED"]
+    await partner_desk.until(f"{processed_at}:00-04:00")
+    assert await books.statuses(*entries) == ["PROCESSED", "IN_TRANSIT"]
+    await partner_desk.days(1)
+    batches = [each for each in books.batches() if each.entries[0].amount == cents]
+    assert [str(each.effective_entry_date) for each in batches] == [effective, credit_effective]
+    assert batches[0].company_descriptive_date == marked
+    assert bool(batches[1].company_descriptive_date) == (cents < FROM_THERE)
+
+
 async def test_a_pocket_does_not_close_while_entries_of_it_are_under_way(partner_desk, books):
     spare = Originator(partner_desk, await partner_desk.pocket(books.pocket.customer, name="Spare"))
     made = await spare.collect(await books.payee(), 50_00)
@@ -181,6 +224,28 @@ async def test_a_collection_settles_is_held_and_comes_back(partner_desk, books):
     await partner_desk.days(2)
     addenda = [each for batch in books.batches() for entry in batch.entries for each in entry.addenda[:1]]
     assert [each.return_reason_code for each in addenda if isinstance(each, ReturnAddenda)] == ["R67"]
+
+
+async def test_a_pocket_says_what_it_owes_for_a_collection_that_comes_back_after_its_money_has_left(
+    partner_desk, books
+):
+    made = await books.collect(await books.payee(), 700_00)
+    await partner_desk.days(9)
+    other = await partner_desk.pocket(books.pocket.customer, name="Other")
+    await partner_desk.transfer(books.pocket, other, None)
+    await books.move(made, "return", code="R10")
+    shown = [(await partner_desk.get(each.path))["portfolio"] for each in (books.pocket, other)]
+    assert [(each["owed"]["value"], each["total_value"]["value"] > 0) for each in shown] == [
+        (700_00, False),
+        (0, True),
+    ]
+    await partner_desk.wire(books.pocket, 600_00)
+    after = (await partner_desk.get(books.pocket.path))["portfolio"]
+    assert (after["owed"]["value"], after["total_value"]["value"]) == (100_00, 0)
+    await partner_desk.wire(books.pocket, 600_00)
+    after = (await partner_desk.get(books.pocket.path))["portfolio"]
+    assert after["owed"]["value"] == 0
+    assert 499_00 < after["total_value"]["value"] <= 500_00
 
 
 async def test_a_debit_on_a_portal_is_paid_while_it_is_covered(partner_desk, books):

@@ -6,7 +6,10 @@ from datetime import date, timedelta
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
+from tests.bills.test_market_refresh import import_both, know_less
 
+from billfold.bills.market_refresh import MarketRefresher
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
 from billfold.ledger.jobs.types import ScheduledJob
@@ -14,6 +17,7 @@ from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.dates import et_instant
+from billfold.platform.errors import MarketDataStale
 from billfold.wiring.purge import IDEMPOTENCY_KEY_RETENTION
 from billfold.wiring.worker import Worker
 
@@ -121,6 +125,28 @@ async def test_an_item_that_fails_is_put_aside_and_tried_again_later(bank):
         await bank.pool.execute("UPDATE failed_work SET again_at = now() - interval '1 second'")
         await Worker(bank).work_once()
         assert [each.tries for each in await list_failed(bank.pool)] == tries
+
+
+async def test_what_lacks_current_market_data_is_put_aside_until_it_is_imported(bank):
+    await know_less(bank)
+    runs = []
+
+    async def run(*_):
+        runs.append(bank.market.last_day)
+        if len(runs) == 1:
+            raise MarketDataStale("The rates are old.")
+
+    bank.job_runners = {"a job": run}
+    await jobs_store.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=await bank.now())])
+    with capture_logs() as logs:
+        for _ in range(3):
+            await Worker(bank).work_once()
+    assert [(each["event"], each["log_level"]) for each in logs] == [("scheduled_job_failed", "warning")]
+    await import_both(bank)
+    await MarketRefresher(bank.pool, bank.market, activation_delay=0).look()
+    assert await Worker(bank).work_once() == 1
+    assert runs[0] < runs[1]
+    assert await list_failed(bank.pool) == []
 
 
 async def test_a_long_errand_holds_up_no_other(bank):

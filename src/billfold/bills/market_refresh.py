@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from billfold.bills.store import load_market, market_version
-from billfold.platform.clock import monotonic
+from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.failed_work import retry_now
 from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class MarketRefresher:
         if self._pending is not None and monotonic() >= self._activates_at:
             self._market.replace_with(self._pending)
             self._pending = None
+            await retry_now(self._pool, wall_now())
             log.info("market_refreshed", newest_rates=self._market.last_day)
 
     async def _read(self) -> Market:

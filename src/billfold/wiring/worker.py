@@ -20,6 +20,7 @@ from billfold.payments.settlement.worker import close_bank_days
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary
+from billfold.platform.errors import MarketDataStale
 from billfold.wiring.purge import delete_orphan_files, purge
 
 if TYPE_CHECKING:
@@ -125,19 +126,25 @@ async def _catch_up_all(bank: Bank) -> int:
     failed = {str(customer_id): error for customer_id, error in due_customers.failed.items()}
     await customers_aside.record(bank.pool, failed, wall)
     for customer_id, error in failed.items():
-        log.error("due_work_failed", customer_id=customer_id, error=error_summary(error))
+        _log_failure("due_work_failed", error, customer_id=customer_id)
     jobs_aside = await read_put_aside(bank.pool, "scheduled job", wall)
     jobs = await run_scheduled_jobs(bank, now, put_aside=jobs_aside.waiting)
     failed = {job.name: error for job, error in jobs.failed.items()}
     await jobs_aside.record(bank.pool, failed, wall)
     for name, error in failed.items():
-        log.error("scheduled_job_failed", job=name, error=error_summary(error))
+        _log_failure("scheduled_job_failed", error, job=name)
     closed = await close_bank_days(bank, now)
     happened = due_customers.happened + jobs.happened
     work_done = happened.total() + closed
     if work_done:
         log.info("due_work_completed", now=now, bank_days=closed, **happened)
     return work_done
+
+
+def _log_failure(event: str, error: Exception, **item: str) -> None:
+    """Log an item that was put aside: one that waits for newer market data is no error of the program."""
+    record = log.warning if isinstance(error, MarketDataStale) else log.error
+    record(event, error=error_summary(error), **item)
 
 
 def _name_of(task: PeriodicTask) -> str:

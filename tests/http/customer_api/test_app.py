@@ -1,5 +1,6 @@
 """What holds for the Customer API as a whole."""
 
+import html
 import re
 
 from tests.reference.documents import DOCUMENTS, operations_of
@@ -7,6 +8,7 @@ from tests.support.partner_desk import UNKNOWN
 
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.http.customer_api.app import customer_document
+from billfold.http.openapi.reference import as_page
 from billfold.platform.settings.settings import Settings
 
 STRATEGIES = "/api/v2/trading-strategies/"
@@ -35,6 +37,22 @@ async def test_a_change_of_nothing_is_refused_alike_everywhere(customer_desk, cu
             if method == "PATCH":
                 answer = await desk.ask(method, re.sub(r"\{\w+\}", UNKNOWN, path), {}, status=422)
                 assert {each["loc"][0] for each in answer.json()["detail"]} == {"body"}, name
+
+
+def test_the_reference_names_fields_by_variant_scopes_addresses_and_the_way_to_a_token():
+    page = as_page(customer_document(Settings()))
+    text = re.sub(r"\s+", " ", html.unescape(re.sub(r"<(?!/?tr\b)[^>]+>", " ", page)))
+    rows = [each.strip() for each in re.findall(r"<tr>(.*?)</tr>", text)]
+    for expected in (
+        r"transfer\.wire_instructions optional string or null With WIRE",
+        r"transfer\.counterparty_id string \(uuid\) .*With WIRE , USDC",
+        r"transfer\.details\.destination_pocket_id .*With INTERNAL_REALLOCATION",
+        r"identifier_code .*With international_wire",
+    ):
+        assert any(re.match(expected, row) for row in rows), expected
+    assert "POST https://api.localhost:8443 /api/v1/transfer-requests/" in text
+    assert "Token with the scope transfers.write" in text
+    assert "grant_type=client_credentials to https://" in text.replace(" . ", ".")
 
 
 def test_files_are_told_with_their_own_spelling_and_type():

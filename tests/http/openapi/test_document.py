@@ -116,4 +116,6 @@ async def test_the_reference_is_a_page_without_scripts_or_anything_from_elsewher
     assert {"make_thing", "get_thing", "log_in"} <= ids
     assert {each["post"]["operationId"] for each in document["webhooks"].values()} <= ids
     assert "webhook-signature" in page
+    assert {attrs["href"] for tag, attrs in tags if tag == "a"} >= {"#token"}
+    assert document["servers"][0]["url"] in page
     assert {link.removeprefix("#") for link in links if link.startswith("#")} <= ids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -14,7 +14,9 @@ from billfold.bills.rules import earnings as earnings_module
 from billfold.bills.rules.earnings import EarningsEntry
 from billfold.http.schemas import Amount, format_appreciation, usd
 
-EarningsBound = date | datetime
+_BOUND_SCHEMA = {"oneOf": [{"type": "string", "format": kind} for kind in ("date", "date-time")]}
+# A client could not decode a union of dates and date-times: both are texts.
+EarningsBound = Annotated[str, msgspec.Meta(extra_json_schema=_BOUND_SCHEMA)]
 """A day, included; of a range that was given by date-times an instant."""
 
 
@@ -62,8 +64,8 @@ def render_earned(earned: PocketEarnings, *, with_pocket_id: bool) -> Earnings:
     return Earnings(
         pocket_id=earned.pocket_id if with_pocket_id else UNSET,
         **_amounts(earned.entry),  # type: ignore[arg-type]
-        date_from=earned.dates[0],
-        date_to=earned.dates[1],
+        date_from=_bound(earned.dates[0]),
+        date_to=_bound(earned.dates[1]),
         pricing_timestamp=earned.priced_at,
         appreciation_per_second=None if slope is None else format_appreciation(slope),
     )
@@ -79,13 +81,18 @@ def render_all(all_earned: list[PocketEarnings], today: date) -> EarningsList:
             **_amounts(  # type: ignore[arg-type]
                 earnings_module.sum_earnings(each.entry for each in all_earned)
             ),
-            date_from=min((each.dates[0] for each in all_earned), default=None),
-            date_to=max((each.dates[1] for each in all_earned), default=today),
+            date_from=_bound(min(each.dates[0] for each in all_earned)) if all_earned else None,
+            date_to=_bound(max((each.dates[1] for each in all_earned), default=today)),
             pricing_timestamp=max(priced_at_times, default=None),
             appreciation_per_second=format_appreciation(sum(appreciations, Decimal(0))) if appreciations else None,
             object_type="AggregateEarnings",
         ),
     )
+
+
+def _bound(day_or_instant: date) -> str:
+    text: str = msgspec.to_builtins(day_or_instant)
+    return text
 
 
 def _amounts(entry: EarningsEntry) -> dict[str, Amount]:

@@ -26,6 +26,10 @@ _DESCRIPTION = (
     "<token>` and a new `DPoP` proof when the token is bound to a key, `Authorization: Bearer "
     "<token>` when it is not. A token is for one customer and lasts 900 seconds. What it may do is "
     "said by its scopes, and by the role of its user in the team: both must allow it.\n\n"
+    "To get a token for a user, send them to `{server}/authorize` (authorization code with PKCE; clients of the "
+    "profile `fapi2` push the request to `{server}/par` first) and exchange the code at `{server}/token`. A service "
+    "user sends `grant_type=client_credentials` to `{server}/token`. Clients prove themselves there by a "
+    "`private_key_jwt` assertion.\n\n"
     "Requests that change something may carry an `Idempotency-Key`: the same request under the "
     "same key gets the same answer for 24 hours and does not run twice. Errors are problem "
     "documents whose `type` is a page that explains them."
@@ -75,7 +79,7 @@ def customer_document(settings: Settings) -> Document:
         proofs=PROOFS,
         title=_TITLE,
         version=__version__,
-        description=_DESCRIPTION,
+        description=_DESCRIPTION.replace("{server}", _token_server(settings)),
         servers=[{"url": settings.customer_origin}],
         examples=examples_of(str(__package__)),
         components=_components(settings),
@@ -84,9 +88,13 @@ def customer_document(settings: Settings) -> Document:
     return describe(what)
 
 
+def _token_server(settings: Settings) -> str:
+    return f"{settings.auth_origin}/api/oauth2"
+
+
 def _components(settings: Settings) -> Document:
     """Return the shared parts of the document."""
-    server = f"{settings.auth_origin}/api/oauth2"
+    server = _token_server(settings)
     flow = {"tokenUrl": f"{server}/token", "scopes": dict(SCOPES)}
     code = {**flow, "authorizationUrl": f"{server}/authorize", "refreshUrl": f"{server}/token"}
     return {

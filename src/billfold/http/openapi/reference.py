@@ -47,7 +47,9 @@ def as_page(document: Node) -> str:
     return _render(
         "reference.html",
         info=document["info"],
+        base=document["servers"][0]["url"] if document.get("servers") else "",
         groups=list(_groups(document)),
+        scopes_of=_scopes,
         parameters_of=partial(_parameters, document),
         rows_of=lambda schema: list(_rows(document, schema, "", depth=0)),
         kind_of=partial(_kind, document),
@@ -136,13 +138,24 @@ def _parameters(document: Node, operation: Node) -> list[Row]:
 
 
 def _rows(document: Node, schema: Node, prefix: str, depth: int) -> Iterator[Row]:
-    """Yield a row for each field, those of objects within after the outer one."""
-    schema = _resolved(document, schema)
+    """Yield a row for each field of every variant; what is not in all of them says in which it is."""
+    variants = _variants(document, schema)
+    found: dict[Row, list[str]] = {}
+    for name, variant in variants.items():
+        for row in _fields(document, variant, prefix, depth=depth):
+            found.setdefault(row, []).append(f"`{name}`")
+    for row, names in found.items():
+        everywhere = len(names) == len(variants)
+        yield row if everywhere else row._replace(text=" ".join([f"With {', '.join(names)}.", row.text]).strip())
+
+
+def _fields(document: Node, schema: Node, prefix: str, depth: int) -> Iterator[Row]:
+    """Yield a row for each field of an object, those of objects within after the outer one."""
     required = schema.get("required", [])
     for name, each in schema.get("properties", {}).items():
         yield _row(document, prefix + name, each, required=name in required, note="")
         inner, mark = _inside(document, each)
-        if depth < _DEPTH_MAX and inner.get("properties"):
+        if depth < _DEPTH_MAX:
             yield from _rows(document, inner, f"{prefix}{name}{mark}.", depth=depth + 1)
 
 
@@ -155,9 +168,28 @@ def _inside(document: Node, schema: Node) -> tuple[Node, str]:
     schema = _resolved(document, schema)
     if schema.get("type") == "array":
         return _resolved(document, schema.get("items", {})), "[]"
-    choices = [_resolved(document, each) for each in schema.get("oneOf", schema.get("anyOf", []))]
-    objects = [each for each in choices if each.get("properties")]
-    return (objects[0], "") if len(objects) == 1 else (schema, "")
+    return schema, ""
+
+
+def _variants(document: Node, schema: Node) -> dict[str, Node]:
+    """Return the objects that a value may be, by the value of the field that tells them apart."""
+    schema = _resolved(document, schema)
+    choices = schema.get("oneOf") or schema.get("anyOf") or [schema]
+    objects = [each for each in (_resolved(document, each) for each in choices) if each.get("properties")]
+    told_by = schema.get("discriminator", {}).get("propertyName", "type")
+    return {_variant_name(each, told_by) or str(place): each for place, each in enumerate(objects, start=1)}
+
+
+def _variant_name(schema: Node, told_by: str) -> str:
+    field = schema["properties"].get(told_by, {})
+    names = [field["const"]] if "const" in field else field.get("enum", [])
+    return " | ".join(names) or str(schema.get("title", ""))
+
+
+def _scopes(operation: Node) -> list[str] | None:
+    """Return the scopes of which a token needs one, none if any token will do; None without a token."""
+    security = operation.get("security")
+    return [scope for each in security for scopes in each.values() for scope in scopes] if security else None
 
 
 def _kind(document: Node, schema: Node) -> str:
@@ -166,7 +198,7 @@ def _kind(document: Node, schema: Node) -> str:
     if "const" in schema:
         return f"`{json.dumps(schema['const'])}`"
     if "enum" in schema:
-        return " | ".join(f"`{each}`" for each in schema["enum"])
+        return " | ".join("null" if each is None else f"`{each}`" for each in schema["enum"])
     choices = schema.get("oneOf") or schema.get("anyOf")
     if choices:
         return " or ".join(dict.fromkeys(_kind(document, each) for each in choices))

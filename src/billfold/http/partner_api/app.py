@@ -29,6 +29,8 @@ _DESCRIPTION = (
     "<token>`, `x-service-idempotency: <uuid>`, `x-service-signature: <base64>`. The signature is "
     "HMAC-SHA256, keyed with your shared secret, over the key, the path and the body as sent, with "
     "nothing between them. Operations of the sandbox need only the token.\n\n"
+    "To get a token, send user name and password to `POST /api/v1/login/`, or an assertion signed by your key to "
+    "`POST /token/`. It is valid for one hour.\n\n"
     "A request may be sent again under its key: it does not run twice, and the first answer comes "
     "back for 24 hours. Errors are problem documents whose `type` is a page that explains them."
 )

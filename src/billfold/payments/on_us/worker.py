@@ -12,7 +12,6 @@ from billfold.payments.on_us.types import TransferRow
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import is_shortage
-from billfold.platform.errors import MarketDataStale
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -60,8 +59,6 @@ async def execute_all_pending(bank: Bank) -> int:
         try:
             await execute_pending(bank, row)
             executed += 1
-        except MarketDataStale:
-            continue  # it waits, and the others go on
         except Exception as error:
             if is_shortage(error):
                 raise

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.platform.errors import MarketDataStale
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -26,6 +25,7 @@ ON CONFLICT (kind, item) DO UPDATE
    SET tries = excluded.tries, error = excluded.error, failed_at = excluded.failed_at, again_at = excluded.again_at
 """
 _FORGET = "DELETE FROM failed_work WHERE kind = $1 AND item = ANY($2::text[])"
+_RETRY = "UPDATE failed_work SET again_at = $1 WHERE again_at > $1"
 _LIST = "SELECT kind, item, tries, error, failed_at, again_at FROM failed_work ORDER BY failed_at, kind, item"
 
 
@@ -62,17 +62,22 @@ class PutAside(NamedTuple):
 async def put_aside(
     conn: Connection | Pool, kind: str, item: str, error: Exception, *, now: datetime, tries: int
 ) -> None:
-    """Put an item aside that failed for so many times, unless only the database or newer market data is wanting.
+    """Put an item aside that failed for so many times, unless only the database is wanting.
 
     What the system says of other connections and files counts: a mail server, a custodian, a folder.
     """
-    if isinstance(error, OSError) or not (isinstance(error, MarketDataStale) or is_shortage(error)):
+    if isinstance(error, OSError) or not is_shortage(error):
         await conn.execute(_NOTE, kind, item, tries, error_summary(error), now, now + retry_delay(tries))
 
 
 async def forget(conn: Connection | Pool, kind: str, items: Sequence[str]) -> None:
     """Forget items that are done."""
     await conn.execute(_FORGET, kind, items)
+
+
+async def retry_now(conn: Connection | Pool, now: datetime) -> None:
+    """Let what was put aside be tried again at once: what it lacked may be there."""
+    await conn.execute(_RETRY, now)
 
 
 async def read_put_aside(conn: Connection | Pool, kind: str, now: datetime) -> PutAside:
