@@ -30,7 +30,7 @@ def test_a_partner_opens_funds_and_reads(partner_calls, customer_id):
     assert partner_calls.earnings().aggregate.contributions.value == 10_000_00
     earned = partner_calls.pocket_earnings(made.id)
     assert earned.contributions.value == 9_000_00
-    assert date.fromisoformat(earned.date_to)
+    assert earned.date_to == date(2025, 6, 2).isoformat()
     hours = {"date_from": "2025-06-02T00:00:00-04:00", "date_to": "2025-06-02T08:00:00-04:00"}
     assert partner_calls.pocket_earnings(made.id, period="range", **hours).date_to == "2025-06-02T12:00:00Z"
     assert len(list(partner_calls.trades(made.id))) >= 2

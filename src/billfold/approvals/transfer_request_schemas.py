@@ -10,15 +10,16 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.access.users.types import Role
 from billfold.accounts.counterparties.rules.names import NameMatch, match_names
 from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.customers.schemas import Address, address_of
-from billfold.accounts.pockets.schemas import Fee
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
 from billfold.http.schemas import Amount, usd
 from billfold.ledger.directory.types import CustomerRow
+from billfold.payments.wires.schemas import WireFee
 
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
@@ -63,7 +64,7 @@ class DualAuthUser(msgspec.Struct, kw_only=True):
     first_name: str
     last_name: str
     email: str | None
-    role: str
+    role: Role
 
 
 class DualAuthUsers(msgspec.Struct, kw_only=True):
@@ -110,7 +111,7 @@ class RequestedTransfer(msgspec.Struct, kw_only=True):
     end_to_end_identification: str | None = None
     execution_status: Literal["NOT_STARTED", "PROCESSING", "COMPLETED", "REJECTED"]
     reason: str | None
-    fees: list[Fee]
+    fees: list[WireFee]
     transaction_ids: list[UUID]
 
 
@@ -212,7 +213,7 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
             "amount_type": "FULL_WITHDRAWAL" if in_full else "REQUESTED_AMOUNT",
             "execution_status": row.execution,
             "reason": row.reason,
-            "fees": [{"type": "WIRE_FEE", "amount": msgspec.to_builtins(usd(row.fee))}] if row.fee else [],
+            "fees": [{"amount": msgspec.to_builtins(usd(row.fee))}] if row.fee else [],
             "transaction_ids": list(details.moved[row.request_id]),
         },
         RequestedTransfer,

@@ -33,7 +33,7 @@ class Document(msgspec.Struct, kw_only=True):
     """A requested or uploaded document; `name` is its file's."""
 
     id: UUID
-    type: str
+    type: Annotated[str, one_of(*sorted(rules.TYPES))]
     status: Annotated[str, one_of("PENDING_UPLOAD", "PENDING_REVIEW", "APPROVED", "INVALID")]
     exception_reason: str | None
     name: str | None

@@ -1,6 +1,7 @@
 """A Pocket is paid out in full, and under no weaker rule than its value asks for."""
 
 import pytest
+from msgspec.structs import replace
 from tests.support.approvals import REQUESTS, decide, on_us, refused, wire, wire_counterparty
 
 FULL = {"type": "FULL_WITHDRAWAL"}
@@ -23,6 +24,8 @@ async def order(customer_desk, funded, other, kind):
 async def test_a_full_withdrawal_shows_the_value_and_then_what_was_paid(
     customer_desk, manager, customer_world, funded, other, kind
 ):
+    engine = customer_desk.bank.engine
+    engine.terms = replace(engine.terms, wire_fee_cents=15_00)
     worth = await value_of(customer_desk, funded)
     body = await order(customer_desk, funded, other, kind)
     made = await customer_desk.post(REQUESTS, body)
@@ -30,6 +33,9 @@ async def test_a_full_withdrawal_shows_the_value_and_then_what_was_paid(
     await customer_world.days(2)
     done = (await decide(manager, made))["transfer"]
     assert done["execution_status"] in {"COMPLETED", "PROCESSING"}
+    assert [(each["type"], each["amount"]["value"]) for each in done["fees"]] == [("WIRE_FEE", 15_00)] * (
+        kind == "WIRE"
+    )
     paid = done["amount"]["value"]
     left = await value_of(customer_desk, funded)
     if kind == "SECURITY_TRANSFER":

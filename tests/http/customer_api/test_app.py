@@ -1,8 +1,10 @@
 """What holds for the Customer API as a whole."""
 
 import html
+import json
 import re
 
+import pytest
 from tests.reference.documents import DOCUMENTS, operations_of
 from tests.support.partner_desk import UNKNOWN
 
@@ -53,6 +55,20 @@ def test_the_reference_names_fields_by_variant_scopes_addresses_and_the_way_to_a
     assert "POST https://api.localhost:8443 /api/v1/transfer-requests/" in text
     assert "Token with the scope transfers.write" in text
     assert "grant_type=client_credentials to https://" in text.replace(" . ", ".")
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_the_values_of_every_status_and_type_are_listed(name):
+    open_sets = {"Problem"}  # the address and the HTTP status of an error
+    unlisted = [
+        (schema, field)
+        for schema, described in DOCUMENTS[name]["components"]["schemas"].items()
+        for field, shape in described.get("properties", {}).items()
+        if field in {"status", "type", "role", "account_status", "verification_type", "notification_type"}
+        and schema not in open_sets
+        and not re.search(r'"(enum|const|\$ref)"', json.dumps(shape))
+    ]
+    assert unlisted == []
 
 
 def test_files_are_told_with_their_own_spelling_and_type():

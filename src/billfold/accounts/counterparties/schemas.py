@@ -14,6 +14,7 @@ from billfold.accounts.counterparties.rules import identifiers
 from billfold.accounts.counterparties.rules.names import NameMatch
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, format_name
 from billfold.accounts.customers.schemas import Address, find_address_error
+from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.schemas import NOT_BLANK, CheckedBody, one_of
 from billfold.platform.errors import FieldError
 from billfold.platform.settings.settings import Settings
@@ -183,7 +184,7 @@ class SupportingDocument(msgspec.Struct, kw_only=True):
     """A document that proves who holds the account."""
 
     document_id: UUID
-    type: str
+    type: Annotated[str, one_of(PROOF_OF_ACCOUNT)]
     status: Annotated[str, one_of("PENDING_UPLOAD", "PENDING_REVIEW", "APPROVED", "INVALID")]
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.counterparties.types import CounterpartyRow, format_name
+from billfold.http.schemas import one_of
 
 _V1_VERIFICATION_TYPES = {
     "micro_deposits": "MICRO_DEPOSITS",
@@ -20,6 +21,7 @@ _V1_VERIFICATION_TYPES = {
     "incoming_wire": "INCOMING_WIRE",
     "supporting_documents": "SUPPORTING_DOCUMENTS",
 }
+_V1_STATUSES, _V1_USABLE = {"PENDING": "IN_PROGRESS", "UNLINKED": "FAILED"}, "VERIFIED"
 V1_COUNTERPARTY_TYPES = ("ach", "wire")
 """The types v1 knows."""
 
@@ -41,12 +43,12 @@ class OlderAccount(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The account of a counterparty, v1."""
 
     time_created: datetime
-    verification_type: str
-    status: str
+    verification_type: Annotated[str, one_of(*dict.fromkeys(_V1_VERIFICATION_TYPES.values()))]
+    status: Annotated[str, one_of(*_V1_STATUSES.values(), _V1_USABLE)]
     account_number: str | None
     routing_number: str | None
     name_on_account: str
-    account_type: str | None
+    account_type: Annotated[str, one_of("CHECKING", "SAVINGS")] | None
     institution_name: str | None
     linking_provider: LinkingProviderState | None = None
     micro_deposits: MicroDeposits | None = None
@@ -56,7 +58,7 @@ class OlderCounterparty(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A counterparty, v1: its account stands under the name of its type."""
 
     id: UUID
-    type: str
+    type: Annotated[str, one_of(*map(str.upper, V1_COUNTERPARTY_TYPES))]
     ach: OlderAccount | None = None
     wire: OlderAccount | None = None
 
@@ -145,4 +147,4 @@ def _render_link(account: Mapping[str, Any] | None) -> LinkingProviderState | No
 
 
 def _status(status: str) -> str:
-    return {"PENDING": "IN_PROGRESS", "UNLINKED": "FAILED"}.get(status, "VERIFIED")
+    return _V1_STATUSES.get(status, _V1_USABLE)

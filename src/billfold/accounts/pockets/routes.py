@@ -88,7 +88,7 @@ async def list_customer_pockets(
     return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
 
 
-@get("/api/v2/pockets/")
+@get("/api/v2/pockets/", refuses=("not-found",))
 async def list_pockets(
     caller: Caller,
     bank: Bank,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES
+
+TypeText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(NOTIFICATION_TYPES)})]
 Status = Literal["READ", "UNREAD"]
 
 
@@ -17,7 +20,7 @@ class CustomerNotification(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     title: str
     description: str
-    type: str
+    type: TypeText
     status: Status | None
     created_at: datetime
     notification_metadata: dict[str, Any] | None
@@ -27,7 +30,7 @@ class CustomerNotification(msgspec.Struct, frozen=True, kw_only=True):
 class NotificationAudience(msgspec.Struct, frozen=True, kw_only=True):
     """All members with one of the roles, and the listed users. Both empty: no recipients."""
 
-    notification_type: str
+    notification_type: TypeText
     roles: list[str]
     user_ids: list[UUID]
     is_default: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -13,6 +13,7 @@ from billfold.documents.pdf import text_pdf
 from billfold.http.caller import CustomerCaller
 from billfold.http.operations import OPEN, get, with_scope
 from billfold.http.responses import HttpResponse
+from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 
@@ -52,7 +53,7 @@ def current_agreement() -> AgreementTexts:
 class AgreementDocument(msgspec.Struct, kw_only=True):
     """One text, as a file."""
 
-    type: str
+    type: Annotated[str, one_of(*(each.type for each in current_agreement().documents))]
     title: str
     category: Category
     pdf_download_url: str

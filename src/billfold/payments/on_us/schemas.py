@@ -106,7 +106,7 @@ class OnUsTransfer(msgspec.Struct, kw_only=True):
 
     id: UUID
     status: Annotated[str, one_of(*TransferStatus)]
-    reason: str | None
+    reason: Annotated[str, one_of("INSUFFICIENT_FUNDS", "ACCOUNT_UNAVAILABLE", "INVALID_TRANSFER")] | None
     transfer: AskedTransfer
     fees: list[Fee]
     object_type: Literal["OnUsTransfer"] = "OnUsTransfer"

@@ -31,7 +31,7 @@ class EnrolledCustomer(msgspec.Struct, kw_only=True):
 
     id: UUID
     name: Name | str
-    type: str
+    type: Literal["BUSINESS", "INDIVIDUAL"]
     account_status: Literal["PENDING"] = "PENDING"
     object_type: Literal["Customer"] = "Customer"
 
@@ -47,7 +47,7 @@ class ChangedPocket(msgspec.Struct, kw_only=True):
     """The Pocket after the change."""
 
     id: UUID
-    status: str
+    status: PocketStatus
     real_time_yield: bool
     object_type: Literal["PocketState"] = "PocketState"
 
@@ -94,4 +94,6 @@ async def set_pocket(caller: Caller, bank: Bank, pocket_id: UUID, data: PocketSt
             real_time_yield=data.real_time_yield,
         )
     )
-    return ChangedPocket(id=own_id, status=answer.outcome["status"], real_time_yield=answer.outcome["real_time_yield"])
+    return ChangedPocket(
+        id=own_id, status=PocketStatus(answer.outcome["status"]), real_time_yield=answer.outcome["real_time_yield"]
+    )
