@@ -59,21 +59,22 @@ class ListQuery(msgspec.Struct, frozen=True):
     ) -> Page[Row]:
         """Return a page of a list, filtered by these values. Raises InvalidCursor.
 
-        A cursor is bound to `scope`, and to `filters` or else to all values.
+        A cursor is bound to `scope`, to `filters` or else to all values, and to the columns of the order.
         """
-        return await self.page(
+        page = await self.page(
             bank.pager,
             scope,
-            {"filters": values if filters is None else filters, "descending": self.descending},
-            read=lambda part: listed.rows(
+            {"filters": values if filters is None else filters, "descending": self.descending, "order": listed.order},
+            read=lambda part: listed.placed_rows(
                 bank.pool,
                 *values,
                 after=None if part.place is None else listed.place_of(part.place),
                 descending=part.descending,
                 limit=part.limit,
             ),
-            sort_key_of=listed.sort_key_of,
+            sort_key_of=lambda placed: placed[1],
         )
+        return Page([row for row, _ in page.items], page.next_page, page.prev_page)
 
     async def page(
         self,

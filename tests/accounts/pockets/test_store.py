@@ -43,10 +43,9 @@ async def test_a_pocket_is_read_with_all_it_holds(bank, new_holder):
 
 
 async def test_lists_walk_down_and_up_from_any_place(bank, opened):
-    down = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, limit=10)
-    assert sorted(keys(down)) == sorted(opened)
-    places = [(row.opened_at, row.pocket_id) for row in down]
-    assert places == sorted(places, reverse=True)
+    placed = await POCKETS_OF_PARTNER.placed_rows(bank.pool, PARTNER, None, limit=10)
+    down, places = [row for row, _ in placed], [POCKETS_OF_PARTNER.place_of(key) for _, key in placed]
+    assert keys(down) == opened[::-1]
     below = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, after=places[1], limit=10)
     above = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, after=places[2], descending=False, limit=10)
     assert keys(below) == keys(down[2:])
@@ -56,10 +55,9 @@ async def test_lists_walk_down_and_up_from_any_place(bank, opened):
 
 async def test_customers_are_listed_together_in_the_order_of_all(bank, opened):
     named = [opened[0][0], opened[2][0]]
-    found = await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, None, limit=10)
-    assert sorted(keys(found)) == sorted([opened[0], opened[2], opened[3]])
-    places = [(row.opened_at, row.pocket_id) for row in found]
-    assert places == sorted(places, reverse=True)
+    placed = await POCKETS_OF_CUSTOMERS.placed_rows(bank.pool, named, None, limit=10)
+    found, places = [row for row, _ in placed], [POCKETS_OF_CUSTOMERS.place_of(key) for _, key in placed]
+    assert keys(found) == [opened[3], opened[2], opened[0]]
     assert keys(await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, None, limit=1)) == keys(found[:1])
     only = await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, ["CLOSED"], limit=10)
     assert keys(only) == [opened[3]]

@@ -30,6 +30,7 @@ def row_of(kind, details):
         settles_at=AT,
         details=msgspec.json.encode(details).decode(),
         remittance=None,
+        written_no=1,
     )
 
 

@@ -76,7 +76,7 @@ async def test_a_customers_list_merges_the_pockets_in_booking_order(conn, booked
 async def test_a_partners_list_goes_by_time(conn, booked):
     everyone = Activity.of_partner(PARTNER, None)
     assert await numbered(conn, everyone) == booked
-    place = (AT + timedelta(minutes=3), booked[2])
+    place = (AT + timedelta(minutes=3), 3)
     assert await numbered(conn, everyone, descending=True, after=place) == [booked[1], booked[0]]
     assert await numbered(conn, Activity.of_partner(PARTNER, [THERE])) == [booked[1]]
 

@@ -102,7 +102,7 @@ async def test_subscriptions_are_listed_newest_first_and_back(conn):
         )
         made.append(row)
     await subscribe(conn, Subscriber(PARTNER, await add_customer(conn)))
-    newest = sorted(made, key=LISTED.sort_key_of, reverse=True)
+    newest = sorted(made, key=lambda row: (row.time_created, row.id), reverse=True)
     assert await LISTED.rows(conn, OWNER.key, limit=30) == newest
     assert await LISTED.rows(conn, OWNER.key, limit=3) == newest[:3]
     place = newest[2].time_created, newest[2].id

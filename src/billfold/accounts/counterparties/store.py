@@ -9,7 +9,7 @@ import msgspec
 
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection, Pool
 
+_counterparty = reads(CounterpartyRow)
 _COLUMNS = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, display_name,
        account_number, target_customer_id, target_pocket_id, verification, details, created_at,
-       updated_at
+       updated_at, written_no
   FROM counterparty
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
@@ -42,7 +43,7 @@ _AWAITING_REVIEW = f"""{_COLUMNS} c
                     WHERE d.customer_id = c.customer_id
                       AND c.verification::jsonb->'document_ids' ? d.document_id::text
                       AND d.status IN ('PENDING_UPLOAD', 'INVALID'))
- ORDER BY created_at, counterparty_id LIMIT $1"""
+ ORDER BY created_at, written_no LIMIT $1"""
 _PAYER_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")
 _PAYEE_ADDRESS = """
 (SELECT network_address FROM portal p
@@ -62,9 +63,8 @@ COUNTERPARTIES = KeysetList(
     f"""{_COLUMNS}
  WHERE customer_id = $1
    AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
-    lambda row: CounterpartyRow(*row),
-    created_at="timestamptz",
-    counterparty_id="uuid",
+    _counterparty,
+    **BY_CREATION,
 )
 """Counterparties of a customer, of some types and statuses or of all, newest first."""
 
@@ -95,7 +95,7 @@ async def get_counterparty(conn: Connection | Pool, customer_id: UUID, counterpa
     row = await conn.fetchrow(_GET, customer_id, counterparty_id)
     if row is None:
         raise NotFound("There is no such counterparty.")
-    return CounterpartyRow(*row)
+    return _counterparty(row)
 
 
 def document_ids_of(row: CounterpartyRow) -> list[UUID]:
@@ -105,7 +105,7 @@ def document_ids_of(row: CounterpartyRow) -> list[UUID]:
 
 async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
     """Counterparties whose documents wait for their review, the oldest first."""
-    return [CounterpartyRow(*row) for row in await conn.fetch(_AWAITING_REVIEW, limit)]
+    return [_counterparty(row) for row in await conn.fetch(_AWAITING_REVIEW, limit)]
 
 
 async def find_payees(

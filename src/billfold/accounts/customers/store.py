@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from billfold.ledger.directory.types import CustomerRow
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -24,14 +24,14 @@ Entry = tuple[str, str]
 
 CUSTOMERS = KeysetList(
     """
-SELECT customer_id, partner_id, role, type, name, account_status, profile, opened_at, closed_at, closure_reason
+SELECT customer_id, partner_id, role, type, name, account_status, profile, opened_at, closed_at, closure_reason,
+       written_no
   FROM customer
  WHERE partner_id = $1 AND role IN ('customer', 'partner')
    AND ($2::text IS NULL OR account_status = $2) AND ($3::text IS NULL OR type = $3) AND {page}
 """,
-    lambda row: CustomerRow(*row),
-    opened_at="timestamptz",
-    customer_id="uuid",
+    reads(CustomerRow),
+    **BY_OPENING,
 )
 """A partner's customers of a status and a type, its own account among them, newest first."""
 

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.pockets.types import PocketRow
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from asyncpg import Record
-
     from billfold.platform.database.pool import Connection, Pool
 
+_pocket = reads(PocketRow)
 _ROW = """
 SELECT p.customer_id, p.pocket_id, p.partner_id, p.name, p.type, p.status, p.deposit_weeks,
        p.reinvestment_weeks, p.real_time_yield, p.opened_at, p.inflow, p.outflow, p.fees,
        p.realised, p.fee_accrued, p.accrued_through,
        coalesce(h.cash, 0) AS cash, coalesce(h.basis, 0) AS earnings_basis,
        coalesce(h.cusips, '{}') AS lot_cusips, coalesce(h.units, '{}') AS lot_units,
-       coalesce(h.dates, '{}') AS lot_dates, coalesce(h.owed, 0) AS owed
+       coalesce(h.dates, '{}') AS lot_dates, coalesce(h.owed, 0) AS owed, p.written_no
 """
 _HOLDINGS = """
   LEFT JOIN LATERAL (
@@ -41,7 +40,7 @@ _GET = f"{_ROW} FROM pocket p {_HOLDINGS} WHERE p.customer_id = $1 AND p.pocket_
 _BY_ID = f"""{_ROW}
   FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, pocket_id)
   JOIN pocket p USING (customer_id, pocket_id) {_HOLDINGS}
- ORDER BY p.opened_at, p.pocket_id"""
+ ORDER BY p.opened_at, p.written_no"""
 # Of a partner by the index in the order of the list; of customers by their keys, however many
 # pockets their partner has.
 _OF_PARTNER = """
@@ -54,20 +53,14 @@ _OF_CUSTOMERS = """
          {order}"""
 
 
-def _pocket(row: Record) -> PocketRow:
-    return PocketRow(*row.values())
-
-
 def _list_of(selected: str) -> KeysetList[PocketRow]:
-    return KeysetList(
-        f"{_ROW} FROM ({selected}) p {_HOLDINGS} {{order}}", _pocket, opened_at="timestamptz", pocket_id="uuid"
-    )
+    return KeysetList(f"{_ROW} FROM ({selected}) p {_HOLDINGS} {{order}}", _pocket, **BY_OPENING)
 
 
 _PAGE_BY_OFFSET = f"""{_ROW}
   FROM (SELECT * FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
-         ORDER BY opened_at DESC, pocket_id DESC OFFSET $3 LIMIT $4) p {_HOLDINGS}
- ORDER BY p.opened_at DESC, p.pocket_id DESC"""
+         ORDER BY opened_at DESC, written_no DESC OFFSET $3 LIMIT $4) p {_HOLDINGS}
+ ORDER BY p.opened_at DESC, p.written_no DESC"""
 _COUNT = """
 SELECT count(*) FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
 """

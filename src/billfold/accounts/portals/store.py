@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.portals.types import PortalRow
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection, Pool
 
+_portal = reads(PortalRow)
 _COLUMNS = """
 SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, account_number,
-       network_address, payment_rails, created_at, updated_at FROM portal
+       network_address, payment_rails, created_at, updated_at, written_no FROM portal
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND portal_id = $2"
 _OF_CUSTOMERS = f"{_COLUMNS} WHERE customer_id = ANY($1::uuid[])"
@@ -24,16 +25,15 @@ FIRST_NETWORK_ADDRESS = """
 (SELECT network_address FROM portal p
   WHERE p.customer_id = {customer} AND p.pocket_id = {pocket}
     AND p.status = 'OPEN' AND p.network_address IS NOT NULL
-  ORDER BY p.created_at, p.portal_id LIMIT 1)
+  ORDER BY p.created_at, p.written_no LIMIT 1)
 """
 """The first open address of a Pocket on the network, in a statement that names both."""
 PORTALS = KeysetList(
     f"""{_COLUMNS}
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND ($3::text[] IS NULL OR type = ANY($3))
    AND {{page}}""",
-    lambda row: PortalRow(*row.values()),
-    created_at="timestamptz",
-    portal_id="uuid",
+    _portal,
+    **BY_CREATION,
 )
 """Portals of a customer, of one pocket or of all, of some types or of all, newest first."""
 
@@ -45,10 +45,10 @@ async def get_portal(
     row = await conn.fetchrow(_GET, customer_id, portal_id)
     if row is None or (pocket_id is not None and row["pocket_id"] != pocket_id):
         raise NotFound("There is no such portal.")
-    return PortalRow(*row.values())
+    return _portal(row)
 
 
 async def load_portals(conn: Connection, books: Mapping[UUID, Book]) -> None:
     """Load the portals of these books, by customer."""
     for row in await conn.fetch(_OF_CUSTOMERS, list(books)):
-        books[row["customer_id"]].portals[row["portal_id"]] = PortalRow(*row.values())
+        books[row["customer_id"]].portals[row["portal_id"]] = _portal(row)

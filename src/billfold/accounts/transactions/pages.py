@@ -61,7 +61,7 @@ async def transaction_page(
     bank: Bank, wanted: ListQuery, query: TransactionQuery, now: datetime, *, scope: str, activity: Activity
 ) -> Page[TransactionRow]:
     """One page. A place is the row's key and 0 for the activity or 1 for its sweep."""
-    filters: dict[str, object] = {**msgspec.to_builtins(query), "descending": wanted.descending}
+    filters = {**msgspec.to_builtins(query), "descending": wanted.descending, "order": activity.order}
     position = wanted.position(bank.pager, scope, filters)
     backwards = position is not None and position.direction == "prev"
     descending = wanted.descending != backwards
@@ -89,7 +89,7 @@ def _before(place: Place, *, descending: bool) -> Place:
     """Return the place just before a row, which is then read again: its other half may still be to come."""
     *first, last = place
     step = 1 if descending else -1
-    return (*first, UUID(int=last.int + step) if isinstance(last, UUID) else last + step)
+    return (*first, last + step)
 
 
 TransactionPart = tuple[TransactionRow, int]

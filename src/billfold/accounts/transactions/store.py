@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.paging import SortKey
 
 SWEEP_MEMBER = 1000
 """The sweep beside member n of a transaction is its member 1000 + n."""
@@ -28,7 +29,7 @@ _MEMBER_MAX = 65_535
 
 _COLUMNS = (
     "customer_id, pocket_id, entry_no, posting_no, activity_id, transaction_id, type, direction, "
-    "amount, title, description, booked_at, settles_at, details, remittance"
+    "amount, title, description, booked_at, settles_at, details, remittance, written_no"
 )
 # A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
 _ACH_SETTLES_AT = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
@@ -94,6 +95,7 @@ class TransactionRow(msgspec.Struct, frozen=True):
     settles_at: datetime
     details: str
     remittance: str | None
+    written_no: int
 
 
 class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +159,7 @@ SELECT {_PREFIXED} FROM transaction a
  WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2)) {{filter}} AND {{page}}
 """,
     booked_at="timestamptz",
-    activity_id="uuid",
+    written_no="bigint",
 )
 _ONE = f"""
 SELECT {_PREFIXED} FROM transaction a
@@ -173,8 +175,8 @@ class Activity:
     def __init__(self, lists: Mapping[bool, KeysetList[TransactionRow]], *owner: object) -> None:
         self._lists = lists
         self._owner = owner
+        self.order = lists[False].order
         self.place_of = lists[False].place_of
-        self.sort_key_of = lists[False].sort_key_of
 
     @classmethod
     def of_customer(cls, customer_id: UUID, pocket_ids: list[UUID]) -> Self:
@@ -186,8 +188,13 @@ class Activity:
 
     @classmethod
     def of_partner(cls, partner_id: UUID, pocket_ids: list[UUID] | None) -> Self:
-        """Return the activity of all customers of a partner by (booked_at, activity_id)."""
+        """Return the activity of all customers of a partner by (booked_at, written_no)."""
         return cls(_OF_PARTNER, partner_id, pocket_ids)
+
+    def sort_key_of(self, row: TransactionRow) -> SortKey:
+        """Return the place of a row as cursors hold it."""
+        key: SortKey = msgspec.to_builtins(tuple(getattr(row, name) for name in self.order))
+        return key
 
     async def rows(
         self,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.audit.record import AuditedAction
     from billfold.platform.database.pool import Connection, Pool
 
-_LIST = "SELECT * FROM approval_rule WHERE customer_id = $1 ORDER BY created_at, rule_id"
+_LIST = "SELECT * FROM approval_rule WHERE customer_id = $1 ORDER BY created_at, written_no"
 _ONE = "SELECT * FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _STEP_UP = "SELECT step_up FROM dual_control WHERE customer_id = $1"

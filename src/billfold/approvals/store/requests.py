@@ -34,7 +34,7 @@ from billfold.audit.types import Origin
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.clock import wall_now
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class RequestKind(Generic[RequestType]):
     def listed(self) -> KeysetList[RequestType]:
         """The requests of a customer, the newest first."""
         sql = f"SELECT * FROM ({self.select}) q WHERE {self.filters} AND {{page}}"
-        return KeysetList(sql, self._read, created_at="timestamptz", request_id="uuid")
+        return KeysetList(sql, self._read, **BY_CREATION)
 
     async def find(
         self, conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
@@ -84,7 +84,7 @@ class RequestKind(Generic[RequestType]):
 
     async def list_pending(self, conn: Connection | Pool, customer_id: UUID, *, now: datetime) -> list[RequestType]:
         """Return all requests of a customer that wait at the bank's `now`."""
-        sql = f"{self.select} AND q.status = 'PENDING' AND q.expires_at > $2 ORDER BY q.created_at, q.request_id"
+        sql = f"{self.select} AND q.status = 'PENDING' AND q.expires_at > $2 ORDER BY q.created_at, q.written_no"
         return [self._read(row) for row in await conn.fetch(sql, customer_id, now)]
 
     async def lock(self, conn: Connection, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType:

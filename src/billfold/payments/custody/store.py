@@ -18,7 +18,7 @@ SELECT {_COLUMNS} FROM security_transfer
  WHERE customer_id = ANY($1::uuid[]) AND transfer_id = ANY($2::uuid[])
 """
 _LIST = f"""
-SELECT {_COLUMNS} FROM security_transfer ORDER BY created_at DESC, transfer_id LIMIT $1
+SELECT {_COLUMNS} FROM security_transfer ORDER BY created_at DESC, written_no DESC LIMIT $1
 """
 
 

@@ -37,7 +37,7 @@ State = Annotated[
     empty="There are no such files.",
 )
 async def list_files(bank: Bank, rail: Rail = None, state: State = None) -> Iterable[Row]:
-    """List the last hundred files, newest first; those of one instant by name, descending."""
+    """List the last hundred files, newest first."""
     files = await files_store.list_files(bank.pool, rail=rail, state=state)
     return [(f.file_id, f.rail, f.direction, f.name, _state(f), f.size_bytes, f.created_at) for f in files]
 

@@ -35,13 +35,13 @@ SELECT name, created_at FROM rail_file
 """
 _UNFINISHED = f"""
 SELECT {COLUMNS} FROM rail_file
- WHERE rail = $1 AND direction = $2 AND done_at IS NULL ORDER BY created_at, file_id
+ WHERE rail = $1 AND direction = $2 AND done_at IS NULL ORDER BY created_at, written_no
 """
 _LIST = f"""
 SELECT {COLUMNS} FROM rail_file
  WHERE ($1::text IS NULL OR rail = $1) AND ($2::text IS NULL OR direction = $2)
    AND ($3::text IS NULL OR state = $3)
- ORDER BY created_at DESC, name DESC, file_id DESC LIMIT $4
+ ORDER BY created_at DESC, written_no DESC LIMIT $4
 """
 _FINISH = """
 UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AND done_at IS NULL
@@ -86,7 +86,7 @@ async def list_files(
     state: str | None = None,
     limit: int = 100,
 ) -> list[RailFile]:
-    """Return files, newest first, then by name descending: names of outbound files are numbered."""
+    """Return files, newest first."""
     return [RailFile(*row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
 
 

@@ -20,7 +20,7 @@ SELECT {_COLUMNS} FROM suspense_item
 """
 _LIST = f"""
 SELECT {_COLUMNS} FROM suspense_item WHERE $1::text IS NULL OR status = $1
- ORDER BY created_at, item_id LIMIT $2
+ ORDER BY created_at, written_no LIMIT $2
 """
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from billfold.platform.paging import SortKey
 
 RowType = TypeVar("RowType")
+StructType = TypeVar("StructType", bound=msgspec.Struct)
 Place = tuple[Any, ...]
 """Where a row stands in its list: its values in the columns of the order."""
 _READERS: Mapping[str, Callable[[Any], object]] = {
@@ -25,6 +26,14 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
     "bigint": int,
     "smallint": int,
 }
+BY_CREATION: Mapping[str, str] = {"created_at": "timestamptz", "written_no": "bigint"}
+BY_OPENING: Mapping[str, str] = {"opened_at": "timestamptz", "written_no": "bigint"}
+
+
+def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
+    """Return how a row becomes a struct: field by field, whatever else is selected."""
+    names = struct.__struct_fields__
+    return lambda row: struct(**{name: row[name] for name in names})
 
 
 class KeysetList(Generic[RowType]):
@@ -32,14 +41,17 @@ class KeysetList(Generic[RowType]):
 
     $1, $2 and so on in the statement are the values it filters by. `{page}` becomes the condition on the
     place, the order and the limit; `{order}` the order and the limit alone, for a query around that one.
-    The columns of the order identify a row; the list begins with the greatest.
+    The statement selects the columns of the order, which identify a row; the list begins with the greatest.
+    Rows of one instant of business time, which may stand still, are in the order in which they were written:
+    `written_no`, which `BY_CREATION` and `BY_OPENING` end with.
     """
 
-    __slots__ = ("_columns", "_read", "statements")
+    __slots__ = ("_columns", "_read", "order", "statements")
 
     def __init__(self, statement: str, read: Callable[[Record], RowType], **columns: str) -> None:
         self._read = read
         self._columns = columns
+        self.order = tuple(columns)
         self.statements = {descending: self._fill(statement, descending=descending) for descending in (True, False)}
 
     async def rows(
@@ -51,14 +63,21 @@ class KeysetList(Generic[RowType]):
         limit: int,
     ) -> list[RowType]:
         """Return up to `limit` rows on from a place; not `descending` the least come first."""
+        placed = await self.placed_rows(conn, *values, after=after, descending=descending, limit=limit)
+        return [row for row, _ in placed]
+
+    async def placed_rows(
+        self,
+        conn: Connection | Pool,
+        *values: object,
+        after: Place | None = None,
+        descending: bool = True,
+        limit: int,
+    ) -> list[tuple[RowType, SortKey]]:
+        """Return the same rows, each with its place as cursors hold it."""
         place = after or (None,) * len(self._columns)
         rows = await conn.fetch(self.statements[descending], *values, *place, limit)
-        return [self._read(row) for row in rows]
-
-    def sort_key_of(self, row: RowType) -> SortKey:
-        """Return the place of a row as cursors hold it."""
-        key: SortKey = msgspec.to_builtins(tuple(getattr(row, name) for name in self._columns))
-        return key
+        return [(self._read(row), msgspec.to_builtins(tuple(row[name] for name in self.order))) for row in rows]
 
     def place_of(self, sort_key: SortKey) -> Place:
         """Return the place that a cursor holds."""

@@ -26,7 +26,7 @@ WIRE_MAX_CENTS = 999_999_999_999
 _OPEN_PORTAL = """
 SELECT routing_number, account_number FROM portal
  WHERE customer_id = $1 AND pocket_id = $2 AND status = 'OPEN' AND 'ACH' = ANY(payment_rails)
- ORDER BY created_at, portal_id LIMIT 1
+ ORDER BY created_at, written_no LIMIT 1
 """
 _PORTAL = """
 SELECT routing_number, account_number FROM portal

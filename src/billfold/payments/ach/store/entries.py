@@ -9,7 +9,7 @@ from uuid import UUID
 
 from billfold.payments.ach.rules.risk import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED, OriginationHistory
 from billfold.payments.ach.types import AchEntry
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
 
@@ -34,13 +34,13 @@ SELECT DISTINCT ON (customer_id, pocket_id) {", ".join(COLUMNS)} FROM ach_entry
 _GET = f"{_SELECT} WHERE customer_id = $1 AND ach_id = $2 AND way = 'ORIGINATION'"
 _BY_TRACES = f"""{_SELECT}
  WHERE trace_number = ANY($1::text[]) AND way = 'ORIGINATION' ORDER BY created_at"""
-_TO_REVIEW = f"{_SELECT} WHERE status = 'PENDING' ORDER BY created_at, ach_id LIMIT $1"
+_TO_REVIEW = f"{_SELECT} WHERE status = 'PENDING' ORDER BY created_at, written_no LIMIT $1"
 _FIND = f"{_SELECT} WHERE ach_id = $1"
 _ENTRIES = f"""{_SELECT}
  WHERE ($1::uuid IS NULL OR customer_id = $1) AND ($2::text IS NULL OR trace_number = $2)
    AND ($3::text IS NULL OR way = $3) AND ($4::text IS NULL OR direction = $4)
    AND ($5::text IS NULL OR status = $5)
- ORDER BY created_at DESC, ach_id DESC LIMIT $6"""
+ ORDER BY created_at DESC, written_no DESC LIMIT $6"""
 _HISTORY = """
 SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
        count(*) FILTER (WHERE direction = 'DEBIT' AND trace_number IS NOT NULL),
@@ -54,12 +54,11 @@ SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
 
 
 ORIGINATIONS = KeysetList(
-    f"""{_SELECT}
+    f"""SELECT {", ".join(COLUMNS)}, written_no FROM ach_entry
  WHERE customer_id = $1 AND way = 'ORIGINATION' AND ($2::uuid IS NULL OR pocket_id = $2)
    AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::text IS NULL OR direction = $4) AND {{page}}""",
-    lambda row: AchEntry(**row),
-    created_at="timestamptz",
-    ach_id="uuid",
+    reads(AchEntry),
+    **BY_CREATION,
 )
 """The originations of a customer, by Pocket, statuses and direction; None does not filter."""
 
@@ -107,7 +106,7 @@ async def list_entries(
     status: str | None = None,
     limit: int = 100,
 ) -> list[AchEntry]:
-    """Return entries of all customers, for the operator, newest first, then by id."""
+    """Return entries of all customers, for the operator, newest first."""
     rows = await conn.fetch(_ENTRIES, customer_id, trace, way, direction, status, limit)
     return [AchEntry(**row) for row in rows]
 

@@ -30,7 +30,7 @@ SELECT case_id FROM wire_case
 """
 _LIST = f"""
 SELECT {_COLUMNS} FROM wire_case WHERE ($1::text IS NULL OR status = $1)
- ORDER BY opened_at DESC, case_id LIMIT $2
+ ORDER BY opened_at DESC, written_no DESC LIMIT $2
 """
 _CASES_OF = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2"
 

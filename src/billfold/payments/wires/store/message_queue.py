@@ -19,7 +19,7 @@ SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
        (SELECT p.account_number FROM portal p
          WHERE p.customer_id = w.customer_id AND p.pocket_id = w.pocket_id
            AND p.account_number IS NOT NULL
-         ORDER BY p.status DESC, p.created_at, p.portal_id LIMIT 1) AS account_number
+         ORDER BY p.status DESC, p.created_at, p.written_no LIMIT 1) AS account_number
   FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
  WHERE m.file_id IS NULL AND m.send_at <= $1
  ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED

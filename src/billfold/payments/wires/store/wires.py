@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.payments.wires.types import ReferencedWire, WireRow
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from asyncpg import Record
-
     from billfold.platform.database.pool import Connection, Pool
 
+_row = reads(WireRow)
 _COLUMNS = ", ".join(f"w.{name}" for name in WireRow.__struct_fields__)
 _OUTSTANDING = """(w.amount
   - (SELECT coalesce(sum(r.amount + coalesce((r.message::json->>'charges')::bigint, 0)), 0) FROM wire r
@@ -133,18 +132,13 @@ async def find_payments(conn: Connection | Pool, uetrs: Sequence[str]) -> dict[t
     return {(row["direction"], row["uetr"]): MatchedWire(*row) for row in rows}
 
 
-def _row(row: Record) -> WireRow:
-    return WireRow(**{name: row[name] for name in WireRow.__struct_fields__})
-
-
 LISTS = {
     owner: KeysetList(
-        f"""SELECT {_COLUMNS} FROM wire w
+        f"""SELECT {_COLUMNS}, w.written_no FROM wire w
  WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2)
    AND ($3::uuid IS NULL OR w.customer_id = $3) AND ($4::text IS NULL OR w.direction = $4) AND {{page}}""",
         _row,
-        created_at="timestamptz",
-        wire_id="uuid",
+        **BY_CREATION,
     )
     for owner in ("customer_id", "partner_id")
 }
