@@ -12,6 +12,8 @@ from tests.support.commands import EngineCommands, Place
 from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
+from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.keys import DataKeys
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
@@ -78,6 +80,7 @@ async def open_bank(dsn, **changes):
         settings=settings,
         pager=Pager(SEED),
         vault=VAULT,
+        data_keys=DataKeys(FileMasterKey(VAULT)),
         rails=rail_exchanges_of(settings),
         files=file_store_of(settings),
         inspection=SubprocessFileInspector(),

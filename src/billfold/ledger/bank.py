@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from billfold.accounts.counterparties.ports import LinkingProvider
     from billfold.approvals.store.approved_transfers import ApprovedRequests
     from billfold.bills.rules.market import Market
+    from billfold.data_keys.keys import DataKeys
     from billfold.documents.ports import FileInspector, FileStore
     from billfold.ledger.commands import BankPolicy
     from billfold.ledger.engine.engine import Engine
@@ -43,6 +44,7 @@ class Bank:
     settings: Settings
     pager: Pager
     vault: Vault
+    data_keys: DataKeys
     rails: RailExchanges
     files: FileStore
     inspection: FileInspector

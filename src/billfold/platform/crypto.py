@@ -78,6 +78,11 @@ class Vault:
         except InvalidTag:
             raise InvariantError("A sealed value was altered, or moved from where it belongs.") from None
 
+    @property
+    def key_id(self) -> str:
+        """The id of the current key in hex; it tells nothing about the key."""
+        return self._current.hex()
+
     def has_key_of(self, sealed: bytes) -> bool:
         """Tell whether a value was sealed under the current key or a retired one."""
         return sealed[len(_VERSION) : _HEADER_BYTES] in self._ciphers

@@ -17,6 +17,8 @@ from billfold.bills.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
+from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.keys import DataKeys
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import sequencer
 from billfold.ledger.bank import Bank
@@ -88,6 +90,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
             vault=vault,
+            data_keys=DataKeys(FileMasterKey(vault)),
             rails=rail_exchanges_of(settings),
             files=file_store_of(settings),
             inspection=SubprocessFileInspector(),

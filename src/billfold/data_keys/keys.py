@@ -1,0 +1,129 @@
+"""The data keys of one process: made on first use, read once, kept in memory for a few minutes."""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import asyncpg
+
+from billfold.data_keys import store
+from billfold.data_keys.ports import WrappedKey
+from billfold.data_keys.types import DataKey, DataShredded, PlainValue, SealedValue
+from billfold.platform.clock import monotonic
+from billfold.platform.crypto import KEY_BYTES
+from billfold.platform.errors import InvariantError
+
+if TYPE_CHECKING:
+    from billfold.data_keys.ports import MasterKey
+    from billfold.platform.database.pool import Connection, Pool
+
+KEYS_MAX = 10_000
+"""How many keys a process keeps in memory."""
+KEY_LIFE = timedelta(minutes=5)
+"""After how long a process reads a key anew, so that one that another process destroyed is gone here too."""
+
+KeyRing = Mapping[UUID, DataKey | None]
+"""Data keys by their subjects; None for one that was destroyed."""
+
+
+class DataKeys:
+    """The data keys by their subjects. A subject is a customer, or an id of who may become one.
+
+    Whoever seals on the way to a command passes the pool: the key is committed before what is sealed with it, and a
+    master key on another machine is not waited for in a transaction. Raises DataShredded for a destroyed key.
+    """
+
+    __slots__ = ("_clock", "_kept", "_life_seconds", "_master", "_size")
+
+    def __init__(
+        self,
+        master: MasterKey,
+        *,
+        size: int = KEYS_MAX,
+        life: timedelta = KEY_LIFE,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._master = master
+        self._size = size
+        self._life_seconds = life.total_seconds()
+        self._clock = clock
+        self._kept: OrderedDict[UUID, tuple[float, DataKey]] = OrderedDict()
+
+    async def of(self, conn: Connection | Pool, subject_id: UUID) -> DataKey:
+        """Return the key of a subject, made now if there is none. Of two who make one, one is written."""
+        found = await self.load(conn, (subject_id,))
+        if subject_id not in found:
+            key = secrets.token_bytes(KEY_BYTES)
+            await store.add_key(conn, subject_id, await self._master.wrap(subject_id, key))
+            found = await self.load(conn, (subject_id,))
+        return key_in(found, subject_id)
+
+    async def load(self, conn: Connection | Pool, subject_ids: Collection[UUID]) -> KeyRing:
+        """Return the keys of those subjects that have one, None for a destroyed one; one statement for a list."""
+        kept = {each: self._find_kept(each) for each in set(subject_ids)}
+        ring: dict[UUID, DataKey | None] = {each: key for each, key in kept.items() if key is not None}
+        missing = kept.keys() - ring.keys()
+        for row in await store.list_keys(conn, missing) if missing else ():
+            if row.wrapped is None:
+                ring[row.subject_id] = None
+                continue
+            wrapped = WrappedKey(row.wrapped, row.master_key)
+            key = DataKey(row.subject_id, await self._master.unwrap(row.subject_id, wrapped))
+            ring[row.subject_id] = key
+            if row.is_committed or isinstance(conn, asyncpg.Pool):
+                self._keep(key)
+        return ring
+
+    async def seal(self, conn: Connection | Pool, subject_id: UUID, plain: bytes, aad: bytes) -> bytes:
+        """Return a value sealed with the subject's key, bound to `aad` (see `associated_data`)."""
+        return (await self.of(conn, subject_id)).seal(plain, aad)
+
+    async def open(self, conn: Connection | Pool, subject_id: UUID, sealed: bytes, aad: bytes) -> bytes:
+        """Return what was sealed. Raises InvariantError when it was altered or moved, or is another subject's."""
+        return (await self.open_many(conn, [SealedValue(subject_id, sealed, aad)]))[0]
+
+    async def seal_many(self, conn: Connection | Pool, values: Sequence[PlainValue]) -> list[bytes]:
+        """Return values of any subjects sealed, in their order."""
+        await self.load(conn, [each.subject_id for each in values])
+        return [(await self.of(conn, each.subject_id)).seal(each.plain, each.aad) for each in values]
+
+    async def open_many(self, conn: Connection | Pool, values: Sequence[SealedValue]) -> list[bytes]:
+        """Return what was sealed, in its order. Raises InvariantError for the first that does not open."""
+        ring = await self.load(conn, [each.subject_id for each in values])
+        return [key_in(ring, each.subject_id).open(each.sealed, each.aad) for each in values]
+
+    async def shred(self, conn: Connection | Pool, subject_id: UUID, at: datetime) -> bool:
+        """Destroy a key for good (`at`: business time); tell whether it was still there.
+
+        Other processes may read what it sealed for `KEY_LIFE` longer.
+        """
+        self._kept.pop(subject_id, None)
+        return await store.shred_key(conn, subject_id, at)
+
+    def _find_kept(self, subject_id: UUID) -> DataKey | None:
+        until, key = self._kept.get(subject_id, (0.0, None))
+        if key is None or until < self._clock():
+            self._kept.pop(subject_id, None)
+            return None
+        self._kept.move_to_end(subject_id)
+        return key
+
+    def _keep(self, key: DataKey) -> None:
+        self._kept[key.subject_id] = (self._clock() + self._life_seconds, key)
+        while len(self._kept) > self._size:
+            self._kept.popitem(last=False)
+
+
+def key_in(ring: KeyRing, subject_id: UUID) -> DataKey:
+    """Return a subject's key. Raises DataShredded, and InvariantError where there never was one."""
+    if subject_id not in ring:
+        raise InvariantError("There is no data key of this subject.", subject_id=str(subject_id))
+    key = ring[subject_id]
+    if key is None:
+        raise DataShredded(subject_id)
+    return key

@@ -1,0 +1,116 @@
+"""A data key, and values sealed with it.
+
+A sealed value is version, key id, nonce, ciphertext and tag, as one of the vault's. `seal` never gives the same bytes
+twice (AES-256-GCM, random nonce). `seal_stable` gives the same bytes for the same value at the same place
+(AES-256-SIV, RFC 5297): for what is compared, hashed or sent again. Both open only with their `aad`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from billfold.platform.crypto import KEY_BYTES
+from billfold.platform.errors import InvariantError
+
+_RANDOM, _STABLE = b"\x02", b"\x03"
+_KEY_ID_BYTES = 4
+_HEADER_BYTES = 1 + _KEY_ID_BYTES
+_NONCE_BYTES = 12
+_SIV_KEY_BYTES = 64
+_TEXT_PREFIX: Final = "sealed:"
+
+
+class DataShredded(InvariantError):
+    """The customer's data key was destroyed: nothing that is sealed with it can be read again."""
+
+    def __init__(self, subject_id: UUID) -> None:
+        super().__init__("The data key was destroyed after the end of its retention.", subject_id=str(subject_id))
+
+
+class DataKey:
+    """Seals and opens the values of one subject."""
+
+    __slots__ = ("_gcm", "_key_id", "_siv", "subject_id")
+
+    def __init__(self, subject_id: UUID, key: bytes) -> None:
+        if len(key) != KEY_BYTES:
+            raise InvariantError("A data key has another length than it must have.", subject_id=str(subject_id))
+        self.subject_id = subject_id
+        self._key_id = _derive(key, b"key-id", _KEY_ID_BYTES)
+        self._gcm = AESGCM(_derive(key, b"random", KEY_BYTES))
+        self._siv = AESSIV(_derive(key, b"stable", _SIV_KEY_BYTES))
+
+    def seal(self, plain: bytes, aad: bytes) -> bytes:
+        """Return the value sealed, bound to `aad` and the subject."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return _RANDOM + self._key_id + nonce + self._gcm.encrypt(nonce, plain, self._bind(aad))
+
+    def seal_stable(self, plain: bytes, aad: bytes) -> bytes:
+        """Return the value sealed: the same bytes for the same value, `aad` and subject."""
+        return _STABLE + self._key_id + self._siv.encrypt(plain, [self._bind(aad)])
+
+    def open(self, sealed: bytes, aad: bytes) -> bytes:
+        """Return what was sealed. Raises InvariantError when it was altered or moved, or is another subject's."""
+        version, key_id, rest = sealed[:1], sealed[1:_HEADER_BYTES], sealed[_HEADER_BYTES:]
+        if version not in {_RANDOM, _STABLE} or key_id != self._key_id:
+            raise InvariantError("A sealed value is damaged, or not this customer's.", subject_id=str(self.subject_id))
+        try:
+            if version == _STABLE:
+                return self._siv.decrypt(rest, [self._bind(aad)])
+            return self._gcm.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], self._bind(aad))
+        except (InvalidTag, ValueError):
+            raise InvariantError(
+                "A sealed value was altered, or moved from where it belongs.", subject_id=str(self.subject_id)
+            ) from None
+
+    def seal_text(self, plain: str, aad: bytes) -> str:
+        """Return a text sealed with `seal_stable`, as a text."""
+        sealed = self.seal_stable(plain.encode(), aad)
+        return _TEXT_PREFIX + base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
+
+    def open_text(self, sealed: str, aad: bytes) -> str:
+        """Return the text that was sealed. Raises InvariantError."""
+        encoded = sealed.removeprefix(_TEXT_PREFIX)
+        try:
+            value = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+        except (binascii.Error, ValueError):
+            value = b""
+        return self.open(value if is_sealed_text(sealed) else b"", aad).decode()
+
+    def _bind(self, aad: bytes) -> bytes:
+        return self.subject_id.bytes + aad
+
+
+class SealedValue(NamedTuple):
+    """A sealed value to open: whose it is, and the place it was sealed for."""
+
+    subject_id: UUID
+    sealed: bytes
+    aad: bytes
+
+
+class PlainValue(NamedTuple):
+    """A value to seal: whose it is, and the place it is bound to."""
+
+    subject_id: UUID
+    plain: bytes
+    aad: bytes
+
+
+def is_sealed_text(text: str) -> bool:
+    """Tell whether a text has the form of a sealed one."""
+    return text.startswith(_TEXT_PREFIX)
+
+
+def _derive(key: bytes, use: bytes, length: int) -> bytes:
+    """Return the key for one use (HKDF, RFC 5869)."""
+    return HKDF(SHA256(), length, salt=None, info=b"billfold.data-key." + use).derive(key)
