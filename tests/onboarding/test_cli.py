@@ -13,6 +13,7 @@ from billfold.cli.resources import run_with_bank
 from billfold.documents import store as document_store
 from billfold.documents.ports import FileKind
 from billfold.documents.rules import PROOF_OF_ACCOUNT
+from billfold.documents.sealed_files import keep_sealed
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
 
@@ -30,7 +31,7 @@ def waiting(founded, database_dsn, tmp_path):
 
         await do(EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name="N", profile={})
         await do(OpenPocket, partner_id=PARTNER, name="P", deposit_weeks=4, reinvestment_weeks=4)
-        file = await bank.files.keep(b"%PDF-a statement")
+        file = await keep_sealed(bank, CUSTOMER, DOCUMENT, b"%PDF-a statement")
         async with bank.pool.acquire() as conn, conn.transaction():
             now = await bank.now(conn)
             await document_store.request_document(conn, CUSTOMER, DOCUMENT, type_=PROOF_OF_ACCOUNT, at=now)

@@ -12,6 +12,7 @@ from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.small_rails import Customer
 from tests.support.whole_bank import close_bank
 
+from billfold.documents.sealed_files import fetch_opened
 from billfold.documents.store import get_document
 from billfold.platform import ids
 from billfold.verify.runner import verify_bank
@@ -67,7 +68,6 @@ async def whole_documents(bank, customer_id):
     found = set()
     for row in await bank.pool.fetch("SELECT document_id FROM document"):
         document = await get_document(bank.pool, row["document_id"], customer_id)
-        assert document.file is not None
-        assert await bank.files.fetch(document.file) == FILE
+        assert await fetch_opened(bank, document) == FILE
         found.add(str(row["document_id"]))
     return found

@@ -42,7 +42,7 @@ def up(
 
         async def run() -> list[str]:
             steps = await with_connection(database.dsn, _migrate)
-            await context.initialize_database(settings, database.dsn, new_domain=new_domain)
+            await context.initialize_database(settings, database.dsn, new_domain=new_domain, progress=print_line)
             return steps
 
         steps = asyncio.run(run())

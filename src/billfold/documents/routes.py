@@ -9,6 +9,7 @@ import msgspec
 
 from billfold.documents import rules, store
 from billfold.documents.ports import FileKind, UploadRejected
+from billfold.documents.sealed_files import keep_sealed
 from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
@@ -119,7 +120,7 @@ async def _store(
     """Store the file in the body for the document of (customer_id, document_id, type)."""
     owner, document_id, document_type = key
     kind, name = await _inspect(bank, document_type, request)
-    file = await bank.files.keep(request.body)
+    file = await keep_sealed(bank, owner, document_id, request.body)
     async with call.audited(
         bank, owner, "document.uploaded", resource_id=document_id, details={"type": document_type}
     ) as audited_action:

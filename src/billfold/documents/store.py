@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,
-       size_bytes, sha256, created_at, uploaded_at"""
+       size_bytes, sha256, created_at, uploaded_at, file_sealed"""
 _BY_IDS = f"SELECT {_COLUMNS} FROM document WHERE customer_id = $1 AND document_id = ANY($2::uuid[])"
 _BY_ID = f"SELECT {_COLUMNS} FROM document WHERE document_id = $1"
 _LOOK_UP = f"""SELECT {_COLUMNS} FROM document
@@ -39,9 +39,17 @@ VALUES ($1, $2, $3, 'PENDING_UPLOAD', $4) ON CONFLICT (document_id) DO NOTHING
 _PUT = f"""
 UPDATE document
    SET status = $3, exception_reason = $4, name = $5, media_type = $6, file_key = $7,
-       size_bytes = $8, sha256 = $9, uploaded_at = $10
+       size_bytes = $8, sha256 = $9, uploaded_at = $10, file_sealed = true
  WHERE customer_id = $1 AND document_id = $2 AND status IN ('PENDING_UPLOAD', 'INVALID')
 RETURNING {_COLUMNS}
+"""
+_UNSEALED = f"""
+SELECT {_COLUMNS} FROM document
+ WHERE file_key IS NOT NULL AND NOT file_sealed AND document_id > $1 ORDER BY document_id LIMIT $2
+"""
+_REPLACE = """
+UPDATE document SET file_key = $3, size_bytes = $4, sha256 = $5, file_sealed = true
+ WHERE document_id = $1 AND file_key = $2 RETURNING true
 """
 _DECIDE = f"""
 UPDATE document SET status = $2, exception_reason = $3
@@ -102,7 +110,7 @@ async def put_file(
     invalid: str | None,
     at: datetime,
 ) -> DocumentRow:
-    """Give a document its file, for the review; `invalid` says why it is none.
+    """Give a document its sealed file, for the review; `invalid` says why it is none.
 
     Refuses: already-approved, document-in-review.
     """
@@ -125,6 +133,17 @@ async def put_file(
     if found.status == "APPROVED":
         raise Refused("already-approved", "The document is approved.")
     raise Refused("document-in-review", "The document has its file and waits for its review.")
+
+
+async def list_unsealed(conn: Connection | Pool, after: UUID, limit: int) -> list[DocumentRow]:
+    """Return documents whose files are in plain text, by id from one on."""
+    return [DocumentRow(*row) for row in await conn.fetch(_UNSEALED, after, limit)]
+
+
+async def replace_file(conn: Connection | Pool, row: DocumentRow, sealed: StoredFile) -> bool:
+    """Put the sealed file in the place of the plain one, if it is still there; tell whether it was."""
+    values = (row.document_id, row.file_key, sealed.key, sealed.size_bytes, sealed.sha256)
+    return await conn.fetchval(_REPLACE, *values) is not None
 
 
 async def record_review(conn: Connection, document_id: UUID, status: str, reason: str | None) -> DocumentRow:

@@ -12,7 +12,8 @@ from billfold.platform.database.rows import Row
 class DocumentRow(Row, frozen=True):
     """A document and where it stands; what concerns its file is None until there is one.
 
-    `name` is the file's as its sender calls it. `created_at` and `uploaded_at` are business time.
+    `name` is the file's as its sender calls it; size and hash are those of the file as it is kept.
+    `created_at` and `uploaded_at` are business time.
     """
 
     table = "document"
@@ -30,6 +31,7 @@ class DocumentRow(Row, frozen=True):
     sha256: str | None
     created_at: datetime
     uploaded_at: datetime | None
+    file_sealed: bool  # False: an earlier release kept it in plain text
 
     @property
     def file(self) -> StoredFile | None:

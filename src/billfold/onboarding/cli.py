@@ -14,6 +14,7 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console, format_eastern, print_line
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
+from billfold.documents.sealed_files import fetch_opened
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform.errors import NotFound
@@ -74,7 +75,7 @@ async def download(
     if row.file is None:
         raise CliError("The document has no file yet.", "Wait until it is uploaded.")
     try:
-        content = await bank.files.fetch(row.file)
+        content = await fetch_opened(bank, row)
     except StoredFileMissing as missing:
         raise CliError(f"The file is missing: {missing}.", "Restore it from the backup.") from None
     out.write_bytes(content)

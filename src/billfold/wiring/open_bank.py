@@ -52,8 +52,10 @@ from billfold.wiring.providers import (
 )
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
+from billfold.wiring.sealing import seal_earlier_data
 
 if TYPE_CHECKING:
+    from billfold.cli.context import StepReporter
     from billfold.platform.database.pool import Connection, Pool
 
 POOL_MAX = 12
@@ -127,7 +129,9 @@ def engine_of(
     )
 
 
-async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool = False) -> None:
+async def initialize_database(
+    settings: Settings, dsn: str, *, new_domain: bool = False, progress: StepReporter = lambda _: None
+) -> None:
     """Found the bank in a migrated database; what is there already stays. May be repeated."""
     conn = await asyncpg.connect(dsn)
     try:
@@ -139,6 +143,7 @@ async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool 
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
         await create_bank_customer(bank)
+        await seal_earlier_data(bank, progress)
 
 
 def extra_lane_threshold(settings: Settings) -> int:

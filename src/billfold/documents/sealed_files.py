@@ -1,0 +1,65 @@
+"""Files of documents under their customers' data keys: in the store there is ciphertext only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.documents import store
+from billfold.documents.ports import StoredFileMissing
+from billfold.platform.crypto import associated_data
+
+if TYPE_CHECKING:
+    from billfold.documents.ports import StoredFile
+    from billfold.documents.types import DocumentRow
+    from billfold.ledger.bank import Bank
+
+_BATCH_SIZE = 100
+
+
+async def keep_sealed(bank: Bank, owner: UUID, document_id: UUID, content: bytes) -> StoredFile:
+    """Keep a document's file for good, sealed; size and hash are those of what is kept."""
+    return await bank.files.keep(await bank.data_keys.seal(bank.pool, owner, content, aad=_place(owner, document_id)))
+
+
+async def fetch_opened(bank: Bank, row: DocumentRow) -> bytes:
+    """Return a document's file as it was sent. Raises StoredFileMissing, also when it was destroyed with its key."""
+    if row.file is None:
+        raise StoredFileMissing("the document has no file")
+    content = await bank.files.fetch(row.file)
+    if not row.file_sealed:
+        return content
+    return await bank.data_keys.open(bank.pool, row.customer_id, content, aad=_place(row.customer_id, row.document_id))
+
+
+async def seal_earlier_files(bank: Bank, progress: Callable[[str], None]) -> int:
+    """Seal the files that an earlier release kept; return how many. It may be stopped and begun again.
+
+    A file that is missing stays as it is.
+    """
+    count, after = 0, UUID(int=0)
+    while rows := await store.list_unsealed(bank.pool, after, _BATCH_SIZE):
+        for row in rows:
+            count += await _seal_earlier(bank, row)
+        after = rows[-1].document_id
+        progress(f"{count} documents are sealed")
+    return count
+
+
+async def _seal_earlier(bank: Bank, row: DocumentRow) -> bool:
+    assert row.file is not None
+    try:
+        content = await bank.files.fetch(row.file)
+    except StoredFileMissing:
+        return False
+    sealed = await keep_sealed(bank, row.customer_id, row.document_id, content)
+    if not await store.replace_file(bank.pool, row, sealed):
+        await bank.files.discard(sealed.key)  # another process was quicker, or it was sent anew
+        return False
+    await bank.files.discard(row.file.key)
+    return True
+
+
+def _place(owner: UUID, document_id: UUID) -> bytes:
+    return associated_data("document", "file", document_id, tenant_id=owner)

@@ -1,0 +1,42 @@
+"""In the file store lies ciphertext only, which opens for its own document."""
+
+import pytest
+from tests.documents.test_routes import PAGE, proof
+
+from billfold.documents import store
+from billfold.documents.ports import StoredFileMissing
+from billfold.documents.sealed_files import fetch_opened, seal_earlier_files
+from billfold.platform.errors import InvariantError
+
+
+async def test_an_uploaded_file_is_sealed_and_opens_for_its_own_document_only(customer_desk):
+    bank, ids = customer_desk.bank, [await proof(customer_desk) for _ in range(2)]
+    first, second = [await store.get_document(bank.pool, each) for each in ids]
+
+    assert await fetch_opened(bank, first) == PAGE
+    stored = [path.read_bytes() for path in bank.settings.files_dir.rglob("*") if path.is_file()]
+    assert len(set(stored)) == 2
+    assert not [each for each in stored if PAGE[:8] in each]
+    swap = "UPDATE document SET (file_key, size_bytes, sha256) = ($2, $3, $4) WHERE document_id = $1"
+    await bank.pool.execute(swap, first.document_id, second.file_key, second.size_bytes, second.sha256)
+    with pytest.raises(InvariantError, match="moved"):
+        await fetch_opened(bank, await store.get_document(bank.pool, ids[0]))
+
+
+async def test_files_of_an_earlier_release_are_sealed_once_and_a_lost_one_hinders_nothing(customer_desk):
+    bank, ids = customer_desk.bank, [await proof(customer_desk) for _ in range(3)]
+    plain = [await bank.files.keep(b"%PDF-earlier") for _ in ids]
+    earlier = """UPDATE document SET file_sealed = false, file_key = $2, size_bytes = $3, sha256 = $4
+ WHERE document_id = $1"""
+    for document_id, file in zip(ids, plain, strict=True):
+        await bank.pool.execute(earlier, document_id, file.key, file.size_bytes, file.sha256)
+    await bank.files.discard(plain[0].key)
+    assert await fetch_opened(bank, await store.get_document(bank.pool, ids[1])) == b"%PDF-earlier"
+
+    assert [await seal_earlier_files(bank, lambda _: None) for _ in range(2)] == [2, 0]
+
+    for document_id in ids[1:]:
+        assert await fetch_opened(bank, await store.get_document(bank.pool, document_id)) == b"%PDF-earlier"
+    for file in plain:
+        with pytest.raises(StoredFileMissing):
+            await bank.files.fetch(file)
