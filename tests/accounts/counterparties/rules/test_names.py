@@ -27,6 +27,9 @@ from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, m
         ("O'Brien", "O\u2019Brien"),
         ("Company Inc", "Company, Inc."),
         ("東京商事", "東京商事"),
+        ("Soren Lodz", "Søren Łódź"),
+        ("Contoso", "Contoso GmbH & Co. KG"),
+        ("Contoso Pty. Ltd.", "Contoso"),
     ],
 )
 def test_a_name_matches_however_it_is_spelled(name, registered):
@@ -40,6 +43,9 @@ def test_a_name_matches_however_it_is_spelled(name, registered):
         ("J Smith", "John Smith"),
         ("Northwnd Traders", "Northwind Traders"),
         ("Acme Inc", "Acme LLC"),
+        ("Jonh Smith", "John Smith"),
+        ("Juergen Mueller", "Jürgen Müller"),
+        ("Intrenational Assocition of Machinists", "International Association of Machinists"),
     ],
 )
 def test_a_name_mistyped_is_close(name, registered):
@@ -60,6 +66,11 @@ def test_a_name_mistyped_is_close(name, registered):
         ("John Smith", "Jane Smith"),
         ("North", "Northwind"),
         ("A", "Acme"),
+        ("International Association of Machinists of Dallas", "International Association of Machinists of Austin"),
+        ("Southwind Trading Company", "Northwind Trading Company"),
+        ("Blue River Capital Management Fund A", "Blue River Capital Management Fund B"),
+        ("Blue River Capital Management Fund II", "Blue River Capital Management Fund III"),
+        ("Blue River Capital Management Europe", "Blue River Capital Management"),
     ],
 )
 def test_another_name_does_not_match(name, registered):

@@ -14,9 +14,17 @@ from types import MappingProxyType
 from typing import Final
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import OSA
 
 CLOSE_RATIO: Final = 85
 """How alike sorted words must be, of 100, to be one name mistyped."""
+_MISTYPED_LENGTH: Final = 2
+"""A shorter word, the letter or number of a fund, is another one and not mistyped."""
+_WHOLE_LETTERS = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)
+"""Letters that Unicode does not take apart into one without an accent, and the accent."""
+_ROMAN_NUMBER = re.compile(r"[ivx]+")
 _WORD = re.compile(r"\w+")
 _JOINED = re.compile(r"['\u2018\u2019\u02bc.]")
 """What stands within words: O'Brien, L.L.C."""
@@ -42,6 +50,7 @@ _ABBREVIATIONS = MappingProxyType(
 _LEGAL_FORMS = MappingProxyType(
     {
         "ag": "ag",
+        "bv": "bv",
         "co": "company",
         "company": "company",
         "corp": "corporation",
@@ -49,21 +58,29 @@ _LEGAL_FORMS = MappingProxyType(
         "gmbh": "gmbh",
         "inc": "corporation",
         "incorporated": "corporation",
+        "kg": "kg",
         "limited": "limited",
         "llc": "llc",
         "llp": "llp",
         "lp": "lp",
         "ltd": "limited",
         "na": "na",
+        "nv": "nv",
         "pbc": "pbc",
         "pc": "pc",
         "plc": "plc",
         "pllc": "pllc",
+        "pte": "pte",
+        "pty": "pty",
         "sa": "sa",
+        "sarl": "sarl",
+        "sas": "sas",
+        "spa": "spa",
+        "srl": "srl",
     }
 )
 """Legal forms, each with the one that it is another spelling of."""
-_IGNORED = frozenset({"and", "mr", "mrs", "ms", "the"})
+_IGNORED = frozenset({"and", "mr", "mrs", "ms", "of", "the"})
 
 
 class NameMatch(StrEnum):
@@ -87,7 +104,7 @@ def match_names(given: str, registered: str) -> NameMatch:
         return NameMatch.CLOSE_MATCH
     if _digits(own[0]) != _digits(others[0]) or not same_form:
         return NameMatch.NO_MATCH
-    close = fuzz.ratio(" ".join(own[0]), " ".join(others[0])) >= CLOSE_RATIO or _initials_match(own[0], others[0])
+    close = _is_mistyped(own[0], others[0]) or _initials_match(own[0], others[0])
     return NameMatch.CLOSE_MATCH if close else NameMatch.NO_MATCH
 
 
@@ -98,7 +115,7 @@ def mask_name(name: str) -> str:
 
 def _words(name: str) -> list[str]:
     """Return the words of a name as they are compared; none of punctuation alone."""
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold().translate(_WHOLE_LETTERS))
     plain = "".join(each for each in plain if not unicodedata.combining(each) and unicodedata.category(each) != "Cf")
     words = _WORD.findall(_JOINED.sub("", plain).replace("_", " "))
     return [_ABBREVIATIONS.get(word, word) for word in words if word not in _IGNORED] or words
@@ -114,6 +131,23 @@ def _split(words: list[str]) -> tuple[list[str], set[str]]:
 
 def _digits(words: list[str]) -> list[str]:
     return [word for word in words if any(each.isdigit() for each in word)]
+
+
+def _is_mistyped(one: list[str], other: list[str]) -> bool:
+    """Tell whether names are alike as a whole and word for word: of two long names another word makes another name."""
+    short, long = [w for w in one if w not in other], [w for w in other if w not in one]
+    return (
+        len(one) == len(other)
+        and fuzz.ratio(" ".join(one), " ".join(other)) >= CLOSE_RATIO
+        and all(any(_are_alike(word, each) for each in long) for word in short)
+        and all(any(_are_alike(word, each) for each in short) for word in long)
+    )
+
+
+def _are_alike(word: str, other: str) -> bool:
+    if min(len(word), len(other)) < _MISTYPED_LENGTH or (_ROMAN_NUMBER.fullmatch(word + other)):
+        return False
+    return OSA.distance(word, other) <= 1 or fuzz.ratio(word, other) >= CLOSE_RATIO
 
 
 def _initials_match(one: list[str], other: list[str]) -> bool:
