@@ -301,6 +301,7 @@ async def test_a_transfer_sent_under_twenty_keys_at_once_is_made_once_and_answer
     other = await partner_desk.pocket(pocket.customer)
     body = reallocation(pocket, other, cents, transfer_id=str(ids.new()))
     spelled = {name: value for name, value in body.items() if name != "amount"} | {"amount_usdc": cents}
+    spelled |= {"transfer_type": "BANK_TRANSFER", "description": None}
     answers = await asyncio.gather(*(partner_desk.client.post(PATH, (body, spelled)[nth % 2]) for nth in range(20)))
     assert [each.status_code for each in answers] == [201] * 20
     (made,) = {each.text for each in answers}

@@ -54,10 +54,11 @@ async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, d
     Moves money or bills. A transfer that the bank cannot make is REJECTED with a reason and moves
     nothing.
     """
-    sent, data = data, with_amount(data)
-    check_fields(data)
+    spellings = data, with_amount(data)
+    check_fields(spellings[-1])
+    data = _without_default(spellings[-1])
     # Earlier releases stored the hash of a request as it was spelled.
-    order, hashes = _order(data), {_hash_of(data), _hash_of(sent)}
+    order, hashes = _order(data), {_hash_of(each) for each in (data, *spellings)}
     if (existing := await _find_existing(caller, bank, data.transfer_id, hashes=hashes)) is not None:
         return existing
     command = await _command(caller, bank, data, peers=peers, order=order)
@@ -98,6 +99,11 @@ def check_fields(data: CreateTransfer) -> None:
     funding = data.type == "PARTNER_CUSTOMER_FUNDING"
     if funding and isinstance(data.amount, FullWithdrawal):
         raise InvalidInput.at("body", "amount", msg="is required for a funding: FULL_WITHDRAWAL is not allowed")
+
+
+def _without_default(data: CreateTransfer) -> CreateTransfer:
+    """Return a request without the transfer type that it has anyway: the same transfer, said or not."""
+    return msgspec.structs.replace(data, transfer_type=None) if data.transfer_type == "BANK_TRANSFER" else data
 
 
 def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
