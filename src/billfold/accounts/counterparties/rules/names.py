@@ -21,7 +21,7 @@ CLOSE_RATIO: Final = 85
 _MISTYPED_LENGTH: Final = 2
 """A shorter word, the letter or number of a fund, is another one and not mistyped."""
 _WHOLE_LETTERS = str.maketrans(
-    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
 """Letters that Unicode does not take apart into one without an accent, and the accent."""
 _ROMAN_NUMBER = re.compile(r"[ivx]+")
