@@ -110,7 +110,7 @@ async def create_customers(bank: Bank, numbers: Iterable[int], *, weeks: int = W
                 role="customer",
                 type="BUSINESS",
                 name=f"Customer {nth}",
-                profile={},
+                profile=None,
             )
             for nth in numbers
         ],

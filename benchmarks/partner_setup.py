@@ -36,7 +36,7 @@ async def create_partner(bank: Bank) -> Credentials:
                 role="partner",
                 type="BUSINESS",
                 name="Bench",
-                profile={},
+                profile=None,
             )
         ],
     )

@@ -93,7 +93,7 @@ def play_accounts(new_stage):
     anna = stage.new_customer("Anna")
     pocket, other = stage.new_pocket(anna), stage.new_pocket(anna)
     with stage.row("Customer updated"):
-        stage.submit(UpdateCustomer, anna, profile={"email": "anna@example.org"})
+        stage.submit(UpdateCustomer, anna, profile=None)
     with stage.row("Portal opened"):
         portal = UUID(stage.submit(OpenPortal, anna, pocket_id=pocket.id, name="Another")["portal_id"])
     with stage.row("Portal updated or closed"):

@@ -29,7 +29,7 @@ def waiting(founded, database_dsn, tmp_path):
             command = kind(caller="test", key=ids.new(), customers=(CUSTOMER,), **fields)
             return (await bank.engine.submit(command)).outcome
 
-        await do(EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name="N", profile={})
+        await do(EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name="N", profile=None)
         await do(OpenPocket, partner_id=PARTNER, name="P", deposit_weeks=4, reinvestment_weeks=4)
         file = await keep_sealed(bank, CUSTOMER, DOCUMENT, b"%PDF-a statement")
         async with bank.pool.acquire() as conn, conn.transaction():

@@ -81,7 +81,7 @@ class Life(Commands):
             role="house",
             type="BUSINESS",
             name="House",
-            profile={},
+            profile=None,
         )
 
     def step(self):
@@ -264,7 +264,7 @@ class Life(Commands):
     def profile(self):
         if not self.people:
             return None
-        return self.submit(UpdateCustomer, self.random.choice(self.people), profile={"n": 1})
+        return self.submit(UpdateCustomer, self.random.choice(self.people), profile=None)
 
     def link(self):
         place, target = self._pocket(), self._pocket()

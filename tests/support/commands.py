@@ -39,7 +39,7 @@ class Commands:
 
     def enrol(self, customer, name="Somebody", *, partner_id=PARTNER, role="customer"):
         return self.submit(
-            EnrolCustomer, customer, partner_id=partner_id, role=role, type="BUSINESS", name=name, profile={}
+            EnrolCustomer, customer, partner_id=partner_id, role=role, type="BUSINESS", name=name, profile=None
         )
 
     def open_pocket(self, customer, *, weeks=4, reinvest=4, name="A pocket", partner_id=PARTNER, **fields):

@@ -80,7 +80,7 @@ class SmallBank(EngineCommands):
         await self.transfer(self.berts, self.long, 50_00, later=True)
 
     async def change(self):
-        await self.submit(UpdateCustomer, self.anna, profile={"email": "anna@example.org"})
+        await self.submit(UpdateCustomer, self.anna, profile=None)
         network = await self.bank.pool.fetchval(
             "SELECT network_address FROM portal WHERE portal_id = $1", self.berts.portal
         )

@@ -15,7 +15,7 @@ from billfold.ledger.types import PocketStatus
 
 
 class EnrolCustomer(Command, frozen=True, kw_only=True):
-    """Create the customer `customers[0]`; role is customer, partner or house."""
+    """Create the customer `customers[0]`; role is customer, partner or house. The profile is sealed, None if empty."""
 
     rule = enrol_customer
     creates_customer = True
@@ -25,16 +25,16 @@ class EnrolCustomer(Command, frozen=True, kw_only=True):
     role: str
     type: str
     name: str
-    profile: dict[str, Any]
+    profile: str | None
 
 
 class UpdateCustomer(Command, frozen=True, kw_only=True):
-    """Replace the profile (contact, trusted contact) with the merged one given here."""
+    """Replace the profile (contact, trusted contact) with the merged one given here, sealed; None is an empty one."""
 
     rule = update_customer
     audit = AuditedAction("customer", "updated")
 
-    profile: dict[str, Any]
+    profile: str | None
 
 
 class CloseCustomer(Command, frozen=True, kw_only=True):

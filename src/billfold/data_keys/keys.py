@@ -121,9 +121,14 @@ class DataKeys:
 
 def key_in(ring: KeyRing, subject_id: UUID) -> DataKey:
     """Return a subject's key. Raises DataShredded, and InvariantError where there never was one."""
-    if subject_id not in ring:
-        raise InvariantError("There is no data key of this subject.", subject_id=str(subject_id))
-    key = ring[subject_id]
+    key = find_key(ring, subject_id)
     if key is None:
         raise DataShredded(subject_id)
     return key
+
+
+def find_key(ring: KeyRing, subject_id: UUID) -> DataKey | None:
+    """Return a subject's key, None for a destroyed one. Raises InvariantError where there never was one."""
+    if subject_id not in ring:
+        raise InvariantError("There is no data key of this subject.", subject_id=str(subject_id))
+    return ring[subject_id]

@@ -17,6 +17,9 @@ import billfold
 from billfold.audit.checks import check_audit
 from billfold.bills.checks import check_market
 from billfold.bills.store import load_market
+from billfold.data_keys.checks import check_sealed
+from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
 from billfold.platform.errors import BillfoldError
 from billfold.verify.bank_totals import check_bank_totals
@@ -44,13 +47,15 @@ async def verify_bank(
     progress: ProgressCallback | None = None,
     market: Market | None = None,
     vault: Vault | None = None,
+    data_keys: DataKeys | None = None,
     seals: Iterable[str] = (),
 ) -> Report:
     """Verify the whole bank as it is now; `progress` is called with (commits done, commits in all).
 
     Runs in a transaction of its own, or in the caller's if there is one. `market` is loaded when
-    it is not given. Without the `vault` the contents of the audit log are not verified; `seals` are
-    the lines of its archived seals. Raises BankNotInitialized.
+    it is not given. Without the `vault` the contents of the audit log are not verified, nor sealed values without
+    `data_keys` (by default those that the vault wraps); `seals` are the lines of its archived seals. Raises
+    BankNotInitialized.
     """
     own_snapshot = conn.transaction(isolation="repeatable_read", readonly=True)
     async with nullcontext() if conn.is_in_transaction() else own_snapshot:
@@ -73,8 +78,13 @@ async def verify_bank(
         await check_parts(conn, findings)
         await check_bank_totals(conn, findings)
         findings.next_section()
+        await check_sealed(conn, findings, data_keys or _keys_of(vault))
         await check_audit(conn, findings, vault, copy=seals)
         return findings.report()
+
+
+def _keys_of(vault: Vault | None) -> DataKeys | None:
+    return None if vault is None else DataKeys(FileMasterKey(vault))
 
 
 async def check_parts(conn: Connection, findings: Findings) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from billfold.data_keys.columns import SEALED_COLUMNS
+from billfold.data_keys.earlier_rows import seal_earlier_rows
 from billfold.documents.sealed_files import seal_earlier_files
 
 if TYPE_CHECKING:
     from billfold.cli.context import StepReporter
     from billfold.ledger.bank import Bank
 
-_STEPS: Final = (seal_earlier_files,)
+_STEPS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
+    seal_earlier_files,
+    *(partial(seal_earlier_rows, column=column) for column in SEALED_COLUMNS),
+)
 
 
 async def seal_earlier_data(bank: Bank, progress: StepReporter) -> int:
     """Run every step; return how many values were sealed."""
-    return sum([await step(bank, progress) for step in _STEPS])
+    return sum([await step(bank, progress=progress) for step in _STEPS])

@@ -109,7 +109,9 @@ class Witness(Teller):
     def payee(self):
         """Return the Pocket of another customer."""
         who: dict[str, Any] = {"caller": "payee", "customers": (PAYEE,), "partner_id": PARTNER}
-        self.bank.submit(EnrolCustomer(key=UUID(int=1), role="customer", type="BUSINESS", name="B", profile={}, **who))
+        self.bank.submit(
+            EnrolCustomer(key=UUID(int=1), role="customer", type="BUSINESS", name="B", profile=None, **who)
+        )
         opened = self.bank.submit(OpenPocket(key=UUID(int=2), name="In", deposit_weeks=4, reinvestment_weeks=4, **who))
         return UUID(opened.outcome["pocket_id"])
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.accounts.customers.profiles import seal_profile
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
@@ -100,6 +101,6 @@ async def enrol(
             role=role,
             type="BUSINESS",
             name=name,
-            profile=profile or {},
+            profile=await seal_profile(bank, customer_id, profile or {}),
         )
     )

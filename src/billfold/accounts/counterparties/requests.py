@@ -25,6 +25,7 @@ from billfold.accounts.counterparties.schemas import (
 )
 from billfold.accounts.counterparties.store import document_ids_of
 from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.accounts.customers.profiles import open_profile
 from billfold.accounts.customers.schemas import address_of, format_address
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import NETWORK_DIGITS
@@ -208,13 +209,14 @@ async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:
 
 
 async def _find_holder(bank: Bank, details: dict[str, Any], target: PortalRow | None) -> CustomerRow | None:
-    """The owner of the account, where it is one of this bank."""
+    """The owner of the account, with its profile opened, where it is one of this bank."""
     account = verification_kinds.account_of(details)
     if target is None and account is not None and account.bank == bank.settings.bank_routing_number:
         target = await _find_portal(bank, "account", f"{account.bank}:{account.number}")
     if target is None or target.status != "OPEN":
         return None
-    return await find_customer(bank.pool, target.customer_id)
+    found = await find_customer(bank.pool, target.customer_id)
+    return found and await open_profile(bank, found)
 
 
 async def _find_portal(bank: Bank, kind: str, value: str) -> PortalRow | None:

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.accounts.commands import CloseCustomer, UpdateCustomer
 from billfold.accounts.customers import store as customer_store
+from billfold.accounts.customers.profiles import open_profile, open_profiles, seal_profile
 from billfold.accounts.customers.schemas import (
     Address,
     Customer,
@@ -64,7 +65,7 @@ async def list_customers(
     page = await wanted.read(
         bank, customer_store.CUSTOMERS, caller.partner_id, account_status, type_, scope="customers"
     )
-    return page_of(page, [render_customer(row) for row in page.items])
+    return page_of(page, [render_customer(row) for row in await open_profiles(bank, page.items)])
 
 
 @get("/api/v1/customers/{customer_id}/")
@@ -74,7 +75,7 @@ async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Cu
 
     The customer in the path, or the one the token is for.
     """
-    return render_customer(await caller.customer(bank, customer_id))
+    return render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
 
 
 @patch("/api/v1/customers/{customer_id}/", refuses=("customer-not-open", "customer-has-balance", "feature-not-enabled"))
@@ -93,12 +94,13 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
         reason = _parse_closure(data, changes)
         await bank.engine.submit(CloseCustomer(**fields, reason=reason, references=(row.customer_id,)))
     elif changes:
-        merged = {**msgspec.json.decode(row.profile), **changes}
+        merged = {**msgspec.json.decode((await open_profile(bank, row)).profile), **changes}
         profile = {name: part for name, part in merged.items() if part is not None}
-        await bank.engine.submit(UpdateCustomer(**fields, profile=profile))
+        sealed = await seal_profile(bank, row.customer_id, profile)
+        await bank.engine.submit(UpdateCustomer(**fields, profile=sealed))
     else:
         raise InvalidInput.at("body", msg="names nothing to change")
-    return render_customer(await caller.customer(bank, row.customer_id))
+    return render_customer(await open_profile(bank, await caller.customer(bank, row.customer_id)))
 
 
 def _changes(data: ChangeCustomer) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
             type=cmd.type,
             name=cmd.name,
             account_status=book.account_status,
-            profile=to_json(cmd.profile),
+            profile=to_json(cmd.profile or {}),
             opened_at=ctx.now,
         )
     )
@@ -45,7 +45,7 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status == CustomerStatus.CLOSED:
         raise Refused("customer-not-open", "The customer is CLOSED.")
-    book.change(CustomerRow, book.customer_id, profile=to_json(cmd.profile))
+    book.change(CustomerRow, book.customer_id, profile=to_json(cmd.profile or {}))
     return {"customer_id": str(book.customer_id)}
 
 

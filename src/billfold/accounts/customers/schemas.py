@@ -141,12 +141,12 @@ def format_address(address: Address) -> str:
 
 
 def address_of(row: CustomerRow) -> Address | None:
-    """Return where a customer is, as far as is known."""
+    """Return where a customer is, as far as is known. Its profile is opened."""
     return msgspec.json.decode(row.profile, type=_Profile).address
 
 
 def render_customer(row: CustomerRow) -> Customer:
-    """A customer from its row."""
+    """A customer from its row with its profile opened."""
     profile = msgspec.json.decode(row.profile, type=_Profile)
     fields = msgspec.structs.asdict(profile) | {"name": _name_of(row, profile)}
     return Customer(

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.commands import OpenPortal, UpdatePortal
+from billfold.accounts.customers.profiles import open_profile
 from billfold.accounts.customers.schemas import address_of, format_address
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import BANK_RAILS
@@ -210,7 +211,7 @@ async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, po
     """
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
-    address = None if customer is None else address_of(customer)
+    address = None if customer is None else address_of(await open_profile(bank, customer))
     return render_instructions(
         found,
         bank.settings,

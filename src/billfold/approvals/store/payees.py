@@ -11,6 +11,7 @@ import msgspec
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.customers.profiles import open_profiles
 from billfold.accounts.customers.store import list_owners
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.platform.errors import NotFound, Refused
@@ -54,7 +55,8 @@ async def list_registered_owners(bank: Bank, requests: Sequence[TransferRequest]
     """Return by request who owns the account it pays, where that is one of this bank."""
     paid = {each.request_id: _entry_of(content_of(each).payee, bank.settings.bank_routing_number) for each in requests}
     owners = await list_owners(bank.pool, {entry for entry in paid.values() if entry is not None})
-    return {request_id: owners[entry] for request_id, entry in paid.items() if entry in owners}
+    opened = dict(zip(owners, await open_profiles(bank, list(owners.values())), strict=True))
+    return {request_id: opened[entry] for request_id, entry in paid.items() if entry in opened}
 
 
 def _entry_of(payee: Mapping[str, Any] | None, own_routing_number: str) -> tuple[str, str] | None:

@@ -37,7 +37,7 @@ class DirectoryEntry(Row, frozen=True):
 
 
 class CustomerRow(Row, frozen=True):
-    """A customer as stored. `profile` is JSON text; `role` is customer, partner or house."""
+    """A customer as stored. `profile` is JSON text: sealed, a string; `role` is customer, partner or house."""
 
     table = "customer"
 

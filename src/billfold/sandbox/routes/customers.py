@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.commands import EnrolCustomer, SetPocketState
+from billfold.accounts.customers.profiles import seal_profile
 from billfold.accounts.customers.schemas import Name, parse_person_name
 from billfold.http.caller import Caller
 from billfold.ledger.bank import Bank
@@ -64,7 +65,7 @@ async def create_customer(caller: Caller, bank: Bank, data: NewCustomer) -> Enro
             role="customer",
             type=data.type,
             name=name if isinstance(name, str) else name.written,
-            profile=profile,
+            profile=await seal_profile(bank, customer_id, profile),
         )
     )
     return EnrolledCustomer(id=customer_id, name=name, type=data.type)

@@ -1,0 +1,65 @@
+"""What `verify` checks of sealed values: each opens with the key of its customer, at its own place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.data_keys.columns import SEALED_COLUMNS, SealedColumn
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.errors import InvariantError
+
+if TYPE_CHECKING:
+    from billfold.data_keys.keys import DataKeys
+    from billfold.platform.database.pool import Connection
+
+_BATCH_SIZE = 2_000
+_CHANGED = "its {column} does not open: it was altered, or moved from another row"
+_NO_KEY = "its {column} is sealed, and its customer's data key is missing"
+_ROWS = """
+SELECT customer_id, {key} AS row_id, {column}::text AS stored FROM {table}
+ WHERE starts_with({column}::text, '{prefix}') ORDER BY customer_id, {key}
+"""
+_COUNTS = """
+SELECT count(*) FILTER (WHERE wrapped IS NOT NULL) AS data_key,
+       count(*) FILTER (WHERE wrapped IS NULL) AS data_key_shredded FROM data_key
+"""
+_WRONG_KEY = "it does not open with the bank's master key"
+
+
+async def check_sealed(conn: Connection, findings: Findings, keys: DataKeys | None) -> None:
+    """Open every sealed value and name those that do not open; without keys none is opened.
+
+    Values of a destroyed key are not opened either; how many keys are destroyed is counted.
+    """
+    if keys is not None:
+        for column in SEALED_COLUMNS:
+            await _check_column(conn, findings, column, keys)
+    findings.checked.update(dict(await conn.fetchrow(_COUNTS) or {}))
+    findings.next_section()
+
+
+async def _check_column(conn: Connection, findings: Findings, column: SealedColumn, keys: DataKeys) -> None:
+    prefix = '"sealed:' if column.is_json else "sealed:"
+    query = _ROWS.format(table=column.table, key=column.key, column=column.column, prefix=prefix)
+    cursor = await conn.cursor(query, timeout=STATEMENT_TIMEOUT_SECONDS)
+    damaged_keys = set()
+    while rows := await cursor.fetch(_BATCH_SIZE, timeout=STATEMENT_TIMEOUT_SECONDS):
+        for customer_id, row_id, stored in rows:
+            if customer_id in damaged_keys:
+                continue
+            try:
+                ring = await keys.load(conn, (customer_id,))
+            except InvariantError:
+                damaged_keys.add(customer_id)
+                findings.add("data_key", {"subject_id": customer_id}, _WRONG_KEY, certainty=Certainty.CHANGED)
+                continue
+            findings.checked[f"{column.table}.{column.column}"] += 1
+            row_key = {"customer_id": customer_id, column.key: row_id}
+            if customer_id not in ring:
+                findings.add(column.table, row_key, _NO_KEY.format(column=column.column), certainty=Certainty.MISSING)
+            elif (data_key := ring[customer_id]) is not None:
+                try:
+                    column.open(data_key, row_id, stored)
+                except InvariantError:
+                    message = _CHANGED.format(column=column.column)
+                    findings.add(column.table, row_key, message, certainty=Certainty.CHANGED)

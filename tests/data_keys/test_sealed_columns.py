@@ -1,0 +1,72 @@
+"""Columns of personal data: sealed when written, opened when read, proved by `verify`."""
+
+from uuid import UUID
+
+from tests.support.whole_bank import VAULT
+
+from billfold.data_keys.columns import CUSTOMER_PROFILE
+from billfold.data_keys.earlier_rows import seal_earlier_rows
+from billfold.verify.runner import verify_bank
+
+ADDRESS = {"street_address": "7 Hidden Lane", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
+CONTACT = {"email": "cfo@hidden.example", "phone_number": "+12125550123", "address": ADDRESS}
+
+
+async def verified(bank):
+    async with bank.pool.acquire() as conn:
+        return await verify_bank(conn, market=bank.market, vault=VAULT)
+
+
+async def customer_with_contact(partner_desk, name):
+    made = await partner_desk.post("/api/v1/sandbox/customers/", {"name": name})
+    path = f"/api/v1/customers/{made['id']}/"
+    await partner_desk.patch(path, CONTACT)
+    return path, UUID(made["id"])
+
+
+async def test_a_profile_is_sealed_and_verify_names_one_that_was_moved(partner_desk):
+    bank = partner_desk.bank
+    (path, first), (_, second) = [await customer_with_contact(partner_desk, name) for name in ("Acme", "Beta")]
+
+    shown = await partner_desk.get(path)
+    assert {name: shown[name] for name in ("email", "phone_number")} == {
+        name: CONTACT[name] for name in ("email", "phone_number")
+    }
+    assert shown["address"]["street_address"] == "7 Hidden Lane"
+    stored = await bank.pool.fetch("SELECT profile FROM customer")
+    assert not [row for row in stored if "hidden" in row["profile"].lower()]
+    assert (await verified(bank)).is_clean
+
+    await bank.pool.execute(
+        "UPDATE customer c SET profile = o.profile FROM customer o WHERE c.customer_id = $1 AND o.customer_id = $2",
+        first, second,
+    )  # fmt: skip
+    report = await verified(bank)
+    assert [(each.table, each.key["customer_id"]) for each in report.findings] == [("customer", first)]
+    await bank.pool.execute("UPDATE customer SET profile = '{}' WHERE customer_id = $1", first)
+
+
+async def test_profiles_of_an_earlier_release_are_sealed_once(partner_desk):
+    bank = partner_desk.bank
+    path, customer_id = await customer_with_contact(partner_desk, "Acme")
+    plain = '{"email": "cfo@hidden.example"}'
+    await bank.pool.execute("UPDATE customer SET profile = $2 WHERE customer_id = $1", customer_id, plain)
+
+    assert [await seal_earlier_rows(bank, CUSTOMER_PROFILE, lambda _: None) for _ in range(2)] == [1, 0]
+
+    assert "hidden" not in await bank.pool.fetchval("SELECT profile FROM customer WHERE customer_id = $1", customer_id)
+    assert (await partner_desk.get(path))["email"] == "cfo@hidden.example"
+    assert (await verified(bank)).is_clean
+
+
+async def test_what_was_destroyed_is_shown_as_unknown_and_counted(partner_desk):
+    bank = partner_desk.bank
+    path, customer_id = await customer_with_contact(partner_desk, "Acme")
+
+    await bank.data_keys.shred(bank.pool, customer_id, await bank.now())
+
+    shown = await partner_desk.get(path)
+    assert (shown["email"], shown["address"], shown["name"]) == (None, None, "Acme")
+    report = await verified(bank)
+    assert report.is_clean
+    assert report.checked["data_key_shredded"] == 1
