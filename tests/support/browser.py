@@ -3,6 +3,7 @@
 import re
 from html import unescape
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import httpx
 from typing_extensions import override
@@ -92,8 +93,11 @@ class Browser:
         return re.sub(r"\s+", " ", unescape(words)).strip()
 
     async def go(self, path):
-        """Load a page."""
+        """Load a page, whose headings must be an outline: those who cannot see it move by them."""
         self.page = await self.http.get(path)
+        levels = [int(each) for each in re.findall(r"<h([1-6])[ >]", self.page.text)]
+        assert levels[:1] in ([], [1]), (path, levels)
+        assert all(below <= above + 1 for above, below in pairwise(levels)), (path, levels)
         return self.page
 
     async def follow(self):

@@ -18,10 +18,10 @@ from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import authorization_params as asking
 from billfold.access.oauth.types import Client
 from billfold.http.operations import PER_ADDRESS, get, post
-from billfold.http.parameters import parse_uuid
-from billfold.http.raw_request import RawRequest
+from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.http.responses import HttpResponse, redirect
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import NotFound
 
 PATH = "/api/oauth2/authorize"
 CONSENT_PATH = "/consent"
@@ -43,8 +43,10 @@ async def authorize_by_form(request: RawRequest, server: AuthServer) -> HttpResp
 @get("/api/oauth2/form-post/{request_id}", PER_ADDRESS, hidden=True, any_query=True)
 async def form_post_response(request_id: str, request: RawRequest, server: AuthServer) -> HttpResponse:
     """Let the browser carry an answer in a form, for clients that want it so."""
+    if not is_uuid(request_id):
+        raise NotFound("There is no answer to be carried.")
     async with server.bank.pool.acquire() as conn:
-        action = await consent.get_form_post_target(conn, parse_uuid("path", "request_id", request_id), wall_now())
+        action = await consent.get_form_post_target(conn, UUID(request_id), wall_now())
     params = fields_of(request.query)
     fields = {name: params[name] for name in _RESPONSE_PARAMS if name in params}
     return server.page("form_post", form_target_uri=action, action=action, fields=fields)

@@ -151,7 +151,7 @@ def _check_form(page: PageContext) -> None:
 def _required_step(page: PageContext, required: str) -> str | None:
     """Return where the visitor must authenticate first, or None."""
     step = None
-    if required == "none":
+    if required == "none" or page.request.method == "OPTIONS":
         return None
     if page.session is None:
         step = "/sign-in"

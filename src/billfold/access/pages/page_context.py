@@ -217,7 +217,7 @@ class PageContext:
     def check_csrf(self, token: str | None) -> None:
         """Refuse a form that was not made for this browser. Raises `forbidden`."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self.csrf.encode()):
-            raise BillfoldError("forbidden", "This form has expired. Reload the page and try again.")
+            raise BillfoldError("forbidden", "This form has expired. Go back, load its page anew and try again.")
 
     def render(
         self,

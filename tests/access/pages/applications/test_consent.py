@@ -40,7 +40,7 @@ async def test_consent_says_who_asks_for_what_and_leads_back(anna, browser, book
     assert f"Publisher {bank.settings.bank_name} Afterwards you are sent to books.example" in browser.text
     assert "Move money Request transfers and change counterparties Change Open, change" in browser.text
     assert "See See Pockets, what they are worth" in browser.text
-    assert '<h3 class="money">Move money</h3>' in browser.page.text
+    assert '<h2 class="group money">Move money</h2>' in browser.page.text
     policy = browser.page.headers["content-security-policy"]
     assert policy.endswith("form-action 'self' https://books.example")
     page = await browser.send("/consent", decision="grant")

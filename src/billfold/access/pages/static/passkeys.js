@@ -40,7 +40,8 @@ function tell(place, error) {
   const givenUp = error.name === "NotAllowedError" || error.name === "AbortError";
   const known = error.name === "InvalidStateError";
   problem.textContent = givenUp ? "No passkey was given. Try again, or use another way."
-    : known ? "This device has a passkey for your account already." : error.message;
+    : known ? "This device has a passkey for your account already."
+    : error instanceof TypeError ? "The server was not reached. Try again in a moment." : error.message;
   problem.hidden = false;
 }
 

@@ -1,0 +1,10 @@
+// A form is sent once: a second click while the answer is on its way does nothing.
+"use strict";
+
+const sent = new WeakSet();
+addEventListener("submit", (event) => {
+  if (sent.has(event.target)) event.preventDefault();
+  sent.add(event.target);
+});
+// Whoever comes back to a page may send its forms again.
+addEventListener("pageshow", () => { for (const form of document.forms) sent.delete(form); });
