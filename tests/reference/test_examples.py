@@ -20,6 +20,12 @@ def test_every_operation_has_an_example(api):
     assert {name for name, *_ in operations_of(DOCUMENTS[api])} == set(json.loads(EXAMPLES[api].read_text()))
 
 
+@pytest.mark.parametrize("api", DOCUMENTS)
+def test_a_generated_client_finds_a_name_of_its_own_for_every_schema(api):
+    titles = [schema["title"].replace("_", "") for schema in DOCUMENTS[api]["components"]["schemas"].values()]
+    assert len(set(titles)) == len(titles)
+
+
 @pytest.mark.parametrize("api", RECORD)
 async def test_every_operation_is_closed_to_all_who_may_not_call_it(bank, api, capfd):
     intruders = PartnerIntruders(bank) if api == "partner" else MemberIntruders(bank, scopes_of(DOCUMENTS[api]))

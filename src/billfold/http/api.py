@@ -41,6 +41,7 @@ from billfold.http.responses import (
     ProblemWithHeaders,
     StreamedResponse,
     as_response,
+    methods_of,
     response_to,
 )
 from billfold.ledger.bank import Bank
@@ -340,14 +341,15 @@ async def _never() -> None:
 class _Dispatch:
     """The ASGI layer behind the router: serves what belongs to an operation."""
 
-    def __init__(self, app: ASGIApp, api: Api) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, api: Api) -> None:  # noqa: ARG002 - the router names it
         self._api = api
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
-        """Serve a request. The router itself answers OPTIONS."""
-        served = "operation" in scope["route_handler"].opt
-        await (self._api.respond if served else self._app)(scope, receive, send)
+        """Serve a request."""
+        if scope["method"] == "OPTIONS":
+            await methods_of(scope).send(send)
+        else:
+            await self._api.respond(scope, receive, send)
 
 
 def _on_router_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

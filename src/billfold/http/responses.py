@@ -23,7 +23,7 @@ from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 
 if TYPE_CHECKING:
-    from litestar.types import Receive, Send
+    from litestar.types import Receive, Scope, Send
 
 log = structlog.get_logger(__name__)
 
@@ -193,6 +193,18 @@ def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
     elif isinstance(error, Unavailable | MarketDataStale):
         headers = [(b"retry-after", str(error.retry_after_seconds or 1).encode())]
     return problem(error.code, error.detail, request, *headers, **error.facts)
+
+
+def methods_of(scope: Scope) -> HttpResponse:
+    """Return the answer to OPTIONS: the methods of all handlers of a path.
+
+    The router's own names those of the handler that was registered first.
+    """
+    routes = scope["litestar_app"].routes
+    methods = {each for route in routes if route.path_format == scope["path_template"] for each in route.methods}
+    if "GET" in methods:
+        methods.add("HEAD")
+    return HttpResponse(204, TEXT, headers=[(b"allow", ", ".join(sorted(methods)).encode())])
 
 
 def _framework_refusal(error: HTTPException, request: RawRequest) -> HttpResponse:

@@ -127,13 +127,6 @@ async def test_pages_authenticator_apps_and_passkeys_name_the_bank(browser, anna
     assert totp_uri(anna.secret, anna.email, issuer=name).endswith(f"issuer={quote(name)}")
 
 
-async def test_what_a_page_takes_is_said_without_signing_in(browser):
-    for path, allowed in (("/sign-in", {"GET", "POST"}), ("/account", {"GET"}), ("/passkeys", {"POST"})):
-        answer = await browser.http.options(path)
-        assert answer.status_code == 204, path
-        assert allowed <= set(answer.headers["allow"].split(", ")), path
-
-
 async def test_an_error_is_a_page_with_the_same_headers(browser):
     for path in ("/nothing", "/files/nothing.css", "/consent?request=x"):
         page = await browser.go(path)

@@ -23,6 +23,20 @@ async def test_head_is_answered_as_get_without_its_body(send):
     assert (answer.status_code, answer.headers["allow"], answer.content) == (405, "POST", b"")
 
 
+async def test_options_names_every_method_of_a_path_to_whoever_asks(send):
+    for host, path, methods in (
+        ("acme", "/api/v1/subscriptions/", "GET, HEAD, OPTIONS, POST"),
+        ("acme", "/api/v1/login/", "OPTIONS, POST"),
+        ("api", "/api/v2/pockets/0d1c2b3a-4f5e-4697-8877-665544332211/", "GET, HEAD, OPTIONS, PATCH"),
+        ("api", "/api/v1/notification-audiences/PAYMENT_RECEIVED/", "DELETE, GET, HEAD, OPTIONS, PUT"),
+        ("auth", "/api/oauth2/authorize", "GET, HEAD, OPTIONS, POST"),
+        ("auth", "/sign-in", "GET, HEAD, OPTIONS, POST"),
+        ("auth", "/account", "GET, HEAD, OPTIONS"),
+    ):
+        answer = await send("OPTIONS", host, path)
+        assert (answer.status_code, answer.headers["allow"], answer.content) == (204, methods, b""), path
+
+
 async def test_a_body_that_is_encoded_is_refused_once_its_sender_is_known(send):
     for host, path, status in (
         ("acme", "/api/v1/login/", 415),

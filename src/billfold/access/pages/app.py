@@ -30,7 +30,7 @@ from billfold.access.users import store as user_store
 from billfold.http.edge.middleware import EdgeMiddleware, create_clock_headers
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.raw_request import raw_request_of, read_body
-from billfold.http.responses import HttpResponse, response_to
+from billfold.http.responses import HttpResponse, methods_of, response_to
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently
@@ -61,6 +61,9 @@ class PageMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request, or redirect to the authentication it needs."""
         raw, pool = raw_request_of(scope), self._server.bank.pool
+        if raw.method == "OPTIONS":
+            await methods_of(scope).send(send)
+            return
         if raw.method == "POST":
             await count_address(pool, raw.client, self._server.clock())
         raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
@@ -151,7 +154,7 @@ def _check_form(page: PageContext) -> None:
 def _required_step(page: PageContext, required: str) -> str | None:
     """Return where the visitor must authenticate first, or None."""
     step = None
-    if required == "none" or page.request.method == "OPTIONS":
+    if required == "none":
         return None
     if page.session is None:
         step = "/sign-in"

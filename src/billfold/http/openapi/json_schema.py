@@ -99,7 +99,8 @@ class Schemas:
             name = f"{name}_{_name_of(arguments[0])}"
         if name not in self.components:
             self.components[name] = {}  # a struct may refer to itself
-            self.components[name] = self._struct(struct, inner)
+            # Generators name what they make by the title: no two may have the same.
+            self.components[name] = {**self._struct(struct, inner), "title": name}
         return name
 
     def _struct(self, struct: type[msgspec.Struct], inner: Mapping[Any, Any]) -> Document:
@@ -113,7 +114,7 @@ class Schemas:
             if each.required:
                 required.append(each.encode_name)
         schema: Document = {"properties": properties, "type": "object"}
-        return schema | {"required": sorted(required), "title": struct.__name__}
+        return schema | {"required": sorted(required)}
 
     def _field(self, hint: Any, field: msgspec.structs.FieldInfo) -> Document:  # noqa: ANN401
         schema = self.response(hint)
