@@ -73,6 +73,7 @@ def environment(market_dsn, tmp_path):
         "BILLFOLD_BANK_ROUTING_NUMBER": "021000021",
         "BILLFOLD_BANK_BIC": "FBOBUS33",
         "BILLFOLD_BANK_ADDRESS": "1 Bill Street, New York, NY 10004, US",
+        "BILLFOLD_MAIL_FROM": "no-reply@bank.example",
         "BILLFOLD_CUSTODIAN": "acme_custody:Custodian",
         "BILLFOLD_LINKING_PROVIDER": "none",
         **write_certificate(tmp_path / "tls", "*.bank.example"),
@@ -137,12 +138,20 @@ def test_a_production_bank_serves_with_every_secret_in_a_file(environment):
 
 
 def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(environment):
+    def database(option):
+        return {"BILLFOLD_DATABASE_URL_FILE": "", "BILLFOLD_DATABASE_URL": f"postgresql://127.0.0.1/bank?{option}"}
+
     key = {"BILLFOLD_ENCRYPTION_KEY_FILE": "", "BILLFOLD_ENCRYPTION_KEY": new_key()}
     for command, changes, named in (
         ("serve", {"BILLFOLD_CUSTODIAN": ""}, "BILLFOLD_CUSTODIAN is not set"),
         ("worker", {"BILLFOLD_LINKING_PROVIDER": ""}, "BILLFOLD_LINKING_PROVIDER is not set"),
         ("serve", {"BILLFOLD_CUSTODIAN": "nobody.has:This"}, "adapter nobody.has:This of BILLFOLD_CUSTODIAN"),
         ("worker", {"BILLFOLD_CUSTODIAN": "acme_custody:Other"}, "adapter acme_custody:Other of BILLFOLD_CUSTODIAN"),
+        ("serve", {"BILLFOLD_CUSTODIAN": "os:getcwd"}, "is no Custodian"),
+        ("serve", {"BILLFOLD_HOST": "192.0.2.1"}, "of 192.0.2.1 cannot be listened on"),
+        ("worker", {"BILLFOLD_RAILS_DIR": environment["BILLFOLD_TLS_KEY"]}, "server.key is no folder"),
+        ("doctor", {"BILLFOLD_AUDIT_SEALS": environment["PYTHONPATH"]}, "Set BILLFOLD_AUDIT_SEALS"),
+        ("doctor", database("sslmode=never"), "`sslmode` parameter must be one of"),
         ("serve", {"BILLFOLD_DATABASE_URL_FILE": ""}, "BILLFOLD_DATABASE_URL is not set"),
         ("serve", {"BILLFOLD_SEED_FILE": "", "BILLFOLD_SEED": "another seed of a bank"}, "another seed"),
         ("serve", key, "not the key of the bank"),

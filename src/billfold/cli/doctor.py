@@ -21,6 +21,7 @@ from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.store import load_market
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
+from billfold.cli.folders import check_folders
 from billfold.cli.output import console, format_eastern, print_error
 from billfold.ledger.jobs.due_work import next_due
 from billfold.migrations import runner
@@ -140,11 +141,7 @@ def _finding(what: str, error: Exception) -> HealthCheck:
 
 async def _disk(settings: Settings) -> HealthCheck:
     """Files of the rails and uploads that do not fit are lost to nobody, but wait."""
-    folders = (settings.state_dir, settings.files_dir, settings.rails_dir)
-    free = {}
-    for folder in filter(None, folders):
-        there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-        free[folder] = shutil.disk_usage(there).free
+    free = {folder: shutil.disk_usage(there).free for folder, there in check_folders(settings).items()}
     tightest = min(free, key=free.__getitem__)
     found = f"{free[tightest] // 2**20:,} MiB are free in {tightest}"
     return HealthCheck("disk", found, "Free space: writes are about to fail." if free[tightest] < DISK_FREE_MIN else "")

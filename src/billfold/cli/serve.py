@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,8 @@ import typer
 
 from billfold.access.partners.store import list_partners
 from billfold.cli.command import CommandGroup
-from billfold.cli.context import CliContext, Database
+from billfold.cli.context import CliContext, CliError, Database
+from billfold.cli.folders import check_folders
 from billfold.cli.output import errors, print_error
 from billfold.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
@@ -35,9 +37,11 @@ def serve(context: CliContext) -> None:
     """Serve the APIs over https, and reject plain http, until a signal stops it."""
     settings = context.configured()
     configure_logging(settings.log_level)
+    check_folders(settings)
     with context.database(settings, errors.print) as database:
         asyncio.run(context.check_start(settings, database.dsn))  # once, and not by each child again and again
         _check_certificate(context, settings)
+        check_ports(settings)
         asyncio.run(_serve(context, settings, database))
 
 
@@ -50,6 +54,7 @@ def worker(
     configure_logging(settings.log_level)
     if with_parent:
         exit_with_parent()
+    check_folders(settings)
     with context.database(settings, errors.print) as database:
 
         async def run() -> None:
@@ -79,6 +84,23 @@ def run_http(context: CliContext) -> None:
         await context.run_plain(settings, stop_on_signals())
 
     asyncio.run(run())
+
+
+def check_ports(settings: Settings) -> None:
+    """Raise CliError if the address or one of its ports cannot be listened on."""
+    if settings.port == settings.http_port:
+        raise CliError(f"Port {settings.port} cannot serve https and plain http.", "Give another --http-port.")
+    for port in (settings.port, settings.http_port):
+        try:
+            family, kind, _, _, address = socket.getaddrinfo(settings.host, port, type=socket.SOCK_STREAM)[0]
+            with socket.socket(family, kind) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+        except OSError as error:
+            raise CliError(
+                f"Port {port} of {settings.host} cannot be listened on: {error.strerror}.",
+                "Stop the process that listens there (another sandbox?), or set another port or BILLFOLD_HOST.",
+            ) from None
 
 
 def _check_certificate(context: CliContext, settings: Settings) -> None:

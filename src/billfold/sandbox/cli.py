@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +26,7 @@ from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
 from billfold.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
-from billfold.cli.serve import child_command_line, start_servers, stop_on_signals
+from billfold.cli.serve import check_ports, child_command_line, start_servers, stop_on_signals
 from billfold.migrations import runner
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
@@ -83,7 +82,7 @@ def sandbox(
         changes["seed"] = f"sandbox {seed}"
     if settings.is_production:
         raise CliError("This is configured as a production bank.", "Unset BILLFOLD_ENVIRONMENT.")
-    _check_ports_are_free(settings)
+    check_ports(settings)
     options = _Options(exit_after_story, play_story=not no_story, changes=changes)
     step = _StepTimer()
     with _sandbox_lock(settings.state_dir):
@@ -187,22 +186,6 @@ def _sandbox_lock(state_dir: Path) -> Iterator[None]:
                 "Use it, stop it, or set BILLFOLD_STATE_DIR to another folder.",
             ) from None
         yield
-
-
-def _check_ports_are_free(settings: Settings) -> None:
-    """Raise CliError if a port is in use."""
-    if settings.port == settings.http_port:
-        raise CliError(f"Port {settings.port} cannot serve https and plain http.", "Give another --http-port.")
-    for name, port in (("port", settings.port), ("http-port", settings.http_port)):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((settings.host, port))
-            except OSError:
-                raise CliError(
-                    f"Port {port} of {settings.host} is in use.",
-                    f"Stop the process that listens there (another sandbox?), or give --{name}.",
-                ) from None
 
 
 async def _wait_until_up(saved_sandbox: SandboxFile, logs: Path, stop: asyncio.Event) -> None:

@@ -45,7 +45,7 @@ SANDBOX = "sandbox.json"
 APP = "billfold.wiring.server:partner_app"
 CONNECT_TIMEOUT_SECONDS = 10.0
 _DISK_FULL = "No space left on device"
-_REFUSED = (OSError, asyncpg.PostgresError, TimeoutError)
+_REFUSED = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
 
 
 class EmbeddedDatabase:

@@ -9,20 +9,20 @@ from email.utils import parseaddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from billfold.accounts.counterparties.ports import LinkingProvider
 from billfold.audit.file_archive import FileArchive
 from billfold.cli.context import CliError
 from billfold.documents.local_store import LocalFileStore
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
+from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings, variable_name
 
 if TYPE_CHECKING:
-    from billfold.accounts.counterparties.ports import LinkingProvider
-    from billfold.payments.custody.ports import Custodian
     from billfold.sandbox.simulation import Simulation
 
 SEALS = "audit-seals.txt"
@@ -88,13 +88,13 @@ def forbid_simulations() -> None:
 
 def custodian_of(settings: Settings, simulation: Simulation | None) -> Custodian | None:
     """Return the configured custodian, or the simulated one of a sandbox. Raises CliError."""
-    found: Custodian | None = _adapter("custodian", settings.custodian)
+    found: Custodian | None = _adapter("custodian", settings.custodian, Custodian)
     return simulation.custodian if simulation and settings.custodian is None else found
 
 
 def linking_provider_of(settings: Settings, simulation: Simulation | None) -> LinkingProvider | None:
     """Return the configured linking provider, or the simulated one of a sandbox. Raises CliError."""
-    found: LinkingProvider | None = _adapter("linking_provider", settings.linking_provider)
+    found: LinkingProvider | None = _adapter("linking_provider", settings.linking_provider, LinkingProvider)
     return simulation.linking if simulation and settings.linking_provider is None else found
 
 
@@ -107,14 +107,19 @@ def check_adapters(settings: Settings) -> str:
     return f"custodian {settings.custodian}, linking provider {settings.linking_provider}"
 
 
-def _adapter(field: str, name: str | None) -> Any:  # noqa: ANN401 - what an installed package offers
+def _adapter(field: str, name: str | None, port: type[object]) -> Any:  # noqa: ANN401 - what a package offers
     """Return what the named adapter makes; None when there is none."""
     if name in {None, NO_ADAPTER}:
         return None
+    made: Any = None
     try:
-        return pkgutil.resolve_name(str(name))()
-    except Exception as error:
-        raise CliError(
-            f"The adapter {name} of {variable_name(field)} cannot be made: {error!r}.",
-            "Install its package beside Billfold and see its documentation, or set another adapter, or none.",
-        ) from error
+        made = pkgutil.resolve_name(str(name))()
+        problem: Exception | None = None if isinstance(made, port) else TypeError(f"{made!r} is no {port.__name__}")
+    except Exception as error:  # noqa: BLE001 - whatever somebody else's code raises
+        problem = error
+    if problem is None:
+        return made
+    raise CliError(
+        f"The adapter {name} of {variable_name(field)} cannot be made: {problem!r}.",
+        "Install its package beside Billfold and see its documentation, or set another adapter, or none.",
+    ) from problem

@@ -1,7 +1,7 @@
 """The port of a linking provider: users prove an account by signing in at its own bank."""
 
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -49,8 +49,9 @@ class LinkError(Exception):
         self.field = field
 
 
+@runtime_checkable
 class LinkingProvider(Protocol):
-    """Links accounts at other banks. Raises `kit.errors.Unavailable` when it does not answer."""
+    """Links accounts at other banks. Raises `platform.errors.Unavailable` when it does not answer."""
 
     async def link_token(
         self,

@@ -1,10 +1,11 @@
 """The port to the custodian that holds our customers' bills and delivers them to others."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from billfold.payments.custody.types import SecurityTransfer
 
 
+@runtime_checkable
 class Custodian(Protocol):
     """The custodian."""
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, time
-from email.utils import parseaddr
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from email.utils import getaddresses
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -41,6 +41,10 @@ class SettingType(Generic[T]):
     expected: str
     read: Callable[[str], T]
 
+    def read_line(self, raw: str) -> T:
+        """Read a setting, which is one line: what follows in a file of a secret is no part of it."""
+        return self.read(_require(raw, raw.isprintable()))
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -61,7 +65,7 @@ def text(expected: str = "some text", *, max_length: int = 200) -> SettingType[s
     """Return the kind that takes any text up to a length."""
 
     def read(raw: str) -> str:
-        return _require(raw, len(raw) <= max_length and raw.isprintable())
+        return _require(raw, len(raw) <= max_length)
 
     return SettingType(f"{expected} of at most {max_length} characters", read)
 
@@ -106,14 +110,16 @@ def _boolean(raw: str) -> bool:
 
 
 def _database(raw: str) -> str:
+    hosts = urlsplit(raw).netloc.rpartition("@")[2].split(",")
+    _ = [urlsplit(f"//{host}").port for host in hosts]
     return _require(raw, raw.startswith(("postgresql://", "postgres://")))
 
 
 def _https_origin(raw: str) -> str:
     parts = urlsplit(raw)
     has_no_path = parts._replace(scheme="", netloc="").geturl().strip("/") == ""
-    ok = parts.scheme == "https" and bool(parts.hostname) and parts.username is None and has_no_path
-    _ = parts.port
+    ok = parts.scheme == "https" and parts.username is None and has_no_path
+    _ = parts.port, _host(parts.hostname or "")
     return _require(raw.lower().rstrip("/"), ok)
 
 
@@ -128,14 +134,23 @@ def _bic(raw: str) -> str:
 
 
 def _mail_address(raw: str) -> str:
-    address = parseaddr(raw)[1]
+    ((_, address),) = getaddresses([raw])
     local, _, domain = address.rpartition("@")
     is_address = local != "" and " " not in local and all(map(is_dns_label, domain.split(".")))
-    return _require(raw, raw.isprintable() and address.isascii() and is_address)
+    return _require(raw, address.isascii() and is_address)
 
 
 def _mail_server(raw: str) -> str:
-    return _require(raw, raw.startswith(("smtp://", "smtps://")))
+    parts = urlsplit(raw)
+    _ = parts.port, _host(parts.hostname or "")
+    return _require(raw, parts.scheme in {"smtp", "smtps"})
+
+
+def _host(raw: str) -> str:
+    try:
+        return str(ip_address(raw))
+    except ValueError:
+        return _domain(raw)
 
 
 def _domain(raw: str) -> str:
@@ -202,6 +217,7 @@ BIC = SettingType("a BIC of 8 or 11 characters", _bic)
 MAIL_ADDRESS = SettingType("an address like no-reply@bank.example or Bank <no-reply@bank.example>", _mail_address)
 MAIL_SERVER = SettingType("an address like smtps://user:password@mail.example.com:465", _mail_server)
 DOMAIN = SettingType("a host name", _domain)
+HOST = SettingType("an IP address or a host name", _host)
 HTTPS_ORIGIN = SettingType("an address like https://auth.example.com, without a path", _https_origin)
 PATH = SettingType("a path", Path)
 INSTANT = SettingType("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)

@@ -27,8 +27,8 @@ _GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
 _WIRE_HOURS = {"wires_open": time(8), "wire_cutoff": time(16), "international_wire_cutoff": time(15)}
 _REQUIRED_IN_PRODUCTION = (
-    *("database_url", "encryption_key", "seed", "domain", "mail_url", "custodian", "linking_provider"),
-    *("bank_name", "bank_routing_number", "bank_bic", "bank_address"),
+    *("database_url", "encryption_key", "seed", "domain", "mail_url", "mail_from"),
+    *("bank_name", "bank_routing_number", "bank_bic", "bank_address", "custodian", "linking_provider"),
 )
 _SANDBOX_ONLY = ("clock_start", "execute_transfers", "webhook_allowed_networks", "webhook_trusted_ca")
 
@@ -70,7 +70,7 @@ class Settings:
         kinds.DATABASE, "The database. If unset, an embedded one is run.", None, secret=True
     )
     state_dir: Path = setting(kinds.PATH, "Where the embedded database, keys and files are kept.", Path(".billfold"))
-    host: str = setting(kinds.text("an address"), "The address to listen on.", "127.0.0.1")
+    host: str = setting(kinds.HOST, "The address to listen on.", "127.0.0.1")
     port: int = setting(kinds.integer(1, 65_535), "The port of https.", 8443)
     http_port: int = setting(kinds.integer(1, 65_535), "The port on which plain http is rejected.", 8080)
     workers: int = setting(kinds.integer(1, 64), "How many processes answer requests.", 1)
@@ -321,7 +321,7 @@ def _read_setting(
     if raw is None:
         return
     try:
-        values[name] = declared.kind.read(raw)
+        values[name] = declared.kind.read_line(raw)
     except ValueError:
         displayed = _MASK if declared.secret else raw
         mistakes.append(SettingMistake(variable, displayed, declared.kind.expected))
@@ -347,11 +347,11 @@ def _conflicts(values: Mapping[str, Any], reported: set[str]) -> list[SettingMis
         found += _production_mistakes(values)
     if values.get("trusted_proxies") and not values.get("behind_proxy"):
         found.append(SettingMistake(variable_name("behind_proxy"), "false", "true, as proxies are trusted"))
-    hours = {name: values.get(name, usual) for name, usual in _WIRE_HOURS.items()}
+    opens, *ends = (values.get(name, usual) for name, usual in _WIRE_HOURS.items())
     found += [
-        SettingMistake(variable_name(name), format_setting(at), "later than BILLFOLD_WIRES_OPEN")
-        for name, at in hours.items()
-        if at <= hours["wires_open"] and name != "wires_open"
+        SettingMistake(variable_name(name), format_setting(at), "later than BILLFOLD_WIRES_OPEN, 18:45 at the latest")
+        for name, at in zip(list(_WIRE_HOURS)[1:], ends, strict=True)
+        if not opens < at <= time(18, 45)
     ]
     cutoff, start = values.get("ach_cutoff", time(12)), values.get("clock_start", EARLIEST)
     if not time(0) < cutoff <= time(16, 45):
@@ -361,7 +361,7 @@ def _conflicts(values: Mapping[str, Any], reported: set[str]) -> list[SettingMis
         found.append(SettingMistake(variable_name("clock_start"), format_setting(start), expected))
     if values.get("port", 8443) == values.get("http_port", 8080):
         found.append(SettingMistake(variable_name("http_port"), str(values.get("http_port", 8080)), "another port"))
-    return [mistake for mistake in found if mistake.name not in reported]
+    return [mistake for mistake in found if not {mistake.name, mistake.name + FILE_SUFFIX} & reported]
 
 
 def _tls_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
