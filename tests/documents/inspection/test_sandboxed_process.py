@@ -243,6 +243,10 @@ BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
     "a document inside another": (acting("GoToE", D="a"), PDF, WAY),
     "a link to a share": (acting("URI", URI=UNC), PDF, WAY),
     "a link to a program": (acting("URI", URI="ms-msdt:/id"), PDF, WAY),
+    "a link to a share in other strokes": (acting("URI", URI="/" + UNC[1:]), PDF, WAY),
+    "a link to a script in two lines": (acting("URI", URI="java\nscript:alert(1)"), PDF, WAY),
+    "a link to a program behind a mark": (acting("URI", URI="\u200bms-msdt:/id"), PDF, WAY),
+    "a link to a program with a point": (acting("URI", URI="web.start:a"), PDF, WAY),
     "a share in a thread": (acting("Thread", F=UNC), PDF, WAY),
     "a stream that lies elsewhere": (lambda: by_hand(b"<</Length 0/F(a.txt)>>stream\n\nendstream"), PDF, WAY),
     "rich media": (annotated("RichMedia"), PDF, MEDIA),
@@ -299,3 +303,11 @@ async def test_a_file_that_explodes_is_refused_where_it_does_no_harm():
 
     with pytest.raises(UploadRejected):
         await SubprocessFileInspector().inspect(bomb, PDF)
+
+
+async def test_what_makes_a_reader_start_over_is_read_once():
+    lines = b"%PDF-1.7" + b"\n" * 500_000 + b"x\n%%EOF"
+
+    with pytest.raises(UploadRejected, match="before the first object"):
+        await SubprocessFileInspector().inspect(lines, PDF)
+    await SubprocessFileInspector().inspect(by_hand(b"[/EF" + b" " * 2_000_000 + b"]"), PDF)
