@@ -1,5 +1,6 @@
 """Logging in with a signed assertion."""
 
+import base64
 import json
 import time
 
@@ -25,6 +26,13 @@ KEYS = {
 
 def pem_of(key):
     return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def of_an_unknown_curve(key):
+    """Return the PEM of a P-256 key as one of a curve (SM2) that the library does not know."""
+    packed = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    other = packed.replace(bytes.fromhex("2a8648ce3d030107"), bytes.fromhex("2a811ccf5501822d"))
+    return f"-----BEGIN PUBLIC KEY-----\n{base64.b64encode(other).decode()}\n-----END PUBLIC KEY-----"
 
 
 def private_pem(key):
@@ -175,16 +183,17 @@ async def test_errors_are_those_of_oauth(client, key_ids, changed, status, error
 
 
 async def test_a_key_must_fit_its_algorithm(client, bank, key_ids):
-    for algorithm, key in (
-        ("ES256", RSA),
-        ("EdDSA", KEYS["ES256"]),
-        ("HS256", RSA),
-        ("ES256", ec.generate_private_key(ec.SECP384R1())),
-        ("RS256", KEYS["EdDSA"]),
+    for algorithm, pem in (
+        ("ES256", pem_of(RSA)),
+        ("EdDSA", pem_of(KEYS["ES256"])),
+        ("HS256", pem_of(RSA)),
+        ("ES256", pem_of(ec.generate_private_key(ec.SECP384R1()))),
+        ("ES256", of_an_unknown_curve(KEYS["ES256"])),
+        ("RS256", pem_of(KEYS["EdDSA"])),
     ):
         with pytest.raises(InvalidInput):
             await credentials.register_partner_key(
-                bank.pool, client.partner.user_id, algorithm=algorithm, public_pem=pem_of(key), now=wall_now()
+                bank.pool, client.partner.user_id, algorithm=algorithm, public_pem=pem, now=wall_now()
             )
     with pytest.raises(Refused):
         await credentials.register_partner_key(

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from tests.access.partners.test_jwt_login_routes import private_pem
+from tests.access.partners.test_jwt_login_routes import of_an_unknown_curve, pem_of, private_pem
 from tests.support.approvals import member_id_of
 from tests.support.customer_client import token_for
 from tests.support.oauth_clients import KEYS, new_key
@@ -59,10 +58,8 @@ async def test_a_program_is_refused_with_each_mistake(customer_desk):
     ):
         body: dict[str, Any] = NEW | {"public_key": good.pem} | changed
         await customer_desk.invalid("POST", PATH, body, loc=f"body.{place}")
-    for key in (weak, other):
-        pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        body = NEW | {"public_key": pem.decode()}
-        await customer_desk.invalid("POST", PATH, body, loc="body.public_key")
+    for pem in (pem_of(weak), pem_of(other), of_an_unknown_curve(good.private)):
+        await customer_desk.invalid("POST", PATH, NEW | {"public_key": pem}, loc="body.public_key")
     told = await customer_desk.get("/api/v1/team/")
     assert [len(each["members"]) for each in told["groups"]] == [1, 0, 0, 0]
 

@@ -1,5 +1,8 @@
 """Addresses given by others: every spelling of what is not outside is found out."""
 
+import asyncio
+import socket
+import threading
 from ipaddress import ip_address, ip_network
 
 import pytest
@@ -131,3 +134,18 @@ async def test_a_name_without_an_address_is_told_apart():
 
 async def test_the_system_knows_this_machine():
     assert {"127.0.0.1", "::1"} & set(await resolve_host("localhost", 443))
+
+
+async def test_name_servers_that_do_not_answer_keep_no_other_work_waiting(monkeypatch):
+    answered = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answered.wait(30) and [])
+    lookups = [asyncio.create_task(resolve_host(f"{number}.example.com", 443)) for number in range(64)]
+    await asyncio.sleep(0)
+    try:
+        async with asyncio.timeout(5):
+            assert await asyncio.to_thread(int, "1") == 1
+    finally:
+        answered.set()
+        for each in lookups:
+            each.cancel()
+        await asyncio.gather(*lookups, return_exceptions=True)

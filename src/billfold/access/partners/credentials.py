@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
@@ -242,7 +243,7 @@ def _checked_key(algorithm: str, public_pem: str) -> tuple[str, str]:
     """Return the key as normalised PEM and the hash of it in hexadecimal."""
     try:
         key = load_pem_public_key(public_pem.encode())
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise InvalidInput.at("public_pem", msg="must be a public key in PEM") from None
     is_suitable = {
         "ES256": isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1",

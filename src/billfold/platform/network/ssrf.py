@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import aiodns
+
 from billfold.platform.settings.kinds import Network, is_dns_label
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -21,6 +23,8 @@ PORTS = {"https": 443, "http": 80}
 PUBLIC_PORTS = frozenset({443, 8443})
 URL_CHARS_MAX = 2083
 _NAME_CHARS_MAX = 253
+LOOKUP_SECONDS = 4.0
+"""How long name servers are waited for."""
 
 # The only part of the IPv6 space that is handed out, and what of it leads elsewhere: protocol
 # assignments with Teredo, documentation twice, 6to4.
@@ -115,10 +119,16 @@ def check_public_form(target: Target) -> None:
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:
-    """Return the addresses the system knows for a host."""
-    loop = asyncio.get_running_loop()
-    resolved = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(sockaddr[0]) for *_, sockaddr in resolved]
+    """Return the addresses that the hosts file or the name servers have for a host. Raises OSError.
+
+    No thread waits for it: name servers that do not answer keep no other lookup and no other work from its turn.
+    """
+    try:
+        async with asyncio.timeout(LOOKUP_SECONDS), aiodns.DNSResolver() as resolver:
+            found = await resolver.getaddrinfo(host, port=port, type=socket.SOCK_STREAM)
+    except aiodns.error.DNSError as error:
+        raise OSError(str(error)) from error
+    return [node.addr[0].decode() for node in found.nodes]
 
 
 def _unmapped(text: str) -> IpAddress:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
@@ -61,7 +62,7 @@ def from_pem(pem: str) -> PublicKeyInfo:
     """Return the key of a PEM (SubjectPublicKeyInfo). Raises InvalidKey as `from_jwk` does."""
     try:
         key = load_pem_public_key(pem.encode())
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise InvalidKey("it is not a public key in PEM") from None
     return from_jwk(to_jwk(key))
 
