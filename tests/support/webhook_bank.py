@@ -27,10 +27,10 @@ class Town:
         self.now = NOW
         self.failing = []
 
-    async def subscribe(self, receiver, **fields):
+    async def subscribe(self, receiver, owner=OWNER, **fields):
         usual: dict[str, Any] = {"shared_secret": SECRET, "now": self.now}
         row = await subscriptions.create_subscription(
-            self.pool, VAULT, OWNER, url=receiver.url, events=[BOTH], **usual | fields
+            self.pool, VAULT, owner, url=receiver.url, events=[BOTH], **usual | fields
         )
         return row.id
 

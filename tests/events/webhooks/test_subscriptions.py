@@ -140,7 +140,7 @@ async def test_a_subscription_that_was_deleted_is_gone_and_owes_nothing(conn):
         await webhook_store.get_subscription(conn, OWNER, wants)
     assert await LISTED.rows(conn, OWNER.key, limit=30) == []
     courier = await claims.register_worker(conn, NOW)
-    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9) == []
+    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
     assert await conn.fetchval("SELECT count(*) FROM subscription_secret") == 0
 
 
@@ -150,6 +150,6 @@ async def test_what_waited_when_it_was_disabled_is_due_when_it_is_enabled(conn):
     await sequencer.sequence_events(conn, now=NOW)
     courier = await claims.register_worker(conn, NOW)
     await update(conn, wants, status="disabled")
-    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9) == []
+    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
     await update(conn, wants, status="enabled")
-    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9) == [wants]
+    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == [wants]

@@ -8,12 +8,13 @@ from datetime import timedelta
 import pytest
 import standardwebhooks
 from tests.node.runtime import node_command
-from tests.support.raised_events import BOTH, NOW, add_customer
+from tests.support.raised_events import BOTH, NOW, PARTNER, add_customer
 from tests.support.webhook_bank import OWNER, VAULT, Town
 from tests.support.webhook_receivers import LOOPBACK, SECRET, always, answer, receiving
 from typing_extensions import override
 
 from billfold.events import sequencer
+from billfold.events.types import Subscriber
 from billfold.events.webhooks import claims, redelivery, subscriptions
 from billfold.events.webhooks import http_client as guarded_http
 from billfold.events.webhooks import store as webhook_store
@@ -188,13 +189,28 @@ async def test_a_receiver_that_hangs_costs_the_others_nothing(town, monkeypatch)
             await town.subscribe(hanging)
         await town.subscribe(well)
         await town.happen(60)
-        async with asyncio.timeout(10), town.courier(lanes_max=6):
+        async with asyncio.timeout(10), town.courier(lanes_max=24):
             await well.count(60)
             assert len(hanging.requests) == 5
             for _ in range(5):
                 await hanging.count(len(hanging.requests) + 1)
             await town.happen(30)
             await well.count(90, seconds=0.9)
+
+
+async def test_a_subscriber_whose_receivers_are_slow_keeps_room_for_others(town):
+    async def slowly(_):
+        await asyncio.sleep(0.5)
+        return answer()
+
+    async with receiving(slowly) as slow, receiving() as well:
+        for _ in range(9):
+            await town.subscribe(slow)
+        await town.subscribe(well, Subscriber(PARTNER, town.customer_id))
+        await town.happen(60)
+        async with town.courier(lanes_max=8):
+            await well.count(60, seconds=5)
+        assert len(slow.requests) < 60
 
 
 async def test_a_subscription_that_fails_again_and_again_is_reported_once(town):
@@ -266,7 +282,7 @@ async def test_deliveries_of_a_dead_dispatcher_are_taken_over_by_another(town, d
         lost = await create_pool(database_dsn, min_size=1)
         async with lost.acquire() as conn:
             dead = await claims.register_worker(conn, town.now)
-            assert await claims.claim_queues(conn, dead, town.now, failing=False, limit=1) == [wants]
+            assert await claims.claim_queues(conn, dead, town.now, failing=False, limit=1, per_subscriber=1) == [wants]
             async with town.courier():
                 await asyncio.sleep(0.1)
                 assert receiver.requests == [], "it is alive"
@@ -283,7 +299,7 @@ async def test_a_dispatcher_expires_when_its_heartbeat_stops(town):
         await town.happen()
         await sequencer.sequence_events(town.pool, now=town.now)
         silent = await claims.register_worker(conn, town.now)
-        assert await claims.claim_queues(conn, silent, town.now, failing=False, limit=1) == [wants]
+        assert await claims.claim_queues(conn, silent, town.now, failing=False, limit=1, per_subscriber=1) == [wants]
         town.now += timedelta(seconds=31)
         async with town.courier():
             await receiver.count(1)

@@ -42,13 +42,26 @@ SELECT worker_no FROM webhook_worker
  WHERE worker_no <> $1
    AND (last_seen_at < $2 OR pg_try_advisory_xact_lock($3, worker_no))
 """
-# Queues that fail have places of their own: however many hang, the others find room.
+# Queues that fail have places of their own: however many hang, the others find room. So do those of
+# each subscriber: however many it has, and however slowly it answers, others find room.
 _CLAIM = """
+WITH walked AS (
+  SELECT coalesce(s.customer_id, s.partner_id) AS subscriber, count(*) AS queues
+    FROM subscription_queue q JOIN subscription s USING (subscription_id)
+   WHERE q.worker_no = $1 AND (q.failures > 0) = $3
+   GROUP BY 1
+), due AS (
+  SELECT q.subscription_id, q.due_at, coalesce(s.customer_id, s.partner_id) AS subscriber,
+         row_number() OVER (PARTITION BY coalesce(s.customer_id, s.partner_id) ORDER BY q.due_at) AS place
+    FROM subscription_queue q JOIN subscription s USING (subscription_id)
+   WHERE q.worker_no IS NULL AND q.due_at <= $2 AND (q.paused_until IS NULL OR q.paused_until <= $2)
+     AND (q.failures > 0) = $3
+)
 UPDATE subscription_queue l SET worker_no = $1
-  FROM (SELECT subscription_id FROM subscription_queue
-         WHERE worker_no IS NULL AND due_at <= $2 AND (paused_until IS NULL OR paused_until <= $2)
-           AND (failures > 0) = $3
-         ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED) free
+  FROM (SELECT q.subscription_id
+          FROM subscription_queue q JOIN due USING (subscription_id) LEFT JOIN walked USING (subscriber)
+         WHERE q.worker_no IS NULL AND due.place + coalesce(walked.queues, 0) <= $5
+         ORDER BY due.due_at LIMIT $4 FOR UPDATE OF q SKIP LOCKED) free
  WHERE l.subscription_id = free.subscription_id
 RETURNING l.subscription_id
 """
@@ -118,12 +131,15 @@ async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: dat
 
 
 async def claim_queues(
-    conn: Connection | Pool, worker_no: int, now: datetime, *, failing: bool, limit: int
+    conn: Connection | Pool, worker_no: int, now: datetime, *, failing: bool, limit: int, per_subscriber: int
 ) -> list[UUID]:
-    """Return up to `limit` queues on which something is due, held from now on by this worker."""
+    """Return up to `limit` queues on which something is due, held from now on by this worker.
+
+    With those that it walks already no subscriber has more than `per_subscriber`.
+    """
     if limit <= 0:
         return []
-    rows = await conn.fetch(_CLAIM, worker_no, now, failing, limit)
+    rows = await conn.fetch(_CLAIM, worker_no, now, failing, limit, per_subscriber)
     return [row["subscription_id"] for row in rows]
 
 

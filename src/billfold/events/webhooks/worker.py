@@ -39,6 +39,8 @@ POLL_SECONDS = 0.2
 """How long a worker waits between two polls."""
 LANES_MAX = 128
 """How many queues that are well are walked at once, and how many that fail beside them."""
+SUBSCRIBERS_MIN = 4
+"""Among how many subscribers the queues that are walked at once are shared at least."""
 DELIVERY_PAGE_SIZE = 50
 """How many deliveries of a queue are in memory."""
 PAGE_SECONDS = 1.0
@@ -109,10 +111,11 @@ class WebhookDispatcher:
             await sequencer.sequence_events(conn, now=now, wait=False)
             for failing in (False, True):
                 capacity = self._lanes_max - session.active(failing=failing)
-                session.walk(
-                    await claims.claim_queues(conn, session.number, now, failing=failing, limit=capacity),
-                    failing=failing,
+                share = max(1, self._lanes_max // SUBSCRIBERS_MIN)
+                claimed = await claims.claim_queues(
+                    conn, session.number, now, failing=failing, limit=capacity, per_subscriber=share
                 )
+                session.walk(claimed, failing=failing)
             await wait_or_stop(stop, self._pause_seconds)
             await session.look_after()
 
