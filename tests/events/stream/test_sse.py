@@ -160,8 +160,12 @@ async def test_what_is_asked_for_must_make_sense(customer_desk):
         "UPDATE membership SET status = 'DEACTIVATED', changed_at = now() WHERE user_id = $1",
         "DELETE FROM access_token WHERE user_id = $1",
         "UPDATE access_token SET expires_at = now() WHERE user_id = $1",
+        "UPDATE access_token SET scopes = '{pockets.read}' WHERE user_id = $1",
+        "UPDATE user_account SET status = 'DEACTIVATED' WHERE user_id = $1",
+        "UPDATE oauth_client SET revoked_at = now() WHERE client_id IN "
+        "(SELECT client_id FROM access_token WHERE user_id = $1)",
     ],
-    ids=["deactivated", "revoked", "expired"],
+    ids=["deactivated", "revoked", "expired", "without its scope", "shut out", "of a revoked client"],
 )
 async def test_a_stream_ends_at_once_when_its_token_does(bank, customer_world, customer_desk, listen, ending):
     pocket = await customer_desk.pocket()

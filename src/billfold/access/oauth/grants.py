@@ -34,6 +34,7 @@ _REVOKE_MEMBER = """
 UPDATE oauth_grant SET revoked_at = $3
  WHERE customer_id = $1 AND user_id = $2 AND revoked_at IS NULL
 """
+_LOCK_OF_USER = "SELECT 1 FROM oauth_grant WHERE user_id = $1 ORDER BY grant_id FOR NO KEY UPDATE"
 _INTROSPECT = """
 SELECT true AS is_access, client_id, user_id, customer_id, scopes, jkt, issued_at, expires_at
   FROM access_token WHERE token_hash = $1 AND client_id = $2 AND expires_at > $3
@@ -88,6 +89,8 @@ async def revoke_user_tokens(conn: Connection, user_id: UUID) -> None:
     The grants stay; their clients have to request authorization again.
     """
     async with conn.transaction():
+        # What is being issued at this moment is deleted too.
+        await conn.execute(_LOCK_OF_USER, user_id)
         await conn.execute("DELETE FROM authorization_code WHERE user_id = $1 AND used_at IS NULL", user_id)
         await delete_tokens(conn, user_id=user_id)
 

@@ -39,10 +39,16 @@ async def create_link(conn: Connection, user_id: UUID, purpose: LinkPurpose, *, 
     return secret
 
 
-async def was_sent_recently(conn: Connection | Pool, user_id: UUID, purpose: LinkPurpose, now: datetime) -> bool:
-    """Return whether a user got such a link within the last minute."""
-    found = await conn.fetchval(_RECENT, user_id, purpose, now - rules.LINK_RESEND_INTERVAL)
-    return found is not None
+async def create_reset_link(conn: Connection, user_id: UUID, *, now: datetime) -> str | None:
+    """Return the secret of a new link to a new password, or None when the user got one within the last minute.
+
+    Of many requests at once one is given it.
+    """
+    async with conn.transaction():
+        await conn.execute("SELECT 1 FROM user_account WHERE user_id = $1 FOR NO KEY UPDATE", user_id)
+        if await conn.fetchval(_RECENT, user_id, "reset", now - rules.LINK_RESEND_INTERVAL):
+            return None
+        return await create_link(conn, user_id, "reset", now=now)
 
 
 async def find_link_user(conn: Connection | Pool, secret: str, now: datetime) -> User | None:

@@ -65,11 +65,11 @@ async def send_link(page: PageContext) -> PageResponse:
 
 
 async def _send_link(page: PageContext, email: str) -> None:
-    async with page.pool.acquire() as conn:
+    async with page.pool.acquire() as conn, conn.transaction():
         user = await user_store.find_user_by_email(conn, email)
-        if user is None or await links.was_sent_recently(conn, user.user_id, "reset", now=page.now):
+        secret = None if user is None else await links.create_reset_link(conn, user.user_id, now=page.now)
+        if user is None or secret is None:
             return
-        secret = await links.create_link(conn, user.user_id, "reset", now=page.now)
         address = f"{page.server.origin}/password?link={secret}"
         await send_email(conn, page, user, notice=notices.password_reset(user, address))
 
