@@ -26,13 +26,15 @@ from billfold.http.schemas import CheckedBody
 from billfold.http.validation_errors import field_errors, mistakes_in
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
-from billfold.platform.network.addresses import without_port
+from billfold.platform.network.addresses import network_of, without_port
 
 if TYPE_CHECKING:
     from litestar.types import HTTPScope, Receive
 
 BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024
+PARAMETERS_MAX = 200
+"""How many parameters a query may have, repeated ones too."""
 _RAW_REQUEST = "raw_request"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
@@ -85,10 +87,13 @@ class RawRequest:
 
     @property
     def query_values(self) -> Mapping[str, Sequence[str]]:
-        """The parameters of the query by name, in the order they were sent."""
+        """The parameters of the query by name, in the order they were sent. Raises InvalidInput for too many."""
         if self._query_values is None:
             text = self.query.decode("latin-1")
-            self._query_values = parse_qs(text, keep_blank_values=True) if text else {}
+            try:
+                self._query_values = parse_qs(text, keep_blank_values=True, max_num_fields=PARAMETERS_MAX)
+            except ValueError:
+                raise InvalidInput.at("query", msg=f"may hold at most {PARAMETERS_MAX} parameters") from None
         return self._query_values
 
     def check_query(self, known: Mapping[str, bool]) -> None:
@@ -221,7 +226,8 @@ def is_bare(host: str) -> bool:
 def is_trusted(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
     """Tell whether an address belongs to a proxy whose forwarded headers are believed."""
     try:
-        parsed = ip_address(address)
+        # A socket of both families shows an IPv4 proxy as ::ffff:10.0.0.1.
+        parsed = ip_address(network_of(address)) if "." in address else ip_address(address)
     except ValueError:
         return False
     return any(parsed in network for network in networks)

@@ -62,3 +62,10 @@ async def test_control_characters_in_a_path_or_a_query_are_no_accident(send):
                 assert answer.status_code < 500, answer.text
                 if answer.status_code == 422:
                     assert answer.json()["detail"][0]["loc"][0] == "query"
+
+
+async def test_a_query_of_too_many_parameters_is_refused_in_few_words(send):
+    query = "&".join(f"{number:x}=" for number in range(8_000))
+    for host, path in (*HOSTS, ("acme", "/docs/errors/not-found")):
+        answer = await send("GET", host, f"{path}?{query}")
+        assert (answer.status_code in {200, 400, 401, 404, 422}, len(answer.content) < 5_000) == (True, True), path

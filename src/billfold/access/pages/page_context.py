@@ -173,8 +173,12 @@ class PageContext:
 
     @cached_property
     def query(self) -> dict[str, str]:
-        """The query. Raises `bad-request` when a name comes twice."""
-        return _unique_fields(parse_qsl(self.request.query.decode("latin-1"), keep_blank_values=True))
+        """The query. Raises `bad-request` when a name comes twice, or too many come."""
+        try:
+            pairs = parse_qsl(self.request.query.decode("latin-1"), keep_blank_values=True, max_num_fields=_FIELDS_MAX)
+        except ValueError:
+            raise BillfoldError("bad-request", "The address has too many fields.") from None
+        return _unique_fields(pairs)
 
     @property
     def next_path(self) -> str:
