@@ -48,6 +48,9 @@ def test_every_mistake_in_a_rate_file_is_named_by_line_and_column():
         "06/09/2025,4.21,4.29\n"
         "2025-06-10,inf,4.29\n"
         ",4.21,4.29\n"
+        "2025-06-11,421,429\n"
+        "2025-06-12,4.29,4.21\n"
+        "2025-06-14,4.21,4.29\n"
     )
 
     with pytest.raises(InvalidInput) as caught:
@@ -65,6 +68,9 @@ def test_every_mistake_in_a_rate_file_is_named_by_line_and_column():
         ("line", 9, "Date"),
         ("line", 10, discount),
         ("line", 11, "Date"),
+        *(("line", 12, column) for column in (discount, coupon)),
+        ("line", 13, coupon),
+        ("line", 14, "Date"),
     ]:
         assert expected in found
     assert "repeats line 8" in [mistake.msg for mistake in caught.value.errors]
@@ -72,7 +78,9 @@ def test_every_mistake_in_a_rate_file_is_named_by_line_and_column():
     assert "line.2.Date" in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "Day,4 WEEKS BANK DISCOUNT\n", "Date,Rate\n"])
+@pytest.mark.parametrize(
+    "text", ["", "Day,4 WEEKS BANK DISCOUNT\n", "Date,Rate\n", "Date,4 WEEKS BANK DISCOUNT,Date\n"]
+)
 def test_a_rate_file_is_refused_when_its_header_is_another(text):
     with pytest.raises(InvalidInput) as caught:
         parse_daily_rates(text)

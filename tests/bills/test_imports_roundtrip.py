@@ -1,7 +1,7 @@
 """The market in its tables: loaded once, newer files added, nothing changed."""
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
@@ -47,7 +47,7 @@ async def test_nothing_is_loaded_again_when_there_is_a_market(conn):
 async def test_rates_of_new_days_are_added_and_known_ones_passed_over(conn):
     await load_bundled_market(conn)
     new = DailyRates(NEW_DAY, (Quote(4, 3950, 4010), Quote(26, 3700, 3800)))
-    done = await import_rates(conn, (*packaged.rates()[-3:], new))
+    done = await import_rates(conn, (*packaged.rates()[-3:], new), today=NEW_DAY)
     assert done == (1, 3)
     assert await conn.fetchval("SELECT count(*) FROM bill_rate WHERE day = $1", NEW_DAY) == 2
 
@@ -57,8 +57,14 @@ async def test_rates_are_refused_whole_when_one_day_contradicts_the_record(conn)
     last = packaged.rates()[-1]
     other = replace(last, quotes=(Quote(4, 1, 1),))
     with pytest.raises(InvalidInput, match=last.day.isoformat()):
-        await import_rates(conn, (DailyRates(NEW_DAY, (Quote(4, 3950, 4010),)), other))
+        await import_rates(conn, (DailyRates(NEW_DAY, (Quote(4, 3950, 4010),)), other), today=NEW_DAY)
     assert await conn.fetchval("SELECT max(day) FROM bill_rate") == last.day
+
+
+async def test_rates_of_a_day_to_come_are_refused(conn):
+    await load_bundled_market(conn)
+    with pytest.raises(InvalidInput, match="is after today"):
+        await import_rates(conn, [DailyRates(NEW_DAY, (Quote(4, 3950, 4010),))], today=NEW_DAY - timedelta(days=1))
 
 
 async def test_a_new_auction_brings_its_bill(conn):

@@ -50,7 +50,7 @@ async def banks(bank, market_dsn):
 async def import_both(bank):
     async with changing(bank) as conn:
         await import_auctions(conn, [NEW])
-        await import_rates(conn, [RATES])
+        await import_rates(conn, [RATES], today=RATES.day)
 
 
 async def bought(bank):

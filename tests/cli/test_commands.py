@@ -217,18 +217,18 @@ def test_the_age_of_market_data_is_shown(founded):
 def test_newer_rates_are_imported_and_contradicting_ones_refused(founded, tmp_path):
     header = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
     rates = tmp_path / "rates.csv"
-    rates.write_text(header + "11/20/2026,3.95,4.01\n")
+    rates.write_text(header + "08/12/2026,3.95,4.01\n")
     said = founded("market", "import", "--rates", str(rates))[1]
     assert "1 new, 0 known" in said
     assert "8 seconds later" in said
     said = founded("market", "import", "--rates", str(rates))[1]
     assert "0 new, 1 known" in said
     assert "later" not in said
-    rates.write_text(header + "11/20/2026,3.96,4.02\n")
+    rates.write_text(header + "08/12/2026,3.96,4.02\n")
     status, said = founded("market", "import", "--rates", str(rates))
     assert status == 1
     assert "otherwise than what is on record" in said
-    rates.write_text(header + "11/20/2026,high,4.02\n")
+    rates.write_text(header + "08/12/2026,high,4.02\n")
     assert "not a percentage" in founded("market", "import", "--rates", str(rates))[1]
     assert founded("market", "import")[0] == 1
 

@@ -6,6 +6,7 @@ is the header. Empty, `null` and `N/A` mean not published. Columns not named her
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,6 +24,10 @@ _QUOTED_TERM = re.compile(r"(\d{1,3}) WEEKS (BANK DISCOUNT|COUPON EQUIVALENT)")
 _TERM = re.compile(r"\d{1,3}-(Week|Day)")
 _SLASHED_DATE = re.compile(r"\d{2}/\d{2}/\d{4}")
 _TIME_OF_DAY = "T00:00:00"
+_RATES_MILLI = -5_000, 25_000
+"""Bills have paid 17 % at most. What is beyond is in another unit."""
+_PRICES_MICROS = 50_000_000, 105_000_000
+_SATURDAY = 5
 _AUCTION_COLUMNS = ("cusip", "security_term", "auction_date", "issue_date", "maturity_date")
 _BASES = frozenset({"published", "derived"})
 
@@ -91,10 +96,15 @@ def parse_auctions(text: str) -> tuple[Auction, ...]:
 def _csv_lines(text: str, needed: Iterable[str]) -> tuple[list[str], Iterator[_CsvLine]]:
     rows = csv.reader(text.removeprefix("\ufeff").splitlines())
     header = [column.strip() for column in next(rows, [])]
-    missing = [FieldError(("line", 1, name), "column is missing", "missing") for name in needed if name not in header]
-    if missing:
-        raise InvalidInput(missing)
+    wrong = [FieldError(("line", 1, name), "column is missing", "missing") for name in needed if name not in header]
+    wrong += [FieldError(("line", 1, name), "is there twice", "value_error") for name in _repeated(header)]
+    if wrong:
+        raise InvalidInput(wrong)
     return header, (_line(rows.line_num, header, cells) for cells in rows if cells)
+
+
+def _repeated(header: list[str]) -> list[str]:
+    return [name for name, times in Counter(filter(None, header)).items() if times > 1]
 
 
 def _line(number: int, header: list[str], cells: list[str]) -> _CsvLine:
@@ -134,11 +144,15 @@ def _daily_rates(line: _CsvLine, terms: Iterable[int]) -> DailyRates:
         coupon = line.optional(f"{weeks} WEEKS COUPON EQUIVALENT", _rate_milli)
         if discount is not None and coupon is not None:
             quotes.append(Quote(weeks, discount, coupon))
+            if 0 < discount > coupon:
+                line.refuse(f"{weeks} WEEKS COUPON EQUIVALENT", "must not be below the bank discount")
         elif discount is not None or coupon is not None:
             absent = "COUPON EQUIVALENT" if coupon is None else "BANK DISCOUNT"
             line.refuse(f"{weeks} WEEKS {absent}", "must not be empty when its pair is given")
     if not quotes:
         line.refuse("Date", "no rate of any term on this day")
+    if day.weekday() >= _SATURDAY:
+        line.refuse("Date", "is no day on which bills are traded")
     return DailyRates(day, tuple(quotes))
 
 
@@ -173,20 +187,17 @@ def _date(text: str) -> date:
 
 
 def _rate_milli(text: str) -> int:
-    return _scaled(text, 3, "a percentage with at most three decimals")
+    return _scaled(text, 3, "a percentage from -5 to 25 with at most three decimals", bounds=_RATES_MILLI)
 
 
 def _price_micros(text: str) -> int:
-    micros = _scaled(text, 6, "a price per 100 with at most six decimals")
-    if micros <= 0:
-        raise ValueError(f"`{text}` is not a price above 0")
-    return micros
+    return _scaled(text, 6, "a price per 100 from 50 to 105 with at most six decimals", bounds=_PRICES_MICROS)
 
 
-def _scaled(text: str, decimals: int, expected: str) -> int:
+def _scaled(text: str, decimals: int, expected: str, *, bounds: tuple[int, int]) -> int:
     with suppress(InvalidOperation):
         scaled = Decimal(text).scaleb(decimals)
-        if scaled.is_finite() and scaled == scaled.to_integral_value():
+        if scaled.is_finite() and scaled == scaled.to_integral_value() and bounds[0] <= scaled <= bounds[1]:
             return int(scaled)
     raise ValueError(f"`{text}` is not {expected}")
 

@@ -43,7 +43,7 @@ async def load_bundled_market(conn: Connection) -> None:
         if not await conn.fetchval("SELECT EXISTS (SELECT 1 FROM security)"):
             await import_auctions(conn, packaged.auctions())
         if not await conn.fetchval("SELECT EXISTS (SELECT 1 FROM bill_rate)"):
-            await import_rates(conn, packaged.rates())
+            await import_rates(conn, packaged.rates(), today=date.max)
 
 
 async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> ImportCounts:
@@ -69,17 +69,20 @@ async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> Impo
     return ImportCounts(len(new) + len(updated), len(auctions) - len(new) - len(updated))
 
 
-async def import_rates(conn: Connection, rates: Iterable[DailyRates]) -> ImportCounts:
-    """Add the rates of days not on record. Raises InvalidInput for days that contradict."""
+async def import_rates(conn: Connection, rates: Sequence[DailyRates], *, today: date) -> ImportCounts:
+    """Add the rates of days not on record. Raises InvalidInput for days that contradict or are yet to come.
+
+    Rates of a later day would be the newest, and so current, until that day.
+    """
     async with conn.transaction():
         known = {row.day: row for row in await list_daily_rates(conn)}
         new = [row for row in rates if row.day not in known]
         same = [row for row in rates if row.day in known]
-        conflicting = [row for row in same if known[row.day] != row]
-        if conflicting:
+        wrong = {row.day: "says otherwise than what is on record" for row in same if known[row.day] != row}
+        wrong |= {row.day: f"is after today, {today}" for row in new if row.day > today}
+        if wrong:
             raise InvalidInput(
-                FieldError((row.day.isoformat(),), "says otherwise than what is on record", "value_error")
-                for row in conflicting[:_ERRORS_MAX]
+                FieldError((day.isoformat(),), msg, "value_error") for day, msg in list(wrong.items())[:_ERRORS_MAX]
             )
         await _copy(conn, "bill_rate", [{"day": row.day, **asdict(quote)} for row in new for quote in row.quotes])
     return ImportCounts(len(new), len(same))
