@@ -25,6 +25,7 @@ _ANY_TYPE = ("any",) * 4
 """A rule without types is about more than one that names all three."""
 MAY_APPROVE = "transfers.approve"
 MAY_CONFIRM = "authorization_requests.write"
+MAY_REQUEST = "transfers.write"
 """What a role must include to decide about transfers, and about sensitive changes."""
 
 
@@ -236,6 +237,13 @@ def find_blocker(terms: ApprovalRequirement, able: Mapping[UUID, Role], *, appro
         f"{_rule_of(terms)} requires more approvals than the team can give: "
         f"{missing} are missing{order}, members who may give one: {len(able)}."
     )
+
+
+def find_requester_blocker(role: Role | None) -> str | None:
+    """Return why a transfer is not approved any more, by its requester's role; None: no active member any more."""
+    if role is not None and MAY_REQUEST in PERMISSIONS[role]:
+        return None
+    return "Who requested the transfer may not request one any more: it is cancelled or denied, and requested anew."
 
 
 def _rule_of(terms: ApprovalRequirement) -> str:

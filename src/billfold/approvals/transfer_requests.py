@@ -18,7 +18,13 @@ from billfold.approvals.store.approval_rules import requirement_for_transfer
 from billfold.approvals.store.fingerprints import insert, update
 from billfold.approvals.store.payees import check_same_payee
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
-from billfold.approvals.store.reviews import list_other_members, record_review, users_behind, void_reviews
+from billfold.approvals.store.reviews import (
+    find_requester_blockers,
+    list_other_members,
+    record_review,
+    users_behind,
+    void_reviews,
+)
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
@@ -72,7 +78,7 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
     """Change the content of a pending request: its reviews become void.
 
     Raises NotFound, Refused `forbidden` for all but the requester,
-    `transfer-request-not-pending`, and as `create`.
+    `transfer-request-not-pending`, `duplicate-id` when another transfer has its id by now, and as `create`.
     """
     async with TRANSFER_REQUESTS.audited(
         by, "updated", content.request_id, **_audit_details(content)
@@ -82,6 +88,7 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
         if before.member_id != by.member_id:
             raise Refused("forbidden", "Only the requester can change the transfer request.")
         TRANSFER_REQUESTS.check_pending(before)
+        await _check_id(conn, content.request_id)
         columns = await _columns(bank, by, content, conn=conn)
         if columns["content"] == before.content:
             audited_action.skip()
@@ -108,8 +115,8 @@ async def cancel(by: Actor, request_id: UUID) -> None:
 async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -> TransferRequest:
     """Approve or deny a request, as one of those who may.
 
-    Raises NotFound, Refused as `record_review`; as `check_feasible` when it would be the
-    last approval, which then does not count.
+    Raises NotFound, Refused as `record_review`, `approval-impossible` when its requester may not make it
+    any more; as `check_feasible` and `duplicate-id` when it would be the last approval, which then does not count.
     """
     decision = verdict.decision
     async with TRANSFER_REQUESTS.audited(by, decision.lower(), request_id) as audited_action:
@@ -117,9 +124,11 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
         found = await TRANSFER_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
         status = await record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
         if decision == "APPROVED":
+            await _check_requester(conn, by.customer_id, found)
             await check_same_payee(conn, by.customer_id, content_of(found))
         audited_action.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
+            await _check_id(conn, request_id)
             await check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
         if status != "PENDING":
             await TRANSFER_REQUESTS.move(audited_action, found, status, now=by.now)
@@ -220,6 +229,17 @@ def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: A
         wrong = [FieldError(("reviewers",), needed, "too_short")]
     if wrong:
         raise InvalidInput(wrong)
+
+
+async def _check_requester(conn: Connection, customer_id: UUID, request: TransferRequest) -> None:
+    for blocker in (await find_requester_blockers(conn, customer_id, [request])).values():
+        raise Refused("approval-impossible", blocker)
+
+
+async def _check_id(conn: Connection, request_id: UUID) -> None:
+    """Refuse what another transfer has taken the id of, as whoever reads the request would take that one for it."""
+    if await conn.fetchval(_ID_EXISTS, str(request_id)):
+        raise Refused("duplicate-id", "Another transfer has been made under this id. Request it under a new one.")
 
 
 async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) -> TransferRequest:

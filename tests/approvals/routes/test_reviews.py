@@ -16,11 +16,15 @@ from tests.support.approvals import (
     refused,
     require_mfa,
 )
+from tests.support.commands import EngineCommands
 from tests.support.customer_client import EVERYTHING, token_for
 
 from billfold.access.oauth import access_tokens
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
+from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform.clock import wall_now
+
+PARTNER_OF = "SELECT partner_id FROM customer WHERE customer_id = $1"
 
 
 async def test_a_changed_request_is_approved_by_who_names_what_they_read(customer_desk, customer_desks, funded, other):
@@ -156,3 +160,38 @@ async def test_every_application_needs_a_fresh_proof_in_production_unless_the_cu
     else:
         await manager.patch(path, {"status": "APPROVED"})
         assert (await decide(manager, made))["status"] == "APPROVED"
+
+
+@pytest.mark.parametrize("change", [("PUT", {"role": "VIEWER"}), ("DELETE", b"")], ids=str)
+async def test_a_transfer_is_not_approved_once_its_requester_may_not_make_it(
+    customer_desk, customer_desks, manager, service_users, funded, other, change
+):
+    asker = await customer_desks(customer_desk.team.customer, role="INITIATOR")
+    program, member = await service_users(customer_desk, "transfers.read", "transfers.write")
+    made = [await each.post(REQUESTS, on_us(funded, 1_00, to=other)) for each in (asker, program)]
+    method, body = change
+    await customer_desk.ask(method, f"/api/v1/team/{await member_id_of(asker)}/", body, status=200)
+    await customer_desk.ask("DELETE", f"/api/v1/team/{member['member_id']}/", status=200)
+    for each in made:
+        assert "requested anew" in (await customer_desk.get(path_of(each)))["blocked_reason"]
+        await refused(manager, each, "approval-impossible", answers=409)
+    path = f"/api/v1/team/{await member_id_of(asker)}/"
+    await customer_desk.ask("PUT", path, {"role": "INITIATOR", "status": "ACTIVE"}, status=200)
+    assert (await decide(manager, made[0]))["status"] == "APPROVED"
+    assert (await decide(manager, made[1], "DENIED"))["status"] == "DENIED"
+
+
+async def test_a_request_whose_id_another_transfer_has_taken_is_not_approved(customer_desk, manager, funded, other):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 5_00, to=other))
+    await EngineCommands(customer_desk.bank).submit(
+        TransferOnUs,
+        UUID(funded.customer),
+        transfer_id=UUID(made["id"]),
+        type="INTERNAL_REALLOCATION",
+        from_pocket_id=UUID(funded.id),
+        to_pocket_id=UUID(other.id),
+        amount=1_00,
+        partner_id=await customer_desk.bank.pool.fetchval(PARTNER_OF, UUID(funded.customer)),
+    )
+    await refused(manager, made, "duplicate-id", answers=409)
+    assert (await customer_desk.get(path_of(made)))["transfer"]["execution_status"] == "NOT_STARTED"

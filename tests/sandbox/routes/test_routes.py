@@ -175,7 +175,8 @@ async def test_a_maturity_is_one_call_away(client, pocket):
     async def run_to(kind):
         return await bare_post(client, "/api/v1/sandbox/clock/run-to-next-event/", {"kind": kind})
 
-    for kind in ("maturity", "settlement", "wire"):
+    # A Pocket without money pays no fee.
+    for kind in ("maturity", "settlement", "wire", "fee"):
         answer = await run_to(kind)
         assert (answer.status_code, answer.json()["code"]) == (409, "nothing-ahead")
     assert (await run_to("payday")).status_code == 422

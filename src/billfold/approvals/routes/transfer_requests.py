@@ -57,6 +57,8 @@ _EXECUTION_ERRORS = (
     "market-data-stale",
     "amount-not-allowed",
 )
+_OVERTAKEN = ("transfer-request-not-pending", "approval-impossible", "duplicate-id")
+"""What has happened to a request since, or to its requester."""
 _CONTENT_ERRORS = (
     *_EXECUTION_ERRORS,
     "not-found",
@@ -183,7 +185,7 @@ async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_i
     await transfer_requests.cancel(await principal_of(member, bank), transfer_id)
 
 
-@patch(f"{_ONE}status/", DECIDES, refuses=(*REVIEW_ERRORS, *_EXECUTION_ERRORS, "transfer-request-not-pending"))
+@patch(f"{_ONE}status/", DECIDES, refuses=(*REVIEW_ERRORS, *_EXECUTION_ERRORS, *_OVERTAKEN))
 async def decide_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: UUID, data: DecideTransferRequest
 ) -> ShownTransferRequest:

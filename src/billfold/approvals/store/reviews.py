@@ -23,6 +23,7 @@ from billfold.approvals.types import (
     ReviewRow,
     Status,
     StoredRequest,
+    TransferRequest,
     Verdict,
 )
 from billfold.platform.errors import Refused
@@ -55,11 +56,18 @@ SELECT c.member_id, NULL, c.name, '', NULL, 'SERVICE'
   FROM oauth_client c WHERE c.customer_id = $1 AND c.member_id = ANY($2)
  ORDER BY 3, 4, 1
 """
+_ROLES = """
+SELECT m.member_id, m.role FROM membership m JOIN user_account p USING (user_id)
+ WHERE m.customer_id = $1 AND m.member_id = ANY($2) AND m.status = 'ACTIVE' AND p.status = 'ACTIVE'
+ UNION ALL
+SELECT c.member_id, 'SERVICE' FROM oauth_client c
+ WHERE c.customer_id = $1 AND c.member_id = ANY($2) AND c.revoked_at IS NULL
+"""
 _LOCK_MEMBERS = """
 SELECT m.member_id, m.user_id, m.role, m.changed_at, m.status = 'ACTIVE' AND p.status = 'ACTIVE' AS active
   FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1
-   AND (m.member_id = $2
+   AND (m.member_id IN ($2, $4)
         OR m.user_id IN (SELECT user_id FROM review WHERE customer_id = $1 AND request_id = $3))
  ORDER BY m.member_id FOR SHARE OF m
 """
@@ -184,7 +192,7 @@ async def _find_blockers(
     team = await _list_members(conn, customer_id, None) if pending else []
     requesters = {(each.user_id, each.client_id) for each in pending}
     behind = {requester: await users_behind(conn, *requester) for requester in requesters}
-    blockers = {}
+    blockers = await find_requester_blockers(conn, customer_id, pending)
     for each in pending:
         approved = {row.user_id for row in reviews[each.request_id] if row.holds and row.decision == "APPROVED"}
         apart = approved | behind[each.user_id, each.client_id]
@@ -192,8 +200,22 @@ async def _find_blockers(
         able = rules.find_candidates(others, each.terms, named=each.reviewers, needs=kind.needs)
         blocker = rules.find_blocker(each.terms, able, approvals=len(approved))
         if blocker is not None:
-            blockers[each.request_id] = blocker
+            blockers.setdefault(each.request_id, blocker)
     return blockers
+
+
+async def find_requester_blockers(
+    conn: Connection | Pool, customer_id: UUID, requests: Iterable[StoredRequest]
+) -> dict[UUID, str]:
+    """Return the transfer requests whose requester may not make them any more, by their ids, with the sentence.
+
+    A change that waits for confirmation is checked for that when it is applied.
+    """
+    transfers = [each for each in requests if isinstance(each, TransferRequest)]
+    rows = await conn.fetch(_ROLES, customer_id, [each.member_id for each in transfers]) if transfers else []
+    roles: dict[UUID, Role] = {row["member_id"]: row["role"] for row in rows}
+    found = {each.request_id: rules.find_requester_blocker(roles.get(each.member_id)) for each in transfers}
+    return {request_id: blocker for request_id, blocker in found.items() if blocker is not None}
 
 
 async def list_other_members(conn: Connection | Pool, customer_id: UUID, *, than: Collection[UUID]) -> list[Reviewer]:
@@ -211,7 +233,7 @@ async def _list_members(
 
 async def _lock_members(conn: Connection, by: Actor, request: StoredRequest) -> _MemberState:
     """Lock the memberships of the reviewer and of earlier reviewers until the transaction ends."""
-    rows = await conn.fetch(_LOCK_MEMBERS, by.customer_id, by.member_id, request.request_id)
+    rows = await conn.fetch(_LOCK_MEMBERS, by.customer_id, by.member_id, request.request_id, request.member_id)
     for row in rows:
         if row["member_id"] == by.member_id and row["active"]:
             return _MemberState(row["user_id"], row["role"], row["changed_at"])

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 _HELD_BILLS = "SELECT DISTINCT asset FROM account WHERE live AND kind = 'lot' AND credits > debits"
 _NEXT_TRADE = "SELECT min(settles_on) FROM trade WHERE settles_on > $1"
 _NEXT_PAYMENT = "SELECT min(settles_at) FROM transaction WHERE settles_at > $1"
-_NEXT_FEE = "SELECT min(next_fee_date) FROM pocket WHERE status <> 'CLOSED'"
+# A Pocket that holds nothing is charged nothing; its date moves on when money comes.
+_NEXT_FEE = """
+SELECT min(p.next_fee_date) FROM pocket p
+ WHERE EXISTS (SELECT 1 FROM account a WHERE a.customer_id = p.customer_id AND a.pocket_id = p.pocket_id
+                  AND a.live AND a.kind IN ('cash', 'lot') AND a.credits > a.debits)
+"""
 _DAY_ENDS = "SELECT due_at FROM ledger_head WHERE customer_id = $1"
 _NEXT_JOB = "SELECT min(due_at) FROM scheduled_job WHERE kind = ANY($1::text[])"
 
