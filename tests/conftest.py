@@ -8,15 +8,13 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
-from itertools import count
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import asyncpg
 import pytest
+from tests.support.databases import fresh_database, make_template
 
-from billfold.bills.imports import load_bundled_market
 from billfold.migrations import runner
 from billfold.platform.postgres import embedded as embedded_postgres
 
@@ -35,10 +33,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 MEMORY = Path("/dev/shm")
 MEMORY_WANTED = 2 * 1024**3
 LONGEST_RUN_SECONDS = 6 * 3600
-TEMPLATE = "billfold_template"
-MARKET_TEMPLATE = "billfold_market_template"
-
-_numbers = count(1)
 
 
 @pytest.fixture(scope="session")
@@ -68,68 +62,28 @@ def _run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def database_template(pg_server: embedded_postgres.Server) -> str:
     """The name of a migrated database that nobody is connected to."""
-    asyncio.run(_make_template(pg_server, TEMPLATE, runner.up))
-    return TEMPLATE
+    template: str = asyncio.run(make_template(pg_server, "billfold_template", _migrate))
+    return template
 
 
-@pytest.fixture(scope="session")
-def market_template(pg_server: embedded_postgres.Server, database_template: str) -> str:
-    """The same with the packaged market in it: writing it takes ten times as long as cloning."""
-    asyncio.run(_make_template(pg_server, MARKET_TEMPLATE, load_bundled_market, base=database_template))
-    return MARKET_TEMPLATE
-
-
-async def _make_template(
-    server: embedded_postgres.Server,
-    name: str,
-    fill: Callable[["asyncpg.Connection[asyncpg.Record]"], Awaitable[object]],
-    *,
-    base: str = "template1",
-) -> None:
-    # The first worker makes it; nobody can clone it while another looks whether it is complete.
-    conn = await asyncpg.connect(server.dsn)
-    try:
-        await conn.execute("SELECT pg_advisory_lock(1)")
-        if not await conn.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name):
-            unfinished = f"{name}_unfinished"
-            filling = await asyncpg.connect(await server.create_database(unfinished, template=base))
-            await fill(filling)
-            await filling.close()
-            await conn.execute(f"ALTER DATABASE {unfinished} RENAME TO {name}")
-    finally:
-        await conn.close()
+async def _migrate(dsn: str) -> None:
+    conn = await asyncpg.connect(dsn)
+    await runner.up(conn)
+    await conn.close()
 
 
 @pytest.fixture
 async def database_dsn(pg_server: embedded_postgres.Server, database_template: str) -> AsyncIterator[str]:
     """The address of a migrated database of this test alone, gone after it."""
-    async with _fresh_database(pg_server, database_template) as dsn:
-        yield dsn
-
-
-@pytest.fixture
-async def market_dsn(pg_server: embedded_postgres.Server, market_template: str) -> AsyncIterator[str]:
-    """The address of a database of this test alone that holds the packaged market."""
-    async with _fresh_database(pg_server, market_template) as dsn:
+    async with fresh_database(pg_server, database_template) as dsn:
         yield dsn
 
 
 @pytest.fixture
 async def empty_database_dsn(pg_server: embedded_postgres.Server) -> AsyncIterator[str]:
     """The address of a database of this test alone that was never migrated."""
-    async with _fresh_database(pg_server, "template1") as dsn:
+    async with fresh_database(pg_server, "template1") as dsn:
         yield dsn
-
-
-@asynccontextmanager
-async def _fresh_database(server: embedded_postgres.Server, template: str) -> AsyncIterator[str]:
-    name = f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
-    yield await server.create_database(name, template=template)
-    conn = await asyncpg.connect(server.dsn)
-    try:
-        await conn.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
-    finally:
-        await conn.close()
 
 
 @pytest.fixture

@@ -117,8 +117,8 @@ def proofs_of(table):
     return partial(check_fingerprints, tables=[each for each in FINGERPRINTED_TABLES if each.table == table])
 
 
-async def test_each_column_of_a_request_is_verified(market_dsn, requested):
-    conn = await asyncpg.connect(market_dsn)
+async def test_each_column_of_a_request_is_verified(bank_dsn, requested):
+    conn = await asyncpg.connect(bank_dsn)
     transaction = conn.transaction()
     await transaction.start()
     assert (await report_of(conn, check_fingerprints)).is_clean

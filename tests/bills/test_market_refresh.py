@@ -39,9 +39,9 @@ async def know_less(*banks):
 
 
 @pytest.fixture
-async def banks(bank, market_dsn):
+async def banks(bank, bank_dsn):
     """Two processes of one bank."""
-    other = await open_bank(market_dsn)
+    other = await open_bank(bank_dsn)
     await know_less(bank, other)
     yield bank, other
     await close_bank(other)

@@ -183,8 +183,8 @@ async def test_strangers_are_refused_without_the_time_when_the_database_is_away(
     await stranger.close()
 
 
-async def test_production_tells_no_time_of_its_own(market_dsn):
-    bank = await open_bank(market_dsn, environment="production")
+async def test_production_tells_no_time_of_its_own(bank_dsn):
+    bank = await open_bank(bank_dsn, environment="production")
     sample_app = create_partner_app(bank, operations=[])
     caller = PartnerClient(sample_app, await new_partner(bank))
     answer = await caller.get("/health")

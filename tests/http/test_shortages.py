@@ -48,11 +48,11 @@ async def run_short(dsn, table, *, calls, sqlstate="53100"):
     ("route", "sqlstate"), [*((each, "53100") for each in ROUTES), *((ROUTES[1], each) for each in SQLSTATES)]
 )
 async def test_every_route_answers_503_while_the_database_is_short_of_something(
-    market_dsn, send, monkeypatch, route, sqlstate
+    bank_dsn, send, monkeypatch, route, sqlstate
 ):
     table, *where = route
     monkeypatch.setattr(shortage, "PATIENCE_SECONDS", -1)
-    await run_short(market_dsn, table, calls=1_000_000, sqlstate=sqlstate)
+    await run_short(bank_dsn, table, calls=1_000_000, sqlstate=sqlstate)
     with capture_logs() as lines:
         answer = await send(*where)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), answer.text
@@ -64,9 +64,9 @@ async def test_every_route_answers_503_while_the_database_is_short_of_something(
 
 
 @pytest.mark.parametrize("route", [each for each in ROUTES if each[0] != "partner_user"])
-async def test_what_may_be_done_again_is_tried_again(market_dsn, send, route):
+async def test_what_may_be_done_again_is_tried_again(bank_dsn, send, route):
     table, *where = route
     before = await send(*where)
-    await run_short(market_dsn, table, calls=2)
+    await run_short(bank_dsn, table, calls=2)
     after = await send(*where)
     assert (after.status_code, after.status_code < 500) == (before.status_code, True)

@@ -84,8 +84,8 @@ async def all_told(bank, receiver):
     return last
 
 
-async def test_a_receiver_sees_everything_once_though_the_worker_is_killed(market_dsn, tmp_path):
-    async with opened(market_dsn, tmp_path) as (bank, workers), receiving() as receiver:
+async def test_a_receiver_sees_everything_once_though_the_worker_is_killed(database_dsn, tmp_path):
+    async with opened(database_dsn, tmp_path) as (bank, workers), receiving() as receiver:
         receiver.script = assassin = Assassin(workers, receiver)
         await subscriptions.create_subscription(
             bank.pool,

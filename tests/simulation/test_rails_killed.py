@@ -142,18 +142,18 @@ class Street:
         return Counter(entry.trace_number for batch in batches for entry in batch.entries)
 
 
-async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(market_dsn, tmp_path):
+async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(bank_dsn, tmp_path):
     print(f"BILLFOLD_KILLS_SEED={SEED}")
     draw = Random(SEED)
-    bank = await open_bank(market_dsn, rails_dir=tmp_path / "rails", files_dir=tmp_path / "files")
+    bank = await open_bank(bank_dsn, rails_dir=tmp_path / "rails", files_dir=tmp_path / "files")
     # A door whose engine has ended: it takes the approval, and never carries it out.
-    door = await open_bank(market_dsn)
+    door = await open_bank(bank_dsn)
     await door.engine.stop()
     app = lend_customer_app(door)
     street = Street(bank, app, tmp_path)
     for each in (street.anna, street.bert):
         await each.settle_in(3_000_000_00)
-    workers = dying_workers(market_dsn, tmp_path)
+    workers = dying_workers(bank_dsn, tmp_path)
     try:
         for nth in range(KILLS):
             await street.ask()

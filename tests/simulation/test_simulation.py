@@ -90,10 +90,10 @@ def test_everything_stays_whole_when_a_bank_lives_through_a_hundred_thousand_ste
     assert kinds == {"BUY", "SELL", "MATURITY", "SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER"}
 
 
-async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(life, market_dsn):
+async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(life, bank_dsn):
     life.files = False
     lived = [life.step() for _ in range(THROUGH_POSTGRES)]
-    bank = await open_bank(market_dsn)
+    bank = await open_bank(bank_dsn)
     bank.engine.terms = TERMS
     bank.job_runners = {}  # who would answer from outside speaks in this life
     # Two engines on one database, each with books that the other has made stale.

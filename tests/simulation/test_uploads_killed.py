@@ -21,9 +21,9 @@ PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
 
 
 @pytest.fixture
-async def anna(market_dsn, tmp_path):
+async def anna(bank_dsn, tmp_path):
     """A customer, and the calls of the partner she belongs to."""
-    bank = await open_server_bank(market_dsn, tmp_path)
+    bank = await open_server_bank(bank_dsn, tmp_path)
     partner = await new_partner(bank)
     customer = Customer(bank, "Anna")
     await customer.new_customer("Anna", partner_id=partner.partner_id)
@@ -35,11 +35,11 @@ async def anna(market_dsn, tmp_path):
     await close_bank(bank)
 
 
-async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna, market_dsn, tmp_path):
+async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna, bank_dsn, tmp_path):
     customer, client = anna
     bank = customer.bank
     path = f"/api/v1/customers/{customer.id}/documents/{PROOF}/file/"
-    servers = DyingServers(market_dsn, tmp_path, client.partner, path=path)
+    servers = DyingServers(bank_dsn, tmp_path, client.partner, path=path)
     made: set[str] = set()
     try:
         for steps in count(1, 2):

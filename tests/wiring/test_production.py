@@ -57,7 +57,7 @@ def write_certificate(folder, *names, valid=timedelta(days=30)):
 
 
 @pytest.fixture
-def environment(market_dsn, tmp_path):
+def environment(database_dsn, tmp_path):
     """The settings of a production bank in a migrated database, every secret in a file."""
     (tmp_path / "adapters").mkdir()
     (tmp_path / "adapters" / "acme_custody.py").write_text(ADAPTER)
@@ -79,7 +79,7 @@ def environment(market_dsn, tmp_path):
         **write_certificate(tmp_path / "tls", "*.bank.example"),
     }
     for name, text in (
-        ("DATABASE_URL", market_dsn),
+        ("DATABASE_URL", database_dsn),
         ("SEED", "a seed that nobody guesses"),
         ("ENCRYPTION_KEY", new_key()),
         ("RETIRED_ENCRYPTION_KEYS", new_key()),
@@ -194,9 +194,9 @@ def test_a_bank_moves_to_another_domain_only_when_it_is_said(environment):
     assert "domain is new.example" in billfold(environment, "verify")[1]
 
 
-def test_a_key_that_never_was_the_banks_is_found_when_an_older_database_is_migrated(environment, market_dsn):
+def test_a_key_that_never_was_the_banks_is_found_when_an_older_database_is_migrated(environment, database_dsn):
     assert billfold(environment, "partner", "create", "acme")[0] == 0
-    asyncio.run(fetch(market_dsn, "UPDATE bank SET key_check = NULL"))
+    asyncio.run(fetch(database_dsn, "UPDATE bank SET key_check = NULL"))
     other = environment | {"BILLFOLD_ENCRYPTION_KEY_FILE": "", "BILLFOLD_ENCRYPTION_KEY": new_key()}
     assert "not the key of the bank" in billfold(other, "migrate", "up")[1]
     assert billfold(environment, "migrate", "up")[0] == 0

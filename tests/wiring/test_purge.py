@@ -109,8 +109,8 @@ async def test_the_purge_removes_all_that_is_over_however_much_it_is(bank):
     assert (await purge(bank.pool, wall_now(), attempts_days=30))["consumed_dpop_proof"] == 2 * ROWS_PER_STATEMENT + 1
 
 
-async def test_a_table_that_cannot_be_purged_keeps_no_other_from_it(bank, market_dsn):
-    owner = await asyncpg.connect(market_dsn)
+async def test_a_table_that_cannot_be_purged_keeps_no_other_from_it(bank, bank_dsn):
+    owner = await asyncpg.connect(bank_dsn)
     await owner.execute("ALTER TABLE session RENAME TO gone")
     await owner.execute("INSERT INTO consumed_dpop_proof VALUES ('k', 'x', now() - interval '1 hour')")
     await owner.close()

@@ -50,8 +50,8 @@ def test_a_production_process_imports_nothing_of_the_sandbox(command):
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
-async def test_nothing_of_the_sandbox_is_there_in_production(market_dsn):
-    bank = await open_bank(market_dsn, environment="production")
+async def test_nothing_of_the_sandbox_is_there_in_production(bank_dsn):
+    bank = await open_bank(bank_dsn, environment="production")
     app = make_partner_app(bank)
     caller = PartnerClient(app, await new_partner(bank))
     tried = [(method, path) for _, method, path, _ in operations_of(DOCUMENTS["partner"]) if "/sandbox/" in path]

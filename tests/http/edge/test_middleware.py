@@ -14,8 +14,8 @@ PROXIES = (ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32"))
 
 
 @pytest.fixture
-async def proxied(market_dsn):
-    bank = await open_bank(market_dsn, behind_proxy=True, trusted_proxies=PROXIES)
+async def proxied(bank_dsn):
+    bank = await open_bank(bank_dsn, behind_proxy=True, trusted_proxies=PROXIES)
     sample_app = create_partner_app(bank, operations=[])
     yield sample_app
     await close_app(sample_app)

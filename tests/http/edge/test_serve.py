@@ -35,16 +35,16 @@ def free_port():
 
 
 @pytest.fixture
-async def served(market_dsn, tmp_path):
+async def served(bank_dsn, tmp_path):
     """A partner, the address of a running server, and what trusts it."""
-    bank = await open_bank(market_dsn)
+    bank = await open_bank(bank_dsn)
     partner = await new_partner(bank)
     await close_bank(bank)
     files = ensure_certificates(tmp_path, wall_now(), partners=["acme"])
     script = tmp_path / "start.py"
     script.write_text(START)
     port = free_port()
-    env = os.environ | {"DOORS_DSN": market_dsn, "PYTHONPATH": f"{Path.cwd()}:{Path.cwd()}/src"}
+    env = os.environ | {"DOORS_DSN": bank_dsn, "PYTHONPATH": f"{Path.cwd()}:{Path.cwd()}/src"}
     process = subprocess.Popen(
         [sys.executable, str(script), str(files.certificate), str(files.key), str(port)], env=env
     )

@@ -117,8 +117,8 @@ async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank,
     await expect_clean(far_bank)
 
 
-async def test_all_happen_once_when_backends_are_terminated_under_load(bank, new_holder, market_dsn):
-    conn = await asyncpg.connect(market_dsn)
+async def test_all_happen_once_when_backends_are_terminated_under_load(bank, new_holder, bank_dsn):
+    conn = await asyncpg.connect(bank_dsn)
     holders = [await new_holder() for _ in range(4)]
     commands = [holders[n % 4].receipt(1_000_00 + n) for n in range(120)]
 

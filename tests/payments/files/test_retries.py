@@ -29,9 +29,9 @@ async def room(bank):
 
 
 @pytest.fixture
-async def owner(market_dsn):
+async def owner(bank_dsn):
     """A connection that may change tables: what the application never may."""
-    conn = await asyncpg.connect(market_dsn)
+    conn = await asyncpg.connect(bank_dsn)
     yield conn
     await conn.close()
 

@@ -100,8 +100,8 @@ async def test_the_clock_stays_where_it_is_when_it_would_go_back(stepping):
     ("start", "end"),
     [(LATEST - timedelta(days=45), LATEST - timedelta(microseconds=1)), (EARLIEST, EARLIEST + timedelta(days=45))],
 )
-async def test_every_instant_of_the_clock_is_served(market_dsn, start, end):
-    bank = await open_bank(market_dsn, clock_start=start)
+async def test_every_instant_of_the_clock_is_served(database_dsn, start, end):
+    bank = await open_bank(database_dsn, clock_start=start)
     commands = EngineCommands(bank)
     for weeks in (4, 13, 26, 52):
         customer = await commands.new_customer(f"A holder of {weeks} weeks")

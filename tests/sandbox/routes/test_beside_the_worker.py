@@ -21,10 +21,10 @@ ROUNDS = 12
 
 
 @pytest.fixture
-async def busy_worker(bank, market_dsn):
+async def busy_worker(bank, bank_dsn):
     """A worker of another process that never rests."""
     folders = {"rails_dir": bank.settings.rails_dir, "files_dir": bank.settings.files_dir}
-    other, stop = await open_bank(market_dsn, **folders), asyncio.Event()
+    other, stop = await open_bank(bank_dsn, **folders), asyncio.Event()
     running = asyncio.create_task(Worker(other, *file_receivers(), pause_seconds=0).run(stop))
     yield
     stop.set()
