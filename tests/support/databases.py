@@ -3,10 +3,34 @@
 import os
 from contextlib import asynccontextmanager
 from itertools import count
+from types import SimpleNamespace
+from typing import Any
 
 import asyncpg
 
+FIRST_OWN_TYPE = 16384
 _numbers = count(1)
+_built_in: dict[tuple[int, ...], Any] = {}
+
+
+def look_up_built_in_types_once():
+    """Keep what the driver asks for about PostgreSQL's own types, as arrays of numbers.
+
+    It asks anew on each connection, by the slowest statement of most tests, and tests open thousands.
+    """
+    driver: Any = asyncpg.Connection
+    look_up = driver._introspect_types
+
+    async def known(connection, types, timeout):
+        key = tuple(sorted(types))
+        if max(key) >= FIRST_OWN_TYPE:
+            return await look_up(connection, types, timeout)
+        if key not in _built_in:
+            _built_in[key], _ = await look_up(connection, types, timeout)
+        # A statement with a name: the anonymous one of the caller is still prepared.
+        return _built_in[key], SimpleNamespace(name="known")
+
+    driver._introspect_types = known
 
 
 async def make_template(server, name, fill, *, base="template1"):

@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterable
 from contextlib import nullcontext
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,7 @@ async def check_parts(conn: Connection, findings: Findings) -> None:
         await count_rows(conn, findings, getattr(module, "COUNTED", ()))
 
 
+@cache
 def _check_modules() -> list[ModuleType]:
     names = [each.name for each in pkgutil.walk_packages(billfold.__path__, "billfold.")]
     return [importlib.import_module(name) for name in sorted(names) if name.endswith(".checks")]
