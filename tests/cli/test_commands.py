@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import threading
 from datetime import time
@@ -279,6 +280,7 @@ def test_callers_of_deprecated_operations_are_listed(founded, database_dsn):
     said = founded("deprecations")[1]
     assert "list_accounts" in said
     assert "acme" in said
+    assert re.search(r"E[DS]T", said)
 
 
 def test_a_customers_oauth_client_is_in_its_audit_log(founded, database_dsn, tmp_path):

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from billfold.http.csv_export import cell_of
+from billfold.platform.dates import ET
 
 INVISIBLE = (
     "",
@@ -40,4 +41,5 @@ def test_values_are_written_plainly():
     assert cell_of(-5) == "-5"
     assert (cell_of(True), cell_of(False)) == ("true", "false")
     assert cell_of(date(2025, 6, 2)) == "2025-06-02"
-    assert cell_of(datetime(2025, 6, 2, 13, tzinfo=UTC)).startswith("2025-06-02T13:00:00")
+    assert cell_of(datetime(2025, 6, 2, 9, tzinfo=ET)) == "2025-06-02T13:00:00Z"
+    assert cell_of(datetime(2025, 6, 2, 13, 0, 0, 50, tzinfo=UTC)) == "2025-06-02T13:00:00.000050Z"

@@ -69,7 +69,4 @@ def _print(document: Mapping[str, object]) -> None:
 )
 async def deprecations(conn: Connection) -> Iterable[Row]:
     """List who still calls deprecated operations, and how often."""
-    return [
-        (slug, username, operation, calls, f"{first_at:%Y-%m-%d}", f"{last_at:%Y-%m-%d %H:%M}")
-        for slug, username, operation, calls, first_at, last_at in await conn.fetch(_CALLS)
-    ]
+    return [tuple(each) for each in await conn.fetch(_CALLS)]

@@ -10,11 +10,13 @@ import io
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+import msgspec
+
 from billfold.http.responses import StreamedResponse
-from billfold.platform.dates import iso_z
+from billfold.platform.dates import require_aware
 
 Row = TypeVar("Row")
 ROWS_PER_PAGE = 500
@@ -30,11 +32,11 @@ CSV_ANSWER: dict[str, Any] = {
 
 
 def cell_of(value: Cell) -> str:
-    """Return a value as one cell: nothing for None, instants in UTC."""
+    """Return a value as one cell: nothing for None, an instant as JSON spells it, in UTC."""
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return iso_z(value)
+        return str(msgspec.to_builtins(require_aware(value).astimezone(UTC)))
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return "'" + text if _is_formula(text) and not _NUMBER.fullmatch(text) else text
 

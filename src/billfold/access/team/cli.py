@@ -83,7 +83,7 @@ async def send_password_link(bank: Bank, email: Email, *, show_link: ShowLink = 
 @group.table("list", columns=("email", "name", "last signed in"))
 async def list_all(conn: Connection) -> Iterable[Row]:
     """List the users."""
-    return [(row.email, row.name, str(row.last_login_at or "never")) for row in await user_store.list_users(conn)]
+    return [(row.email, row.name, row.last_login_at or "never") for row in await user_store.list_users(conn)]
 
 
 @group.command("reset-mfa anna@acme.example")
