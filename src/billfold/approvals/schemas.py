@@ -9,8 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_names
-from billfold.accounts.counterparties.types import format_name
+from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_payee
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_request_schemas import (
     DecideTransferRequest,
@@ -179,7 +178,7 @@ def _shown_counterparty(added: dict[str, Any]) -> dict[str, Any]:
     owner = added.get("holder")
     if owner is None:
         return added
-    outcome = match_names(format_name(added["counterparty_name"]), owner)
+    outcome = match_payee(added["counterparty_name"], owner)
     if outcome == NameMatch.NO_MATCH:
         added |= {"holder": mask_name(owner), "holder_address": None}
     return added | {"name_match": outcome}

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.access.users.types import Role
-from billfold.accounts.counterparties.rules.names import NameMatch, match_names
+from billfold.accounts.counterparties.rules.names import NameMatch, match_payee
 from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.customers.schemas import Address, address_of
 from billfold.approvals.store.reviews import ReviewState
@@ -197,11 +197,11 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
     fields = {name: order[name] for name in kept if name in order}
     if content.payee is not None:
         fields["counterparty_name"] = format_name(content.payee["counterparty_name"])
-    if (owner := details.owners.get(row.request_id)) is not None:
+    if content.payee is not None and (owner := details.owners.get(row.request_id)) is not None:
         fields["registered_owner"] = RegisteredOwner(
             name=owner.name,
             address=address_of(owner),
-            name_match=match_names(fields["counterparty_name"], owner.name),
+            name_match=match_payee(content.payee["counterparty_name"], owner.name),
         )
     return msgspec.convert(
         {

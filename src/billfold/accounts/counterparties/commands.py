@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.rules.manage import add_counterparty, update_counterparty
-from billfold.accounts.counterparties.rules.names import NameMatch, match_names
+from billfold.accounts.counterparties.rules.names import NameMatch, match_payee
 from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification import (
     confirm_deposits,
@@ -16,7 +16,7 @@ from billfold.accounts.counterparties.rules.verification import (
     fail_verification,
     settle_link,
 )
-from billfold.accounts.counterparties.types import CounterpartyRow, format_name
+from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.ledger.commands import AuditedAction, Command, Reference
 
 
@@ -50,7 +50,7 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     @property
     def name_match(self) -> NameMatch | None:
         """How the name fits that of the account's owner, where the account is one of this bank."""
-        return None if self.holder is None else match_names(format_name(self.counterparty_name), self.holder)
+        return None if self.holder is None else match_payee(self.counterparty_name, self.holder)
 
 
 class UpdateCounterparty(Command, frozen=True, kw_only=True):

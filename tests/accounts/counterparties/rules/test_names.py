@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_names
+from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_names, match_payee
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,23 @@ def test_a_name_mistyped_is_close(name, registered):
 )
 def test_another_name_does_not_match(name, registered):
     assert match_names(name, registered) == match_names(registered, name) == NameMatch.NO_MATCH
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "registered", "outcome"),
+    [
+        ("Mary", "Smith", "Mary Elizabeth Smith", NameMatch.CLOSE_MATCH),
+        ("Mary Elizabeth", "Smith", "Mary Elizabeth Smith", NameMatch.MATCH),
+        ("Mary", "Elizabeth", "Mary Elizabeth Smith", NameMatch.NO_MATCH),
+        ("Ann", "Smith", "Mary Ann Smith", NameMatch.NO_MATCH),
+        ("Mary Ann", "Smith", "Mary Smith", NameMatch.NO_MATCH),
+        ("Acme", "LLC", "Acme Europe Trading LLC", NameMatch.NO_MATCH),
+    ],
+)
+def test_a_person_is_known_without_the_names_in_the_middle(first, last, registered, outcome):
+    name = {"type": "individual", "first_name": first, "last_name": last}
+    assert match_payee(name, registered) == outcome
+    assert match_payee({"type": "business", "business_name": "Mary Smith"}, registered) != NameMatch.CLOSE_MATCH
 
 
 @given(st.text(max_size=250), st.text(max_size=250))

@@ -48,7 +48,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     counterparty_id = ctx.ids.next()
     name = format_name(cmd.counterparty_name)
-    check = _check_name(book, cmd, ctx, name=name)
+    check = _check_name(book, cmd, ctx)
     verification = _verification(book, cmd, ctx, name=name, check=check)
     if check is not None:
         verification["name_check"] = check
@@ -123,7 +123,7 @@ def notification_of(payee: Payee, text: str, display_name: str | None = None) ->
     return {"counterparty_id": str(payee.counterparty_id), "said": f"{named} {text}."}
 
 
-def _check_name(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> dict[str, str] | None:
+def _check_name(book: Book, cmd: AddCounterparty, ctx: Context) -> dict[str, str] | None:
     """Return the check of a name against the account's owner, None where the account is not one of this bank."""
     if cmd.holder is None:
         return None
@@ -132,7 +132,7 @@ def _check_name(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> di
         raise Refused(
             "name-checks-exhausted", f"{rules.NAME_CHECKS_MAX} names of today were not those of the accounts' owners."
         )
-    return rules.check_name(name, cmd.holder, today)
+    return rules.check_name(cmd.counterparty_name, cmd.holder, today)
 
 
 def _verification(

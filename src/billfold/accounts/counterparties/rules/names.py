@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
 from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA
+
+from billfold.accounts.counterparties.types import format_name
 
 CLOSE_RATIO: Final = 85
 """How alike sorted words must be, of 100, to be one name mistyped."""
@@ -89,6 +92,17 @@ class NameMatch(StrEnum):
     MATCH = "MATCH"
     CLOSE_MATCH = "CLOSE_MATCH"
     NO_MATCH = "NO_MATCH"
+
+
+def match_payee(given: Mapping[str, str], registered: str) -> NameMatch:
+    """Return how a counterparty's name fits the registered one. A person is close without the names in the middle."""
+    name, words = format_name(given), _words(registered)
+    outcome = match_names(name, registered)
+    first, *middle, last = words if words[1:] else ["", ""]
+    if outcome != NameMatch.NO_MATCH or given.get("type") != "individual" or not middle or _split(words)[1]:
+        return outcome
+    fits = match_names(name, f"{first} {last}") != NameMatch.NO_MATCH
+    return NameMatch.CLOSE_MATCH if fits else NameMatch.NO_MATCH
 
 
 def match_names(given: str, registered: str) -> NameMatch:

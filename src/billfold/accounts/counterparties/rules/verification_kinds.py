@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from billfold.accounts.counterparties.rules.identifiers import compact
-from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_names
+from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_payee
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
 from billfold.platform.errors import Refused
 
@@ -124,10 +124,10 @@ def new_verification(
     }
 
 
-def check_name(name: str, owner: str, on: date) -> dict[str, str]:
+def check_name(name: Mapping[str, str], owner: str, on: date) -> dict[str, str]:
     """Return what a verification keeps of a check against the owner's registered name, which it masks."""
     return {
-        "outcome": match_names(name, owner),
+        "outcome": match_payee(name, owner),
         "registered_name": mask_name(owner),
         "checked_on": on.isoformat(),
     }
