@@ -13,7 +13,7 @@ from billfold.events.notifications.kinds import NOTIFICATION_TYPES as NOTIFICATI
 from billfold.events.notifications.kinds import NotificationType
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
-from billfold.platform.settings.settings import reference
+from billfold.platform.settings.reference import reference
 
 DOCS = Path(__file__).parents[1] / "docs"
 FOLDER = DOCS / "reference"

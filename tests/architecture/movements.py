@@ -27,6 +27,8 @@ from billfold.accounts.counterparties.commands import (
 from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.ledger.jobs.commands import CatchUp
+from billfold.onboarding.applications.commands import ReportApplication
+from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.commands import SendMicroDeposits
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
@@ -61,6 +63,8 @@ def play_arrivals(new_stage):
         stage.receive_money(pocket, 50_000_00, rail="ACH")
     with stage.row("No work due"):
         stage.submit(CatchUp, anna)
+    with stage.row("Application moved"):
+        stage.submit(ReportApplication, anna, application_id=pocket, status=ApplicationStatus.APPROVED)
     with stage.row("Day end of a pocket"):
         stage.catch_up(anna, date(2025, 5, 29), 18)
     stage.until(date(2025, 6, 2), 20)

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from tests.reference.recorder import number
-from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_documents, play_events
+from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_applications, play_documents, play_events
 
 BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
 USER, MEMBER, OTHER_USER, OTHER_MEMBER = (number(2000 + n) for n in range(4))
@@ -29,6 +29,7 @@ async def play_customer_api(r, world, other):
     await _play_team(r)
     await _play_programs(r)
     await _play_approvals(r, other, pocket)
+    await play_applications(r, f"{V2}/business-applications/")
 
 
 async def _play_pockets(r, world):

@@ -21,7 +21,7 @@ from billfold.platform.clock import wall_now
 
 OPEN = {"log_in", "exchange_assertion"}
 """What needs no token."""
-UNTRIED = OPEN | {"stream_events", "upload_document", "upload_document_file"}
+UNTRIED = OPEN | {"stream_events", "upload_document", "upload_document_file", "upload_application_document"}
 """What is open, does not end by itself, or takes a file; each is tested beside its module."""
 OF_NOBODY = {"sandbox_webhook", "set_notification_audience", "list_event_types"}
 """What names things of nobody: examples, or people who may not exist."""
@@ -30,7 +30,7 @@ MORE = dict.fromkeys(("object_type", "partner_id", "time_created", "password"), 
 _TABLES = (
     "journal_entry transaction pocket portal counterparty transfer customer membership invitation oauth_client"
     " client_key subscription delivery simulated_event transfer_request review approval_rule"
-    " authorization_request wire wire_message"
+    " authorization_request wire wire_message application application_move related_party_application document"
 )
 _COUNTS = f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in _TABLES.split())}"
 _ALTERNATIVES = alternatives_of(DOCUMENTS["customer"])

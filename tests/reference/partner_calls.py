@@ -3,7 +3,8 @@
 from uuid import UUID
 
 from tests.reference.recorder import HIDDEN
-from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_documents, play_events
+from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_applications, play_documents, play_events
+from tests.support.applications import PERSON, PICTURE, RETAIL
 from tests.support.commands import ADDRESS, EngineCommands
 
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
@@ -34,6 +35,7 @@ async def play_partner_api(r):
     await _play_ach(r, customer, pocket)
     await r.patch("update_customer", f"{V1}/customers/{customer}/", {"email": "treasury@northwind.example"})
     await r.patch("update_pocket", f"{made}{other}/", {"pocket_name": "Longer"})
+    await _play_applications(r)
     await _play_clock(r)
     await _simulate_event(r)
     await play_events(r)
@@ -247,3 +249,20 @@ async def _simulate_event(r):
         },
     }
     await r.post("sandbox_webhook", f"{BOX}/webhook/", event)
+
+
+async def _play_applications(r):
+    """A business and a person become customers, the person by a decision of the sandbox."""
+    business, party = await play_applications(r, f"{V1}/business-applications/")
+    await r.get("get_related_party_documents", party)
+    await r.get("list_beneficial_owners", f"{V1}/customers/{business['customer_id']}/beneficial-owners/")
+    passport = {"identification_number": "X1234567", "identification_type": "PASSPORT"}
+    person = (await r.post("create_individual_application", RETAIL, PERSON | passport))["id"]
+    one = f"{RETAIL}{person}/"
+    picture = {"content-type": "image/png", "content-disposition": 'attachment; filename="passport.png"'}
+    path = f"{one}documents/PASSPORT/file/"
+    await r.play("upload_application_document", "POST", path, PICTURE, headers=picture)
+    await r.post("apply_individual_application", f"{one}apply/", {})
+    decision = {"application_id": person, "status": "REJECTED", "reason": "NAME_MISMATCH"}
+    await r.post("sandbox_application_decision", f"{BOX}/application-decision/", decision)
+    await r.get("get_individual_application", one)

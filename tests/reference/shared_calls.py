@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 from tests.documents.inspection.test_sandboxed_process import a_picture
+from tests.support.applications import BUSINESS, OWNER, PAGE, PARTIES, Applicant, run_jobs
 
 from billfold.events.webhooks.types import DeliveryAttempt
 from billfold.http.schemas import CursorList
@@ -83,3 +84,27 @@ async def play_documents(r, by_type, by_id, read):
     document = (await send("upload_document", by_type, "invalid scan.png"))["document_id"]
     await send("upload_document_file", f"{by_id}{document}/", "statement.png")
     await r.get("get_document", f"{read}{document}/")
+
+
+async def play_applications(r, base):
+    """Fill in an application, submit it and let it be approved; return what became of it."""
+    made = (await r.post("create_business_application", base, {"name": BUSINESS["name"]}))["id"]
+    one, parties = f"{base}{made}/", f"{base}{made}/{PARTIES[base]}/"
+    changes = {name: value for name, value in BUSINESS.items() if name != "name"}
+    await r.patch("update_business_application", one, changes)
+    extra = (await r.post("-", parties, {"title": "Clerk"}))["id"]
+    await r.delete("delete_related_party", f"{parties}{extra}/")
+    party = (await r.post("create_related_party", parties, OWNER | {"title": "President"}))["id"]
+    await r.patch("update_related_party", f"{parties}{party}/", {"title": OWNER["title"]})
+    await r.get("list_related_parties", parties)
+    await r.get("list_application_documents", f"{one}documents/")
+    await r.get("list_related_party_documents", f"{parties}{party}/documents/")
+    for each in await r.get("-", f"{one}documents/"):
+        path = f"{Applicant(r.desk, base).by_id}{each['id']}/"
+        await r.play("-", "POST", path, PAGE, headers={"content-type": "application/pdf"})
+    await r.post("apply_business_application", f"{one}apply/", {})
+    await run_jobs(r.desk.bank)
+    await r.get("list_business_applications", base)
+    found = await r.get("get_business_application", one)
+    assert found["status"] == "APPROVED"
+    return found, f"{parties}{party}/"

@@ -16,7 +16,7 @@ from billfold.access.users.rules import PERMISSIONS
 READS = {each for each in SCOPES if each.endswith(".read")} | PERSONAL_SCOPES
 TRANSFERS = {"transfers.write", "counterparties.write"}
 MANAGES = TRANSFERS | {"pockets.write", "transfers.approve"}
-ADMINISTERS = {"team.write", "subscriptions.write", "approval_rules.write", "customer.write"}
+ADMINISTERS = {"team.write", "subscriptions.write", "approval_rules.write", "customer.write", "onboarding.write"}
 WRITTEN = {
     "ADMIN": MANAGES | ADMINISTERS,
     "MANAGER": MANAGES,

@@ -91,6 +91,7 @@ async def open_bank(dsn, **changes):
         job_runners=job_runners(simulation, custodian_of(settings, simulation)),
         approvals=ApprovedRequests(pool),
         linking=simulation.linking if simulation else None,
+        identity=simulation.identity if simulation else None,
     )
     if not is_founded:
         await create_bank_customer(bank)

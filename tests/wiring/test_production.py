@@ -78,6 +78,7 @@ def environment(billfold, database_dsn, tmp_path):
         "BILLFOLD_MAIL_FROM": "no-reply@bank.example",
         "BILLFOLD_CUSTODIAN": "acme_custody:Custodian",
         "BILLFOLD_LINKING_PROVIDER": "none",
+        "BILLFOLD_IDENTITY_CHECK": "none",
         **write_certificate(tmp_path / "tls", "*.bank.example"),
     }
     for name, text in (
@@ -160,6 +161,7 @@ def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(bill
     for command, changes, named in (
         ("serve", {"BILLFOLD_CUSTODIAN": ""}, "BILLFOLD_CUSTODIAN is not set"),
         ("worker", {"BILLFOLD_LINKING_PROVIDER": ""}, "BILLFOLD_LINKING_PROVIDER is not set"),
+        ("worker", {"BILLFOLD_IDENTITY_CHECK": "nobody.has:It"}, "adapter nobody.has:It of BILLFOLD_IDENTITY_CHECK"),
         ("serve", {"BILLFOLD_CUSTODIAN": "nobody.has:This"}, "adapter nobody.has:This of BILLFOLD_CUSTODIAN"),
         ("worker", {"BILLFOLD_CUSTODIAN": "acme_custody:Other"}, "adapter acme_custody:Other of BILLFOLD_CUSTODIAN"),
         ("serve", {"BILLFOLD_CUSTODIAN": "os:getcwd"}, "is no Custodian"),

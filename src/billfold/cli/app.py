@@ -42,6 +42,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "pocket": "billfold.accounts.pockets.cli",
         "approvals": "billfold.approvals.cli",
         "review": "billfold.onboarding.cli",
+        "applications": "billfold.onboarding.applications.cli",
         "audit": "billfold.audit.cli",
         "market": "billfold.bills.cli",
         "calendar": "billfold.bills.cli",

@@ -10,12 +10,15 @@ import msgspec
 from billfold.documents import rules, store
 from billfold.documents.ports import FileKind, UploadRejected
 from billfold.documents.sealed_files import keep_sealed
-from billfold.documents.types import DocumentRow
+from billfold.documents.types import APPLICATION_DOCUMENT_JOB, DocumentRow
 from billfold.http.caller import Call
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in
 from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 
 READS = with_scope("onboarding.read", "documents", also="transfers.read")
@@ -26,7 +29,7 @@ _EXISTING: Options = {
     "tag": "documents",
     "status": 200,
     "takes_file": True,
-    "refuses": ("not-found", "already-approved", "document-in-review"),
+    "refuses": ("not-found", "already-approved", "document-in-review", "application-not-editable"),
 }
 
 
@@ -70,7 +73,7 @@ async def upload_document(
     if document_type not in rules.TYPES:
         raise InvalidInput.at("path", "document_type", msg=f"must be one of {', '.join(sorted(rules.TYPES))}")
     document_id = caller.new_resource_id(bank.seed)
-    await _store(caller, bank, (owner, document_id, document_type), request=request, is_new=True)
+    await store_file(caller, bank, (owner, document_id, document_type), request=request, is_new=True)
     return UploadedDocument(success=True, document_id=document_id)
 
 
@@ -86,7 +89,7 @@ async def upload_document_file(caller: Call, bank: Bank, document_id: UUID, requ
     if found.status == "APPROVED":
         raise BillfoldError("already-approved", "The document is approved.")
     key = (found.customer_id, document_id, found.type)
-    return render_document(await _store(caller, bank, key, request=request, is_new=False))
+    return render_document(await store_file(caller, bank, key, request=request))
 
 
 @get("/api/v1/documents/{document_id}/", tag="documents")
@@ -114,10 +117,19 @@ async def _find_document(caller: Call, bank: Bank, document_id: UUID) -> Documen
     return row
 
 
-async def _store(
-    call: Call, bank: Bank, key: tuple[UUID, UUID, str], request: RawRequest, *, is_new: bool
+async def store_file(
+    call: Call,
+    bank: Bank,
+    key: tuple[UUID, UUID, str],
+    request: RawRequest,
+    *,
+    is_new: bool = False,
+    application_id: UUID | None = None,
 ) -> DocumentRow:
-    """Store the file in the body for the document of (customer_id, document_id, type)."""
+    """Store the file in the body for the document of (customer_id, document_id, type).
+
+    One that `is_new`, or that an application may have though it was not asked for, is written down first.
+    """
     owner, document_id, document_type = key
     kind, name = await _inspect(bank, document_type, request)
     file = await keep_sealed(bank, owner, document_id, request.body)
@@ -125,14 +137,23 @@ async def _store(
         bank, owner, "document.uploaded", resource_id=document_id, details={"type": document_type}
     ) as audited_action:
         conn = audited_action.conn
-        if is_new:
-            await store.request_document(conn, owner, document_id, type_=document_type, at=call.now)
+        if is_new or application_id is not None:
+            await store.request_document(
+                conn, owner, document_id, type_=document_type, at=call.now, application_id=application_id
+            )
         row = await store.get_document(conn, document_id, owner)
         if is_new and row.file is not None:
             audited_action.skip()  # the same request ran before and was cut off
             return row
         invalid = bank.terms.screening.invalid_file(name)
-        return await store.put_file(conn, row, file, kind=kind, name=name, invalid=invalid, at=call.now)
+        stored = await store.put_file(conn, row, file, kind=kind, name=name, invalid=invalid, at=call.now)
+        job = ScheduledJob(APPLICATION_DOCUMENT_JOB, document_id, owner, call.now)
+        if stored.application_id is not None:
+            await jobs_store.schedule(conn, [job])
+    if stored.application_id is not None:
+        # The worker would do it too; whoever sent the last file sees what it did.
+        await run_job(bank, job)
+    return stored
 
 
 async def _inspect(bank: Bank, document_type: str, request: RawRequest) -> tuple[FileKind, str | None]:

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,
-       size_bytes, sha256, created_at, uploaded_at, file_sealed"""
+       size_bytes, sha256, created_at, uploaded_at, file_sealed, application_id, related_party_id"""
 _BY_IDS = f"SELECT {_COLUMNS} FROM document WHERE customer_id = $1 AND document_id = ANY($2::uuid[])"
 _BY_ID = f"SELECT {_COLUMNS} FROM document WHERE document_id = $1"
+_OF_APPLICATION = f"""SELECT {_COLUMNS} FROM document
+ WHERE customer_id = $1 AND application_id = $2 ORDER BY created_at, type, document_id"""
 _LOOK_UP = f"""SELECT {_COLUMNS} FROM document
  WHERE customer_id = ANY($1::uuid[]) AND document_id = ANY($2::uuid[])"""
 _ORPHANED = """
@@ -27,20 +29,31 @@ SELECT key FROM unnest($1::text[]) AS key
 """
 _IN_REVIEW = f"""
 SELECT {_COLUMNS} FROM document d
- WHERE status = 'PENDING_REVIEW' AND NOT EXISTS (
+ WHERE status = 'PENDING_REVIEW' AND application_id IS NULL AND NOT EXISTS (
    SELECT 1 FROM counterparty c
     WHERE c.customer_id = d.customer_id AND c.status = 'PENDING'
       AND c.verification::jsonb->'document_ids' ? d.document_id::text)
  ORDER BY uploaded_at, document_id LIMIT $1"""
 _ADD = """
-INSERT INTO document (customer_id, document_id, type, status, created_at)
-VALUES ($1, $2, $3, 'PENDING_UPLOAD', $4) ON CONFLICT (document_id) DO NOTHING
+INSERT INTO document (customer_id, document_id, type, status, created_at, application_id, related_party_id)
+VALUES ($1, $2, $3, 'PENDING_UPLOAD', $4, $5, $6) ON CONFLICT (document_id) DO NOTHING
+"""
+_DROP = """
+DELETE FROM document
+ WHERE customer_id = $1 AND application_id = $2 AND status = 'PENDING_UPLOAD' AND document_id <> ALL($3::uuid[])
+"""
+_DECIDE_ALL = """
+UPDATE document SET status = $3, exception_reason = $4
+ WHERE customer_id = $1 AND document_id = ANY($2::uuid[]) AND status = 'PENDING_REVIEW'
 """
 _PUT = f"""
 UPDATE document
    SET status = $3, exception_reason = $4, name = $5, media_type = $6, file_key = $7,
        size_bytes = $8, sha256 = $9, uploaded_at = $10, file_sealed = true
  WHERE customer_id = $1 AND document_id = $2 AND status IN ('PENDING_UPLOAD', 'INVALID')
+   AND NOT EXISTS (SELECT 1 FROM application a
+                    WHERE a.customer_id = $1 AND a.application_id = document.application_id
+                      AND a.status IN ('APPROVED', 'REJECTED', 'CLOSED'))
 RETURNING {_COLUMNS}
 """
 _UNSEALED = f"""
@@ -77,7 +90,7 @@ async def list_documents(
 async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[DocumentRow]:
     """Return documents that wait for their own review, oldest first.
 
-    Those that belong to a counterparty which waits are reviewed with it.
+    Those that belong to an application, or to a counterparty which waits, are reviewed with it.
     """
     return [DocumentRow(*row) for row in await conn.fetch(_IN_REVIEW, limit)]
 
@@ -95,9 +108,37 @@ async def find_orphaned_files(conn: Connection | Pool, keys: Sequence[str]) -> l
     return [row["key"] for row in await conn.fetch(_ORPHANED, keys)]
 
 
-async def request_document(conn: Connection, customer_id: UUID, document_id: UUID, type_: str, *, at: datetime) -> None:
+async def list_application_documents(
+    conn: Connection | Pool, customer_id: UUID, application_id: UUID
+) -> list[DocumentRow]:
+    """Return the documents of an application and of its related parties, the oldest first."""
+    return [DocumentRow(*row) for row in await conn.fetch(_OF_APPLICATION, customer_id, application_id)]
+
+
+async def request_document(
+    conn: Connection,
+    customer_id: UUID,
+    document_id: UUID,
+    type_: str,
+    *,
+    at: datetime,
+    application_id: UUID | None = None,
+    related_party_id: UUID | None = None,
+) -> None:
     """Ask for a document: it waits for its file. One that is there already stays as it is."""
-    await conn.execute(_ADD, customer_id, document_id, type_, at)
+    await conn.execute(_ADD, customer_id, document_id, type_, at, application_id, related_party_id)
+
+
+async def drop_requests(conn: Connection, customer_id: UUID, application_id: UUID, *, keep: Iterable[UUID]) -> None:
+    """Ask no longer for the documents of an application beside these; those that have a file stay."""
+    await conn.execute(_DROP, customer_id, application_id, list(keep))
+
+
+async def review_documents(
+    conn: Connection, customer_id: UUID, document_ids: Iterable[UUID], *, status: str, reason: str | None
+) -> None:
+    """Approve those of these documents that wait for a review, or find them invalid."""
+    await conn.execute(_DECIDE_ALL, customer_id, list(document_ids), status, reason)
 
 
 async def put_file(
@@ -112,7 +153,7 @@ async def put_file(
 ) -> DocumentRow:
     """Give a document its sealed file, for the review; `invalid` says why it is none.
 
-    Refuses: already-approved, document-in-review.
+    Refuses: already-approved, document-in-review, application-not-editable.
     """
     row = await conn.fetchrow(
         _PUT,
@@ -132,6 +173,8 @@ async def put_file(
     found = await get_document(conn, document.document_id)
     if found.status == "APPROVED":
         raise Refused("already-approved", "The document is approved.")
+    if found.status in {"PENDING_UPLOAD", "INVALID"}:
+        raise Refused("application-not-editable", "The application of the document is decided.")
     raise Refused("document-in-review", "The document has its file and waits for its review.")
 
 

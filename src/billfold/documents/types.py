@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from billfold.documents.ports import StoredFile
 from billfold.platform.database.rows import Row
 
+APPLICATION_DOCUMENT_JOB: Final = "application.document"
+"""Looks whether an application has all of its documents now; its object is the document."""
+
 
 class DocumentRow(Row, frozen=True):
     """A document and where it stands; what concerns its file is None until there is one.
 
-    `name` is the file's as its sender calls it; size and hash are those of the file as it is kept.
-    `created_at` and `uploaded_at` are business time.
+    One of an application names it, and the related party whom it is about. `name` is the file's as its sender calls
+    it; size and hash are those of the file as it is kept. `created_at` and `uploaded_at` are business time.
     """
 
     table = "document"
@@ -32,6 +36,8 @@ class DocumentRow(Row, frozen=True):
     created_at: datetime
     uploaded_at: datetime | None
     file_sealed: bool  # False: an earlier release kept it in plain text
+    application_id: UUID | None = None
+    related_party_id: UUID | None = None
 
     @property
     def file(self) -> StoredFile | None:

@@ -83,6 +83,7 @@ RATES_PER_MINUTE: Final[Mapping[str, int]] = {
     "earnings": 300,
     "events": 300,
     "notifications": 300,
+    "onboarding": 300,
     "pockets": 120,
     "portals": 300,
     "subscriptions": 300,

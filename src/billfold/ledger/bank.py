@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from billfold.documents.ports import FileInspector, FileStore
     from billfold.ledger.commands import BankPolicy
     from billfold.ledger.engine.engine import Engine
+    from billfold.onboarding.applications.ports import IdentityCheck
     from billfold.payments.files.ports import RailExchanges
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
@@ -51,6 +52,7 @@ class Bank:
     job_runners: JobRunners
     approvals: ApprovedRequests
     linking: LinkingProvider | None = None
+    identity: IdentityCheck | None = None
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.pool)

@@ -1,4 +1,4 @@
-"""The bank's review queue: counterparties, documents, ACH entries.
+"""The bank's review queue: counterparties, documents, ACH entries, applications.
 
 `REVIEWS` names every kind; each part adds its own.
 """
@@ -16,6 +16,10 @@ from billfold.accounts.counterparties.types import payee_from_row
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.documents import store as document_store
+from billfold.onboarding.applications import store as application_store
+from billfold.onboarding.applications.content import name_of, open_applications
+from billfold.onboarding.applications.decisions import decide as decide_application
+from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchStatus
@@ -172,8 +176,34 @@ async def _decide_entry(bank: Bank, object_id: UUID, verdict: ReviewDecision) ->
     return "The entry waits for its window." if verdict.approved else "The entry is rejected."
 
 
+async def _applications(bank: Bank, limit: int) -> list[PendingReview]:
+    rows = await application_store.list_in_review(bank.pool, limit)
+    return [
+        PendingReview(
+            "application",
+            each.row.applicant_id,
+            each.row.customer_id,
+            what=f"{each.row.kind} {name_of(each)} ({each.row.application_id})",
+            since=each.row.submitted_at or each.row.created_at,
+        )
+        for each in await open_applications(bank.pool, bank, rows)
+    ]
+
+
+async def _decide_application(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
+    row = await application_store.find_by_applicant(bank.pool, object_id)
+    if row is None:
+        raise NotFound
+    status = CheckStatus.APPROVED if verdict.approved else CheckStatus.REJECTED
+    reasons = () if verdict.approved else (verdict.reason or "It was rejected.",)
+    result = CheckResult(status=status, reasons=reasons)
+    await decide_application(bank, row, result, origin=Origin.operator(), now=await bank.now())
+    return f"The application is {status}; what follows is done by the worker."
+
+
 REVIEW_KINDS: Final[tuple[ReviewKind, ...]] = (
     ReviewKind("counterparty", _counterparties, _decide_counterparty),
     ReviewKind("document", _documents, _decide_document),
     ReviewKind("ach", _entries, _decide_entry),
+    ReviewKind("application", _applications, _decide_application),
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.simulated_custodian import SimulatedCustodian
+from billfold.sandbox.simulated_identity_check import SimulatedIdentityCheck
 from billfold.sandbox.simulated_linking import SimulatedLinking
 from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.sandbox.wires.fedwire import WIRE_ANSWER, SimulatedFedwire
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
 class Simulation:
     """The simulated counterparts of one process."""
 
-    def __init__(self, seed: bytes) -> None:
+    def __init__(self, seed: bytes, identity_delay: timedelta = timedelta()) -> None:
         self.wires = SimulatedFedwire()
         self.ach = SimulatedAchNetwork()
         self.custodian = SimulatedCustodian()
         self.linking = SimulatedLinking(seed)
+        self.identity = SimulatedIdentityCheck(identity_delay)
         self.screening = SimulatedScreening()
 
     def job_runners(self) -> JobRunners:

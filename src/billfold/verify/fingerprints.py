@@ -108,6 +108,14 @@ FINGERPRINTED_TABLES = (
         )
         for table, key in KEYS.items()
     ),
+    *(
+        FingerprintedTable(table, key, ("application",), proof_of=_of_all, said=_ENTRIES)
+        for table, key in (
+            ("application", ("application_id",)),
+            ("application_move", ("move_id",)),
+            ("related_party_application", ("application_id", "related_party_id")),
+        )
+    ),
 )
 
 

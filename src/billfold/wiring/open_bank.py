@@ -46,6 +46,7 @@ from billfold.wiring.providers import (
     check_adapters,
     custodian_of,
     file_store_of,
+    identity_check_of,
     linking_provider_of,
     rail_exchanges_of,
     simulation_of,
@@ -99,6 +100,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             job_runners=job_runners(simulation, custodian),
             approvals=ApprovedRequests(pool),
             linking=linking_provider_of(settings, simulation),
+            identity=identity_check_of(settings, simulation),
         )
         await engine.start()
         try:

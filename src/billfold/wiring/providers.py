@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from datetime import timedelta
 from email.headerregistry import Address
 from email.utils import parseaddr
 from pathlib import Path
@@ -16,6 +17,7 @@ from billfold.documents.local_store import LocalFileStore
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
+from billfold.onboarding.applications.ports import IdentityCheck
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
@@ -78,7 +80,7 @@ def simulation_of(settings: Settings, seed: bytes) -> Simulation | None:
         return None
     from billfold.sandbox.simulation import Simulation  # noqa: PLC0415 - production does not import the sandbox
 
-    return Simulation(seed)
+    return Simulation(seed, timedelta(seconds=settings.sandbox_kyb_delay))
 
 
 def forbid_simulations() -> None:
@@ -98,13 +100,21 @@ def linking_provider_of(settings: Settings, simulation: Simulation | None) -> Li
     return simulation.linking if simulation and settings.linking_provider is None else found
 
 
+def identity_check_of(settings: Settings, simulation: Simulation | None) -> IdentityCheck | None:
+    """Return the configured identity check, or the simulated one of a sandbox. Raises CliError."""
+    found: IdentityCheck | None = _adapter("identity_check", settings.identity_check, IdentityCheck)
+    return simulation.identity if simulation and settings.identity_check is None else found
+
+
 def check_adapters(settings: Settings) -> str:
     """Make every adapter of a real bank, and say which they are. Raises CliError."""
     if not settings.is_production:
         return "simulated, where none is set"
     custodian_of(settings, None)
     linking_provider_of(settings, None)
-    return f"custodian {settings.custodian}, linking provider {settings.linking_provider}"
+    identity_check_of(settings, None)
+    named = (settings.custodian, settings.linking_provider, settings.identity_check)
+    return "custodian {}, linking provider {}, identity check {}".format(*named)
 
 
 def _adapter(field: str, name: str | None, port: type[object]) -> Any:  # noqa: ANN401 - what a package offers

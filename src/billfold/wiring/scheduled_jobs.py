@@ -17,7 +17,11 @@ from billfold.approvals.types import (
     EXPIRE_AUTHORIZATION_REQUEST,
     EXPIRE_TRANSFER_REQUEST,
 )
+from billfold.documents.types import APPLICATION_DOCUMENT_JOB
 from billfold.ledger.bank import JobRunners
+from billfold.onboarding.applications import worker as applications
+from billfold.onboarding.applications.approval import run_approve_job
+from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB
 from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.outbound import windows as ach_windows
@@ -57,6 +61,11 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
             EXPIRE_AUTHORIZATION_REQUEST: run_expiry_job,
             EXPIRE_TRANSFER_REQUEST: run_expiry_job,
+            CHECK_JOB: applications.run_check_job,
+            REPORT_JOB: applications.run_report_job,
+            APPROVE_JOB: run_approve_job,
+            EXPIRE_JOB: applications.run_expire_job,
+            APPLICATION_DOCUMENT_JOB: applications.run_document_job,
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),
         }

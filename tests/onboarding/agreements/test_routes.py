@@ -4,7 +4,7 @@ from io import BytesIO
 
 from pypdf import PdfReader
 
-from billfold.onboarding.agreements.routes import current_agreement
+from billfold.onboarding.agreements.texts import current_agreement
 
 PATH = "/api/v1/agreements/"
 CATEGORIES = {"BANK", "BROKERAGE", "GENERAL", "E-SIGN"}

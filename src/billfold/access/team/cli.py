@@ -13,11 +13,11 @@ from billfold.access.oauth import grants
 from billfold.access.operator_audit import record_member, record_user
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team.effects import notifying_of_effects
-from billfold.access.users import email_links as links
 from billfold.access.users import members as user_members
 from billfold.access.users import rules as user_rules
 from billfold.access.users import store as user_store
 from billfold.access.users.types import UserRole
+from billfold.access.users.welcome import send_password_link as mail_password_link
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line, print_success
@@ -65,7 +65,7 @@ async def add(
         async with await _notifying_of_effects(bank, conn, customer):
             member_id = await user_members.add_member(conn, customer, user_id, role=role, now=await bank.now(conn))
         await team_invitations.delete_invitation(conn, customer, user_rules.check_email(email))
-        link = None if existing else await _send_password_link(bank, conn, user_id)
+        link = None if existing else await mail_password_link(bank, conn, user_id)
         await record_member(bank, conn, customer, member_id=member_id, action="member.added", role=role)
     print_success(f"{email} is a member of {customer} as {role}.")
     if link is not None:
@@ -76,7 +76,7 @@ async def add(
 async def send_password_link(bank: Bank, email: Email, *, show_link: ShowLink = False) -> None:
     """E-mail a new link to set a password. The previous link stops working."""
     async with bank.pool.acquire() as conn, conn.transaction():
-        link = await _send_password_link(bank, conn, (await _user(conn, email)).user_id)
+        link = await mail_password_link(bank, conn, (await _user(conn, email)).user_id)
     _print_link(email, link if show_link else None)
 
 
@@ -130,19 +130,6 @@ async def _user(conn: Connection, email: str) -> User:
     if user is None:
         raise CliError(f"There is no user {email!r}.", "See `billfold users list`.")
     return user
-
-
-async def _send_password_link(bank: Bank, conn: Connection, user_id: UUID) -> str:
-    """Queue the e-mail with the link, and return the link."""
-    user = await user_store.find_user(conn, user_id)
-    assert user is not None
-    members = await user_store.list_user_memberships(conn, user_id)
-    secret = await links.create_link(conn, user_id, "welcome", now=wall_now())
-    link = f"{bank.settings.auth_origin}/password?link={secret}"
-    company = members[0].customer_name if members else bank.settings.bank_name
-    notice = notices.welcome(user, company, link)
-    await outbox.queue_email(conn, bank.vault, user.email, notice=notice, now=wall_now())
-    return link
 
 
 def _print_link(email: str, link: str | None) -> None:

@@ -1,10 +1,8 @@
-"""The agreements in force, from the file beside this one, and each of them as a public file."""
+"""The agreements in force, and each of them as a public file."""
 
 from __future__ import annotations
 
 from datetime import date
-from functools import cache
-from importlib.resources import files
 from typing import Annotated, Literal
 
 import msgspec
@@ -15,39 +13,10 @@ from billfold.http.operations import OPEN, get, with_scope
 from billfold.http.responses import HttpResponse
 from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
+from billfold.onboarding.agreements.texts import Category, current_agreement
 from billfold.platform.errors import NotFound
 
-Category = Literal["BANK", "BROKERAGE", "GENERAL", "E-SIGN"]
 READS = with_scope("agreements.read", "agreements")
-
-
-class AgreementText(msgspec.Struct, frozen=True, kw_only=True):
-    """One text; `type` names it for ever."""
-
-    type: str
-    title: str
-    category: Category
-    paragraphs: tuple[str, ...]
-
-    @property
-    def slug(self) -> str:
-        """Return its name in addresses: `FORM_CRS` is `form-crs`."""
-        return self.type.lower().replace("_", "-")
-
-
-class AgreementTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """All texts of one version."""
-
-    version: str
-    release_date: date
-    documents: tuple[AgreementText, ...]
-
-
-@cache
-def current_agreement() -> AgreementTexts:
-    """Return the version in force."""
-    text = files(__package__).joinpath("agreements.toml").read_bytes()
-    return msgspec.toml.decode(text, type=AgreementTexts)
 
 
 class AgreementDocument(msgspec.Struct, kw_only=True):

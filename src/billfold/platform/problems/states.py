@@ -146,6 +146,20 @@ STATES = (
         "documents, or contact the operator.",
     ),
     Problem(
+        "application-incomplete",
+        422,
+        "The application is incomplete",
+        meaning="Something that is needed to decide the application is missing: a field, a person, or a document.",
+        remedy="Fill in, or upload, what `missing_requirements` names, then submit again.",
+    ),
+    Problem(
+        "application-not-in-review",
+        409,
+        "The application does not wait for a decision",
+        meaning="Applications are decided after they were submitted, and once.",
+        remedy="Read the `status` of the application.",
+    ),
+    Problem(
         "last-administrator",
         409,
         "The last administrator stays",

@@ -28,9 +28,13 @@ _HOLD_DAYS = {"sandbox": 0, "production": 2}
 _WIRE_HOURS = {"wires_open": time(8), "wire_cutoff": time(16), "international_wire_cutoff": time(15)}
 _REQUIRED_IN_PRODUCTION = (
     *("database_url", "encryption_key", "seed", "domain", "mail_url", "mail_from"),
-    *("bank_name", "bank_routing_number", "bank_bic", "bank_address", "custodian", "linking_provider"),
+    *("custodian", "linking_provider", "identity_check"),
+    *("bank_name", "bank_routing_number", "bank_bic", "bank_address"),
 )
-_SANDBOX_ONLY = ("clock_start", "execute_transfers", "webhook_allowed_networks", "webhook_trusted_ca")
+_SANDBOX_ONLY = (
+    *("clock_start", "execute_transfers", "sandbox_kyb_delay"),
+    *("webhook_allowed_networks", "webhook_trusted_ca"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,12 @@ class Settings:
     )
     linking_provider: str | None = setting(
         kinds.ADAPTER, "The adapter that links accounts at other banks. If unset, a sandbox simulates one.", None
+    )
+    identity_check: str | None = setting(
+        kinds.ADAPTER, "The adapter that checks who applicants are. If unset, a sandbox simulates one.", None
+    )
+    sandbox_kyb_delay: int = setting(
+        kinds.integer(0, 30 * 86_400, "seconds"), "How long the simulated identity check takes, on the bank's clock.", 0
     )
     operator: str | None = setting(
         kinds.text("a name", max_length=64),
@@ -269,18 +279,6 @@ def format_setting(value: object) -> str:
     if isinstance(value, time):
         return f"{value:%H:%M}"
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def reference() -> str:
-    """Return the table of all settings as Markdown: variable, default, expected, meaning."""
-    rows = ["| Variable | Default | Expected | Meaning |", "|---|---|---|---|"]
-    for each in fields(Settings):
-        declared = declared_settings()[each.name]
-        names = f"`{variable_name(each.name)}`"
-        if declared.secret:
-            names += f" or `{variable_name(each.name)}{FILE_SUFFIX}`"
-        rows.append(f"| {names} | {format_setting(each.default)} | {declared.kind.expected} | {declared.meaning} |")
-    return "\n".join(rows) + "\n"
 
 
 @cache

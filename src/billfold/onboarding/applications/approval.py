@@ -1,0 +1,168 @@
+"""An approved application becomes a customer.
+
+Every step may be repeated: ids and keys of commands derive from the applicant, so what was done before a crash is
+found, and only the rest is done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from billfold.access.users import members as user_members
+from billfold.access.users import rules as user_rules
+from billfold.access.users import store as user_store
+from billfold.access.users.welcome import send_password_link
+from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.accounts.customers.profiles import seal_profile
+from billfold.accounts.customers.schemas import Name
+from billfold.accounts.pockets.requests import resolve_strategies
+from billfold.audit import record as audit_record
+from billfold.audit.types import NewEntry, Origin
+from billfold.documents import store as document_store
+from billfold.ledger.bank import Bank
+from billfold.ledger.directory.store import find_customer
+from billfold.ledger.jobs.types import ScheduledJob
+from billfold.onboarding.applications import store
+from billfold.onboarding.applications.changes import ApplicationChange, changing
+from billfold.onboarding.applications.content import Application, content_of, open_application
+from billfold.onboarding.applications.forms import BusinessForm, FirstPocket, IndividualForm
+from billfold.onboarding.applications.schemas import mask_number
+from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus, Role
+from billfold.platform.clock import wall_now
+from billfold.platform.ids import command_id
+
+_CALLER = "application"
+
+
+async def run_approve_job(bank: Bank, job: ScheduledJob) -> None:
+    """Run the job that creates the customer of an approved application."""
+    row = await store.find_by_applicant(bank.pool, job.object_id)
+    if row is None or not row.is_approved or row.status == ApplicationStatus.APPROVED:
+        return
+    application = await open_application(bank.pool, bank, row)
+    await _enrol(bank, application)
+    if application.form.first_pocket:
+        await _open_first_pocket(bank, row, application.form.first_pocket)
+    now, wall = await bank.now(), wall_now()
+    async with changing(bank, row, "approved", origin=Origin.system(), at=now, wall=wall) as change:
+        if change.row.status == ApplicationStatus.APPROVED:
+            change.action.skip()
+            return
+        await _complete(change)
+
+
+async def _enrol(bank: Bank, application: Application) -> None:
+    row, form = application.row, application.form
+    profile = _business_profile(form) if isinstance(form, BusinessForm) else _individual_profile(form)
+    await bank.engine.submit(
+        EnrolCustomer(
+            caller=_CALLER,
+            key=row.applicant_id,
+            customers=(row.applicant_id,),
+            origin=Origin.system(),
+            partner_id=row.partner_id,
+            role="customer",
+            type=row.kind,
+            name=form.name.written if isinstance(form, IndividualForm) else str(form.name),
+            profile=await seal_profile(bank, row.applicant_id, profile),
+        )
+    )
+
+
+async def _open_first_pocket(bank: Bank, row: ApplicationRow, pocket: FirstPocket) -> None:
+    deposit, reinvestment = resolve_strategies(
+        pocket.deposit_strategy_id,
+        pocket.reinvestment_strategy_id,
+        pocket_configuration_id=pocket.pocket_configuration_id,
+        trading_strategy_id=pocket.trading_strategy_id,
+    )
+    await bank.engine.submit(
+        OpenPocket(
+            caller=_CALLER,
+            key=command_id("application.first_pocket", row.applicant_id),
+            customers=(row.applicant_id,),
+            origin=Origin.system(),
+            partner_id=row.partner_id,
+            name=pocket.pocket_name,
+            deposit_weeks=deposit,
+            reinvestment_weeks=reinvestment,
+        )
+    )
+
+
+async def _complete(change: ApplicationChange) -> None:
+    """Record what came with the approval, and move to APPROVED."""
+    row, form, conn = change.row, change.application.form, change.action.conn
+    documents = [each.document_id for each in change.application.documents]
+    await document_store.review_documents(conn, row.customer_id, documents, status="APPROVED", reason=None)
+    if form.agreement_consent:
+        await store.record_acceptance(
+            conn,
+            row,
+            version=form.agreement_consent.version,
+            accepted_at=form.agreement_consent.timestamp,
+            now=change.wall,
+        )
+    await _add_administrator(change)
+    await change.move(ApplicationStatus.APPROVED)
+
+
+async def _add_administrator(change: ApplicationChange) -> None:
+    """Begin the team of a customer that applied through the Customer API: who submitted it, or may act for it."""
+    row, conn = change.row, change.action.conn
+    owner = await find_customer(conn, row.customer_id)
+    if owner is None or owner.role != "customer":
+        return
+    user_id = row.submitted_by or await _representative(change)
+    if user_id is not None:
+        member_id = await user_members.add_member(conn, row.applicant_id, user_id, role="ADMIN", now=change.at)
+        entry = NewEntry(
+            customer_id=row.applicant_id,
+            origin=Origin.system(),
+            action="member.added",
+            resource_type="member",
+            resource_id=member_id,
+            details={"role": "ADMIN"},
+        )
+        await audit_record.record(conn, change.bank.vault, entry, now=change.wall)
+
+
+async def _representative(change: ApplicationChange) -> UUID | None:
+    """Return the user of the authorized representative, who is mailed a link when they are new."""
+    for party in change.application.parties.values():
+        if Role.AUTHORIZED_REPRESENTATIVE in (party.roles or ()) and party.email and party.name:
+            return await _user_of(change, party.email, party.name)
+    return None
+
+
+async def _user_of(change: ApplicationChange, email: str, name: Name) -> UUID:
+    conn = change.action.conn
+    known = await user_store.find_user_by_email(conn, user_rules.check_email(email))
+    if known is not None:
+        return known.user_id
+    user_id = await user_members.create_user(
+        conn, email=email, first_name=name.first_name, last_name=name.last_name, now=change.wall
+    )
+    await send_password_link(change.bank, conn, user_id)
+    return user_id
+
+
+def _business_profile(form: BusinessForm) -> dict[str, Any]:
+    content = content_of(form)
+    contact, number = content.get("contact", {}), content["identification_number"]
+    return {
+        "email": contact.get("email"),
+        "phone_number": contact.get("phone_number"),
+        "address": content.get("address"),
+        "identification_number": {
+            "identification_number": mask_number(number["identification_number"]),
+            "issuing_country": number.get("issuing_country") or content.get("identification_number_issuing_country"),
+            "type": number["type"],
+        },
+    }
+
+
+def _individual_profile(form: IndividualForm) -> dict[str, Any]:
+    content = content_of(form)
+    return {name: content[name] for name in ("name", "date_of_birth", "email", "phone_number", "address")}

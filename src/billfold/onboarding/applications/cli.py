@@ -1,0 +1,94 @@
+"""`billfold applications`: who wants to become a customer, and the decisions of the bank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Literal
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+
+from billfold.audit.types import Origin
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.context import CliError
+from billfold.cli.output import console, format_eastern
+from billfold.documents.rules import TYPES
+from billfold.onboarding.applications import store
+from billfold.onboarding.applications.content import name_of, open_application, open_applications
+from billfold.onboarding.applications.decisions import decide as decide_application
+from billfold.onboarding.applications.ports import CheckResult, CheckStatus
+from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+MAX_ROWS = 200
+group = CommandGroup("applications", "See applications, and decide them.", example="list --status MANUAL_REVIEW")
+
+ApplicationId = Annotated[UUID, typer.Argument(help="Its id, from the list.")]
+Decision = Literal["APPROVED", "REJECTED", "DOCUMENTS_NEEDED", "MANUAL_REVIEW"]
+
+
+@group.table(
+    "list --status MANUAL_REVIEW", columns=("application", "name", "kind", "status", "submitted"), empty="None."
+)
+async def list_applications(
+    bank: Bank, *, status: Annotated[ApplicationStatus | None, typer.Option(help="Only these.")] = None
+) -> Iterable[Row]:
+    """List applications, newest first."""
+    rows = await store.list_all(bank.pool, None if status is None else [status], MAX_ROWS)
+    return [
+        (each.row.application_id, escape(name_of(each)), each.row.kind, each.row.status, each.row.submitted_at)
+        for each in await open_applications(bank.pool, bank, rows)
+    ]
+
+
+@group.view(f"show {EXAMPLE_ID}")
+async def show(bank: Bank, application_id: ApplicationId) -> None:
+    """Show who applies, who belongs to it, its documents and its moves. Numbers are not shown."""
+    row = await _find(bank, application_id)
+    application = await open_application(bank.pool, bank, row)
+    lines = [f"{name_of(application)} ({row.kind}) is {row.status}", *row.exception_reasons]
+    lines += [f"lacks {each}" for each in application.missing(bank.seed)]
+    lines += [
+        f"related party {party_id} {form.name.written if form.name else '(no name)'} {', '.join(form.roles or ())}"
+        for party_id, form in application.parties.items()
+    ]
+    lines += [f"document {each.document_id} {each.type} {each.status}" for each in application.documents]
+    lines += [f"{format_eastern(each.moved_at)} {each.status}" for each in await store.list_moves(bank.pool, row)]
+    for line in lines:
+        console.print(escape(line), soft_wrap=True)
+
+
+@group.command(f"decide {EXAMPLE_ID} --status REJECTED --reason 'The name is on no register.'")
+async def decide(
+    bank: Bank,
+    application_id: ApplicationId,
+    *,
+    status: Annotated[Decision, typer.Option(case_sensitive=False, help="What it becomes.")],
+    reason: Annotated[list[str] | None, typer.Option(help="Why; the applicant sees it. May be repeated.")] = None,
+    document: Annotated[list[str] | None, typer.Option(help="A type of document to send (again).")] = None,
+) -> str:
+    """Decide an application: approve or reject it, or send it back for documents."""
+    if status != "APPROVED" and not reason:
+        raise CliError("A decision that is no approval has a reason.", "Add --reason.")
+    if (status == "DOCUMENTS_NEEDED") != bool(document):
+        raise CliError("Documents are named with DOCUMENTS_NEEDED, and only then.", "Name one with --document.")
+    if unknown := set(document or ()) - TYPES:
+        raise CliError(f"Unknown type of document {', '.join(unknown)}.", f"Use {', '.join(sorted(TYPES))}.")
+    result = CheckResult(status=CheckStatus(status), reasons=tuple(reason or ()), documents=tuple(document or ()))
+    row = await _find(bank, application_id)
+    await decide_application(bank, row, result, origin=Origin.operator(), now=await bank.now())
+    if status == "APPROVED":
+        return f"It is approved; the worker creates the customer {row.applicant_id}."
+    return f"The application is {status}."
+
+
+async def _find(bank: Bank, application_id: UUID) -> ApplicationRow:
+    found = await store.list_by_id(bank.pool, application_id)
+    if not found:
+        raise CliError(f"There is no application {application_id}.", "See `billfold applications list`.")
+    if len(found) > 1:
+        raise CliError("Two customers chose this id.", "Decide it in `billfold review`, by the id of the applicant.")
+    return found[0]

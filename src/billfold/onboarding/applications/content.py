@@ -1,0 +1,140 @@
+"""Applications with what they say: opened when they are read, sealed with the key of the applicant when written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+from typing_extensions import override
+
+from billfold.data_keys.types import SealedValue
+from billfold.documents import store as document_store
+from billfold.documents.types import DocumentRow
+from billfold.onboarding.applications import store
+from billfold.onboarding.applications.forms import AnyForm, BusinessForm, IndividualForm, RelatedPartyForm
+from billfold.onboarding.applications.rules.requirements import (
+    DocumentRequest,
+    missing_requirements,
+    required_documents,
+)
+from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, RelatedPartyRow
+from billfold.platform.crypto import associated_data
+from billfold.platform.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection, Pool
+
+Content = dict[str, Any]
+"""The fields of a form, ready for JSON, without those that are not there."""
+
+
+class Application(msgspec.Struct, kw_only=True):
+    """An application with what it says, its related parties and the documents of both."""
+
+    row: ApplicationRow
+    form: AnyForm
+    parties: dict[UUID, RelatedPartyForm]
+    party_rows: dict[UUID, RelatedPartyRow]
+    documents: list[DocumentRow]
+
+    @override
+    def __repr__(self) -> str:
+        """Return the id and nothing personal."""
+        return f"Application({self.row.application_id})"
+
+    def required(self, seed: bytes) -> dict[UUID, DocumentRequest]:
+        """Return the documents that are required, by their ids."""
+        requests = required_documents(self.form, self.parties, self.row.requested_documents)
+        return {document_id_of(seed, self.row, each): each for each in requests}
+
+    def missing(self, seed: bytes) -> list[str]:
+        """Return what it lacks before it can be submitted."""
+        required = self.required(seed)
+        documents = [each for each in self.documents if each.document_id in required]
+        return missing_requirements(self.form, self.parties, documents)
+
+    def documents_of(self, related_party_id: UUID | None) -> list[DocumentRow]:
+        """Return the documents of a related party, or those of the applicant."""
+        return [each for each in self.documents if each.related_party_id == related_party_id]
+
+
+def document_id_of(seed: bytes, row: ApplicationRow, request: DocumentRequest) -> UUID:
+    """Return the id of the document of a type that an applicant, or a related party, is asked for."""
+    subject = request.related_party_id or row.applicant_id
+    return derive(seed, command_id(f"document:{row.applicant_id}:{subject}", request.type), 0)
+
+
+def name_of(application: Application) -> str:
+    """Return who applies, in one line."""
+    form = application.form
+    return form.name.written if isinstance(form, IndividualForm) else form.name or "(no name)"
+
+
+async def open_application(conn: Connection | Pool, bank: Bank, row: ApplicationRow) -> Application:
+    """Return an application with what it says."""
+    return (await open_applications(conn, bank, [row]))[0]
+
+
+async def open_applications(conn: Connection | Pool, bank: Bank, rows: Sequence[ApplicationRow]) -> list[Application]:
+    """Return applications with what they say."""
+    opened = []
+    for row in rows:
+        parties = await store.list_related_parties(conn, row.customer_id, row.application_id)
+        documents = await document_store.list_application_documents(conn, row.customer_id, row.application_id)
+        kind: type[AnyForm] = BusinessForm if row.kind == ApplicationKind.BUSINESS else IndividualForm
+        opened.append(
+            Application(
+                row=row,
+                form=msgspec.json.decode(
+                    await bank.data_keys.open(conn, row.applicant_id, row.content, aad=_place(row)), type=kind
+                ),
+                parties=await _open_parties(conn, bank, row, parties),
+                party_rows={each.related_party_id: each for each in parties},
+                documents=documents,
+            )
+        )
+    return opened
+
+
+async def seal_application(
+    conn: Connection | Pool, bank: Bank, applicant_id: UUID, application_id: UUID, *, content: Content
+) -> bytes:
+    """Return what an application says, sealed."""
+    place = associated_data("application", "content", application_id, tenant_id=applicant_id)
+    return await bank.data_keys.seal(conn, applicant_id, msgspec.json.encode(content), aad=place)
+
+
+async def seal_related_party(
+    conn: Connection, bank: Bank, row: ApplicationRow, related_party_id: UUID, *, content: Content
+) -> bytes:
+    """Return what is said of a related party, sealed."""
+    place = _party_place(row, related_party_id)
+    return await bank.data_keys.seal(conn, row.applicant_id, msgspec.json.encode(content), aad=place)
+
+
+def content_of(form: AnyForm | RelatedPartyForm) -> Content:
+    """Return the fields of a form, ready for JSON; what is null is there, and what is not sent is not."""
+    content: Content = msgspec.to_builtins(form)
+    return content
+
+
+async def _open_parties(
+    conn: Connection | Pool, bank: Bank, row: ApplicationRow, parties: Sequence[RelatedPartyRow]
+) -> dict[UUID, RelatedPartyForm]:
+    sealed = [SealedValue(row.applicant_id, each.content, _party_place(row, each.related_party_id)) for each in parties]
+    plain = await bank.data_keys.open_many(conn, sealed)
+    return {
+        each.related_party_id: msgspec.json.decode(content, type=RelatedPartyForm)
+        for each, content in zip(parties, plain, strict=True)
+    }
+
+
+def _place(row: ApplicationRow) -> bytes:
+    return associated_data("application", "content", row.application_id, tenant_id=row.applicant_id)
+
+
+def _party_place(row: ApplicationRow, related_party_id: UUID) -> bytes:
+    return associated_data("related_party_application", "content", related_party_id, tenant_id=row.applicant_id)

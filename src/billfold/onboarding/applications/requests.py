@@ -1,0 +1,222 @@
+"""What the operations of both APIs do with applications, in the same words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.audit.types import Origin
+from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.onboarding.applications import store
+from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing
+from billfold.onboarding.applications.content import (
+    Application,
+    Content,
+    content_of,
+    open_application,
+    seal_application,
+)
+from billfold.onboarding.applications.forms import PARTIES_MAX, AnyForm, BusinessForm, RelatedPartyForm
+from billfold.onboarding.applications.rules.fields import (
+    check_form,
+    check_ownership,
+    merge_content,
+    with_e164_numbers,
+)
+from billfold.onboarding.applications.rules.status import require_complete, require_editable
+from billfold.onboarding.applications.types import (
+    ApplicationKind,
+    ApplicationRow,
+    ApplicationStatus,
+    applicant_id_of,
+)
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from billfold.ledger.bank import Bank
+
+_MAC = "application"
+
+
+def owner_of(call: Call) -> UUID:
+    """Return whose applications the caller's are: the partner's own customer, or that of the token."""
+    if isinstance(call, Caller):
+        return call.own_customer_id
+    assert isinstance(call, CustomerCaller)
+    return call.customer_id
+
+
+async def find_own(
+    call: Call, bank: Bank, application_id: UUID, kind: ApplicationKind | None = ApplicationKind.BUSINESS
+) -> ApplicationRow:
+    """Return an application of the caller. Raises NotFound, for one of another kind too."""
+    row = await store.get_application(bank.pool, owner_of(call), application_id)
+    if kind not in {None, row.kind}:
+        raise NotFound("There is no such application.")
+    return row
+
+
+async def read_application(
+    call: Call, bank: Bank, application_id: UUID, kind: ApplicationKind | None = ApplicationKind.BUSINESS
+) -> Application:
+    """Return an application of the caller with what it says. Raises NotFound."""
+    return await open_application(bank.pool, bank, await find_own(call, bank, application_id, kind))
+
+
+async def create_application(
+    call: Call, bank: Bank, kind: ApplicationKind, form: AnyForm, *, application_id: UUID | None
+) -> Application:
+    """Create an application; one of the same id and content is returned as it is now.
+
+    Raises InvalidInput, Refused `duplicate-id`.
+    """
+    check_form(form, now=call.now, wall=call.wall)
+    owner, own_id = owner_of(call), application_id or call.new_resource_id(bank.seed)
+    content = _tidy(merge_content({}, content_of(form) | {"id": None}))
+    row = await _new_row(call, bank, kind, content, application_id=own_id)
+    async with call.audited(bank, owner, "application.created", resource_id=own_id, details={"kind": kind}) as action:
+        made = await begin_application(bank, action, row, at=call.now, wall=call.wall)
+        if made is not None:
+            return made
+        found = await store.get_application(action.conn, owner, own_id)
+        if found.kind != kind or not bank.vault.verify_mac(found.request_mac, _canonical(content), _MAC):
+            raise Refused("duplicate-id", "There is an application with this id and other content.")
+        action.skip()
+        return await open_application(action.conn, bank, found)
+
+
+async def update_application(call: Call, bank: Bank, row: ApplicationRow, data: BusinessForm) -> Application:
+    """Change fields. Raises InvalidInput, Refused `application-not-editable`."""
+    changes = content_of(data)
+    async with _changing(call, bank, row, "updated", fields=sorted(changes)) as change:
+        require_editable(change.row)
+        content = _tidy(merge_content(content_of(change.application.form), changes))
+        check_form(msgspec.convert(content, BusinessForm), now=call.now, wall=call.wall)
+        await change.save(content)
+        return change.application
+
+
+async def submit_application(call: Call, bank: Bank, row: ApplicationRow) -> Application:
+    """Submit for verification. Raises Refused `application-not-editable`, `application-incomplete`."""
+    user_id = call.access.user_id if isinstance(call, CustomerCaller) else None
+    async with _changing(call, bank, row, "submitted") as change:
+        require_editable(change.row)
+        require_complete(change.application.missing(bank.seed))
+        await change.move(
+            ApplicationStatus.SUBMITTED,
+            submitted_at=call.now,
+            submitted_by=user_id,
+            submitted_address=call.address,
+            submitted_agent=call.agent,
+        )
+        return change.application
+
+
+async def add_related_party(
+    call: Call, bank: Bank, row: ApplicationRow, data: RelatedPartyForm
+) -> tuple[Application, UUID]:
+    """Add a related party; return its id too. Raises InvalidInput, Refused `application-not-editable`."""
+    party_id = call.new_resource_id(bank.seed)
+    async with _changing(call, bank, row, "related_party_added", related_party_id=str(party_id)) as change:
+        require_editable(change.row)
+        if len(change.application.parties) >= PARTIES_MAX and party_id not in change.application.parties:
+            raise InvalidInput.at("body", msg=f"An application has at most {PARTIES_MAX} related parties")
+        await _save_party(call, change, party_id, content_of(data))
+        return change.application, party_id
+
+
+async def update_related_party(
+    call: Call, bank: Bank, row: ApplicationRow, party_id: UUID, data: RelatedPartyForm
+) -> Application:
+    """Change a related party. Raises NotFound, InvalidInput, Refused `application-not-editable`."""
+    await find_party(bank, row, party_id)
+    changes = content_of(data)
+    details = {"related_party_id": str(party_id), "fields": sorted(changes)}
+    async with _changing(call, bank, row, "related_party_updated", **details) as change:
+        require_editable(change.row)
+        party = _party_in(change.application, party_id)
+        await _save_party(call, change, party_id, merge_content(content_of(party), changes))
+        return change.application
+
+
+async def remove_related_party(call: Call, bank: Bank, row: ApplicationRow, party_id: UUID) -> None:
+    """Remove a related party. Raises NotFound, Refused `application-not-editable`."""
+    await find_party(bank, row, party_id)
+    async with _changing(call, bank, row, "related_party_removed", related_party_id=str(party_id)) as change:
+        require_editable(change.row)
+        _party_in(change.application, party_id)
+        await change.remove_party(party_id)
+
+
+async def find_party(bank: Bank, row: ApplicationRow, party_id: UUID) -> Application:
+    """Return an application that has this related party. Raises NotFound."""
+    application = await open_application(bank.pool, bank, row)
+    _party_in(application, party_id)
+    return application
+
+
+def _party_in(application: Application, party_id: UUID) -> RelatedPartyForm:
+    if party_id not in application.parties:
+        raise NotFound("There is no such related party.")
+    return application.parties[party_id]
+
+
+async def _save_party(call: Call, change: ApplicationChange, party_id: UUID, content: Content) -> None:
+    content = _tidy(merge_content({}, content))
+    party = msgspec.convert(content, RelatedPartyForm)
+    check_form(party, now=call.now, wall=call.wall)
+    check_ownership((change.application.parties | {party_id: party}).values())
+    await change.save_party(party_id, content)
+
+
+async def _new_row(
+    call: Call, bank: Bank, kind: ApplicationKind, content: Content, *, application_id: UUID
+) -> ApplicationRow:
+    owner = owner_of(call)
+    applicant_id = applicant_id_of(bank.seed, owner, application_id)
+    return ApplicationRow(
+        customer_id=owner,
+        application_id=application_id,
+        applicant_id=applicant_id,
+        partner_id=call.partner_id,
+        kind=kind,
+        status=ApplicationStatus.CREATED,
+        is_approved=False,
+        content=await seal_application(bank.pool, bank, applicant_id, application_id, content=content),
+        request_mac=bank.vault.compute_mac(_canonical(content), _MAC),
+        requested_documents=(),
+        exception_reasons=(),
+        move_no=0,
+        created_at=call.now,
+        updated_at=call.now,
+        submitted_at=None,
+        submitted_by=None,
+        submitted_address=None,
+        submitted_agent=None,
+    )
+
+
+def _changing(
+    call: Call, bank: Bank, row: ApplicationRow, verb: str, **details: object
+) -> AbstractAsyncContextManager[ApplicationChange]:
+    origin: Origin = call.origin
+    return changing(bank, row, verb, origin=origin, at=call.now, wall=call.wall, details=details)
+
+
+def _tidy(content: Content) -> Content:
+    """Return fields with phone numbers as E.164 and no value twice in a set."""
+    content = with_e164_numbers(content)
+    if "roles" in content:
+        content["roles"] = list(dict.fromkeys(content["roles"]))
+    if "risk_categories" in content.get("risk_info", {}):
+        categories = list(dict.fromkeys(content["risk_info"]["risk_categories"]))
+        content["risk_info"] = content["risk_info"] | {"risk_categories": categories}
+    return content
+
+
+def _canonical(content: Content) -> bytes:
+    return msgspec.json.encode(content, order="deterministic")

@@ -1,0 +1,1 @@
+"""The operations on applications of both APIs."""

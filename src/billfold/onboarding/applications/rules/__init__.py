@@ -1,0 +1,1 @@
+"""What applications may say, what they lack, and how they move. Pure."""

@@ -1,0 +1,34 @@
+"""Events of applications, raised at who made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from billfold.events import kinds
+from billfold.events.kinds import EventKind
+from billfold.events.payloads import ApplicationPayload
+from billfold.ledger.book.recording import event
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.onboarding.applications.types import ApplicationStatus
+
+if TYPE_CHECKING:
+    from billfold.onboarding.applications.commands import ReportApplication
+
+EVENTS: Final[Mapping[ApplicationStatus, EventKind[ApplicationPayload]]] = MappingProxyType(
+    {
+        ApplicationStatus.APPROVED: kinds.APPLICATION_APPROVED,
+        ApplicationStatus.REJECTED: kinds.APPLICATION_REJECTED,
+        ApplicationStatus.MANUAL_REVIEW: kinds.APPLICATION_MANUAL_REVIEW,
+        ApplicationStatus.DOCUMENTS_NEEDED: kinds.APPLICATION_DOCUMENTS_NEEDED,
+    }
+)
+
+
+def report_application(books: Books, cmd: ReportApplication, ctx: Context) -> Outcome:
+    """Raise the event of a move."""
+    event(
+        book_of(books, cmd.customers[0]), ctx, EVENTS[cmd.status], ApplicationPayload(application_id=cmd.application_id)
+    )
+    return {"application_id": str(cmd.application_id)}

@@ -1,0 +1,64 @@
+"""How applications move from status to status (contract 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Final
+
+from billfold.onboarding.applications.forms import AnyForm, IndividualForm
+from billfold.onboarding.applications.ports import CheckResult, CheckStatus
+from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
+from billfold.platform.errors import Refused
+
+IDLE_LIMIT: Final = timedelta(days=90)
+"""After so long without a change a CREATED business application is closed."""
+EDITABLE: Final = frozenset({ApplicationStatus.CREATED, ApplicationStatus.DOCUMENTS_NEEDED})
+DECIDABLE: Final = frozenset({ApplicationStatus.SUBMITTED, ApplicationStatus.PENDING, ApplicationStatus.MANUAL_REVIEW})
+"""Where the identity check, or an operator in its place, decides."""
+ENDED: Final = frozenset({ApplicationStatus.APPROVED, ApplicationStatus.REJECTED, ApplicationStatus.CLOSED})
+OUTDATED_AGREEMENT: Final = "AGREEMENT_VERSION_OUTDATED"
+INTERNATIONAL_ID: Final = "INTERNATIONAL_IDENTIFICATION"
+RESULTS: Final[Mapping[CheckStatus, ApplicationStatus]] = MappingProxyType(
+    {
+        CheckStatus.IN_PROGRESS: ApplicationStatus.PENDING,
+        CheckStatus.APPROVED: ApplicationStatus.APPROVED,
+        CheckStatus.REJECTED: ApplicationStatus.REJECTED,
+        CheckStatus.MANUAL_REVIEW: ApplicationStatus.MANUAL_REVIEW,
+        CheckStatus.DOCUMENTS_NEEDED: ApplicationStatus.DOCUMENTS_NEEDED,
+    }
+)
+
+
+def require_editable(row: ApplicationRow) -> None:
+    """Refuses: application-not-editable."""
+    if row.status not in EDITABLE:
+        raise Refused("application-not-editable", f"The application is {row.status}.")
+
+
+def require_decidable(row: ApplicationRow) -> None:
+    """Refuses: application-not-in-review."""
+    if row.status not in DECIDABLE or row.is_approved:
+        state = "APPROVED" if row.is_approved else row.status
+        raise Refused("application-not-in-review", f"The application is {state}.")
+
+
+def require_complete(missing: list[str]) -> None:
+    """Refuses: application-incomplete, which names what is missing."""
+    if missing:
+        raise Refused(
+            "application-incomplete", f"The application lacks {', '.join(missing)}.", missing_requirements=missing
+        )
+
+
+def reviewed_result(result: CheckResult, form: AnyForm, *, agreement_version: str) -> CheckResult:
+    """Return the result of an identity check, after what only a person may approve."""
+    if result.status != CheckStatus.APPROVED:
+        return result
+    reasons = []
+    if not form.agreement_consent or form.agreement_consent.version != agreement_version:
+        reasons.append(OUTDATED_AGREEMENT)
+    if isinstance(form, IndividualForm) and form.identification_type == "INTERNATIONAL_ID":
+        reasons.append(INTERNATIONAL_ID)
+    return CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=tuple(reasons)) if reasons else result
