@@ -31,7 +31,14 @@ def test_what_a_spreadsheet_would_run_is_made_text(text):
     assert cell_of(text) == "'" + text
 
 
-@pytest.mark.parametrize("text", ["-1", "+1.50", "1-2", "a=b", "", "Smith, Co", "'x"])
+@pytest.mark.parametrize("separator", [";", "|", "\t", "\r", "\n", ";;"])
+def test_what_another_separator_makes_a_cell_is_made_text_too(separator):
+    assert cell_of(f"Smith{separator}=HYPERLINK()") == f"Smith{separator}'=HYPERLINK()"
+    assert cell_of(f"=x{separator}+y{separator}-5") == f"'=x{separator}'+y{separator}-5"
+    assert cell_of(f'Smith{separator} "=x') == f"Smith{separator}' \"=x"
+
+
+@pytest.mark.parametrize("text", ["-1", "+1.50", "1-2", "a; b", "a|b-c", "a=b", "", "Smith, Co", "'x"])
 def test_numbers_and_plain_words_stay(text):
     assert cell_of(text) == text
 

@@ -24,6 +24,8 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 _FORMULA_BEGINS, _LINE_ENDS = "=+-@", "\t\r\n"
 _INVISIBLE = frozenset("CMZ")
 """Controls and formats, marks that stand on nothing, and spaces."""
+_OTHER_SEPARATORS = re.compile(r"([;|\t\r\n])")
+"""Where spreadsheets of other countries and settings begin another cell, quoted or not."""
 Cell = object
 CSV_ANSWER: dict[str, Any] = {
     "responses": {"200": {"description": "The file.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
@@ -38,7 +40,15 @@ def cell_of(value: Cell) -> str:
     if isinstance(value, datetime):
         return str(msgspec.to_builtins(require_aware(value).astimezone(UTC)))
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return "'" + text if _is_formula(text) and not _NUMBER.fullmatch(text) else text
+    first, *others = _OTHER_SEPARATORS.split(text)
+    begin = "'" if _is_formula(text) and not _NUMBER.fullmatch(text) else ""
+    return begin + first + "".join(map(_guarded, others))
+
+
+def _guarded(text: str) -> str:
+    begin = text.lstrip('" ')
+    stays = _NUMBER.fullmatch(begin) or _OTHER_SEPARATORS.match(begin) or not _is_formula(begin)
+    return text if stays else "'" + text
 
 
 def _is_formula(text: str) -> bool:

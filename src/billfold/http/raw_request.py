@@ -250,12 +250,16 @@ def is_uuid(text: str) -> bool:
 
 DEPTH_MAX = 32
 ITEMS_MAX = 1000
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-"""What neither a database nor XML can hold, and what terminals obey. Tab and line ends may stay."""
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+"""What neither a database nor XML can hold, what terminals obey, and what shows a text in another order than it is in.
+
+Tab and line ends may stay.
+"""
 _HALF = re.compile("[\ud800-\udfff]")
 """Half of a pair of UTF-16, which is no character."""
 _MAYBE_WRONG = re.compile(
-    rb"\\[bf]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u[fF]{3}[eEfF]|\x7f|\xc2[\x80-\x9f]|\xef\xbf[\xbe\xbf]"
+    rb"\\[bf]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u20[26]|\\u[fF]{3}[eEfF]"
+    rb"|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbf[\xbe\xbf]"
 )
 
 

@@ -13,8 +13,8 @@ from billfold.platform.errors import FieldError
 from billfold.platform.money import format_usd
 
 Item = TypeVar("Item")
-NOT_BLANK = r"\S"
-"""The pattern of a text that is not blank."""
+NOT_BLANK = r"[^\s\u00ad\u115f\u1160\u200b-\u200f\u2060-\u206f\u2800\u3164\ufeff\uffa0]"
+"""The pattern of a text that is not blank: something of it can be seen."""
 _MICROS = 1_000_000
 
 

@@ -48,6 +48,7 @@ async def test_a_pocket_is_opened_with_the_strategies_that_were_named(partner_de
         ({"deposit_strategy_id": "UST-4W", "pocket_name": ""}, "body.pocket_name"),
         ({"deposit_strategy_id": "UST-4W", "pocket_name": "x" * 129}, "body.pocket_name"),
         ({"deposit_strategy_id": "UST-4W", "pocket_name": " \n "}, "body.pocket_name"),
+        ({"deposit_strategy_id": "UST-4W", "pocket_name": "\u200b\u3164"}, "body.pocket_name"),
         ({"deposit_strategy_id": "UST-4W", "pocket_name": "a\0b"}, "body.pocket_name"),
         ({"deposit_strategy_id": "UST-4W", "colour": "red"}, "body.colour"),
     ],

@@ -54,7 +54,7 @@ async def test_a_body_that_is_encoded_is_refused_once_its_sender_is_known(send):
 
 async def test_control_characters_in_a_path_or_a_query_are_no_accident(send):
     for host, path in HOSTS:
-        for control in ("%00", "%1b", "%C2%85", "%0d%0a", "%EF%BF%BE"):
+        for control in ("%00", "%1b", "%C2%85", "%0d%0a", "%EF%BF%BE", "%E2%80%AE"):
             in_path = await send("GET", host, f"{path}a{control}b/")
             assert in_path.status_code in {404, 401, 400}, in_path.text
             for query in (f"limit={control}", f"{control}=1", f"cursor=a{control}", f"link={control}&next={control}"):

@@ -27,7 +27,7 @@ from billfold.access.users.passkeys import RelyingParty
 from billfold.access.users.passwords import PasswordGate
 from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.access.users.types import ClientInfo, Session, User
-from billfold.http.raw_request import RawRequest, is_uuid
+from billfold.http.raw_request import RawRequest, has_control, is_uuid
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
@@ -47,8 +47,6 @@ HTTP_OK = 200
 _FIELDS_MAX = 60
 _COOKIE_BYTES = 32
 _LINK_CHARS_MAX = 100
-_NUL = "\0"
-"""What no column of the database takes."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _OWN_PATH = re.compile(r"/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/-]*)?(?:\?[A-Za-z0-9._~=&%+:/-]*)?")
 _BROWSER_TOKENS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
@@ -327,6 +325,6 @@ def _unique_fields(pairs: list[tuple[str, str]]) -> dict[str, str]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise BillfoldError("bad-request", "A field comes twice.")
-    if any(_NUL in value for value in found.values()):
+    if any(map(has_control, found.values())):
         raise BillfoldError("bad-request", "A field is no text.")
     return found
