@@ -94,8 +94,8 @@ def test_approvals_out_of_order_are_refused():
     rules.check_turn(by_role, BEN, "ADMIN", approvals=1)
     by_id = ApprovalRequirement(required=2, ids=(ANNA, BEN), ordered=True)
     rules.check_turn(by_id, BEN, "APPROVER", approvals=1)
-    for terms in (by_role, by_id):
-        with pytest.raises(Refused) as refusal:
+    for terms, awaited in ((by_role, "a member in the role MANAGER"), (by_id, "another member")):
+        with pytest.raises(Refused, match=awaited) as refusal:
             rules.check_turn(terms, BEN, "ADMIN", approvals=0)
         assert refusal.value.code == "approval-out-of-order"
 
@@ -121,26 +121,27 @@ def test_a_request_is_blocked_when_those_who_are_left_cannot_approve_it(terms, a
     blocker = rules.find_blocker(ApprovalRequirement(rule_name="Wires", **terms), TEAM, approvals=approvals)
     assert (blocker is None) == possible
     assert possible or "The rule 'Wires'" in str(blocker)
+    assert (" in its order" in str(blocker)) == (not possible and "ordered" in terms)
 
 
 @pytest.mark.parametrize(
-    ("fields", "place"),
+    ("fields", "place", "kind"),
     [
-        ({"approver_roles": ("ADMIN", "VIEWER")}, ("approver_roles", 1)),
-        ({"approver_ids": (ANNA, CLEO)}, ("approver_ids", 1)),
-        ({"approver_ids": (ANNA,), "required": 2}, ("approver_ids",)),
-        ({"ordered": True}, ("ordered",)),
-        ({"ordered": True, "approver_roles": ("ADMIN",), "required": 2}, ("ordered",)),
-        ({"ordered": True, "approver_ids": (ANNA, ANNA), "required": 2}, ("ordered",)),
-        ({"actions": ("MEMBER_ROLE",), "min_amount": 1}, ("min_amount_usdc",)),
-        ({"actions": ("MEMBER_ROLE",), "daily_cap": 1}, ("daily_cap_usdc",)),
-        ({"actions": ("MEMBER_ROLE",), "transfer_types": ("WIRE",)}, ("transfer_types",)),
+        ({"approver_roles": ("ADMIN", "VIEWER")}, ("approver_roles", 1), "enum"),
+        ({"approver_ids": (ANNA, CLEO)}, ("approver_ids", 1), "value_error"),
+        ({"approver_ids": (ANNA,), "required": 2}, ("approver_ids",), "too_short"),
+        ({"ordered": True}, ("ordered",), "value_error"),
+        ({"ordered": True, "approver_roles": ("ADMIN",), "required": 2}, ("ordered",), "value_error"),
+        ({"ordered": True, "approver_ids": (ANNA, ANNA), "required": 2}, ("ordered",), "value_error"),
+        ({"actions": ("MEMBER_ROLE",), "min_amount": 1}, ("min_amount_usdc",), "value_error"),
+        ({"actions": ("MEMBER_ROLE",), "daily_cap": 1}, ("daily_cap_usdc",), "value_error"),
+        ({"actions": ("MEMBER_ROLE",), "transfer_types": ("WIRE",)}, ("transfer_types",), "value_error"),
     ],
 )
-def test_a_rule_that_cannot_be_met_is_refused(fields, place):
+def test_a_rule_that_cannot_be_met_is_refused(fields, place, kind):
     with pytest.raises(InvalidInput) as wrong:
         rules.check_rule(rule("x", **fields), {ANNA, BEN})
-    assert [each.loc for each in wrong.value.errors] == [place]
+    assert [(each.loc, each.type) for each in wrong.value.errors] == [(place, kind)]
 
 
 def test_each_mistake_of_a_rule_is_named():

@@ -70,6 +70,20 @@ def test_an_open_day_stays_and_a_closed_one_moves_forward(day):
     assert CALENDARS.matures_at(day) == et_instant(pays, 8, 30)
 
 
+@given(_DAYS)
+def test_the_settlement_day_before_is_the_last_one_that_has_come(day):
+    before = CALENDARS.settlement_on_or_before(day)
+
+    assert before <= day < CALENDARS.next_settlement_day(before)
+    assert CALENDARS.is_settlement_day(before)
+
+
+def test_bond_days_are_counted_from_the_day_after_through_the_last():
+    thursday, friday, monday = date(2025, 5, 29), date(2025, 5, 30), date(2025, 6, 2)
+
+    assert [CALENDARS.count_bond_days(thursday, day) for day in (thursday, friday, monday)] == [0, 1, 2]
+
+
 @given(_DAYS, st.integers(1, 70))
 def test_fed_days_count_forward_and_back(day, n):
     forward = CALENDARS.add_fed_days(day, n)
@@ -135,6 +149,7 @@ def test_the_pricing_day_is_the_latest_that_has_opened(at):
 
 
 @given(_MOMENTS)
+@example(et_instant(date(2025, 6, 2), 8))
 def test_the_next_open_is_the_first_opening_still_to_come(at):
     opens = CALENDARS.next_open(at)
     day = et_date(opens)
@@ -162,6 +177,9 @@ def test_long_hours_reach_into_the_next_utc_day(at):
 
     assert calendars.is_trading(at) == (
         calendars.is_bond_day(day) and calendars.opens_at(day) <= at < calendars.closes_at(day)
+    )
+    assert calendars.may_invest(at) == (
+        calendars.is_trading(at) and calendars.is_fed_day(day) and at.astimezone(ET).time() < time(22)
     )
     assert calendars.business_date(at) >= day
 
@@ -198,8 +216,8 @@ def test_overrides_are_fixed_when_the_calendars_are_made():
 @pytest.mark.parametrize(
     "hours",
     [
-        {"opens": time(16)},
-        {"invests_until": time(18)},
+        {"opens": time(15)},
+        {"invests_until": time(17, 1)},
         {"overrides": {date(2025, 6, 4): DayOverride(closes=time(8))}},
         {"overrides": {date(2025, 6, 4): DayOverride(closes=time(18))}},
     ],
@@ -209,12 +227,19 @@ def test_hours_out_of_order_are_refused(hours):
         Calendars(**hours)
 
 
+def test_the_market_may_invest_until_it_closes_and_an_override_may_name_the_usual_hour():
+    day = date(2025, 6, 4)
+    calendars = Calendars({day: DayOverride(closes=time(17))}, invests_until=time(17))
+
+    assert calendars.may_invest(et_instant(day, 16, 59))
+
+
 def test_a_naive_instant_is_refused():
     with pytest.raises(ValueError, match="time zone"):
         CALENDARS.business_date(datetime(2025, 6, 2, 9))
 
 
-def test_an_early_close_is_refused_when_its_hour_is_not_told():
+def test_an_early_close_is_refused_when_its_name_has_no_hour():
     assert _closing_time("Good Friday (markets close at 12:00pm)") == time(12)
     assert _closing_time("Christmas Eve (markets close at 2:30pm)") == time(14, 30)
     with pytest.raises(ValueError, match="without an hour"):

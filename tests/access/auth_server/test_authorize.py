@@ -178,6 +178,9 @@ async def test_a_request_waits_for_half_an_hour(books_client, bank):
     later = wall_now() + timedelta(minutes=30)
     with pytest.raises(NotFound):
         await authorization_requests.get_pending_request(bank.pool, request_id, later)
+    async with bank.pool.acquire() as conn:
+        with pytest.raises(NotFound):
+            await consent.deny(conn, request_id, issuer="https://bank.example", now=later)
 
 
 @pytest.mark.parametrize("status", ["PENDING", "DEACTIVATED"])

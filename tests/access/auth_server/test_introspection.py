@@ -63,6 +63,12 @@ async def test_a_refresh_token_ends_with_all_that_came_of_it(books_client):
     refused(await books_client.refresh(tokens["refresh_token"]), "invalid_grant")
 
 
+async def test_a_refresh_token_that_was_replaced_is_not_active(ledger_client):
+    tokens = await ledger_client.tokens(dpop=None)
+    await ledger_client.refresh(tokens["refresh_token"], dpop=None)
+    assert await told(ledger_client, tokens["refresh_token"]) == {"active": False}
+
+
 async def test_what_has_expired_is_not_active(books_client, bank):
     tokens = await books_client.tokens()
     await bank.pool.execute("UPDATE access_token SET expires_at = now(), issued_at = now() - interval '900 s'")

@@ -193,6 +193,8 @@ async def test_a_refresh_can_narrow_scopes_and_never_widen_them(books_client, ba
     narrow = (await books_client.refresh(tokens["refresh_token"], scope="openid")).json()
     assert narrow["scope"] == "openid"
     assert (await books_client.refresh(tokens["refresh_token"])).json()["scope"] == "openid pockets.read"
+    await bank.pool.execute("UPDATE oauth_client SET scopes = '{openid}'")
+    assert (await books_client.refresh(tokens["refresh_token"])).json()["scope"] == "openid"
 
 
 async def test_refreshing_ends_90_days_after_the_person_said_yes(books_client, bank):
@@ -226,6 +228,15 @@ async def test_a_member_who_leaves_takes_his_tokens_along(books_client, bank, st
     await bank.pool.execute(statement)
     assert not await books_client.is_good(tokens["access_token"])
     refused(await books_client.refresh(tokens["refresh_token"]), "invalid_grant")
+    refused(await books_client.exchange(code), "invalid_grant")
+
+
+async def test_codes_and_tokens_end_when_the_password_may_be_known(books_client, bank, oauth_user):
+    tokens = await books_client.tokens()
+    code = await books_client.code()
+    async with bank.pool.acquire() as conn:
+        await grants.revoke_user_tokens(conn, oauth_user.user_id)
+    assert not await books_client.is_good(tokens["access_token"])
     refused(await books_client.exchange(code), "invalid_grant")
 
 

@@ -135,7 +135,9 @@ def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york():
     ],
 )
 def test_a_range_takes_its_days_whole_and_ends_with_now(date_from, date_to, bounds):
-    assert period_bounds("range", NOW, CREATED, date_from=date_from, date_to=date_to)[:3] == bounds
+    period = period_bounds("range", NOW, CREATED, date_from=date_from, date_to=date_to)
+    assert period[:3] == bounds
+    assert period.by_instants == (isinstance(date_from, datetime), isinstance(date_to, datetime))
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ def held(cusip: str, day: int, units: int) -> Held:
         (123_456_789, YEAR, 13_021, 7_365),
         (0, FOUR_WEEKS, 0, 0),
         (-1, FOUR_WEEKS, 0, -1),
+        (9_900, 99_004_999, 1, 0),
+        (9_900, 99_005_000, 0, 9_900),
     ],
 )
 def test_cash_buys_as_many_units_as_it_pays_for(cash, ask, units, residue):
@@ -56,12 +58,12 @@ def test_one_unit_and_thirteen_cost_what_the_rounding_rule_says():
 
 def test_the_parts_of_a_basis_add_up_to_it():
     basis, units, parts = 9_509_237, 1_003, []
-    for sold in (1, 2, 500, 500):
+    for sold in (0, 1, 2, 500, 500):
         part = allocate_basis(basis, sold, units)
         parts.append(part)
         basis, units = basis - part, units - sold
 
-    assert parts == [9_481, 18_962, 4_740_397, 4_740_397]
+    assert parts == [0, 9_481, 18_962, 4_740_397, 4_740_397]
     assert (basis, units) == (0, 0)
 
 
@@ -82,7 +84,7 @@ def test_a_cusip_is_one_trade_however_many_lots_it_takes():
 
     (sale,) = plan_sale(lots, 99_589, {"A": FOUR_WEEKS, "B": YEAR}.__getitem__) or []
 
-    assert (sale.units, sale.proceeds_cents) == (10, 99_589)
+    assert (sale.units, sale.price_micros, sale.proceeds_cents) == (10, FOUR_WEEKS, 99_589)
     assert sale.taken == [(lots[0], 3), (lots[1], 4), (lots[2], 3)]
 
 

@@ -1,6 +1,7 @@
 """Which bill is on the run, at which rate and at which price."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -110,6 +111,14 @@ def test_a_bill_that_matures_by_settlement_is_not_on_the_run(calendars):
 
     assert market.on_the_run(4, date(2025, 5, 30)) is old
     assert market.on_the_run(4, MONDAY).simulated
+
+
+def test_bills_of_a_newer_market_are_known_beside_those_of_before(flat_market, he0):
+    before = replace(he0, cusip="912797HU4")
+    market = flat_market(4_000, before)
+    market.add_bills_of(flat_market(4_000, he0))
+
+    assert [market.bill(each.cusip) for each in (before, he0)] == [before, he0]
 
 
 def test_a_term_that_is_not_sold_is_not_found(market):

@@ -166,6 +166,15 @@ async def test_a_read_is_kept_though_it_was_never_claimed(two, pools):
     assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 1
 
 
+async def test_a_read_is_not_kept_under_a_key_that_another_request_has_claimed(two):
+    read = asked(caller(), claims=False)
+    other = replace(again(read, b"two"), claims=True)
+    assert await verdicts([(two[0], read), (two[1], other)]) == {"run": 2}
+    two[0].store_response(read, ANSWER)
+    await two[0]._stored.settle()
+    assert (await two[0].admit(other)).verdict == "running"
+
+
 @pytest.mark.parametrize("claims", [True, False])
 async def test_a_released_key_runs_again_and_stays_bound_to_its_request(two, claims):
     request = asked(caller(), claims=claims)

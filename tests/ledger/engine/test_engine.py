@@ -284,3 +284,28 @@ async def test_an_extra_lane_waits_for_a_minimum_batch(bank, monkeypatch, min_ba
     for each in waiting:
         each.cancel()
     await engine.stop()
+
+
+async def test_no_command_overtakes_an_earlier_one_of_its_customer(bank, monkeypatch):
+    engine = engine_beside(bank, lanes=2)
+    taken, end = [], asyncio.Event()
+
+    async def run(batch):
+        taken.append([job.command.amount for job in batch])
+        await end.wait()
+
+    monkeypatch.setattr(engine, "_run", run)
+    await engine.start()
+    a, b, c, d = (Holder(bank, ids.new(), ids.new(), portal_id=ids.new()) for _ in range(4))
+    pairs = ((a, b), (b, c), (c, d))
+    waiting = []
+    for cents, (payer, payee) in enumerate(pairs, 1):
+        waiting.append(asyncio.create_task(engine.submit(payment(payer, payee, cents))))
+        await let_tasks_run()
+    assert taken == [[1]]
+    end.set()
+    await let_tasks_run()
+    assert taken == [[1], [2, 3]]
+    for each in waiting:
+        each.cancel()
+    await engine.stop()

@@ -1,20 +1,28 @@
-"""What may leave a pocket by transfer: liens and the accrued fee stay behind, to the cent.
+"""What may leave a pocket by transfer, to whom, and what stays behind: liens and the accrued fee, to the cent.
 
 At the opening instant the ask of the 4-week bill is 99.754125, its mark 99.746507 and its bid for
 tomorrow 99.753833 (docs/domain/tbill_maths.md).
 """
 
 from datetime import date
+from uuid import UUID
 
+import msgspec
 import pytest
 from tests.fixtures.teller import Teller
+from tests.support.commands import BETA
 
+from billfold.accounts.commands import SetPocketState
+from billfold.accounts.counterparties.types import Payee
+from billfold.ledger.book.rows import TransactionEntry
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.dates import et_instant
+from billfold.platform.errors import Refused
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 LIENED = 500_00
+LINK = UUID("5c2a0f6e-8a55-4a0a-9d0e-2f8f0f3f7b11")
 
 
 @pytest.fixture
@@ -60,3 +68,79 @@ def test_bills_move_in_kind_only_if_the_rest_covers_the_hold(teller, pocket):
     moved = teller.move(pocket, there, 997_47, order=IN_KIND)
     assert (moved["status"], moved["amount"]) == ("COMPLETED", 997_47)
     assert [units for _, units in pocket.positions() + there.positions()] == [5, 10]
+
+
+@pytest.fixture
+def bert(teller):
+    """The Pocket of another customer, whose account Anna has linked under this id."""
+    place = teller.new_pocket(teller.new_customer("Bert"))
+    teller.bank.seen.put(teller.customer, LINK, linked(place))
+    return place
+
+
+def linked(place, **changes):
+    fields = {"type": "on_us", "status": "LINKED", "counterparty_name": BETA, "verification": {"type": "name_match"}}
+    return Payee(**{"counterparty_id": LINK, "details": {}, "target_pocket_id": place.id} | fields | changes)
+
+
+def pay(teller, pocket, place, cents, **fields):
+    fields = {"order": TransferOrder(counterparty_id=LINK), "addresses": ("of Anna", "of Bert")} | fields
+    return teller.transfer(teller.place_of(pocket), place, cents, references=(LINK,), **fields)
+
+
+def test_a_counterparty_is_paid_and_each_side_sees_the_address_of_the_other(teller, pocket, bert):
+    assert pay(teller, pocket, bert, 100_00)["status"] == "COMPLETED"
+    details = [msgspec.json.decode(row.details) for row in teller.bank.tables[TransactionEntry][-2:]]
+    assert [each["counterparty"]["network_address"] for each in details] == ["of Bert", "of Anna"]
+
+
+@pytest.mark.parametrize("changes", [{"status": "UNLINKED"}, {"target_pocket_id": UUID(int=1)}])
+def test_a_counterparty_that_was_unlinked_or_leads_elsewhere_is_not_paid(teller, pocket, bert, changes):
+    teller.bank.seen.put(teller.customer, LINK, linked(bert, **changes))
+    with pytest.raises(Refused, match="counterparty-not-verified"):
+        pay(teller, pocket, bert, 100_00)
+    rejected = pay(teller, pocket, bert, 100_00, approved=True)
+    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+    assert pocket.outflow == 0
+
+
+def test_a_counterparty_whose_address_takes_no_payments_is_not_paid(teller, pocket, bert):
+    rejected = pay(teller, pocket, bert, 100_00, addresses=("of Anna", None))
+    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+
+
+def test_more_than_was_approved_does_not_leave(teller, pocket):
+    teller.bank.advance(et_instant(date(2025, 6, 4), 9))
+    there = teller.pocket()
+    with pytest.raises(Refused, match="amount-not-allowed"):
+        teller.move(pocket, there, None, at_most=1_000_00)
+    rejected = teller.move(pocket, there, None, at_most=1_000_00, approved=True)
+    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "INVALID_TRANSFER")
+    assert (pocket.outflow, there.inflow) == (0, 0)
+
+
+def test_a_transfer_of_later_is_refused_for_a_frozen_pocket_and_waits_until_it_is_carried_out(teller, pocket):
+    there = teller.pocket()
+    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
+    with pytest.raises(Refused, match="pocket-frozen"):
+        teller.move(pocket, there, 1_00, later=True)
+    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="OPEN")
+    transfer_id = UUID(teller.move(pocket, there, 1_00, later=True)["transfer_id"])
+    assert list(teller.book.pending) == [transfer_id]
+    assert teller.move(pocket, there, 1_00, transfer_id=transfer_id, accepted=True)["status"] == "COMPLETED"
+    assert teller.book.pending == {}
+    assert teller.bank.tables[TransactionEntry][-1].settles_at == et_instant(date(2025, 6, 3), 0)
+
+
+def test_bills_of_three_lots_come_at_their_value_to_the_cent_and_keep_their_tax_basis(teller):
+    pocket, there = teller.pocket(), teller.pocket()
+    for day in (3, 4, 5):
+        teller.bank.advance(et_instant(date(2025, 6, day), 10))
+        teller.deposit(pocket, 700_00 + day)
+    tax = sum(lot.tax_basis for lot in pocket.lots)
+
+    moved = teller.move(pocket, there, 1_790_00, order=IN_KIND)["amount"]
+
+    assert [lot.units for lot in pocket.lots + there.lots] == [3, 7, 7, 4]
+    assert (there.earnings_basis(), there.inflow, pocket.outflow) == (moved, moved, moved)
+    assert sum(lot.tax_basis for lot in pocket.lots + there.lots) == tax

@@ -6,7 +6,8 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.accounts.commands import UpdatePocket
-from billfold.ledger.book.rows import TransactionEntry
+from billfold.ledger.book.rows import AccountEntry, TransactionEntry
+from billfold.ledger.types import AccountKind
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.errors import Refused
@@ -48,6 +49,8 @@ def test_the_cents_that_are_left_cover_first_and_the_rest_is_owed(teller, left):
         teller.move(pocket, teller.pocket(), 5 - left)
     take_back(teller, given)
     assert (pocket.cash.balance, overdraft_of(pocket)) == (0, 5 - left)
+    owed = {(row.kind, row.pocket_id) for row in teller.bank.tables[AccountEntry] if row.kind == AccountKind.OWED}
+    assert owed == ({(AccountKind.OWED, pocket.pocket_id)} if left < 5 else set())
 
 
 def told(teller, pocket):

@@ -67,6 +67,16 @@ def test_the_head_learns_of_a_changed_calendar_when_its_due_instant_has_come(tel
     assert teller.book.version == version + 1
 
 
+def test_what_is_due_at_the_instant_of_a_command_is_done_before_it(teller):
+    pocket = teller.pocket(reinvest=None)
+    teller.deposit(pocket, 10_000_00)
+    matures_at = teller.bank.calendars.matures_at(pocket.lots[0].maturity)
+    teller.bank.advance(matures_at - timedelta(seconds=1))
+    teller.bank.now = matures_at
+    teller.pocket()
+    assert not pocket.lots
+
+
 def test_nothing_is_charged_for_months_in_which_the_pocket_was_empty(teller):
     pocket = teller.pocket()
     teller.bank.now = et_instant(date(2025, 9, 15), 10)

@@ -32,21 +32,21 @@ def check_invited(requested: InviteMember) -> InviteMember:
     """
     mistakes: list[FieldError] = []
 
-    def checked(field: str, check: Callable[[], str]) -> str:
+    def checked(check: Callable[[], str]) -> str:
         try:
             return check()
         except InvalidInput as error:
             mistakes.extend(error.errors)
-            return field
+            return ""
 
     found = msgspec.structs.replace(
         requested,
-        first_name=checked("first_name", lambda: check_name(requested.first_name, "first_name")),
-        last_name=checked("last_name", lambda: check_name(requested.last_name, "last_name")),
-        email=checked("email", lambda: check_email(requested.email)),
+        first_name=checked(lambda: check_name(requested.first_name, "first_name")),
+        last_name=checked(lambda: check_name(requested.last_name, "last_name")),
+        email=checked(lambda: check_email(requested.email)),
         phone_number=None
         if requested.phone_number is None
-        else checked("phone_number", lambda: check_phone_number(requested.phone_number or "")),
+        else checked(lambda: check_phone_number(requested.phone_number or "")),
     )
     if mistakes:
         raise InvalidInput(mistakes)

@@ -50,6 +50,9 @@ def test_a_frozen_pocket_collects_but_does_not_pay(entries):
     with pytest.raises(Refused, match="pocket-frozen"):
         entries.originate("CREDIT", 1_00)
     assert entries.originate("DEBIT", 1_00)["status"] == "APPROVED"
+    entries.held.status = "CLOSED"
+    with pytest.raises(Refused, match="pocket-not-open"):
+        entries.originate("DEBIT", 1_00)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from datetime import date
 
+import msgspec
 import pytest
 from tests.payments.ach.rules.entries import Entries
 
 from billfold.accounts.commands import SetPocketState
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
 from billfold.payments.ach.commands import ReturnAchEntry
-from billfold.platform.errors import Refused
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import NotFound, Refused
 
 
 @pytest.fixture
@@ -46,9 +48,26 @@ def test_a_frozen_pocket_takes_credits_and_returns_debits(entries):
     assert entries.receive(code="27")["code"] == "R16"
 
 
-def test_a_duplicate_entry_is_returned(entries):
+def test_a_duplicate_entry_is_returned_and_one_for_a_portal_of_wires(entries):
     entries.receive()
     assert entries.receive(ach_id=entries.ach_id)["code"] == "R24"
+    portal = entries.book.portals[entries.pocket.portal]
+    entries.book.portals[portal.portal_id] = msgspec.structs.replace(portal, payment_rails=("WIRE",))
+    assert entries.receive()["code"] == "R20"
+
+
+def test_a_credit_of_a_file_is_held_for_the_days_of_the_bank():
+    entries = Entries(ach_credit_hold_days=2)
+    entries.receive()
+    entries.receive(code="27", amount=100_00)
+    assert entries.held.liens == [(700_00, et_instant(date(2025, 6, 5), 8, 30))]
+
+
+def test_only_what_another_bank_sent_is_sent_back(entries):
+    entries.originate("CREDIT")
+    entries.see(status="PROCESSED")
+    with pytest.raises(NotFound):
+        entries.move(ReturnAchEntry, code="R10")
 
 
 def test_a_prenote_moves_nothing(entries):

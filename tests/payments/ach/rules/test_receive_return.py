@@ -8,6 +8,7 @@ from tests.payments.ach.rules.entries import collected, sent
 from billfold.accounts.pockets.types import Hold
 from billfold.ledger.book.rows import EventEntry, JournalEntry, Update
 from billfold.payments.ach.commands import MarkAchTransmitted, RecordNoc
+from billfold.platform.dates import et_instant
 
 
 def test_a_returned_payment_becomes_a_deposit():
@@ -44,6 +45,12 @@ def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour
     outcome = entries.come_back(code)
     assert outcome["status"] == answer
     assert outcome.get("code") == (code if answer == "FAILED" else "R68")
+
+
+def test_a_return_of_the_last_instant_is_in_time():
+    entries = sent("CREDIT", "PROCESSED")
+    entries.bank.now = et_instant(date(2025, 6, 9), 8, 30)
+    assert entries.come_back("R03")["status"] == "FAILED"
 
 
 @pytest.mark.parametrize(

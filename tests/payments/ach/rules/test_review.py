@@ -20,6 +20,9 @@ def held_back():
 
 def test_an_approved_entry_waits_for_its_window(held_back):
     held_back.move(ReviewAch, decision="APPROVED")
+    for decision in ("APPROVED", "REJECTED"):
+        with pytest.raises(Refused, match="ach-origination-not-pending"):
+            held_back.move(ReviewAch, decision=decision)
     assert (held_back.entry.status, held_back.entry.reason) == ("APPROVED", None)
     assert held_back.last(ScheduledJob).at == held_back.entry.due_at
 

@@ -14,6 +14,7 @@ from billfold.accounts.counterparties.types import Payee
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
 from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.types import QueuedMessage
+from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import new
 
@@ -93,6 +94,15 @@ def test_everything_leaves_less_the_fees():
     assert sent["amount"] == pocket.outflow
 
 
+def test_everything_that_is_more_than_was_approved_stays():
+    teller, pocket = funded()
+    held = [lot.units for lot in pocket.lots]
+
+    with pytest.raises(Refused, match="amount-not-allowed"):
+        send(teller, pocket, None, at_most=99_000_00)
+    assert ([lot.units for lot in pocket.lots], pocket.outflow) == (held, 0)
+
+
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -126,6 +136,10 @@ def test_nothing_is_sold_when_the_pocket_cannot_raise_it_or_is_frozen():
     teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
     with pytest.raises(Refused, match="pocket-frozen"):
         send(teller, pocket, 1_00)
+    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="OPEN")
+    teller.book.account_status = "CLOSED"
+    with pytest.raises(Refused, match="customer-not-open"):
+        send(teller, pocket, 1_00)
     assert [lot.units for lot in pocket.lots] == held
 
 
@@ -155,11 +169,13 @@ def test_an_international_wire_goes_through_the_correspondent():
         "identifier_type": "IBAN",
         "wire_instructions": "For further credit",
     }
+    teller.bank.advance(et_instant(date(2025, 6, 2), 15))
     teller.book.referenced = {PAYEE: payee(type="international_wire", details=abroad)}
 
     send(teller, pocket, 1_00)
 
     terms = msgspec.json.decode(teller.bank.tables[QueuedMessage][0].terms)
+    assert teller.bank.tables[QueuedMessage][0].send_at == et_instant(date(2025, 6, 3), 8)
     assert terms["receiver"] == "026009593"
     assert terms["creditor_agent"] == {"bic": "COBADEFFXXX"}
     assert terms["creditor_account"] == {"iban": "DE89370400440532013000"}
