@@ -323,6 +323,7 @@ def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_p
     assert "0 seals created; 1 are archived" in founded("audit", "seal")[1]
     assert "BEGIN PUBLIC KEY" in founded("audit", "keys")[1]
     assert "offset" in founded("audit", "list", customer, "--from", "2020-01-01")[1]
+    assert "There is no log of" in founded("audit", "list", "01234567-89ab-8def-8123-456789abcdef")[1]
 
 
 def test_verify_names_the_missing_tail_of_the_audit_log(founded, database_dsn, tmp_path):

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from billfold.platform.database import shortage
 
-SQLSTATES = ("08006", "53200", "53300", "57P01", "57P03")
+SQLSTATES = ("08006", "53200", "53300", "57P01", "57P03", "25006", "57014")
 SHORT = """
 CREATE SEQUENCE calls;
 CREATE FUNCTION run_short() RETURNS boolean LANGUAGE plpgsql AS $f$

@@ -17,7 +17,7 @@ from billfold.audit.worker import archive_seals, seal_audit_log
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import iso_z, require_aware
-from billfold.platform.errors import InvalidInput
+from billfold.platform.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from billfold.cli.context import CliContext
@@ -31,6 +31,7 @@ group = CommandGroup(
 
 CustomerId = Annotated[UUID | None, typer.Argument(help="The customer's id; the bank's own log without it.")]
 _BANK = "SELECT bank_customer_id FROM bank"
+_HAS_LOG = "SELECT EXISTS (SELECT 1 FROM audit_chain_head WHERE customer_id = $1)"
 Since = Annotated[str | None, typer.Option("--from", help="From this instant, inclusive (RFC 3339).")]
 Until = Annotated[str | None, typer.Option("--to", help="Up to this instant, exclusive (RFC 3339).")]
 
@@ -88,6 +89,8 @@ def keys(context: CliContext) -> None:
 
 async def _filters(conn: Connection, customer_id: UUID | None, *, since: str | None, until: str | None) -> EntryFilter:
     owner = customer_id or await conn.fetchval(_BANK)
+    if not await conn.fetchval(_HAS_LOG, owner):
+        raise NotFound(f"There is no log of {owner}.")
     return EntryFilter(customer_id=owner, since=_instant("from", since), until=_instant("to", until))
 
 

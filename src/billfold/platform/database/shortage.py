@@ -20,8 +20,8 @@ PATIENCE_SECONDS = 20.0
 """How long a request waits for a database that is away before it is given up."""
 RETRY_AFTER_SECONDS = 1
 PAUSE_SECONDS = 0.2
-_SUMMARY_CHARS_MAX = 300
 """How long it is left alone between two attempts."""
+_SUMMARY_CHARS_MAX = 300
 
 _SHORTAGES = (
     Unavailable,
@@ -33,6 +33,9 @@ _SHORTAGES = (
     asyncpg.CrashShutdownError,
     asyncpg.DatabaseDroppedError,
     asyncpg.PostgresIOError,
+    # 25006 and 57014: a standby that is not the primary yet, a statement longer than the server allows.
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.QueryCanceledError,
     # What the driver says of a connection that ended, also when the server's last words came between two statements.
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
