@@ -132,6 +132,8 @@ async def test_a_tail_is_missed_by_the_copy_when_the_seals_are_gone_too(log):
     copy = await carried_out(log)
     await cut(log, BERT, 3)
     await log.execute("DELETE FROM audit_seal")
+    assert place(await prove(log))[0] == "audit_chain_head"
+    await log.execute("UPDATE audit_chain_head SET sealed_no = 0")
     assert (await prove(log)).is_clean
     report = await prove(log, copy=copy)
     assert {finding.table for finding in report.findings} == {"audit_entry", "audit_seal"}
@@ -155,6 +157,16 @@ async def test_a_seal_under_the_banks_own_key_that_does_not_follow_is_named(log)
     forged = seals.format_seal(msgspec.structs.replace(seal, previous="0" * 64), VAULT)
     await log.execute("UPDATE audit_seal SET line = $1 WHERE seal_no = 2", forged)
     assert place(await prove(log)) == ("audit_seal", 2)
+
+
+async def test_a_head_that_counts_as_sealed_and_is_not_is_named(log):
+    await log.execute("UPDATE audit_chain_head SET sealed_no = entry_no WHERE customer_id = $1", ANNA)
+    assert place(await prove(log)) == ("audit_chain_head", ANNA)
+
+
+async def test_a_seal_with_another_number_is_named(log):
+    await log.execute("UPDATE audit_seal SET seal_no = 2")
+    assert place(await prove(log)) == ("audit_seal", 1)
 
 
 async def test_a_head_that_knows_less_or_else_is_named(log):

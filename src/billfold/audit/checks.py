@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
-_HEADS = "SELECT customer_id, entry_no, hash FROM audit_chain_head"
+_HEADS = "SELECT customer_id, entry_no, hash, sealed_no FROM audit_chain_head"
 _SEALS = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no"
 
 
@@ -105,6 +105,8 @@ class _AuditLogWalk:
             self._report(last, "it is beyond the head", Certainty.UNEXPECTED)
         elif head["hash"] != last.hash:
             self._findings.add("audit_chain_head", key, "hash differs from the last entry's")
+        elif head["sealed_no"] > (sealed.head.entry_no if sealed else 0):
+            self._findings.add("audit_chain_head", key, "it counts as sealed, and no seal covers it")
 
     def _report_missing(self, customer_id: UUID, entry_no: int, message: str) -> None:
         key = {"customer_id": customer_id, "entry_no": entry_no}
@@ -120,7 +122,12 @@ async def _read_seals(
 ) -> dict[UUID, SealedHead]:
     """Check the seals here against each other and against the copy; return what they vouch for."""
     exported_lines = [line for each in copy if (line := each.strip())]
-    stored_lines = [row["line"] for row in await conn.fetch(_SEALS, timeout=STATEMENT_TIMEOUT_SECONDS)]
+    rows = await conn.fetch(_SEALS, timeout=STATEMENT_TIMEOUT_SECONDS)
+    stored_lines = [row["line"] for row in rows]
+    for n, row in enumerate(rows, 1):
+        if row["seal_no"] != n:
+            findings.add("audit_seal", {"seal_no": n}, "the row is missing", certainty=Certainty.MISSING)
+            break
     findings.checked["audit_seal"] = len(stored_lines)
     for n, (kept, exported) in enumerate(zip(stored_lines, exported_lines, strict=False), 1):
         if kept != exported:
