@@ -41,7 +41,7 @@ ShowLink = Annotated[bool, typer.Option("--show-link", help="Print the link as w
 RoleOption = Annotated[UserRole, typer.Option(case_sensitive=False)]
 
 
-@group.command("add anna@acme.example --customer <id> --role ADMIN")
+@group.command("add anna@acme.example --customer <id> --first-name Anna --last-name Lind --role ADMIN")
 async def add(
     bank: Bank,
     email: Email,
