@@ -238,6 +238,18 @@ async def test_a_range_begins_with_the_first_prices_or_later_and_may_end_with_th
             await partner_desk.invalid("GET", path, filters=between(early, "2025-06-02"), loc="query.date_from")
 
 
+async def test_at_midnight_the_day_before_is_over(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    await partner_desk.until("2025-06-04T00:00:00-04:00")
+    await partner_desk.wire(pocket, 5_000_00)
+    yesterday, today, both = [
+        proven(await partner_desk.get(one(pocket), between(*days)))
+        for days in (("2025-06-02", "2025-06-03"), ("2025-06-04", "2025-06-04"), ("2025-06-02", "2025-06-04"))
+    ]
+    assert (yesterday["contributions"], today["contributions"]) == (100_000_00, 5_000_00)
+    assert {name: yesterday[name] + today[name] for name in FLOWS} == {name: both[name] for name in FLOWS}
+
+
 async def test_a_named_period_that_ends_on_a_closed_day_is_said_to_end_on_the_business_day_before(partner_desk, lived):
     pocket, _ = lived
     await partner_desk.until("2025-08-31T15:00:00-04:00")

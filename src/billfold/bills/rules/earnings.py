@@ -176,7 +176,9 @@ def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -
     if start > now:
         raise InvalidInput.at("query", "date_from", msg="must not be later than now")
     by_instants = isinstance(date_from, datetime), isinstance(date_to, datetime)
-    return Period(start, min(end, now), live=end >= now, by_instants=by_instants)
+    # At the first instant after a whole day the day is over: what moves then belongs to the next.
+    live = end > now or (end == now and by_instants[1])
+    return Period(start, min(end, now), live=live, by_instants=by_instants)
 
 
 def _parse_bound(name: str, given: date, *, through: bool = False) -> datetime:
