@@ -15,7 +15,7 @@ def test_a_page_says_what_it_means_and_what_to_do():
     page = reference.problem_page(problem)
     text = reference.problem_as_markdown(problem)
 
-    assert "<h1>It is &lt;odd&gt;</h1>" in page
+    assert "<main><h1>It is &lt;odd&gt;</h1>" in page
     assert "The <code>field</code> is &amp; was odd." in page
     assert "the same request may be sent again" in page
     assert "the same request will fail again" in reference.problem_page(PROBLEMS["not-found"])
