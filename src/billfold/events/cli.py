@@ -7,6 +7,7 @@ import hmac
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
@@ -17,7 +18,7 @@ import typer
 
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, print_success
+from billfold.cli.output import console, format_eastern, print_success
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_webhook, webhook_key
@@ -143,7 +144,7 @@ def with_banner(
 def show(event: dict[str, object], response_text: str | None) -> None:
     """Print one event in a line, and its payload in another."""
     number = "simulated" if event["sequence"] is None else f"#{event['sequence']}"
-    at = str(event["timestamp"])[:19].replace("T", " ")
+    at = format_eastern(datetime.fromisoformat(str(event["timestamp"])))
     line = f"[dim]{at}[/]  [bold]{event['event_type']}[/]  {number}  {event['event_id']}"
     console.print(line, soft_wrap=True)
     payload = msgspec.json.encode(event["payload"]).decode()
