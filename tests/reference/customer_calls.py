@@ -7,6 +7,7 @@ from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_applications, p
 
 BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
 USER, MEMBER, OTHER_USER, OTHER_MEMBER = (number(2000 + n) for n in range(4))
+COLLEAGUE = {"first_name": "Dee", "last_name": "Fox", "email": "dee@northwind.example", "role": "VIEWER"}
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
 KEYS = [
     f"-----BEGIN PUBLIC KEY-----\n{each}\n-----END PUBLIC KEY-----"
@@ -29,7 +30,10 @@ async def play_customer_api(r, world, other):
     await _play_team(r)
     await _play_programs(r)
     await _play_approvals(r, other, pocket)
-    await play_applications(r, f"{V2}/business-applications/")
+    base = f"{V2}/business-applications/"
+    approved, _ = await play_applications(r, base)
+    team = await r.post("create_application_team", f"{base}{approved['id']}/team/", [COLLEAGUE])
+    r.name(*(each["member_id"] for group in team["groups"] for each in group["members"]))
 
 
 async def _play_pockets(r, world):

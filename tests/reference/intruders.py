@@ -137,6 +137,7 @@ class PartnerIntruders(Intruders):
 
 
 GRANTS = {
+    "create_application_team",
     "invite_team_member",
     "resend_invite",
     "update_team_member",

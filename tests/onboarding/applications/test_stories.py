@@ -1,6 +1,7 @@
 """Businesses and persons become customers, through HTTP alone."""
 
 import asyncio
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -17,10 +18,13 @@ from tests.support.applications import (
     Applicant,
     run_jobs,
 )
+from tests.support.damage import undetected
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
+from billfold.sandbox.simulated_identity_check import SimulatedIdentityCheck
+from billfold.verify.fingerprints import check_fingerprints
 
 REJECTED = ReviewDecision(approved=False, reason="It is cut off.")
 
@@ -150,6 +154,28 @@ async def test_the_name_and_the_agreement_decide_in_a_sandbox(applicant, fields,
     assert await events_of(applicant.desk) == events.get(status, [])
 
 
+async def test_a_check_takes_its_time_on_the_banks_clock(applicant):
+    applicant.desk.bank.identity = SimulatedIdentityCheck(timedelta(hours=2))
+    made = await applicant.simple()
+    assert (await applicant.decided(made))["status"] == "PENDING"
+    await applicant.desk.later(hours=1)
+    assert (await applicant.get(made))["status"] == "PENDING"
+    await applicant.desk.later(hours=1)
+    assert (await applicant.get(made))["status"] == "APPROVED"
+
+
+async def test_an_operator_decides_where_there_is_no_check_or_a_file_is_found_invalid(applicant):
+    bank = applicant.desk.bank
+    made = await applicant.filled(entity_type="SOLE_PROPRIETOR")
+    await applicant.apply(made)
+    await review_queue.decide(bank, UUID((await applicant.documents(made))[0]["id"]), REJECTED)
+    await run_jobs(bank)
+    found = await applicant.get(made)
+    assert (found["status"], found["exception_reasons"]) == ("MANUAL_REVIEW", ["APPLICATION_INCOMPLETE"])
+    bank.identity = None
+    assert (await applicant.decided(await applicant.simple()))["status"] == "MANUAL_REVIEW"
+
+
 async def test_a_decided_application_takes_no_more_files(applicant):
     made = await applicant.filled(name="Review Co", entity_type="SOLE_PROPRIETOR")
     document = (await applicant.documents(made))[0]
@@ -261,6 +287,16 @@ async def test_a_customer_applies_for_another_company_and_its_submitter_leads_th
     seat = "SELECT user_id, role FROM membership WHERE customer_id = $1"
     member = await customer_desk.bank.pool.fetchrow(seat, approved["customer_id"])
     assert tuple(member) == (customer_desk.team.user_id, "ADMIN")
+    team = applicant.path(made, "team")
+    clerk = {"first_name": "Dee", "last_name": "Fox", "email": "dee@northwind.example", "role": "VIEWER"}
+    invited = await customer_desk.post(team, [clerk])
+    assert {group["status"]: len(group["members"]) for group in invited["groups"]}.items() >= {
+        ("PENDING", 1),
+        ("ACTIVE", 1),
+    }
+    assert invited["customer_id"] == approved["customer_id"]
+    await customer_desk.refused("POST", team, [clerk], status=409, code="member-already-invited")
+    await customer_desk.invalid("POST", team, [clerk | {"email": "new@x.example"}] * 2, loc="body.1.email")
     notices = (await customer_desk.get("/api/v1/notifications/"))["items"]
     assert "APPLICATION_STATUS_CHANGED" in {each["type"] for each in notices}
     assert [each["id"] for each in (await customer_desk.get(V2))["items"]] == [made]
@@ -297,3 +333,11 @@ async def test_nothing_that_an_applicant_says_is_legible_in_the_database(applica
         text = await pool.fetchval(f"SELECT string_agg(t::text, ' ') FROM {table} t")
         for secret in ("123456789", "12-3456789", "123-45-6789", "X1234567", "1980-02-29"):
             assert secret not in text, (table, secret)
+
+
+async def test_a_row_that_somebody_edits_is_named(applicant):
+    made = await applicant.simple()
+    await applicant.decided(made)
+    async with applicant.desk.bank.pool.acquire() as conn:
+        for table in ("application", "application_move", "related_party_application"):
+            assert await undetected(conn, table, check_fingerprints) == []

@@ -13,7 +13,7 @@ from billfold.ledger.jobs.types import ScheduledJob
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
-from billfold.onboarding.applications.rules.status import RESULTS, require_complete, require_decidable
+from billfold.onboarding.applications.rules.status import INCOMPLETE, RESULTS, require_complete, require_decidable
 from billfold.onboarding.applications.types import APPROVE_JOB, ApplicationRow, ApplicationStatus
 from billfold.platform.clock import wall_now
 
@@ -43,6 +43,9 @@ async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, 
         if result.status == CheckStatus.IN_PROGRESS and current.status == ApplicationStatus.PENDING:
             change.action.skip()
             return
+        if result.status == CheckStatus.APPROVED and change.application.missing(bank.seed):
+            # A document was found invalid while the check ran.
+            result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(INCOMPLETE,))
         await _apply(change, result)
 
 

@@ -153,6 +153,13 @@ STATES = (
         remedy="Fill in, or upload, what `missing_requirements` names, then submit again.",
     ),
     Problem(
+        "application-not-approved",
+        409,
+        "The application is not approved",
+        meaning="The company has no team before its application is approved.",
+        remedy="Wait until `status` is `APPROVED`, then send the request again.",
+    ),
+    Problem(
         "application-not-in-review",
         409,
         "The application does not wait for a decision",

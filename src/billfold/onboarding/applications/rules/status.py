@@ -19,6 +19,7 @@ DECIDABLE: Final = frozenset({ApplicationStatus.SUBMITTED, ApplicationStatus.PEN
 """Where the identity check, or an operator in its place, decides."""
 ENDED: Final = frozenset({ApplicationStatus.APPROVED, ApplicationStatus.REJECTED, ApplicationStatus.CLOSED})
 OUTDATED_AGREEMENT: Final = "AGREEMENT_VERSION_OUTDATED"
+INCOMPLETE: Final = "APPLICATION_INCOMPLETE"
 INTERNATIONAL_ID: Final = "INTERNATIONAL_IDENTIFICATION"
 RESULTS: Final[Mapping[CheckStatus, ApplicationStatus]] = MappingProxyType(
     {

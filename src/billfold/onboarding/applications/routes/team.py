@@ -1,0 +1,73 @@
+"""The team of the company that an application became."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.team import invitations
+from billfold.access.team import store as team_store
+from billfold.access.team.administrator import Administrator, calling_administrator
+from billfold.access.team.rules import check_invited
+from billfold.access.team.schemas import Team, render_team
+from billfold.access.team.types import InviteMember
+from billfold.access.users.store import list_user_memberships
+from billfold.http.caller import CustomerCaller
+from billfold.http.operations import post
+from billfold.ledger.bank import Bank
+from billfold.onboarding.applications import requests
+from billfold.onboarding.applications.content import name_of, open_application
+from billfold.onboarding.applications.routes.business import V2, WRITES
+from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
+from billfold.platform.errors import FieldError, InvalidInput, Refused
+
+Invited = Annotated[list[InviteMember], msgspec.Meta(min_length=1, max_length=50)]
+
+
+@post(
+    f"{V2}{{application_id}}/team/",
+    WRITES,
+    tag="applications",
+    refuses=("application-not-approved", "member-already-invited", "forbidden"),
+)
+async def create_application_team(member: CustomerCaller, bank: Bank, application_id: UUID, data: Invited) -> Team:
+    """Invite the team of an approved company.
+
+    Each is mailed a link. Only an administrator of the new company may do it: whoever submitted its application is one.
+    """
+    row = await requests.find_own(member, bank, application_id)
+    _check(data)
+    by = await _administrator(member, bank, row)
+    for each in data:
+        await invitations.invite(by, each)
+    found = await team_store.list_team(bank.pool, row.applicant_id, member.now)
+    return render_team(row.applicant_id, found, private_of=lambda _: True)
+
+
+def _check(invited: list[InviteMember]) -> None:
+    """Raise InvalidInput at whoever cannot be invited, or is there twice, before anybody is."""
+    seen: set[str] = set()
+    for index, each in enumerate(invited):
+        try:
+            email = check_invited(each).email
+        except InvalidInput as wrong:
+            raise InvalidInput(FieldError(("body", index, *e.loc), e.msg, e.type) for e in wrong.errors) from None
+        if email in seen:
+            raise InvalidInput.at("body", index, "email", msg="is there twice")
+        seen.add(email)
+
+
+async def _administrator(member: CustomerCaller, bank: Bank, row: ApplicationRow) -> Administrator:
+    """Return the caller as an administrator of the new company. Raises Refused."""
+    if row.status != ApplicationStatus.APPROVED:
+        raise Refused("application-not-approved", f"The application is {row.status}.")
+    user_id = member.access.user_id
+    teams = [] if user_id is None else await list_user_memberships(bank.pool, user_id, only_active=True)
+    if not any(each.customer_id == row.applicant_id and each.role == "ADMIN" for each in teams):
+        raise Refused("forbidden", "Only an administrator of the new company can invite its team.")
+    company = await open_application(bank.pool, bank, row)
+    by = await calling_administrator(member, bank)
+    return replace(by, customer_id=row.applicant_id, customer_name=name_of(company))
