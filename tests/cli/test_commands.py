@@ -305,6 +305,7 @@ def test_a_customers_oauth_client_is_in_its_audit_log(founded, database_dsn, tmp
 
 
 def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_path):
+    assert founded("audit", "list")[0] == 0
     founded("partner", "create", "acme")
     pocket = str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id)
     assert founded("pocket", "freeze", pocket)[0] == 0

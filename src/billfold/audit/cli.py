@@ -89,8 +89,8 @@ def keys(context: CliContext) -> None:
 
 async def _filters(conn: Connection, customer_id: UUID | None, *, since: str | None, until: str | None) -> EntryFilter:
     owner = customer_id or await conn.fetchval(_BANK)
-    if not await conn.fetchval(_HAS_LOG, owner):
-        raise NotFound(f"There is no log of {owner}.")
+    if customer_id is not None and not await conn.fetchval(_HAS_LOG, customer_id):
+        raise NotFound(f"There is no log of {customer_id}.")
     return EntryFilter(customer_id=owner, since=_instant("from", since), until=_instant("to", until))
 
 
