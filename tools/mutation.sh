@@ -5,5 +5,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.uv/bin:$PATH"
-uv run --quiet --with "mutmut==3.8.1" mutmut run --max-children "${JOBS:-1}" "$@" >/dev/null
+uv run --quiet --with "mutmut==3.8.1" mutmut run --max-children "${JOBS:-1}" "$@"
 uv run --quiet --with "mutmut==3.8.1" mutmut results

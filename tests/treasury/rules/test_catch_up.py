@@ -77,6 +77,16 @@ def test_what_is_due_at_the_instant_of_a_command_is_done_before_it(teller):
     assert not pocket.lots
 
 
+def test_the_end_of_a_day_keeps_what_moved_on_it(teller):
+    pocket = teller.pocket()
+    teller.deposit(pocket, 10_000_00)
+    teller.move(pocket, teller.pocket(), 1_000_00)
+    teller.bank.advance(et_instant(date(2025, 6, 2), 18))
+    (kept,) = [row for row in teller.bank.tables[PocketSnapshot] if row.pocket_id == pocket.pocket_id]
+    assert (kept.business_date, kept.inflow, kept.outflow) == (date(2025, 6, 2), 10_000_00, 1_000_00)
+    assert (kept.cash, kept.earnings_basis) == (pocket.cash.balance, pocket.earnings_basis())
+
+
 def test_nothing_is_charged_for_months_in_which_the_pocket_was_empty(teller):
     pocket = teller.pocket()
     teller.bank.now = et_instant(date(2025, 9, 15), 10)

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from billfold.ledger.book.rows import JournalEntry, TradeEntry
 from billfold.ledger.types import JournalKind, TradeActivity
 from billfold.platform.dates import et_instant
-from billfold.platform.money import PRICE_PAR_MICROS
+from billfold.platform.money import PRICE_PAR_MICROS, cents_for
 
 TUESDAY = date(2025, 6, 3)
 
@@ -32,6 +32,7 @@ def test_two_lots_of_one_bill_mature_as_one_trade_and_buy_the_term_of_the_strate
     assert (entry.kind, entry.settles_on) == (JournalKind.MATURITY, first.maturity)
     (lot,) = pocket.lots
     assert (lot.cusip, lot.units) == (bought.cusip, bought.units)
+    assert bought.notional == bought.tax_basis == bought.earnings_basis == cents_for(lot.units, bought.price_micros)
     assert timedelta(weeks=12) < lot.maturity - first.maturity <= timedelta(weeks=13)
 
 

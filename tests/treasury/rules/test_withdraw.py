@@ -3,9 +3,11 @@
 import pytest
 from tests.fixtures.teller import Teller
 
+from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
 from billfold.ledger.types import JournalKind
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
+from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most, withdraw
 
 
 def taken(teller, pocket, cents, **fields):
@@ -32,8 +34,13 @@ def test_money_at_risk_of_return_stays():
     teller.deposit(pocket, 1_000_00, rail="ACH")
     teller.deposit(pocket, 1_000_00)
 
+    free = liquidation_value(pocket, teller.bank._moment().t0_bid) - 1_000_00
+    pocket.fee_accrued = ACCRUED_UNITS_PER_CENT
+
     with pytest.raises(InsufficientFunds):
-        taken(teller, pocket, 1_000_01)
+        taken(teller, pocket, free)
+    teller.book.undo()
+    assert taken(teller, teller.book.pockets[pocket.pocket_id], free - 1)[0] == free - 1
 
 
 def test_what_is_set_aside_stays_in_cash():
@@ -41,7 +48,9 @@ def test_what_is_set_aside_stays_in_cash():
     pocket = teller.pocket()
     teller.deposit(pocket, 1_000_00)
 
+    pocket.outflow = before = 7_00
     amount, _ = taken(teller, pocket, None, fee_reserve=15_00)
+    require_at_most(amount, amount)
 
     assert pocket.cash.balance == 15_00
-    assert pocket.outflow == amount
+    assert pocket.outflow == before + amount

@@ -37,7 +37,8 @@ def verify(*, covered=(*VALUES, "content-digest"), created=NOW, more="", sha="sh
     digest = in_base64(hashlib.new(sha.replace("-", ""), body).digest())
     values = {**VALUES, "content-digest": f"{sha}=:{digest}:"}
     names = " ".join(f'"{each}"' for each in covered)
-    parameters = f'({names});created={int(created.timestamp())};keyid="{key.thumbprint}";alg="ecdsa-p256-sha256"{more}'
+    since = "" if created is None else f";created={int(created.timestamp())}"
+    parameters = f'({names}){since};keyid="{key.thumbprint}";alg="ecdsa-p256-sha256"{more}'
     lines = [f'"{each}": {values[each]}' for each in covered]
     text = "\n".join([*lines, f'"@signature-params": {parameters}'])
     values |= {
@@ -70,6 +71,7 @@ def test_a_signature_over_what_was_sent_holds_for_five_minutes(fields):
     [
         ({"created": datetime.fromtimestamp(NOW.timestamp() - 301, UTC)}, "created"),
         ({"created": datetime.fromtimestamp(NOW.timestamp() + 301, UTC)}, "created"),
+        ({"created": None}, "created"),
         ({"more": ";expires=1"}, "expires"),
         ({"covered": tuple(VALUES)}, "content-digest"),
         ({"arrived": b"{}"}, "not that of the body"),
