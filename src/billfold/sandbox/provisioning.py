@@ -10,6 +10,7 @@ from billfold.access.partners.cli import make_partner, new_password
 from billfold.access.partners.customers import partner_ids
 from billfold.cli.context import CliContext, CliError, StepReporter
 from billfold.platform.clock import wall_now
+from billfold.platform.network.addresses import own_url_host
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, write_sandbox_file
 from billfold.sandbox.oauth_clients import new_key, sandbox_clients
 from billfold.sandbox.users import ADA, BO, sandbox_person
@@ -46,10 +47,10 @@ async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, ca_file: s
     person, colleague = (previous.person, previous.colleague) if previous else (None, None)
     host = f"{PARTNER}.{settings.domain}:{settings.port}"
     return SandboxFile(
-        base_url=f"https://{settings.host}:{settings.port}",
+        base_url=f"https://{own_url_host(settings.host)}:{settings.port}",
         partner_url=f"https://{host}",
         host=host,
-        http_url=f"http://{settings.host}:{settings.http_port}",
+        http_url=f"http://{own_url_host(settings.host)}:{settings.http_port}",
         docs_url=f"https://{host}/docs/",
         clock_url=f"https://{host}/api/v1/sandbox/clock/",
         ca_file=ca_file,

@@ -105,14 +105,20 @@ async def test_the_oldest_connections_without_a_request_are_ended():
     server = await asyncio.start_server(keep_open, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     limits = ConnectionLimits(ReadsBodies(), replace(SETTINGS, port=port))
-    opened = []
-    for _ in range(MOST + 2):
+    opened = [await asyncio.open_connection("127.0.0.1", port)]
+    address, own_port = opened[0][1].get_extra_info("sockname")
+    busy = Sent(limits, address, str(own_port))  # the server names a port by a text
+    await settle()
+    limits.sweep()
+    for _ in range(MOST + 1):
         opened.append(await asyncio.open_connection("127.0.0.1", port))
         limits.sweep()
-    ended = [reader for reader, _ in opened[:2]]
-    assert [await each.read() for each in ended] == [b"", b""]
+    ended = [reader for reader, _ in opened[1:3]]
+    async with asyncio.timeout(10):
+        assert [await each.read() for each in ended] == [b"", b""]
     await settle()
-    assert not any(reader.at_eof() for reader, _ in opened[2:])
+    assert not any(reader.at_eof() for reader, _ in (opened[0], *opened[3:]))
+    busy.task.cancel()
     for _, writer in opened:
         writer.close()
     server.close()

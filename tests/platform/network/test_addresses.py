@@ -2,7 +2,7 @@
 
 import pytest
 
-from billfold.platform.network.addresses import network_of
+from billfold.platform.network.addresses import network_of, own_url_host
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,11 @@ from billfold.platform.network.addresses import network_of
 )
 def test_an_ipv4_address_and_an_ipv6_site_are_one_caller_each(address, network):
     assert network_of(address) == network
+
+
+@pytest.mark.parametrize(
+    ("listening_on", "host"),
+    [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("2001:db8::1", "[2001:db8::1]")],
+)
+def test_a_url_names_what_listens_on_every_address_by_this_machines(listening_on, host):
+    assert own_url_host(listening_on) == host

@@ -62,7 +62,7 @@ class ConnectionLimits:
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401 - any scope of ASGI
         """Serve one request."""
-        peer: Peer = scope.get("client") or ("", 0)
+        peer = _client_of(scope)
         task = asyncio.current_task()
         if task is None or self._is_proxy(peer):
             await self._app(scope, receive, send)
@@ -71,7 +71,7 @@ class ConnectionLimits:
 
     async def _serve(self, scope: Any, receive: Receive, send: Send, *, mine: _Receiving) -> None:  # noqa: ANN401
         """Serve a request, unless it is given up while it is received."""
-        peer: Peer = scope.get("client") or ("", 0)
+        peer = _client_of(scope)
         network = network_of(peer[0])
         waiting = self._receiving[network]
         waiting[peer] = mine
@@ -164,6 +164,12 @@ class ConnectionLimits:
             with copy:
                 if _is_of(copy, self._port):
                     yield copy
+
+
+def _client_of(scope: Any) -> Peer:  # noqa: ANN401 - any scope of ASGI
+    """Return who sends a request as sockets name them: the server writes the port as a text."""
+    address, port = scope.get("client") or ("", 0)
+    return address, int(port)
 
 
 def _copy_of(descriptor: int) -> socket.socket | None:

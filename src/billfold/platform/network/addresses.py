@@ -26,3 +26,9 @@ def without_port(text: str) -> str:
     if text.startswith("["):
         return text[1:].partition("]")[0]
     return text.partition(":")[0] if text.count(":") == 1 else text
+
+
+def own_url_host(listening_on: str) -> str:
+    """Return the host of a URL by which this machine reaches what listens on an address: `[::1]` for `::`."""
+    own = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listening_on, listening_on)  # noqa: S104 - read, not listened on
+    return f"[{own}]" if ":" in own else own
