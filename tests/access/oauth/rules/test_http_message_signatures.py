@@ -38,7 +38,7 @@ def verify(*, covered=(*VALUES, "content-digest"), created=NOW, more="", sha="sh
     values = {**VALUES, "content-digest": f"{sha}=:{digest}:"}
     names = " ".join(f'"{each}"' for each in covered)
     since = "" if created is None else f";created={int(created.timestamp())}"
-    parameters = f'({names}){since};keyid="{key.thumbprint}";alg="ecdsa-p256-sha256"{more}'
+    parameters = f'({names}){since};keyid="{sent.get("keyid", key.thumbprint)}";alg="ecdsa-p256-sha256"{more}'
     lines = [f'"{each}": {values[each]}' for each in covered]
     text = "\n".join([*lines, f'"@signature-params": {parameters}'])
     values |= {
@@ -72,6 +72,7 @@ def test_a_signature_over_what_was_sent_holds_for_five_minutes(fields):
         ({"created": datetime.fromtimestamp(NOW.timestamp() - 301, UTC)}, "created"),
         ({"created": datetime.fromtimestamp(NOW.timestamp() + 301, UTC)}, "created"),
         ({"created": None}, "created"),
+        ({"keyid": "unknown"}, "registered key"),
         ({"more": ";expires=1"}, "expires"),
         ({"covered": tuple(VALUES)}, "content-digest"),
         ({"arrived": b"{}"}, "not that of the body"),
