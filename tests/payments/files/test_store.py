@@ -22,7 +22,7 @@ async def test_an_outbound_file_is_created_once_and_transmitted(conn):
         await files_store.read_content(conn, ids.new())
 
 
-async def test_files_of_one_instant_are_listed_by_name_backwards_after_all_later_ones(conn):
+async def test_files_of_one_instant_are_listed_last_written_first_after_all_later_ones(conn):
     now = wall_now()
     for nth, (name, later) in enumerate(
         (("ACH-002.ach", 0), ("ACH-010.ach", 0), ("ACH-001.ach", 0), ("A.ach", 1), ("Z.ach", 1))
@@ -30,4 +30,4 @@ async def test_files_of_one_instant_are_listed_by_name_backwards_after_all_later
         at = now + timedelta(seconds=later)
         await files_store.save_outbound(conn, ids.new(), "ACH", name=name, content=bytes([nth]), now=at)
     listed = [each.name for each in await files_store.list_files(conn, rail="ACH")]
-    assert listed == ["Z.ach", "A.ach", "ACH-010.ach", "ACH-002.ach", "ACH-001.ach"]
+    assert listed == ["Z.ach", "A.ach", "ACH-001.ach", "ACH-010.ach", "ACH-002.ach"]
