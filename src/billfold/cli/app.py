@@ -18,7 +18,7 @@ from billfold.cli.output import example, print_error
 from billfold.migrations.runner import MigrationError
 from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.problems import PROBLEMS
-from billfold.platform.settings.settings import SettingsError
+from billfold.platform.settings.mistakes import SettingsError
 
 _NO_ACCESS = "Give this user access, or the disk room; BILLFOLD_STATE_DIR names another folder."
 _FIRST_SERVER_ERROR = 500
@@ -44,6 +44,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "review": "billfold.onboarding.cli",
         "applications": "billfold.onboarding.applications.cli",
         "audit": "billfold.audit.cli",
+        "keys": "billfold.data_keys.cli",
         "market": "billfold.bills.cli",
         "calendar": "billfold.bills.cli",
         "ach": "billfold.payments.ach.cli",

@@ -29,7 +29,7 @@ from billfold.payments.files import retries
 from billfold.platform.clock import business_now, read_clock, wall_now
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.database.shortage import error_summary
-from billfold.platform.settings.settings import SettingsError
+from billfold.platform.settings.mistakes import SettingsError
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection

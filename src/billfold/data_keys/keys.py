@@ -38,7 +38,7 @@ class DataKeys:
     master key on another machine is not waited for in a transaction. Raises DataShredded for a destroyed key.
     """
 
-    __slots__ = ("_clock", "_kept", "_life_seconds", "_master", "_size")
+    __slots__ = ("_clock", "_kept", "_life_seconds", "_size", "master")
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class DataKeys:
         life: timedelta = KEY_LIFE,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._master = master
+        self.master = master
         self._size = size
         self._life_seconds = life.total_seconds()
         self._clock = clock
@@ -59,7 +59,7 @@ class DataKeys:
         found = await self.load(conn, (subject_id,))
         if subject_id not in found:
             key = secrets.token_bytes(KEY_BYTES)
-            await store.add_key(conn, subject_id, await self._master.wrap(subject_id, key))
+            await store.add_key(conn, subject_id, await self.master.wrap(subject_id, key))
             found = await self.load(conn, (subject_id,))
         return key_in(found, subject_id)
 
@@ -73,7 +73,7 @@ class DataKeys:
                 ring[row.subject_id] = None
                 continue
             wrapped = WrappedKey(row.wrapped, row.master_key)
-            key = DataKey(row.subject_id, await self._master.unwrap(row.subject_id, wrapped))
+            key = DataKey(row.subject_id, await self.master.unwrap(row.subject_id, wrapped))
             ring[row.subject_id] = key
             if row.is_committed or isinstance(conn, asyncpg.Pool):
                 self._keep(key)

@@ -29,6 +29,30 @@ _ADD_SHREDDED = """
 INSERT INTO data_key (subject_id, master_key, shredded_at) VALUES ($1, 'none', $2) ON CONFLICT (subject_id) DO NOTHING
 RETURNING subject_id
 """
+_NOT_WRAPPED_BY = """
+SELECT subject_id, wrapped, master_key FROM data_key
+ WHERE wrapped IS NOT NULL AND master_key <> $1 AND subject_id > $2 ORDER BY subject_id LIMIT $3
+"""
+_COUNT_NOT_WRAPPED_BY = "SELECT count(*) FROM data_key WHERE wrapped IS NOT NULL AND master_key <> $1"
+_REPLACE_WRAPPED = """
+UPDATE data_key SET wrapped = $4, master_key = $5 WHERE subject_id = $1 AND wrapped = $2 AND master_key = $3
+RETURNING true
+"""
+_BY_MASTER_KEY = """
+SELECT master_key, count(wrapped), count(*) - count(wrapped), min(created_at) FROM data_key
+ GROUP BY master_key ORDER BY 2 DESC, 1
+"""
+_ONE_OF_EACH = """
+SELECT DISTINCT ON (master_key) subject_id, wrapped, master_key FROM data_key
+ WHERE wrapped IS NOT NULL ORDER BY master_key, subject_id
+"""
+_RETENTION_ENDED = """
+SELECT c.customer_id FROM customer c LEFT JOIN data_key k ON k.subject_id = c.customer_id
+ WHERE c.account_status = 'CLOSED' AND c.role = 'customer'
+   AND c.closed_at <= $1::timestamptz - make_interval(years => $2)
+   AND (k.subject_id IS NULL OR k.wrapped IS NOT NULL)
+ ORDER BY c.closed_at, c.customer_id LIMIT $3
+"""
 
 
 class StoredKey(NamedTuple):
@@ -38,6 +62,15 @@ class StoredKey(NamedTuple):
     wrapped: bytes | None
     master_key: str
     is_committed: bool
+
+
+class KeysOfMaster(NamedTuple):
+    """The data keys of one master key: how many are in use, how many destroyed, since when."""
+
+    master_key: str
+    in_use: int
+    shredded: int
+    since: datetime
 
 
 async def list_keys(conn: Connection | Pool, subject_ids: Collection[UUID]) -> list[StoredKey]:
@@ -55,3 +88,34 @@ async def shred_key(conn: Connection | Pool, subject_id: UUID, at: datetime) -> 
     if await conn.fetchval(_SHRED, subject_id, at) is not None:
         return True
     return await conn.fetchval(_ADD_SHREDDED, subject_id, at) is not None
+
+
+async def count_not_wrapped_by(pool: Pool, master_key: str) -> int:
+    """Return how many keys another master key wraps."""
+    return int(await pool.fetchval(_COUNT_NOT_WRAPPED_BY, master_key))
+
+
+async def list_not_wrapped_by(pool: Pool, master_key: str, after: UUID, limit: int) -> list[tuple[UUID, WrappedKey]]:
+    """Return keys that another master key wraps, by subject from one on."""
+    rows = await pool.fetch(_NOT_WRAPPED_BY, master_key, after, limit)
+    return [(subject_id, WrappedKey(*wrapped)) for subject_id, *wrapped in rows]
+
+
+async def replace_wrapped(pool: Pool, subject_id: UUID, old: WrappedKey, new: WrappedKey) -> bool:
+    """Put a key wrapped anew in the place of the old one, if that is still there; tell whether it was."""
+    return await pool.fetchval(_REPLACE_WRAPPED, subject_id, *old, *new) is not None
+
+
+async def list_by_master_key(conn: Connection | Pool) -> list[KeysOfMaster]:
+    """Return how many keys each master key wraps, the most first."""
+    return [KeysOfMaster(*row) for row in await conn.fetch(_BY_MASTER_KEY)]
+
+
+async def list_one_of_each(conn: Connection | Pool) -> list[tuple[UUID, WrappedKey]]:
+    """Return one key of each master key that wraps any."""
+    return [(subject_id, WrappedKey(*wrapped)) for subject_id, *wrapped in await conn.fetch(_ONE_OF_EACH)]
+
+
+async def list_retention_ended(pool: Pool, now: datetime, years: int, limit: int) -> list[UUID]:
+    """Return customers who were closed so many years ago and whose key is not destroyed yet."""
+    return [row["customer_id"] for row in await pool.fetch(_RETENTION_ENDED, now, years, limit)]

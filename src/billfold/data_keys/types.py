@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from billfold.platform.crypto import KEY_BYTES
-from billfold.platform.errors import InvariantError
+from billfold.platform.errors import InvariantError, Refused
 
 _RANDOM, _STABLE = b"\x02", b"\x03"
 _KEY_ID_BYTES = 4
@@ -29,11 +29,12 @@ _SIV_KEY_BYTES = 64
 _TEXT_PREFIX: Final = "sealed:"
 
 
-class DataShredded(InvariantError):
-    """The customer's data key was destroyed: nothing that is sealed with it can be read again."""
+class DataShredded(Refused):
+    """The customer's data key was destroyed: nothing that is sealed with it can be read, and nothing more is sealed."""
 
     def __init__(self, subject_id: UUID) -> None:
-        super().__init__("The data key was destroyed after the end of its retention.", subject_id=str(subject_id))
+        detail = "The customer was closed, and its personal data was destroyed after the end of its retention."
+        super().__init__("customer-not-open", detail, subject_id=str(subject_id))
 
 
 class DataKey:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.data_keys.types import DataShredded
 from billfold.documents import store
 from billfold.documents.ports import StoredFileMissing
 from billfold.platform.crypto import associated_data
@@ -30,7 +31,12 @@ async def fetch_opened(bank: Bank, row: DocumentRow) -> bytes:
     content = await bank.files.fetch(row.file)
     if not row.file_sealed:
         return content
-    return await bank.data_keys.open(bank.pool, row.customer_id, content, aad=_place(row.customer_id, row.document_id))
+    try:
+        return await bank.data_keys.open(
+            bank.pool, row.customer_id, content, aad=_place(row.customer_id, row.document_id)
+        )
+    except DataShredded:
+        raise StoredFileMissing("it was destroyed at the end of its retention") from None
 
 
 async def seal_earlier_files(bank: Bank, progress: Callable[[str], None]) -> int:

@@ -142,7 +142,7 @@ async def _play_story_once(
     async with context.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
         ending = await asyncio.to_thread(_play, settings, saved_sandbox, bank.seed)
         console.rule("The ledger is verified", align="left", style="cyan")
-        print_report(await verify_with_progress(conn, vault=bank.vault))
+        print_report(await verify_with_progress(conn, vault=bank.vault, keys=bank.data_keys))
     _save_stage(settings, saved_sandbox, "played", *ending.pocket_ids)
     print_success(f"The story took {monotonic() - began:.1f} seconds.")
 

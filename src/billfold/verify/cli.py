@@ -14,6 +14,7 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, key_value_table, print_error, print_success
 from billfold.cli.resources import run_with_connection
+from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Report
 from billfold.verify.runner import verify_bank
 
@@ -36,7 +37,8 @@ def verify(
 
     async def check(conn: Connection) -> Report:
         _, vault = await context.check_bank(conn, settings)  # another key would find every row tampered with
-        return await verify_with_progress(conn, vault=vault, seals=lines)
+        keys = DataKeys(context.master_keys(settings, vault))
+        return await verify_with_progress(conn, vault=vault, keys=keys, seals=lines)
 
     print_report(run_with_connection(context, check))
 
@@ -48,7 +50,9 @@ def _seal_lines(seals: Path) -> list[str]:
         raise CliError(f"The seals cannot be read: {error}", "Choose another file.") from error
 
 
-async def verify_with_progress(conn: Connection, *, vault: Vault | None = None, seals: Sequence[str] = ()) -> Report:
+async def verify_with_progress(
+    conn: Connection, *, vault: Vault | None = None, keys: DataKeys | None = None, seals: Sequence[str] = ()
+) -> Report:
     """Verify the bank, with a progress bar."""
     columns = (
         TextColumn("Verifying"),
@@ -63,7 +67,7 @@ async def verify_with_progress(conn: Connection, *, vault: Vault | None = None, 
         def progress(so_far: int, total: int) -> None:
             bar.update(task, completed=so_far, total=total)
 
-        return await verify_bank(conn, progress=progress, vault=vault, seals=seals)
+        return await verify_bank(conn, progress=progress, vault=vault, data_keys=keys, seals=seals)
 
 
 def print_report(report: Report) -> None:

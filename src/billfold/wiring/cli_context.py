@@ -33,7 +33,14 @@ from billfold.platform.postgres.programs import EmbeddedPostgresError
 from billfold.platform.settings.settings import FILE_SUFFIX, Settings, variable_name
 from billfold.treasury.worker import WaitingCash
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
-from billfold.wiring.providers import SEALS, archive_of, check_adapters, email_transport_of, webhook_client_of
+from billfold.wiring.providers import (
+    SEALS,
+    archive_of,
+    check_adapters,
+    email_transport_of,
+    master_keys_of,
+    webhook_client_of,
+)
 from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
 
@@ -121,6 +128,7 @@ class Wiring:
     check_adapters = staticmethod(check_adapters)
     initialize_database = staticmethod(initialize_database)
     vault = staticmethod(vault_of)
+    master_keys = staticmethod(master_keys_of)
     archive = staticmethod(archive_of)
 
     def __init__(self, environ: Mapping[str, str]) -> None:

@@ -17,8 +17,8 @@ from billfold.bills.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
-from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.store import list_one_of_each
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import sequencer
 from billfold.ledger.bank import Bank
@@ -30,11 +30,13 @@ from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
+from billfold.platform.errors import InvariantError
 from billfold.platform.paging import Pager
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring.initialize import (
+    BankConfigMismatch,
     BankIdentity,
     check_identity,
     create_bank_customer,
@@ -48,6 +50,7 @@ from billfold.wiring.providers import (
     file_store_of,
     identity_check_of,
     linking_provider_of,
+    master_keys_of,
     rail_exchanges_of,
     simulation_of,
 )
@@ -57,6 +60,7 @@ from billfold.wiring.sealing import seal_earlier_data
 
 if TYPE_CHECKING:
     from billfold.cli.context import StepReporter
+    from billfold.data_keys.master_keys import MasterKeys
     from billfold.platform.database.pool import Connection, Pool
 
 POOL_MAX = 12
@@ -77,11 +81,11 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
             identity, vault = await check_bank(conn, settings)
+            master = await check_master_keys(conn, settings, vault)
             await reseal_key_check(conn, identity, vault)
             await sequencer.repair_positions(conn)
             seed, market = identity.seed, await _market(conn, settings)
         simulation = simulation_of(settings, seed)
-        custodian = custodian_of(settings, simulation)
         screening = simulation.screening if simulation else NoScreening()
         engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=screening)
         bank = Bank(
@@ -93,11 +97,11 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
             vault=vault,
-            data_keys=DataKeys(FileMasterKey(vault)),
+            data_keys=DataKeys(master),
             rails=rail_exchanges_of(settings),
             files=file_store_of(settings),
             inspection=SubprocessFileInspector(),
-            job_runners=job_runners(simulation, custodian),
+            job_runners=job_runners(simulation, custodian_of(settings, simulation)),
             approvals=ApprovedRequests(pool),
             linking=linking_provider_of(settings, simulation),
             identity=identity_check_of(settings, simulation),
@@ -173,7 +177,8 @@ async def _market(conn: Connection, settings: Settings) -> Market:
 async def check_start(settings: Settings, dsn: str) -> None:
     """Find out whether a process can open the bank with these settings. Raises CliError."""
     async with await _pool(dsn, 1) as pool, pool.acquire() as conn:
-        await check_bank(conn, settings)
+        _, vault = await check_bank(conn, settings)
+        await check_master_keys(conn, settings, vault)
     check_adapters(settings)
 
 
@@ -191,6 +196,21 @@ async def check_bank(conn: Connection, settings: Settings) -> tuple[BankIdentity
     vault = vault_of(settings)
     check_identity(identity, settings, vault)
     return identity, vault
+
+
+async def check_master_keys(conn: Connection, settings: Settings, vault: Vault) -> MasterKeys:
+    """Return the master keys, once each that wraps a data key has unwrapped one. Raises CliError, Unavailable."""
+    master = master_keys_of(settings, vault)
+    for subject_id, stored in await list_one_of_each(conn):
+        try:
+            await master.unwrap(subject_id, stored)
+        except InvariantError as error:
+            raise BankConfigMismatch(
+                f"The data keys under master key {stored.master_key} do not unwrap: {error}",
+                "Name it in BILLFOLD_MASTER_KEYS after the current one (an encryption key in"
+                " BILLFOLD_RETIRED_ENCRYPTION_KEYS), or restore it.",
+            ) from None
+    return master
 
 
 def policy_of(settings: Settings, screening: Screening) -> BankPolicy:

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 from billfold.accounts.counterparties.ports import LinkingProvider
 from billfold.audit.file_archive import FileArchive
 from billfold.cli.context import CliError
+from billfold.data_keys.aws_kms import AwsKmsMasterKey
+from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.master_keys import MasterKeys
+from billfold.data_keys.vault_transit import VaultTransitMasterKey
 from billfold.documents.local_store import LocalFileStore
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
@@ -25,6 +29,8 @@ from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings, variable_name
 
 if TYPE_CHECKING:
+    from billfold.data_keys.ports import MasterKey
+    from billfold.platform.crypto import Vault
     from billfold.sandbox.simulation import Simulation
 
 SEALS = "audit-seals.txt"
@@ -72,6 +78,28 @@ def rail_exchanges_of(settings: Settings) -> RailExchanges:
 def file_store_of(settings: Settings) -> LocalFileStore:
     """Return the store of uploaded documents: the configured folder, or one in the state directory."""
     return LocalFileStore(settings.files_dir or settings.state_dir / "files")
+
+
+def master_keys_of(settings: Settings, vault: Vault) -> MasterKeys:
+    """Return what wraps data keys: the first of the settings, with the earlier ones. Raises CliError."""
+    return MasterKeys([_master_key_of(settings, vault, name) for name in settings.master_keys])
+
+
+def _master_key_of(settings: Settings, vault: Vault, name: str) -> MasterKey:
+    kind, _, key = name.partition(":")
+    if kind == "vault-transit":
+        if settings.master_key_url is None or settings.master_key_token is None:
+            missing = f"{variable_name('master_key_url')} and {variable_name('master_key_token')}"
+            raise CliError(f"The master key {name} needs {missing}.", "Set both.")
+        return VaultTransitMasterKey(key, url=settings.master_key_url, token=settings.master_key_token)
+    if kind == "aws-kms":
+        try:
+            return AwsKmsMasterKey(key, endpoint_url=settings.master_key_url)
+        except Exception as error:  # the SDK is missing, or finds no region
+            raise CliError(
+                f"The master key {name} cannot be used: {error}", "Install billfold[aws]; set AWS_REGION."
+            ) from error
+    return FileMasterKey(vault)
 
 
 def simulation_of(settings: Settings, seed: bytes) -> Simulation | None:

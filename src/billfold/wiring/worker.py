@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from billfold.data_keys.worker import shred_after_retention
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.settlement.worker import close_bank_days
@@ -34,6 +35,7 @@ PAUSE_MAX_SECONDS = 30.0
 _DOUBLINGS_MAX = 10
 PURGE_SECONDS = 60.0
 ORPHAN_FILES_SECONDS = 6 * 3600.0
+SHRED_SECONDS = 600.0
 
 PeriodicTask = Callable[["Bank"], Awaitable[int]]
 """Something that may be waiting: does a few and returns how many."""
@@ -44,7 +46,12 @@ class Worker:
 
     def __init__(self, bank: Bank, *periodic_tasks: PeriodicTask, pause_seconds: float = IDLE_SECONDS) -> None:
         self._bank = bank
-        tasks = (do_due_work, _Every(PURGE_SECONDS, purge_expired), _Every(ORPHAN_FILES_SECONDS, purge_files))
+        tasks = (
+            do_due_work,
+            _Every(PURGE_SECONDS, purge_expired),
+            _Every(ORPHAN_FILES_SECONDS, purge_files),
+            _Every(SHRED_SECONDS, shred_after_retention),
+        )
         self._tasks: Sequence[PeriodicTask] = (*tasks, *periodic_tasks)
         self._idle_seconds = pause_seconds
 

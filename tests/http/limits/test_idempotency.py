@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from tests.support.whole_bank import VAULT
 
 from billfold.http.limits import idempotency as admissions
 from billfold.http.limits.idempotency import AdmissionRequest, IdempotencyStore
@@ -13,6 +14,7 @@ from billfold.http.responses import HttpResponse
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.pool import create_pool
+from billfold.platform.errors import InvariantError
 
 ANSWER = HttpResponse(201, "application/json", b'{"run":1}')
 
@@ -28,7 +30,7 @@ async def pools(database_dsn):
 @pytest.fixture
 async def two(pools):
     """The admissions of two processes."""
-    made = [IdempotencyStore(pool, lease=timedelta(seconds=1)) for pool in pools]
+    made = [IdempotencyStore(pool, VAULT, lease=timedelta(seconds=1)) for pool in pools]
     yield made
     for each in made:
         await each.close()
@@ -135,17 +137,33 @@ async def test_one_of_many_wins_a_key_across_processes(two):
     assert found == {"run": 1, "running": 19}
 
 
-async def test_another_process_replays_what_was_kept(two):
+async def test_another_process_replays_what_was_kept(two, pools):
     who, key = caller(), ids.new()
     request = asked(who, key=key)
     assert (await two[0].admit(request)).verdict == "run"
     assert (await two[1].admit(request)).verdict == "running"
     two[0].store_response(request, ANSWER)
     await two[0]._stored.settle()
+    assert ANSWER.body not in await pools[0].fetchval("SELECT response_body FROM idempotency_key")
     for one in two:
         again = await one.admit(request)
         assert (again.verdict, again.stored) == ("replay", ANSWER)
         assert (await one.admit(asked(who, key=key, fingerprint=b"two"))).verdict == "reused"
+
+
+async def test_an_answer_that_an_earlier_release_kept_in_plain_text_is_replayed_and_a_moved_one_is_not(two, pools):
+    first, second = asked(caller()), asked(caller())
+    for request in (first, second):
+        await two[0].admit(request)
+        two[0].store_response(request, ANSWER)
+    await two[0]._stored.settle()
+    swap = """UPDATE idempotency_key k SET response_body = o.response_body FROM idempotency_key o
+ WHERE k.key = $1 AND o.key = $2"""
+    await pools[0].execute(swap, first.key, second.key)
+    with pytest.raises(InvariantError, match="moved"):
+        await two[1].admit(first)
+    await pools[0].execute("UPDATE idempotency_key SET response_body = $1", ANSWER.body)
+    assert (await two[1].admit(first)).stored == ANSWER
 
 
 async def test_an_answer_is_known_at_once_where_it_was_given(two):
@@ -187,7 +205,7 @@ async def test_a_released_key_runs_again_and_stays_bound_to_its_request(two, cla
 
 async def test_a_key_runs_again_when_its_lease_is_over_without_an_answer(two, pools):
     request = asked(caller())
-    gone = IdempotencyStore(pools[0], lease=timedelta(seconds=1))
+    gone = IdempotencyStore(pools[0], VAULT, lease=timedelta(seconds=1))
     await gone.admit(request)
     await gone.close()
     assert (await two[1].admit(request)).verdict == "running"

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from billfold.platform.settings import settings
+from billfold.platform.settings.mistakes import SettingsError
 from billfold.platform.settings.reference import reference
-from billfold.platform.settings.settings import Settings, SettingsError
+from billfold.platform.settings.settings import Settings
 
 _KEY = base64.b64decode("Z2wxkqQm0bNn1yR3v8uYxGJH4s9eT6cFzLpWdAoKiVE=")
 _KEY_TEXT = base64.b64encode(_KEY).decode()

@@ -2,7 +2,7 @@
 
 Counts requests in fixed minutes of the wall clock, claims the idempotency keys of requests that
 change something, finds stored responses, and reads the business clock on the way. Responses are stored
-in batches after they were sent; until then they are in memory. A key is bound to its request whatever
+in batches after they were sent, encrypted; until then they are in memory. A key is bound to its request whatever
 becomes of it, one beyond the rate limit too, up to twice the limit.
 """
 
@@ -21,12 +21,14 @@ import structlog
 
 from billfold.http.responses import HttpResponse
 from billfold.platform.clock import ClockState, wall_now
+from billfold.platform.crypto import associated_data
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import Patience, error_summary, is_shortage
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Pool
 
 log = structlog.get_logger(__name__)
@@ -201,7 +203,8 @@ class PinnedConnection:
 class IdempotencyStore:
     """The admission of one process. Several share their counters and keys in the database."""
 
-    def __init__(self, pool: Pool, *, lease: timedelta = LEASE) -> None:
+    def __init__(self, pool: Pool, vault: Vault, *, lease: timedelta = LEASE) -> None:
+        self._vault = vault
         self._lease = lease
         self._connections = (PinnedConnection(pool), PinnedConnection(pool))
         self._admitted: Batcher[AdmissionRequest, Admission] = Batcher(self._admit_all)
@@ -222,6 +225,8 @@ class IdempotencyStore:
         self._open[slot] = _Open(request.fingerprint)
         try:
             admission = await self._admitted.ask(request)
+            if admission.stored is not None:
+                admission.stored = self._opened(request, admission.stored)
         except BaseException:
             self._open.pop(slot, None)
             raise
@@ -254,6 +259,13 @@ class IdempotencyStore:
             await batcher.settle()
         for each in self._connections:
             await each.close()
+
+    def _opened(self, request: AdmissionRequest, stored: HttpResponse) -> HttpResponse:
+        if not self._vault.has_key_of(stored.body):  # an earlier release stored it in plain text, for a day
+            return stored
+        assert request.key is not None
+        body = self._vault.open(stored.body, _place(request.key_owner, request.key))
+        return HttpResponse(stored.status, stored.content_type, body)
 
     def _forget(self, slot: Slot, error: BaseException | None) -> None:
         self._open.pop(slot, None)
@@ -297,7 +309,7 @@ class IdempotencyStore:
             list(fingerprints),
             [each.status for each in responses],
             [each.content_type for each in responses],
-            [each.body for each in responses],
+            [self._vault.seal(each.body, _place(*slot)) for slot, _, each in batch],
             now - KEPT,
         )
         return [None] * len(batch)
@@ -342,6 +354,10 @@ def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple
         (b"x-ratelimit-remaining", str(remaining).encode()),
         (b"x-ratelimit-reset", str(resets_at).encode()),
     ]
+
+
+def _place(owner: UUID, key: UUID) -> bytes:
+    return associated_data("idempotency_key", "response_body", key, tenant_id=owner)
 
 
 def _admission(request: AdmissionRequest, row: Record, resets_at: int) -> Admission:

@@ -28,6 +28,7 @@ _DISTINCT_BYTES_MIN = 12
 _SEED_BYTES_MAX = 64
 NO_ADAPTER = "none"
 """What an adapter is set to where the bank has none: its operations are refused."""
+_MASTER_KEY = re.compile(r"file|(aws-kms|vault-transit):[A-Za-z0-9/_.:=@-]{1,2000}")
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?")
 _ABA_DIGITS = 9
 _ABA_WEIGHTS = (3, 7, 1) * 3
@@ -129,6 +130,10 @@ def _adapter(raw: str) -> str:
     return _require(raw, is_named or raw == NO_ADAPTER)
 
 
+def _master_key(raw: str) -> str:
+    return _require(raw, _MASTER_KEY.fullmatch(raw) is not None)
+
+
 def _bic(raw: str) -> str:
     return _require(raw.upper(), _BIC.fullmatch(raw.upper()) is not None)
 
@@ -213,6 +218,7 @@ def is_hard_to_guess(key: bytes) -> bool:
 BOOLEAN = SettingType("true or false", _boolean)
 DATABASE = SettingType("an address like postgresql://user:password@host:5432/name", _database)
 ADAPTER = SettingType("`package.module:name` of what you installed, called without arguments, or none", _adapter)
+MASTER_KEY = SettingType("file, aws-kms:<key id, ARN or alias> or vault-transit:<mount>/<key>", _master_key)
 BIC = SettingType("a BIC of 8 or 11 characters", _bic)
 MAIL_ADDRESS = SettingType("an address like no-reply@bank.example or Bank <no-reply@bank.example>", _mail_address)
 MAIL_SERVER = SettingType("an address like smtps://user:password@mail.example.com:465", _mail_server)

@@ -17,6 +17,7 @@ from typing import Any
 from billfold.platform.clock import EARLIEST, LATEST
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import Network, Setting, setting
+from billfold.platform.settings.mistakes import SettingMistake, SettingsError
 
 PREFIX = "BILLFOLD_"
 FILE_SUFFIX = "_FILE"
@@ -35,32 +36,6 @@ _SANDBOX_ONLY = (
     *("clock_start", "execute_transfers", "sandbox_kyb_delay"),
     *("webhook_allowed_networks", "webhook_trusted_ca"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SettingMistake:
-    """One setting that is wrong: its variable, what it is now, what is expected."""
-
-    name: str
-    value: str | None
-    expected: str
-    unknown: bool = False
-
-    @property
-    def sentence(self) -> str:
-        """What is wrong, in one line."""
-        if self.unknown:
-            return f"{self.name} is not a setting; expected {self.expected}"
-        now = "is not set" if self.value is None else f"is {self.value!r}"
-        return f"{self.name} {now}; expected {self.expected}"
-
-
-class SettingsError(Exception):
-    """The settings are wrong. Holds every mistake, secrets hidden."""
-
-    def __init__(self, mistakes: list[SettingMistake]) -> None:
-        self.mistakes = mistakes
-        super().__init__("\n".join(mistake.sentence for mistake in mistakes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +64,20 @@ class Settings:
     )
     retired_encryption_keys: tuple[bytes, ...] = setting(
         kinds.list_of(kinds.SECRET_KEY), "Earlier keys, under which there may still be sealed values.", (), secret=True
+    )
+    master_keys: tuple[str, ...] = setting(
+        kinds.list_of(kinds.MASTER_KEY),
+        "What wraps the data keys of customers: `file` is the encryption key. Others after the first are earlier ones.",
+        ("file",),
+    )
+    master_key_url: str | None = setting(
+        kinds.HTTPS_ORIGIN, "The address of Vault, or of KMS if it is not that of the AWS region.", None
+    )
+    master_key_token: str | None = setting(kinds.text("a token"), "The token for Vault.", None, secret=True)
+    retention_years: int = setting(
+        kinds.integer(1, 100, "years"),
+        "For how long a closed customer's personal data is kept; after that its data key is destroyed.",
+        6,
     )
     domain: str = setting(kinds.DOMAIN, "The name of the host; partners and auth are below it.", "localhost")
     auth_url: str | None = setting(

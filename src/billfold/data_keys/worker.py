@@ -1,0 +1,41 @@
+"""Destroys the data keys of customers whose retention has ended, on the business clock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.audit.record import audited
+from billfold.audit.types import Origin
+from billfold.data_keys import store
+from billfold.platform.clock import wall_now
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+_BATCH_SIZE = 500
+
+
+async def shred_after_retention(bank: Bank) -> int:
+    """Destroy the keys of customers who were closed that many years ago; return how many.
+
+    The money they moved stays in the ledger and is proved as before. The audit log names who was forgotten.
+    """
+    now, count = await bank.now(), 0
+    years = bank.settings.retention_years
+    while customer_ids := await store.list_retention_ended(bank.pool, now, years, _BATCH_SIZE):
+        for customer_id in customer_ids:
+            async with audited(
+                bank.pool,
+                bank.vault,
+                customer_id,
+                origin=Origin.system(),
+                action="data_key.shredded",
+                resource=("data_key", customer_id),
+                details={"retention_years": years},
+                now=wall_now(),
+            ) as action:
+                if await bank.data_keys.shred(action.conn, customer_id, now):
+                    count += 1
+                else:
+                    action.skip()  # another worker was quicker
+    return count

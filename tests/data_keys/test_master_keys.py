@@ -1,0 +1,105 @@
+"""Master keys on other machines, as their servers answer: a wrapped key is bound to its subject and its master key."""
+
+import base64
+import json
+from uuid import UUID
+
+import httpx
+import pytest
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from moto import mock_aws
+
+from billfold.data_keys.aws_kms import AwsKmsMasterKey
+from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.master_keys import MasterKeys
+from billfold.data_keys.ports import WrappedKey
+from billfold.data_keys.vault_transit import VaultTransitMasterKey
+from billfold.platform.crypto import Vault
+from billfold.platform.database.pool import APP_ROLE, create_pool
+from billfold.platform.errors import InvariantError, Unavailable
+
+ACME, BETA = UUID(int=1), UUID(int=2)
+KEY = bytes(range(32))
+
+
+def transit_server(request):
+    """Answer as the transit engine of Vault 1.19 does: the shape of each body is recorded from its documentation."""
+    cipher, body = AESGCM(bytes(32)), json.loads(request.content)
+    if request.headers["X-Vault-Token"] != "s.right":
+        return httpx.Response(403, json={"errors": ["permission denied"]})
+    aad = base64.b64decode(body["associated_data"])
+    match request.url.path.split("/")[-2:]:
+        case ["encrypt", "billfold"]:
+            ciphertext = base64.b64encode(
+                bytes(12) + cipher.encrypt(bytes(12), base64.b64decode(body["plaintext"]), aad)
+            )
+            return httpx.Response(
+                200, json={"data": {"ciphertext": f"vault:v1:{ciphertext.decode()}", "key_version": 1}}
+            )
+        case ["decrypt", "billfold"]:
+            try:
+                sealed = base64.b64decode(body["ciphertext"].removeprefix("vault:v1:"))
+                plain = cipher.decrypt(sealed[:12], sealed[12:], aad)
+            except (InvalidTag, ValueError):
+                return httpx.Response(400, json={"errors": ["cipher: message authentication failed"]})
+            return httpx.Response(200, json={"data": {"plaintext": base64.b64encode(plain).decode()}})
+        case _:
+            return httpx.Response(400, json={"errors": ["encryption key not found"]})
+
+
+def transit(handler=transit_server, token="s.right"):
+    transport = httpx.MockTransport(handler)
+    return VaultTransitMasterKey("transit/billfold", url="https://vault.example", token=token, transport=transport)
+
+
+@pytest.fixture
+def kms(monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        key_id = AwsKmsMasterKey("none")._client.create_key()["KeyMetadata"]["KeyId"]
+        yield AwsKmsMasterKey(key_id)
+
+
+@pytest.fixture(params=["vault", "kms"])
+def master(request):
+    return transit() if request.param == "vault" else request.getfixturevalue("kms")
+
+
+async def test_a_key_is_unwrapped_for_its_own_subject_and_unaltered_only(master):
+    stored = await master.wrap(ACME, KEY)
+
+    assert KEY not in stored.wrapped
+    assert stored.master_key == master.name
+    assert await master.unwrap(ACME, stored) == KEY
+    altered = WrappedKey(stored.wrapped[:-8] + b"AAAAAAA=", stored.master_key)
+    for subject_id, wrapped in ((BETA, stored), (ACME, altered)):
+        with pytest.raises(InvariantError):
+            await master.unwrap(subject_id, wrapped)
+
+
+async def test_a_server_that_does_not_answer_or_refuses_us_is_unavailable_and_not_damage(kms):
+    def away(request):
+        raise httpx.ConnectError("no route", request=request)
+
+    for master in (transit(away), transit(token="s.other"), transit(lambda _: httpx.Response(503))):
+        with pytest.raises(Unavailable):
+            await master.wrap(ACME, KEY)
+    with pytest.raises(Unavailable, match="NotFoundException"):
+        await AwsKmsMasterKey("11111111-2222-3333-4444-555555555555").wrap(ACME, KEY)
+
+
+async def test_a_bank_moves_from_its_file_to_another_master_key(database_dsn, master):
+    file = FileMasterKey(Vault(KEY))
+    async with await create_pool(database_dsn, role=APP_ROLE) as pool:
+        sealed = await DataKeys(file).seal(pool, ACME, b"12-3456789", b"place")
+        both = MasterKeys([master, file])
+
+        assert await DataKeys(both).open(pool, ACME, sealed, b"place") == b"12-3456789"
+        await DataKeys(both).of(pool, BETA)
+        assert await pool.fetchval("SELECT master_key FROM data_key WHERE subject_id = $1", BETA) == master.name
+        with pytest.raises(InvariantError, match="not among the bank's"):
+            await DataKeys(MasterKeys([master])).open(pool, ACME, sealed, b"place")
