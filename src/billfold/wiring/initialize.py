@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from billfold import sandbox
 from billfold.access.partners.customers import enrol
 from billfold.bills.imports import load_bundled_market
 from billfold.bills.market_log import begin_market_log
 from billfold.cli.context import CliError
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.onboarding.screening.imports import read_list, replace_current
 from billfold.platform.clock import ClockState, read_clock, write_clock
 from billfold.platform.crypto import associated_data
 
@@ -32,6 +35,7 @@ _BANK = "SELECT seed, environment, key_check, domain FROM bank"
 _SET_CHECKS = "UPDATE bank SET key_check = $1, domain = $2"
 _SEALED_EARLIER = "SELECT sealed FROM partner_secret ORDER BY created_at DESC LIMIT 1"
 _KEY_CHECK = associated_data("bank", "key_check", "bank", "bank")
+_SANDBOX_LIST = Path(sandbox.__file__).with_name("sanctions.xml")
 _START_OVER = "or start over with `billfold sandbox --fresh`."
 
 
@@ -75,6 +79,7 @@ async def initialize_bank(
         await conn.execute(_SET_CHECKS, key_check, domain or settings.domain)
         if not settings.is_production and await read_clock(conn) is None:
             await write_clock(conn, ClockState(settings.clock_start, wall, frozen=True))
+            await replace_current(conn, read_list(_SANDBOX_LIST), now=wall)
         await load_bundled_market(conn)
         await begin_market_log(conn, vault)
 

@@ -1,0 +1,2 @@
+DROP TABLE sanctions_entry;
+DROP TABLE sanctions_list;

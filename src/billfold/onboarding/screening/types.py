@@ -1,0 +1,94 @@
+"""Sanctions lists and their entries."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+import msgspec
+from typing_extensions import override
+
+FILE_BYTES_MAX: Final = 256 * 1024 * 1024
+"""OFAC's list has 28 MB as XML."""
+ENTRIES_MAX: Final = 250_000
+NAMES_MAX: Final = 1_000
+"""How many names one entry may have."""
+TEXT_MAX: Final = 2_000
+
+
+class EntryKind(StrEnum):
+    """Whom or what an entry is about. The CSV files leave it out for an entity."""
+
+    INDIVIDUAL = "INDIVIDUAL"
+    ENTITY = "ENTITY"
+    VESSEL = "VESSEL"
+    AIRCRAFT = "AIRCRAFT"
+
+
+class ListedName(msgspec.Struct, frozen=True, kw_only=True):
+    """A name of an entry: its own (`kind` is empty) or another (`a.k.a.`, `f.k.a.`, `n.k.a.`).
+
+    A weak one is so common or vague that its publisher warns of false matches.
+    """
+
+    text: str
+    kind: str = ""
+    is_weak: bool = False
+
+
+class Birth(msgspec.Struct, frozen=True):
+    """When somebody was born, as far as it is known: within these years; on a day if it is exact."""
+
+    from_year: int
+    to_year: int
+    on: date | None = None
+
+
+class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry. `uid` is the publisher's number of it; `countries` are English names of addresses and nationalities."""
+
+    uid: int
+    kind: EntryKind
+    names: tuple[ListedName, ...]
+    programs: tuple[str, ...] = ()
+    births: tuple[Birth, ...] = ()
+    countries: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    """Kinds and numbers of documents, for whoever compares by eye."""
+    remarks: str = ""
+
+
+class SanctionsList(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole list as it was read."""
+
+    published_on: date
+    entries: tuple[ListEntry, ...]
+
+
+class ListRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A list that was imported. `digest` is the SHA-256 of what it says, in hexadecimal; `imported_at` is wall time."""
+
+    list_id: UUID
+    published_on: date
+    digest: str
+    entry_count: int
+    name_count: int
+    is_current: bool
+    imported_at: datetime
+
+
+class InvalidList(Exception):
+    """A file is no sanctions list: what is wrong, and where."""
+
+    def __init__(self, message: str, *, line: int | None = None, uid: object = None, file: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        places = (file, line and f"line {line}", uid and f"entry {uid}")
+        self.place = ", ".join(str(each) for each in places if each)
+
+    @override
+    def __str__(self) -> str:
+        """Return where it is, and what is wrong."""
+        return f"{self.place}: {self.message}" if self.place else self.message
