@@ -89,7 +89,7 @@ async def upload_document_file(caller: Call, bank: Bank, document_id: UUID, requ
     if found.status == "APPROVED":
         raise BillfoldError("already-approved", "The document is approved.")
     key = (found.customer_id, document_id, found.type)
-    return render_document(await store_file(caller, bank, key, request=request))
+    return render_document(await store_file(caller, bank, key, request=request, subject=found.subject))
 
 
 @get("/api/v1/documents/{document_id}/", tag="documents")
@@ -125,29 +125,30 @@ async def store_file(
     *,
     is_new: bool = False,
     application_id: UUID | None = None,
+    subject: UUID | None = None,
 ) -> DocumentRow:
     """Store the file in the body for the document of (customer_id, document_id, type).
 
-    One that `is_new`, or that an application may have though it was not asked for, is written down first.
+    One that `is_new`, or that an application may have though it was not asked for, is written down first. The file is
+    sealed with the data key of `subject`, or of the owner.
     """
     owner, document_id, document_type = key
     kind, name = await _inspect(bank, document_type, request)
-    file = await keep_sealed(bank, owner, document_id, request.body)
+    file = await keep_sealed(bank, subject or owner, document_id, request.body)
+    job = ScheduledJob(APPLICATION_DOCUMENT_JOB, document_id, owner, call.now)
     async with call.audited(
         bank, owner, "document.uploaded", resource_id=document_id, details={"type": document_type}
     ) as audited_action:
         conn = audited_action.conn
         if is_new or application_id is not None:
-            await store.request_document(
-                conn, owner, document_id, type_=document_type, at=call.now, application_id=application_id
-            )
+            whose = {"application_id": application_id, "subject_id": subject}
+            await store.request_document(conn, owner, document_id, type_=document_type, at=call.now, **whose)
         row = await store.get_document(conn, document_id, owner)
         if is_new and row.file is not None:
             audited_action.skip()  # the same request ran before and was cut off
             return row
         invalid = bank.terms.screening.invalid_file(name)
         stored = await store.put_file(conn, row, file, kind=kind, name=name, invalid=invalid, at=call.now)
-        job = ScheduledJob(APPLICATION_DOCUMENT_JOB, document_id, owner, call.now)
         if stored.application_id is not None:
             await jobs_store.schedule(conn, [job])
     if stored.application_id is not None:

@@ -1,4 +1,4 @@
-"""Files of documents under their customers' data keys: in the store there is ciphertext only."""
+"""Files of documents under the data keys of those whom they are about: in the store there is ciphertext only."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 _BATCH_SIZE = 100
 
 
-async def keep_sealed(bank: Bank, owner: UUID, document_id: UUID, content: bytes) -> StoredFile:
-    """Keep a document's file for good, sealed; size and hash are those of what is kept."""
-    return await bank.files.keep(await bank.data_keys.seal(bank.pool, owner, content, aad=_place(owner, document_id)))
+async def keep_sealed(bank: Bank, subject: UUID, document_id: UUID, content: bytes) -> StoredFile:
+    """Keep a document's file for good, sealed with a key; size and hash are those of what is kept."""
+    sealed = await bank.data_keys.seal(bank.pool, subject, content, aad=_place(subject, document_id))
+    return await bank.files.keep(sealed)
 
 
 async def fetch_opened(bank: Bank, row: DocumentRow) -> bytes:
@@ -32,9 +33,7 @@ async def fetch_opened(bank: Bank, row: DocumentRow) -> bytes:
     if not row.file_sealed:
         return content
     try:
-        return await bank.data_keys.open(
-            bank.pool, row.customer_id, content, aad=_place(row.customer_id, row.document_id)
-        )
+        return await bank.data_keys.open(bank.pool, row.subject, content, aad=_place(row.subject, row.document_id))
     except DataShredded:
         raise StoredFileMissing("it was destroyed at the end of its retention") from None
 
@@ -59,7 +58,7 @@ async def _seal_earlier(bank: Bank, row: DocumentRow) -> bool:
         content = await bank.files.fetch(row.file)
     except StoredFileMissing:
         return False
-    sealed = await keep_sealed(bank, row.customer_id, row.document_id, content)
+    sealed = await keep_sealed(bank, row.subject, row.document_id, content)
     if not await store.replace_file(bank.pool, row, sealed):
         await bank.files.discard(sealed.key)  # another process was quicker, or it was sent anew
         return False
@@ -67,5 +66,5 @@ async def _seal_earlier(bank: Bank, row: DocumentRow) -> bool:
     return True
 
 
-def _place(owner: UUID, document_id: UUID) -> bytes:
-    return associated_data("document", "file", document_id, tenant_id=owner)
+def _place(subject: UUID, document_id: UUID) -> bytes:
+    return associated_data("document", "file", document_id, tenant_id=subject)

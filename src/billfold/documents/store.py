@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,
-       size_bytes, sha256, created_at, uploaded_at, file_sealed, application_id, related_party_id"""
+       size_bytes, sha256, created_at, uploaded_at, file_sealed, application_id, related_party_id,
+       subject_id"""
 _BY_IDS = f"SELECT {_COLUMNS} FROM document WHERE customer_id = $1 AND document_id = ANY($2::uuid[])"
 _BY_ID = f"SELECT {_COLUMNS} FROM document WHERE document_id = $1"
 _OF_APPLICATION = f"""SELECT {_COLUMNS} FROM document
- WHERE customer_id = $1 AND application_id = $2 ORDER BY created_at, type, document_id"""
+ WHERE customer_id = ANY($1::uuid[]) AND application_id = ANY($2::uuid[]) ORDER BY created_at, type, document_id"""
 _LOOK_UP = f"""SELECT {_COLUMNS} FROM document
  WHERE customer_id = ANY($1::uuid[]) AND document_id = ANY($2::uuid[])"""
 _ORPHANED = """
@@ -35,8 +36,9 @@ SELECT {_COLUMNS} FROM document d
       AND c.verification::jsonb->'document_ids' ? d.document_id::text)
  ORDER BY uploaded_at, document_id LIMIT $1"""
 _ADD = """
-INSERT INTO document (customer_id, document_id, type, status, created_at, application_id, related_party_id)
-VALUES ($1, $2, $3, 'PENDING_UPLOAD', $4, $5, $6) ON CONFLICT (document_id) DO NOTHING
+INSERT INTO document
+  (customer_id, document_id, type, status, created_at, application_id, related_party_id, subject_id)
+VALUES ($1, $2, $3, 'PENDING_UPLOAD', $4, $5, $6, $7) ON CONFLICT (document_id) DO NOTHING
 """
 _DROP = """
 DELETE FROM document
@@ -109,10 +111,10 @@ async def find_orphaned_files(conn: Connection | Pool, keys: Sequence[str]) -> l
 
 
 async def list_application_documents(
-    conn: Connection | Pool, customer_id: UUID, application_id: UUID
+    conn: Connection | Pool, customer_ids: Sequence[UUID], application_ids: Sequence[UUID]
 ) -> list[DocumentRow]:
-    """Return the documents of an application and of its related parties, the oldest first."""
-    return [DocumentRow(*row) for row in await conn.fetch(_OF_APPLICATION, customer_id, application_id)]
+    """Return the documents of applications of these owners and of their related parties, the oldest first."""
+    return [DocumentRow(*row) for row in await conn.fetch(_OF_APPLICATION, customer_ids, application_ids)]
 
 
 async def request_document(
@@ -124,9 +126,13 @@ async def request_document(
     at: datetime,
     application_id: UUID | None = None,
     related_party_id: UUID | None = None,
+    subject_id: UUID | None = None,
 ) -> None:
-    """Ask for a document: it waits for its file. One that is there already stays as it is."""
-    await conn.execute(_ADD, customer_id, document_id, type_, at, application_id, related_party_id)
+    """Ask for a document: it waits for its file. One that is there already stays as it is.
+
+    One of an application names it, and whose data key its file is sealed with.
+    """
+    await conn.execute(_ADD, customer_id, document_id, type_, at, application_id, related_party_id, subject_id)
 
 
 async def drop_requests(conn: Connection, customer_id: UUID, application_id: UUID, *, keep: Iterable[UUID]) -> None:

@@ -38,6 +38,12 @@ class DocumentRow(Row, frozen=True):
     file_sealed: bool  # False: an earlier release kept it in plain text
     application_id: UUID | None = None
     related_party_id: UUID | None = None
+    subject_id: UUID | None = None
+
+    @property
+    def subject(self) -> UUID:
+        """Whose data key its file is sealed with: its owner's, or that of who applies."""
+        return self.subject_id or self.customer_id
 
     @property
     def file(self) -> StoredFile | None:

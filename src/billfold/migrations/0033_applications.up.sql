@@ -64,9 +64,12 @@ CREATE TABLE agreement_acceptance (
   PRIMARY KEY (customer_id, version)
 );
 
+-- The files of an application are sealed with the key of who becomes a customer: `subject_id`, NULL for the owner.
 ALTER TABLE document
+  ADD COLUMN subject_id uuid,
   ADD COLUMN application_id uuid,
   ADD COLUMN related_party_id uuid,
   ADD FOREIGN KEY (customer_id, application_id) REFERENCES application,
-  ADD CHECK (related_party_id IS NULL OR application_id IS NOT NULL);
+  ADD CHECK (related_party_id IS NULL OR application_id IS NOT NULL),
+  ADD CHECK ((subject_id IS NULL) = (application_id IS NULL));
 CREATE INDEX document_application ON document (customer_id, application_id) WHERE application_id IS NOT NULL;

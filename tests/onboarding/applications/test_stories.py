@@ -11,6 +11,7 @@ from tests.support.applications import (
     OWNER,
     PARTNER_OWNER,
     PERSON,
+    PICTURE,
     RETAIL,
     SIMPLE,
     V1,
@@ -21,6 +22,9 @@ from tests.support.applications import (
 from tests.support.damage import undetected
 from tests.support.partner_desk import UNKNOWN
 
+from billfold.documents import store as document_store
+from billfold.documents.ports import StoredFileMissing
+from billfold.documents.sealed_files import fetch_opened
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.sandbox.simulated_identity_check import SimulatedIdentityCheck
@@ -333,6 +337,15 @@ async def test_nothing_that_an_applicant_says_is_legible_in_the_database(applica
         text = await pool.fetchval(f"SELECT string_agg(t::text, ' ') FROM {table} t")
         for secret in ("123456789", "12-3456789", "123-45-6789", "X1234567", "1980-02-29"):
             assert secret not in text, (table, secret)
+    (passport,) = [each for each in await applicant.documents(made) if each["type"] == "PASSPORT"]
+    row = await document_store.get_document(pool, UUID(passport["id"]))
+    assert row.subject == UUID((await applicant.get(made))["customer_id"]), "not the partner, under whom it was sent"
+    assert await fetch_opened(applicant.desk.bank, row) == PICTURE
+    await applicant.desk.bank.data_keys.shred(pool, row.subject, await applicant.desk.bank.now())
+    assert (await applicant.desk.get(V1))["items"] == []
+    await applicant.desk.refused("GET", applicant.path(made), status=404, code="not-found")
+    with pytest.raises(StoredFileMissing):
+        await fetch_opened(applicant.desk.bank, row)
 
 
 async def test_a_row_that_somebody_edits_is_named(applicant):

@@ -131,6 +131,7 @@ class ApplicationChange:
                 at=self.at,
                 application_id=row.application_id,
                 related_party_id=request.related_party_id,
+                subject_id=row.applicant_id,
             )
         await document_store.drop_requests(conn, row.customer_id, row.application_id, keep=required)
         await self._reload(row)

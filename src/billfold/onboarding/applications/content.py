@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -21,6 +22,7 @@ from billfold.onboarding.applications.rules.requirements import (
 )
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, RelatedPartyRow
 from billfold.platform.crypto import associated_data
+from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
@@ -74,29 +76,52 @@ def name_of(application: Application) -> str:
 
 
 async def open_application(conn: Connection | Pool, bank: Bank, row: ApplicationRow) -> Application:
-    """Return an application with what it says."""
-    return (await open_applications(conn, bank, [row]))[0]
+    """Return an application with what it says. Raises NotFound when that was destroyed after its retention."""
+    found = await open_applications(conn, bank, [row])
+    if not found:
+        raise NotFound("The application was destroyed at the end of its retention.")
+    return found[0]
 
 
 async def open_applications(conn: Connection | Pool, bank: Bank, rows: Sequence[ApplicationRow]) -> list[Application]:
-    """Return applications with what they say."""
-    opened = []
-    for row in rows:
-        parties = await store.list_related_parties(conn, row.customer_id, row.application_id)
-        documents = await document_store.list_application_documents(conn, row.customer_id, row.application_id)
-        kind: type[AnyForm] = BusinessForm if row.kind == ApplicationKind.BUSINESS else IndividualForm
-        opened.append(
-            Application(
-                row=row,
-                form=msgspec.json.decode(
-                    await bank.data_keys.open(conn, row.applicant_id, row.content, aad=_place(row)), type=kind
-                ),
-                parties=await _open_parties(conn, bank, row, parties),
-                party_rows={each.related_party_id: each for each in parties},
-                documents=documents,
-            )
+    """Return applications with what they say, without those that were destroyed after their retention."""
+    keys = await bank.data_keys.load(conn, [row.applicant_id for row in rows])
+    rows = [row for row in rows if keys.get(row.applicant_id) is not None]
+    ids = [row.customer_id for row in rows], [row.application_id for row in rows]
+    parties, documents = defaultdict(list), defaultdict(list)
+    for party in await store.list_related_parties(conn, *ids):
+        parties[party.customer_id, party.application_id].append(party)
+    for document in await document_store.list_application_documents(conn, *ids):
+        documents[document.customer_id, document.application_id].append(document)
+    return [
+        await _open(
+            conn,
+            bank,
+            row,
+            parties=parties[row.customer_id, row.application_id],
+            documents=documents[row.customer_id, row.application_id],
         )
-    return opened
+        for row in rows
+    ]
+
+
+async def _open(
+    conn: Connection | Pool,
+    bank: Bank,
+    row: ApplicationRow,
+    *,
+    parties: Sequence[RelatedPartyRow],
+    documents: list[DocumentRow],
+) -> Application:
+    kind: type[AnyForm] = BusinessForm if row.kind == ApplicationKind.BUSINESS else IndividualForm
+    content = await bank.data_keys.open(conn, row.applicant_id, row.content, aad=_place(row))
+    return Application(
+        row=row,
+        form=msgspec.json.decode(content, type=kind),
+        parties=await _open_parties(conn, bank, row, parties),
+        party_rows={each.related_party_id: each for each in parties},
+        documents=documents,
+    )
 
 
 async def seal_application(

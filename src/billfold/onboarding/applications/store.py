@@ -57,7 +57,7 @@ ON CONFLICT (customer_id, application_id, related_party_id) DO UPDATE
 """
 _PARTIES = f"""
 SELECT {_PARTY_COLUMNS} FROM related_party_application
- WHERE customer_id = $1 AND application_id = $2 ORDER BY created_at, written_no
+ WHERE customer_id = ANY($1::uuid[]) AND application_id = ANY($2::uuid[]) ORDER BY created_at, written_no
 """
 _DELETE_PARTY = """
 DELETE FROM related_party_application WHERE customer_id = $1 AND application_id = $2 AND related_party_id = $3
@@ -182,9 +182,11 @@ async def list_moves(conn: Connection | Pool, row: ApplicationRow) -> list[MoveR
     return [_as(MoveRow, each) for each in await conn.fetch(_MOVES, row.customer_id, row.application_id)]
 
 
-async def list_related_parties(conn: Connection | Pool, owner: UUID, application_id: UUID) -> list[RelatedPartyRow]:
-    """Return the related parties of an application, in the order in which they were added."""
-    return [_as(RelatedPartyRow, each) for each in await conn.fetch(_PARTIES, owner, application_id)]
+async def list_related_parties(
+    conn: Connection | Pool, owners: Sequence[UUID], application_ids: Sequence[UUID]
+) -> list[RelatedPartyRow]:
+    """Return the related parties of applications of these owners, in the order in which they were added."""
+    return [_as(RelatedPartyRow, each) for each in await conn.fetch(_PARTIES, owners, application_ids)]
 
 
 async def put_related_party(action: AuditedAction, row: RelatedPartyRow) -> None:

@@ -77,5 +77,6 @@ async def upload_application_document(
         (row.customer_id, document_id, document_type),
         request=request,
         application_id=application_id,
+        subject=row.applicant_id,
     )
     return UploadedDocument(success=True, document_id=document_id)
