@@ -153,11 +153,18 @@ def test_a_production_bank_serves_with_every_secret_in_a_file(billfold, environm
     assert (status, [each["what"] for each in checks if not each["ok"]]) == (1, ["market data"]), said
 
 
-def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(billfold, environment):
+def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(billfold, environment, s3_server):
     def database(option):
         return {"BILLFOLD_DATABASE_URL_FILE": "", "BILLFOLD_DATABASE_URL": f"postgresql://127.0.0.1/bank?{option}"}
 
     key = {"BILLFOLD_ENCRYPTION_KEY_FILE": "", "BILLFOLD_ENCRYPTION_KEY": new_key()}
+    bucket = {
+        "BILLFOLD_FILES_S3_BUCKET": s3_server.bucket,
+        "BILLFOLD_FILES_S3_ENDPOINT": s3_server.endpoint,
+        "BILLFOLD_FILES_S3_ACCESS_KEY": s3_server.access_key,
+        "BILLFOLD_FILES_S3_SECRET_KEY": s3_server.secret_key,
+    }
+    assert f"file store {s3_server.endpoint}/bank-files" in billfold(environment | bucket, "doctor")[1]
     for command, changes, named in (
         ("serve", {"BILLFOLD_CUSTODIAN": ""}, "BILLFOLD_CUSTODIAN is not set"),
         ("worker", {"BILLFOLD_LINKING_PROVIDER": ""}, "BILLFOLD_LINKING_PROVIDER is not set"),
@@ -175,6 +182,8 @@ def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(bill
         ("worker", key, "not the key of the bank"),
         ("doctor", key, "not the key of the bank"),
         ("serve", {"BILLFOLD_DOMAIN": "bnak.example"}, "domain is bank.example, not bnak.example"),
+        ("serve", bucket | {"BILLFOLD_FILES_S3_BUCKET": "none"}, "bucket. Next: Check BILLFOLD_FILES_S3_BUCKET."),
+        ("doctor", bucket | {"BILLFOLD_FILES_S3_SECRET_KEY": "x"}, "Next: Check BILLFOLD_FILES_S3_SECRET_KEY."),
     ):
         status, said = billfold(environment | changes, command)
         assert (status, "Traceback" in said) == (1, False), said

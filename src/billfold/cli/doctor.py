@@ -97,7 +97,12 @@ def run_health_checks(context: CliContext) -> list[HealthCheck]:
 
 
 async def _check_machine(context: CliContext, settings: Settings) -> list[HealthCheck]:
-    return [await _attempt("disk", _disk(settings)), await _attempt("adapters", _adapters(context, settings))]
+    looks = {
+        "disk": _disk(settings),
+        "adapters": _adapters(context, settings),
+        "file store": _file_store(context, settings),
+    }
+    return [await _attempt(what, look) for what, look in looks.items()]
 
 
 async def _check_database(context: CliContext, settings: Settings, dsn: str, partners: list[str]) -> list[HealthCheck]:
@@ -149,6 +154,10 @@ async def _disk(settings: Settings) -> HealthCheck:
 
 async def _adapters(context: CliContext, settings: Settings) -> HealthCheck:
     return HealthCheck("adapters", context.check_adapters(settings))
+
+
+async def _file_store(context: CliContext, settings: Settings) -> HealthCheck:
+    return HealthCheck("file store", await context.check_file_store(settings))
 
 
 async def _bank(context: CliContext, settings: Settings, conn: Connection) -> HealthCheck:

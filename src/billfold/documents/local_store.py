@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
-import secrets
 from datetime import datetime
 from pathlib import Path
 
-from billfold.documents.ports import StoredFile, StoredFileMissing
+from billfold.documents.ports import StoredFile
+from billfold.documents.stored_files import check_key, check_unaltered, missing, new_file
 
-_KEY_BYTES = 20
 _TEMPORARY_SUFFIX = ".part"
-_KEY = frozenset("0123456789abcdef")
 
 
 class LocalFileStore:
@@ -22,23 +19,17 @@ class LocalFileStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    async def check(self) -> str:
+        """Return where the files are kept. Whether it can be written to is found out with the other folders."""
+        return str(self._folder)
+
     async def keep(self, content: bytes) -> StoredFile:
         """Keep a file for good; when this returns it survives a crash."""
-        key = secrets.token_hex(_KEY_BYTES)
-        await asyncio.to_thread(self._write, self._path(key), content)
-        return StoredFile(key=key, size_bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
+        return await asyncio.to_thread(self._keep, content)
 
     async def fetch(self, file: StoredFile) -> bytes:
-        """Return the file as it was kept. Raises FileLost."""
-        try:
-            content = await asyncio.to_thread(self._path(file.key).read_bytes)
-        except FileNotFoundError:
-            reason = f"no file {file.key}"
-            raise StoredFileMissing(reason) from None
-        if hashlib.sha256(content).hexdigest() != file.sha256:
-            reason = f"file {file.key} is not what was kept"
-            raise StoredFileMissing(reason)
-        return content
+        """Return the file as it was kept. Raises StoredFileMissing."""
+        return await asyncio.to_thread(self._fetch, file)
 
     async def list_stored(self, before: datetime) -> list[str]:
         """Return the names of what was last written before this instant, unfinished or not."""
@@ -50,11 +41,22 @@ class LocalFileStore:
         await asyncio.to_thread((path.parent / key).unlink, missing_ok=True)
 
     def _path(self, key: str) -> Path:
-        """Return where a file is: in one of 256 folders. Raises FileLost for what is no key."""
-        if len(key) != 2 * _KEY_BYTES or not _KEY.issuperset(key):
-            reason = "not the name of a file"
-            raise StoredFileMissing(reason)
+        """Return where a file is: in one of 256 folders. Raises StoredFileMissing for what is no key."""
+        check_key(key)
         return self._folder / key[:2] / key
+
+    def _keep(self, content: bytes) -> StoredFile:
+        file = new_file(content)
+        self._write(self._path(file.key), content)
+        return file
+
+    def _fetch(self, file: StoredFile) -> bytes:
+        try:
+            content = self._path(file.key).read_bytes()
+        except FileNotFoundError:
+            raise missing(file) from None
+        check_unaltered(file, content)
+        return content
 
     def _list(self, before: float) -> list[str]:
         if not self._folder.is_dir():

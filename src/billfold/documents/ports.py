@@ -31,14 +31,25 @@ class StoredFileMissing(Exception):
     """The store has no such file, or not as it was put there."""
 
 
+class FileStoreUnusable(Exception):
+    """The store is not there, or refuses the bank. The text says how; `setting` is the field to look at."""
+
+    def __init__(self, reason: str, setting: str) -> None:
+        self.setting = setting
+        super().__init__(reason)
+
+
 class FileStore(Protocol):
-    """Keeps files under random names."""
+    """Keeps files under random names. Raises Unavailable while it does not answer."""
+
+    async def check(self) -> str:
+        """Return where the files are kept. Changes nothing. Raises FileStoreUnusable when it cannot be used."""
 
     async def keep(self, content: bytes) -> StoredFile:
         """Keep a file for good; when this returns it survives a crash."""
 
     async def fetch(self, file: StoredFile) -> bytes:
-        """Return the file as it was kept. Raises FileLost."""
+        """Return the file as it was kept. Raises StoredFileMissing."""
 
     async def list_stored(self, before: datetime) -> list[str]:
         """Return the names of what was last written before this instant, unfinished or not."""
@@ -55,4 +66,4 @@ class FileInspector(Protocol):
     """Inspects a file before it is stored."""
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:
-        """Return when the file is what it says and holds nothing that acts. Raises FileRefused."""
+        """Return when the file is what it says and holds nothing that acts. Raises UploadRejected."""

@@ -30,13 +30,15 @@ from billfold.platform.network.certificates import CertificateReport, inspect_ce
 from billfold.platform.network.tls import TlsFiles, ensure_certificates
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import EmbeddedPostgresError
-from billfold.platform.settings.settings import FILE_SUFFIX, Settings, variable_name
+from billfold.platform.settings.mistakes import FILE_SUFFIX, variable_name
+from billfold.platform.settings.settings import Settings
 from billfold.treasury.worker import WaitingCash
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
 from billfold.wiring.providers import (
     SEALS,
     archive_of,
     check_adapters,
+    check_file_store,
     email_transport_of,
     master_keys_of,
     webhook_client_of,
@@ -126,6 +128,7 @@ class Wiring:
     check_start = staticmethod(check_start)
     check_bank = staticmethod(check_bank)
     check_adapters = staticmethod(check_adapters)
+    check_file_store = staticmethod(check_file_store)
     initialize_database = staticmethod(initialize_database)
     vault = staticmethod(vault_of)
     master_keys = staticmethod(master_keys_of)

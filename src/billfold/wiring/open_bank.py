@@ -46,6 +46,7 @@ from billfold.wiring.initialize import (
 )
 from billfold.wiring.providers import (
     check_adapters,
+    check_file_store,
     custodian_of,
     file_store_of,
     identity_check_of,
@@ -180,6 +181,7 @@ async def check_start(settings: Settings, dsn: str) -> None:
         _, vault = await check_bank(conn, settings)
         await check_master_keys(conn, settings, vault)
     check_adapters(settings)
+    await check_file_store(settings)
 
 
 async def check_bank(conn: Connection, settings: Settings) -> tuple[BankIdentity, Vault]:

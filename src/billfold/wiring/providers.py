@@ -18,6 +18,7 @@ from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.master_keys import MasterKeys
 from billfold.data_keys.vault_transit import VaultTransitMasterKey
 from billfold.documents.local_store import LocalFileStore
+from billfold.documents.ports import FileStore, FileStoreUnusable
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
@@ -26,7 +27,8 @@ from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
 from billfold.platform.settings.kinds import NO_ADAPTER
-from billfold.platform.settings.settings import Settings, variable_name
+from billfold.platform.settings.mistakes import variable_name
+from billfold.platform.settings.settings import Settings
 
 if TYPE_CHECKING:
     from billfold.data_keys.ports import MasterKey
@@ -75,9 +77,29 @@ def rail_exchanges_of(settings: Settings) -> RailExchanges:
     return RailExchanges(ach=ExchangeFolders(rail_files_folder(settings) / "ach"), wire=fedwire_folders(settings))
 
 
-def file_store_of(settings: Settings) -> LocalFileStore:
-    """Return the store of uploaded documents: the configured folder, or one in the state directory."""
-    return LocalFileStore(settings.files_dir or settings.state_dir / "files")
+def file_store_of(settings: Settings) -> FileStore:
+    """Return the store of uploaded documents: the configured bucket or folder, or one in the state directory."""
+    if settings.files_s3_bucket is None:
+        return LocalFileStore(settings.files_dir or settings.state_dir / "files")
+    from billfold.documents.s3_store import S3FileStore  # noqa: PLC0415 - loads a client that most banks do not need
+
+    return S3FileStore(
+        settings.files_s3_endpoint or "",
+        settings.files_s3_bucket,
+        region=settings.files_s3_region,
+        prefix=settings.files_s3_prefix,
+        access_key=settings.files_s3_access_key or "",
+        secret_key=settings.files_s3_secret_key or "",
+        trusted_ca=settings.files_s3_trusted_ca,
+    )
+
+
+async def check_file_store(settings: Settings) -> str:
+    """Find out whether uploaded documents can be kept, and say where they are. Raises CliError."""
+    try:
+        return await file_store_of(settings).check()
+    except FileStoreUnusable as error:
+        raise CliError(str(error), f"Check {variable_name(error.setting)}.") from error
 
 
 def master_keys_of(settings: Settings, vault: Vault) -> MasterKeys:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from billfold.platform.settings import settings
-from billfold.platform.settings.mistakes import SettingsError
+from billfold.platform.settings.mistakes import SettingsError, variable_name
 from billfold.platform.settings.reference import reference
 from billfold.platform.settings.settings import Settings
 
@@ -157,6 +157,34 @@ def test_a_short_or_default_key_is_refused_and_not_shown(key):
     assert "openssl rand" in sentence
 
 
+_BUCKET = {
+    "BILLFOLD_FILES_S3_BUCKET": "bank-files",
+    "BILLFOLD_FILES_S3_ENDPOINT": "https://s3.bank.example/",
+    "BILLFOLD_FILES_S3_ACCESS_KEY": "AKIA",
+    "BILLFOLD_FILES_S3_SECRET_KEY": "tell nobody",
+}
+
+
+def test_a_bucket_goes_with_its_server_and_keys_and_is_reached_by_https():
+    here = {"BILLFOLD_FILES_S3_ENDPOINT": "http://localhost:9000", "BILLFOLD_FILES_S3_PREFIX": "/bank/files/"}
+    found = Settings.from_env(_BUCKET | here)
+    assert (found.files_s3_endpoint, found.files_s3_prefix) == ("http://localhost:9000", "bank/files")
+    assert Settings.from_env(_BUCKET).files_s3_endpoint == "https://s3.bank.example"
+    assert "tell nobody" not in repr(found)
+    for name in _BUCKET:
+        wanted = "BILLFOLD_FILES_S3_BUCKET" if name.endswith("_BUCKET") else name
+        assert set(_mistakes(_BUCKET | {name: ""})) == {wanted}
+    for wrong in (
+        {"BILLFOLD_FILES_S3_ENDPOINT": "http://s3.bank.example"},
+        {"BILLFOLD_FILES_S3_ENDPOINT": "https://s3.bank.example/bank-files"},
+        {"BILLFOLD_FILES_S3_BUCKET": "Bank_Files"},
+        {"BILLFOLD_FILES_S3_PREFIX": "../other"},
+        {"BILLFOLD_FILES_S3_TRUSTED_CA": "/nowhere.pem"},
+        {"BILLFOLD_FILES_DIR": "/srv/files"},
+    ):
+        assert set(_mistakes(_BUCKET | wrong)) == set(wrong)
+
+
 def test_secrets_never_show():
     secret = {"BILLFOLD_DATABASE_URL": "postgresql://u:canary@h/d", "BILLFOLD_SEED": "canary"}
 
@@ -265,7 +293,7 @@ def test_every_setting_is_in_the_reference():
     table = reference()
 
     for name in settings.declared_settings():
-        assert f"| `{settings.variable_name(name)}`" in table
+        assert f"| `{variable_name(name)}`" in table
     assert "`BILLFOLD_SEED` or `BILLFOLD_SEED_FILE`" in table
     assert "| 8443 |" in table
     assert "| `BILLFOLD_WIRE_CUTOFF` | 16:00 |" in table

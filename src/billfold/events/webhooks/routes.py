@@ -32,7 +32,7 @@ from billfold.http.operations import SIGNED, delete, get, patch, post, with_scop
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
-from billfold.platform.settings.settings import variable_name
+from billfold.platform.settings.mistakes import variable_name
 
 _TAG = "subscriptions"
 _ALL = "/api/v1/subscriptions/"

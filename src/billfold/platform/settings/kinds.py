@@ -30,6 +30,9 @@ NO_ADAPTER = "none"
 """What an adapter is set to where the bank has none: its operations are refused."""
 _MASTER_KEY = re.compile(r"file|(aws-kms|vault-transit):[A-Za-z0-9/_.:=@-]{1,2000}")
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_PREFIX_PART = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,100}")
+_THIS_MACHINE = {"localhost", "127.0.0.1", "::1"}
 _ABA_DIGITS = 9
 _ABA_WEIGHTS = (3, 7, 1) * 3
 _WEAK_PATTERNS = (b"change", b"default", b"secret", b"example", b"password", b"0123456789", b"abcdef")
@@ -122,6 +125,21 @@ def _https_origin(raw: str) -> str:
     ok = parts.scheme == "https" and parts.username is None and has_no_path
     _ = parts.port, _host(parts.hostname or "")
     return _require(raw.lower().rstrip("/"), ok)
+
+
+def _s3_endpoint(raw: str) -> str:
+    is_here = urlsplit(raw).scheme == "http" and urlsplit(raw).hostname in _THIS_MACHINE
+    origin = _https_origin(f"https{raw.removeprefix('http')}" if is_here else raw)
+    return f"http{origin.removeprefix('https')}" if is_here else origin
+
+
+def _object_prefix(raw: str) -> str:
+    prefix = raw.strip("/")
+    return _require(prefix, all(map(_PREFIX_PART.fullmatch, prefix.split("/"))))
+
+
+def _bucket(raw: str) -> str:
+    return _require(raw, _BUCKET.fullmatch(raw) is not None and ".." not in raw)
 
 
 def _adapter(raw: str) -> str:
@@ -225,6 +243,11 @@ MAIL_SERVER = SettingType("an address like smtps://user:password@mail.example.co
 DOMAIN = SettingType("a host name", _domain)
 HOST = SettingType("an IP address or a host name", _host)
 HTTPS_ORIGIN = SettingType("an address like https://auth.example.com, without a path", _https_origin)
+S3_ENDPOINT = SettingType("an address like https://s3.us-east-1.amazonaws.com; http on this machine only", _s3_endpoint)
+BUCKET = SettingType("the name of a bucket: 3 to 63 lower-case letters, digits, points and hyphens", _bucket)
+OBJECT_PREFIX = SettingType(
+    "names between slashes, of letters, digits, points, hyphens and underscores", _object_prefix
+)
 PATH = SettingType("a path", Path)
 INSTANT = SettingType("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
 TIME_OF_DAY = SettingType("a time of day in New York, like 16:00", _time_of_day)

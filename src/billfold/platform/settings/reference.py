@@ -2,13 +2,8 @@
 
 from dataclasses import fields
 
-from billfold.platform.settings.settings import (
-    FILE_SUFFIX,
-    Settings,
-    declared_settings,
-    format_setting,
-    variable_name,
-)
+from billfold.platform.settings.mistakes import FILE_SUFFIX, format_setting, variable_name
+from billfold.platform.settings.settings import Settings, declared_settings
 
 
 def reference() -> str:

@@ -14,28 +14,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from billfold.platform.clock import EARLIEST, LATEST
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import Network, Setting, setting
-from billfold.platform.settings.mistakes import SettingMistake, SettingsError
+from billfold.platform.settings.mistakes import (
+    FILE_SUFFIX,
+    MASK,
+    PREFIX,
+    WIRE_HOURS,
+    SettingMistake,
+    SettingsError,
+    find_conflicts,
+    variable_name,
+)
 
-PREFIX = "BILLFOLD_"
-FILE_SUFFIX = "_FILE"
-_MASK = "[hidden]"
-_SEED_BYTES_MIN = 16
 _HTTPS_PORT = 443
 _GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
-_WIRE_HOURS = {"wires_open": time(8), "wire_cutoff": time(16), "international_wire_cutoff": time(15)}
-_REQUIRED_IN_PRODUCTION = (
-    *("database_url", "encryption_key", "seed", "domain", "mail_url", "mail_from"),
-    *("custodian", "linking_provider", "identity_check"),
-    *("bank_name", "bank_routing_number", "bank_bic", "bank_address"),
-)
-_SANDBOX_ONLY = (
-    *("clock_start", "execute_transfers", "sandbox_kyb_delay"),
-    *("webhook_allowed_networks", "webhook_trusted_ca"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,15 +100,15 @@ class Settings:
     )
     wire_fee_cents: int = setting(kinds.integer(0, 100_00, "cents"), "What sending a wire costs.", 0)
     wires_open: time = setting(
-        kinds.TIME_OF_DAY, "From when on wires leave on a Fedwire day.", _WIRE_HOURS["wires_open"]
+        kinds.TIME_OF_DAY, "From when on wires leave on a Fedwire day.", WIRE_HOURS["wires_open"]
     )
     wire_cutoff: time = setting(
         kinds.TIME_OF_DAY,
         "The cut-off of domestic wires; later ones leave on the next such day.",
-        _WIRE_HOURS["wire_cutoff"],
+        WIRE_HOURS["wire_cutoff"],
     )
     international_wire_cutoff: time = setting(
-        kinds.TIME_OF_DAY, "The cut-off of international wires.", _WIRE_HOURS["international_wire_cutoff"]
+        kinds.TIME_OF_DAY, "The cut-off of international wires.", WIRE_HOURS["international_wire_cutoff"]
     )
     ach_review_above_cents: int = setting(
         kinds.integer(0, 999_999_999_999, "cents"),
@@ -164,6 +158,23 @@ class Settings:
         kinds.PATH, "The file that seals of the audit log are added to, out of the bank.", None
     )
     files_dir: Path | None = setting(kinds.PATH, "The folder of the files that people upload, out of the bank.", None)
+    files_s3_bucket: str | None = setting(
+        kinds.BUCKET, "The S3 bucket of the files that people upload. If unset, they lie in the folder.", None
+    )
+    files_s3_endpoint: str | None = setting(
+        kinds.S3_ENDPOINT, "The server of that bucket; the bucket is the path's first part.", None
+    )
+    files_s3_region: str = setting(kinds.text("a region", max_length=64), "The region of that bucket.", "us-east-1")
+    files_s3_prefix: str = setting(kinds.OBJECT_PREFIX, "What the names of all files in that bucket begin with.", "")
+    files_s3_access_key: str | None = setting(
+        kinds.text("a key id", max_length=128), "Who reads, writes, lists and deletes there.", None, secret=True
+    )
+    files_s3_secret_key: str | None = setting(
+        kinds.text("a key", max_length=256), "The key that proves it.", None, secret=True
+    )
+    files_s3_trusted_ca: Path | None = setting(
+        kinds.PATH, "A certificate authority that is trusted there beside those of the system (PEM).", None
+    )
     rails_dir: Path | None = setting(kinds.PATH, "The folder of files for and from the rails, out of the bank.", None)
     log_level: str = setting(
         kinds.choice("DEBUG", "INFO", "WARNING", "ERROR", normalize=str.upper),
@@ -246,28 +257,10 @@ class Settings:
             _read_setting(name, declared, provided, values=values, mistakes=mistakes)
         environment = values.get("environment", "sandbox")
         values.setdefault("ach_credit_hold_days", _HOLD_DAYS[environment])
-        mistakes += _conflicts(values, {mistake.name for mistake in mistakes})
+        mistakes += find_conflicts(values, declared_settings(), {mistake.name for mistake in mistakes})
         if mistakes:
             raise SettingsError(mistakes)
         return cls(**values)
-
-
-def variable_name(name: str) -> str:
-    """Return the variable that sets a field: `http_port` is BILLFOLD_HTTP_PORT."""
-    return PREFIX + name.upper()
-
-
-def format_setting(value: object) -> str:
-    """Return a value as people write it."""
-    if value is None or value == ():
-        return "not set"
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, time):
-        return f"{value:%H:%M}"
-    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 @cache
@@ -289,7 +282,7 @@ def _unknown_setting(name: str, known: Mapping[str, str]) -> SettingMistake:
     suffixes = [each.removeprefix(PREFIX) for each in known]
     nearest = get_close_matches(name.removeprefix(PREFIX), suffixes, n=1)
     expected = f"perhaps {PREFIX}{nearest[0]}" if nearest else "nothing under that name"
-    return SettingMistake(name, _MASK, expected, unknown=True)
+    return SettingMistake(name, MASK, expected, unknown=True)
 
 
 def _read_setting(
@@ -301,7 +294,7 @@ def _read_setting(
     file_name = provided.get(variable + FILE_SUFFIX) if declared.secret else None
     if raw is not None and file_name is not None:
         expected = f"nothing, since {variable}{FILE_SUFFIX} is set"
-        mistakes.append(SettingMistake(variable, _MASK, expected))
+        mistakes.append(SettingMistake(variable, MASK, expected))
         return
     if file_name is not None:
         raw = _secret_file(variable + FILE_SUFFIX, Path(file_name), mistakes)
@@ -310,7 +303,7 @@ def _read_setting(
     try:
         values[name] = declared.kind.read_line(raw)
     except ValueError:
-        displayed = _MASK if declared.secret else raw
+        displayed = MASK if declared.secret else raw
         mistakes.append(SettingMistake(variable, displayed, declared.kind.expected))
 
 
@@ -325,62 +318,3 @@ def _secret_file(variable: str, path: Path, mistakes: list[SettingMistake]) -> s
         mistakes.append(SettingMistake(variable, str(path), expected))
         return None
     return content
-
-
-def _conflicts(values: Mapping[str, Any], reported: set[str]) -> list[SettingMistake]:
-    """Return what is wrong with the settings together, leaving out what is reported already."""
-    found = _tls_mistakes(values)
-    if values.get("environment") == "production":
-        found += _production_mistakes(values)
-    if values.get("trusted_proxies") and not values.get("behind_proxy"):
-        found.append(SettingMistake(variable_name("behind_proxy"), "false", "true, as proxies are trusted"))
-    opens, *ends = (values.get(name, usual) for name, usual in _WIRE_HOURS.items())
-    found += [
-        SettingMistake(variable_name(name), format_setting(at), "later than BILLFOLD_WIRES_OPEN, 18:45 at the latest")
-        for name, at in zip(list(_WIRE_HOURS)[1:], ends, strict=True)
-        if not opens < at <= time(18, 45)
-    ]
-    cutoff, start = values.get("ach_cutoff", time(12)), values.get("clock_start", EARLIEST)
-    if not time(0) < cutoff <= time(16, 45):
-        found.append(SettingMistake(variable_name("ach_cutoff"), format_setting(cutoff), "16:45 at the latest"))
-    if not EARLIEST <= start < LATEST:
-        expected = f"from {EARLIEST.isoformat()} on, where the packaged rates begin, and before {LATEST.isoformat()}"
-        found.append(SettingMistake(variable_name("clock_start"), format_setting(start), expected))
-    if values.get("port", 8443) == values.get("http_port", 8080):
-        found.append(SettingMistake(variable_name("http_port"), str(values.get("http_port", 8080)), "another port"))
-    return [mistake for mistake in found if not {mistake.name, mistake.name + FILE_SUFFIX} & reported]
-
-
-def _tls_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
-    files = ("tls_certificate", "tls_key")
-    provided = [name for name in files if values.get(name)]
-    found = [
-        SettingMistake(variable_name(name), str(values[name]), "a file that is there")
-        for name in provided
-        if not values[name].is_file()
-    ]
-    needed = values.get("environment") == "production" and not values.get("behind_proxy")
-    if provided or needed:
-        found += [
-            SettingMistake(variable_name(name), None, "a file: a certificate and its key go together")
-            for name in files
-            if name not in provided
-        ]
-    return found
-
-
-def _production_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
-    found = [
-        SettingMistake(variable_name(name), None, f"to be set in production: {declared_settings()[name].kind.expected}")
-        for name in _REQUIRED_IN_PRODUCTION
-        if name not in values
-    ]
-    found += [
-        SettingMistake(variable_name(name), format_setting(values[name]), "not to be set in production")
-        for name in _SANDBOX_ONLY
-        if name in values
-    ]
-    if len(values.get("seed", bytes(_SEED_BYTES_MIN))) < _SEED_BYTES_MIN:
-        expected = f"{_SEED_BYTES_MIN} bytes or more in production"
-        found.append(SettingMistake(variable_name("seed"), _MASK, expected))
-    return found

@@ -1,0 +1,163 @@
+"""Objects under random names in a bucket of a server that speaks S3, such as Amazon's, MinIO or Ceph.
+
+Source: Amazon Simple Storage Service API Reference, version 2006-03-01: PutObject, GetObject, ListObjectsV2,
+DeleteObject, error responses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import obstore
+import structlog
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from billfold.documents.ports import FileStoreUnusable
+from billfold.documents.stored_files import altered, check_key, check_unaltered, is_key, missing, new_file
+from billfold.platform.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from obstore.store import ClientConfig, RetryConfig, S3Credential
+
+    from billfold.documents.ports import StoredFile
+
+log = structlog.get_logger(__name__)
+_CONNECT_TIMEOUT = timedelta(seconds=5)
+_STALLED_AFTER = timedelta(seconds=15)
+_REQUEST_TIMEOUT = timedelta(seconds=60)
+_RETRIES: RetryConfig = {
+    "max_retries": 8,
+    "retry_timeout": timedelta(seconds=20),  # as long as a request waits for a database that is away
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=3), "base": 2},
+}
+_OBJECTS_PER_PAGE = 1000
+_RETRY_AFTER_SECONDS = 5
+_ERROR_CODE = re.compile(r"<Code>(\w+)</Code>")
+_WRONG_SETTINGS = {
+    "NoSuchBucket": ("files_s3_bucket", "has no such bucket"),
+    "InvalidBucketName": ("files_s3_bucket", "has no such bucket"),
+    "InvalidAccessKeyId": ("files_s3_access_key", "does not know the access key"),
+    "SignatureDoesNotMatch": ("files_s3_secret_key", "refuses the secret key"),
+    "AccessDenied": ("files_s3_access_key", "gives the access key no right to list the bucket"),
+    "AuthorizationHeaderMalformed": ("files_s3_region", "has the bucket in another region"),
+    "PermanentRedirect": ("files_s3_region", "has the bucket in another region"),
+}
+"""Codes of refusals, each with the setting that is wrong and what the server does."""
+
+
+class S3FileStore:
+    """Keeps files in a bucket, each in one request: an object is there as a whole or not at all."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        bucket: str,
+        *,
+        region: str,
+        prefix: str,
+        access_key: str,
+        secret_key: str,
+        trusted_ca: Path | None = None,
+    ) -> None:
+        self._place = f"{endpoint}/{bucket}/{prefix}".rstrip("/")
+        self._endpoint = endpoint
+        client: ClientConfig = {
+            "allow_http": endpoint.startswith("http:"),
+            "connect_timeout": _CONNECT_TIMEOUT,
+            "read_timeout": _STALLED_AFTER,
+            "timeout": _REQUEST_TIMEOUT,
+        }
+        if trusted_ca is not None:
+            client["root_certificate"] = trusted_ca.read_bytes()
+
+        def credentials() -> S3Credential:
+            return {"access_key_id": access_key, "secret_access_key": secret_key, "token": None, "expires_at": None}
+
+        # All that variables of the environment for other programs could change is said here.
+        self._bucket = S3Store(
+            bucket,
+            prefix=prefix or None,
+            endpoint=endpoint,
+            region=region,
+            virtual_hosted_style_request=False,
+            skip_signature=False,
+            unsigned_payload=False,
+            checksum_algorithm="SHA256",
+            credential_provider=credentials,
+            client_options=client,
+            retry_config=_RETRIES,
+        )
+
+    async def check(self) -> str:
+        """Return where the files are kept. Raises FileStoreUnusable with the setting that is wrong."""
+        try:
+            await anext(aiter(obstore.list(self._bucket, chunk_size=1)), None)
+        except (BaseError, OSError) as error:
+            setting, problem = _WRONG_SETTINGS.get(_code_in(error), ("files_s3_endpoint", "does not answer as S3 does"))
+            raise FileStoreUnusable(f"The file store {self._endpoint} {problem}.", setting) from None
+        return self._place
+
+    async def keep(self, content: bytes) -> StoredFile:
+        """Keep a file for good; when this returns the server has it with the right checksum. Raises Unavailable."""
+        file = await asyncio.to_thread(new_file, content)
+        with _answering():
+            await obstore.put_async(self._bucket, file.key, content, use_multipart=False)
+        return file
+
+    async def fetch(self, file: StoredFile) -> bytes:
+        """Return the file as it was kept. Raises StoredFileMissing, Unavailable."""
+        check_key(file.key)
+        with _answering():
+            try:
+                found = await obstore.get_async(self._bucket, file.key)
+            except FileNotFoundError as error:
+                if _code_in(error) == "NoSuchBucket":
+                    raise
+                raise missing(file) from None
+            if found.meta["size"] != file.size_bytes:
+                raise altered(file)
+            content = (await found.bytes_async()).to_bytes()
+        await asyncio.to_thread(check_unaltered, file, content)
+        return content
+
+    async def list_stored(self, before: datetime) -> list[str]:
+        """Return the names of what was last written before this instant; what others keep there is left alone."""
+        keys: list[str] = []
+        with _answering():
+            async for page in obstore.list(self._bucket, chunk_size=_OBJECTS_PER_PAGE):
+                keys += [each["path"] for each in page if each["last_modified"] < before and is_key(each["path"])]
+        return sorted(keys)
+
+    async def discard(self, key: str) -> None:
+        """Keep it no longer. A file that is gone already is no error."""
+        check_key(key)
+        with _answering():
+            await obstore.delete_async(self._bucket, key)
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Raise Unavailable for what the server refuses or does not do, after all attempts.
+
+    The server's own words may name the bank's access key: they are not passed on.
+    """
+    try:
+        yield
+    except (BaseError, OSError) as error:
+        log.warning("file_store_failed", error=type(error).__name__, code=_code_in(error))
+        raise Unavailable("The file store does not answer.", retry_after_seconds=_RETRY_AFTER_SECONDS) from None
+
+
+def _code_in(error: Exception) -> str:
+    """Return the code with which the server refuses; empty when there is none."""
+    found = _ERROR_CODE.search(str(error))
+    return found[1] if found else ""

@@ -1,0 +1,86 @@
+"""A bucket on a server of the tests, and what stands between it and the bank."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.store import S3Store
+
+from billfold.documents.s3_store import S3FileStore
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """Where the bucket is, and who may use it."""
+
+    endpoint: str
+    bucket: str
+    access_key: str
+    secret_key: str
+
+    def store(self, prefix="documents", **changes):
+        """The bank's store in this bucket."""
+        server = replace(self, **changes)
+        return S3FileStore(
+            server.endpoint,
+            server.bucket,
+            region="us-east-1",
+            prefix=prefix,
+            access_key=server.access_key,
+            secret_key=server.secret_key,
+        )
+
+    async def write(self, name, content):
+        """Write an object as somebody else would."""
+        client = S3Store(
+            self.bucket,
+            endpoint=self.endpoint,
+            region="us-east-1",
+            access_key_id=self.access_key,
+            secret_access_key=self.secret_key,
+            client_options={"allow_http": True},
+        )
+        await obstore.put_async(client, name, content)
+
+    @asynccontextmanager
+    async def behind(self, *faults):
+        """Yield the address of a way to the server: each connection meets the next fault, later ones none.
+
+        A fault is how many bytes of the request pass before the connection ends, of the answer where it is
+        negative, or an HTTP status.
+        """
+        pending, target = list(faults), urlsplit(self.endpoint)
+
+        async def serve(reader, writer):
+            fault = pending.pop(0) if pending else None
+            if isinstance(fault, int) and fault >= 500 and fault < 600:
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(b"HTTP/1.1 %d Busy\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % fault)
+                await writer.drain()
+            else:
+                await _forward(reader, writer, target, fault)
+            writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as way:
+            yield f"http://127.0.0.1:{way.sockets[0].getsockname()[1]}"
+
+
+async def _forward(reader, writer, target, passing):
+    there_in, there_out = await asyncio.open_connection(target.hostname, target.port)
+
+    async def copy(source, to, most):
+        while (most is None or most > 0) and (part := await source.read(65_536)):
+            to.write(part if most is None else part[:most])
+            await to.drain()
+            most = None if most is None else most - len(part)
+
+    to_pass, to_return = (passing, None) if passing is None or passing > 0 else (None, -passing)
+    onward = asyncio.create_task(copy(reader, there_out, to_pass))
+    back = asyncio.create_task(copy(there_in, writer, to_return))
+    _, pending = await asyncio.wait({onward, back}, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(onward, back, return_exceptions=True)
+    there_out.close()
