@@ -338,6 +338,7 @@ def test_verify_names_the_missing_tail_of_the_audit_log(founded, database_dsn, t
         f"DELETE FROM audit_entry WHERE customer_id <> '{MARKET_LOG}'",
         f"DELETE FROM audit_chain_head WHERE customer_id <> '{MARKET_LOG}'",
         "DELETE FROM audit_seal",
+        "UPDATE audit_chain_head SET sealed_no = 0",
     ):
         _fetch(database_dsn, statement)
     kept = tmp_path / "audit-seals.txt"
