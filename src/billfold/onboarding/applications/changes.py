@@ -164,6 +164,7 @@ async def changing(
     details: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[ApplicationChange]:
     """Open the transaction of a change of an application, and its entry `application.<verb>` in its owner's log."""
+    await bank.data_keys.of(bank.pool, row.applicant_id)  # no other machine is waited for in the transaction
     async with audit_record.audited(
         bank.pool,
         bank.vault,
