@@ -19,6 +19,8 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"billfold {__version__}")  # noqa: T201 - the console is part of what is not imported
         return
+    from zoneinfo import ZoneInfoNotFoundError  # noqa: PLC0415 - importing this module stays cheap
+
     try:
         from billfold.cli.app import run  # noqa: PLC0415 - importing this module stays cheap
         from billfold.wiring.cli_context import Wiring  # noqa: PLC0415 - importing this module stays cheap
@@ -30,6 +32,8 @@ def main() -> None:
         sys.exit(run(wiring))
     except KeyboardInterrupt:  # while it was still being imported
         sys.exit(_INTERRUPTED)
+    except ZoneInfoNotFoundError as missing:
+        sys.exit(f"{missing.args[0]}: install the package tzdata, in a checkout with `rm -r .venv && make setup`.")
 
 
 if __name__ == "__main__":

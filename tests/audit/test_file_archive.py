@@ -1,10 +1,11 @@
 import pytest
 
 from billfold.audit.file_archive import FileArchive
+from billfold.platform.errors import InvariantError
 
 
 async def test_lines_stay_in_their_order_and_are_added_once(tmp_path):
-    one, other = (FileArchive(tmp_path / "there" / "lines.txt") for _ in range(2))
+    one, other = (FileArchive(tmp_path / "there" / "lines.txt", beginning="") for _ in range(2))
     assert await one.lines() == []
     assert await one.add(["a", "b"], after=0) == 2
     assert await other.add(["b", "c"], after=1) == 3
@@ -18,6 +19,15 @@ async def test_lines_stay_in_their_order_and_are_added_once(tmp_path):
 async def test_a_line_that_was_cut_short_is_written_again(tmp_path, left, line, after, whole):
     path = tmp_path / "lines.txt"
     path.write_text(left)
-    assert await FileArchive(path).add([line], after=after) == after + 1
+    assert await FileArchive(path, beginning="").add([line], after=after) == after + 1
     assert path.read_text() == whole
     assert path.stat().st_mode & 0o022 == 0
+
+
+@pytest.mark.parametrize("foreign", ["root:x:0:0\n", "an unfinished line"])
+async def test_a_file_of_something_else_is_left_as_it_is(tmp_path, foreign):
+    path = tmp_path / "lines.txt"
+    path.write_text(foreign)
+    with pytest.raises(InvariantError, match="is no file of seals"):
+        await FileArchive(path).add(['{"seal_no":1}'], after=0)
+    assert path.read_text() == foreign

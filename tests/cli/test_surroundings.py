@@ -38,6 +38,14 @@ def test_the_doctor_starts_nothing_and_writes_nothing(tmp_path, certificate):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_without_a_time_zone_database_it_is_said_what_to_install(tmp_path):
+    (tmp_path / "tzdata").mkdir()
+    (tmp_path / "tzdata" / "__init__.py").touch()
+    done = billfold("doctor", PYTHONTZPATH="", PYTHONPATH=f"{tmp_path}:{ROOT / 'src'}")
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (1, b"", 1)
+    assert b"install the package tzdata" in done.stderr
+
+
 def test_a_clone_that_was_moved_is_installed_anew(tmp_path):
     for name in ("Makefile", "pyproject.toml", "uv.lock", "tools/setup.sh"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -175,6 +175,7 @@ def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(bill
         ("serve", {"BILLFOLD_HOST": "192.0.2.1"}, "of 192.0.2.1 cannot be listened on"),
         ("worker", {"BILLFOLD_RAILS_DIR": environment["BILLFOLD_TLS_KEY"]}, "server.key is no folder"),
         ("doctor", {"BILLFOLD_AUDIT_SEALS": environment["PYTHONPATH"]}, "Set BILLFOLD_AUDIT_SEALS"),
+        ("worker", {"BILLFOLD_AUDIT_SEALS": environment["BILLFOLD_TLS_KEY"]}, "server.key is no file of seals"),
         ("doctor", database("sslmode=never"), "`sslmode` parameter must be one of"),
         ("serve", {"BILLFOLD_DATABASE_URL_FILE": ""}, "BILLFOLD_DATABASE_URL is not set"),
         ("serve", {"BILLFOLD_SEED_FILE": "", "BILLFOLD_SEED": "another seed of a bank"}, "another seed"),

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 HEADS_MAX = 5_000
 """How many ends one seal holds at most; the others wait for the next."""
 
+LINE_BEGINNING = '{"seal_no":'
+"""How every line begins: what begins otherwise is no file of seals."""
+
 _LOCK = 0x7365616C  # "seal": they have one order
 _FIND_LAST = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no DESC LIMIT 1"
 _CLAIM_CHANGED = """

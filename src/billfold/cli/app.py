@@ -16,7 +16,7 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import example, print_error
 from billfold.migrations.runner import MigrationError
-from billfold.platform.errors import BillfoldError, InvalidInput
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.mistakes import SettingsError
 
@@ -118,19 +118,19 @@ def run(context: CliContext, arguments: Sequence[str] | None = None) -> int:
         for error in wrong.errors:
             print_error(f"{'.'.join(map(str, error.loc))}: {error.msg}")
     except (CliError, BillfoldError, MigrationError, asyncpg.PostgresError, OSError) as failure:
-        print_error(*_explain(failure))
+        print_error(*_explain(failure, words[0] if words else ""))
     return 1
 
 
 def _explain(
-    failure: CliError | BillfoldError | MigrationError | asyncpg.PostgresError | OSError,
+    failure: CliError | BillfoldError | MigrationError | asyncpg.PostgresError | OSError, command: str
 ) -> tuple[str, str]:
     """Return what is wrong, and what to do next."""
     match failure:
         case CliError(next_step=next_step):
             return str(failure), next_step
         case BillfoldError(detail=detail, code=code):
-            return f"{detail} ({code})", _remedy(failure)
+            return f"{detail} ({code})", _remedy(failure, command)
         case MigrationError():
             return f"{failure}.", "Use the release that the database belongs to."
         case asyncpg.PostgresError(hint=hint):
@@ -139,8 +139,10 @@ def _explain(
             return f"{said or failure}: {name}" if name else f"{said or failure}", _NO_ACCESS
 
 
-def _remedy(error: BillfoldError) -> str:
+def _remedy(error: BillfoldError, command: str) -> str:
     """The next step: the remedy of a known problem, and `billfold doctor` for server errors."""
+    if isinstance(error, NotFound):  # the remedy of the API speaks to a customer
+        return f"Check it; `billfold {command} --help` names the commands that list what there is."
     known = PROBLEMS.get(error.code)
     return known.remedy if known and known.status < _FIRST_SERVER_ERROR else "See `billfold doctor`."
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from billfold.audit.file_archive import FileArchive
 from billfold.cli.context import CliError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ def check_folders(settings: Settings) -> dict[Path, Path]:
             raise CliError(f"{folder} is no folder that can be written to.", "Give this user access, or set another.")
     if seals is not None and seals.is_dir():
         raise CliError(f"{seals} is a folder.", "Set BILLFOLD_AUDIT_SEALS to the name of a file.")
+    if seals is not None and not FileArchive(seals).is_own():
+        raise CliError(f"{seals} is no file of seals.", "Set BILLFOLD_AUDIT_SEALS to a new file, or to one of seals.")
     return found
 
 

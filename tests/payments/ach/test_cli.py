@@ -48,7 +48,7 @@ def test_an_entry_is_shown_and_forbidden_operations_are_rejected(billfold, sent)
     for words, code in (
         (("cancel",), "ach-origination-not-pending"),
         (("retry",), "ach-origination-not-returned"),
-        (("return", "--code", "R10"), "not-found"),
+        (("return", "--code", "R10"), "`billfold ach --help` names"),
     ):
         status, said = billfold("ach", words[0], sent["entry"], *words[1:])
         assert status == 1

@@ -67,3 +67,16 @@ def test_a_user_without_a_name_is_told_what_to_add(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "geteuid", lambda: 54_321)
     with pytest.raises(EmbeddedPostgresError, match=r"bank:x:54321:\d+::/tmp:/bin/sh"):
         ServerUser.of(tmp_path / "postgres", print)
+
+
+def test_root_opens_programs_and_libraries_that_a_strict_umask_hid(monkeypatch, tmp_path):
+    programs_folder, libraries = tmp_path / "wheel" / "pginstall18" / "bin", tmp_path / "wheel.libs"
+    monkeypatch.setattr(programs, "_bin_dir", lambda: programs_folder)
+    for folder, name in ((programs_folder, "initdb"), (libraries, "libpq.so")):
+        folder.mkdir(parents=True)
+        (folder / name).touch(mode=0o600)
+    for folder in (tmp_path / "wheel", programs_folder.parent, programs_folder, libraries):
+        folder.chmod(0o700)
+    programs._allow_reading()
+    opened = (programs_folder.parent, programs_folder, programs_folder / "initdb", libraries, libraries / "libpq.so")
+    assert [path.stat().st_mode & 0o007 for path in opened] == [5, 5, 5, 5, 4]

@@ -146,11 +146,12 @@ def _allow_traversal(path: Path, report: Callable[[str], None]) -> None:
 
 
 def _allow_reading() -> None:
-    """Let everybody read what a strict umask hid when the wheel was unpacked."""
+    """Let everybody read what a strict umask hid when the wheel was unpacked: programs, and libraries beside."""
     install = _bin_dir().parent
-    if install.stat().st_mode & _READ_BIT and (_bin_dir() / "initdb").stat().st_mode & _TRAVERSE_BIT:
-        return
-    for path in (install, *install.rglob("*")):
-        with suppress(FileNotFoundError):  # a dangling link
-            runs = path.is_dir() or path.parent.name == "bin"
-            path.chmod(path.stat().st_mode | _READ_BIT | (_TRAVERSE_BIT if runs else 0))
+    for folder in (install, install.parent.with_name(f"{install.parent.name}.libs")):
+        if not folder.exists() or folder.stat().st_mode & _READ_BIT:
+            continue
+        for path in (*folder.rglob("*"), folder):  # the folder last: what was interrupted is done again
+            with suppress(FileNotFoundError):  # a dangling link
+                runs = path.is_dir() or path.parent.name == "bin"
+                path.chmod(path.stat().st_mode | _READ_BIT | (_TRAVERSE_BIT if runs else 0))
