@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -21,8 +22,8 @@ _BATCH_SIZE = 100
 
 async def keep_sealed(bank: Bank, subject: UUID, document_id: UUID, content: bytes) -> StoredFile:
     """Keep a document's file for good, sealed with a key; size and hash are those of what is kept."""
-    sealed = await bank.data_keys.seal(bank.pool, subject, content, aad=_place(subject, document_id))
-    return await bank.files.keep(sealed)
+    data_key = await bank.data_keys.of(bank.pool, subject)
+    return await bank.files.keep(await asyncio.to_thread(data_key.seal, content, _place(subject, document_id)))
 
 
 async def fetch_opened(bank: Bank, row: DocumentRow) -> bytes:

@@ -33,7 +33,7 @@ from billfold.http.limits.idempotency import (
 )
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.operations import Access, Operation, Proof
-from billfold.http.raw_request import RawRequest, raw_request_of, read_body, receive_file
+from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, raw_request_of, read_body, receive_file
 from billfold.http.responses import (
     Header,
     Headers,
@@ -262,10 +262,20 @@ class Api:
         return True
 
 
-def fingerprint_of(request: RawRequest) -> bytes:
+async def fingerprint_of(request: RawRequest) -> bytes:
     """Return the hash of all a key is bound to: method, path and query as sent, body."""
     parts = (request.method.encode(), request.path.encode("latin-1"), request.query, request.body)
-    return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
+    if len(request.body) > BODY_BYTES_MAX:  # a file, which others would wait for
+        return await asyncio.to_thread(_hash_of, parts)
+    return _hash_of(parts)
+
+
+def _hash_of(parts: Sequence[bytes]) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8))
+        digest.update(part)
+    return digest.digest()
 
 
 def _call_fields(

@@ -1,7 +1,9 @@
 """Files that say one thing and do another are refused, and what looks into them stays small."""
 
 import io
+import random
 import struct
+import time
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -15,10 +17,12 @@ from pypdf.actions import JavaScript
 from pypdf.annotations import Link
 from reportlab.pdfgen import canvas
 
+from billfold.documents.inspection import sandboxed_process
 from billfold.documents.inspection.child import INSPECTORS, UnsafeContent
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.documents.pdf import text_pdf
 from billfold.documents.ports import FileKind, UploadRejected
+from billfold.platform.errors import Unavailable
 
 PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG
 
@@ -82,6 +86,7 @@ async def test_the_result_of_the_inspection_process_is_returned():
         await inspection.inspect(a_picture("JPEG"), PNG)
 
 
+JPX = pikepdf.Name.JPXDecode
 RAW = {"compress_streams": False, "stream_decode_level": pikepdf.StreamDecodeLevel.none}
 
 
@@ -303,6 +308,19 @@ async def test_a_file_that_explodes_is_refused_where_it_does_no_harm():
 
     with pytest.raises(UploadRejected):
         await SubprocessFileInspector().inspect(bomb, PDF)
+
+
+async def test_the_largest_file_takes_little_of_a_processor(monkeypatch):
+    noise = random.Random(7).randbytes(51_000_000)
+    largest = pdf_with(lambda pdf: pdf.pages[0].__setattr__("Contents", pikepdf.Stream(pdf, noise, Filter=JPX)), **RAW)
+    began = time.process_time()
+    INSPECTORS["PDF"](largest)
+    assert time.process_time() - began < 1.5
+
+    await SubprocessFileInspector().inspect(largest, PDF)
+    monkeypatch.setattr(sandboxed_process, "INSPECTION_TIMEOUT_SECONDS", 0.01)
+    with pytest.raises(Unavailable, match="waited too long"):
+        await SubprocessFileInspector().inspect(largest, PDF)
 
 
 async def test_what_makes_a_reader_start_over_is_read_once():

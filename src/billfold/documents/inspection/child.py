@@ -76,20 +76,23 @@ def _any_of(names: Iterable[str]) -> re.Pattern[bytes]:
         "".join(f"(?:{re.escape(each)}|#(?i:{ord(each):02x}))" for each in name.removeprefix("/")) for name in names
     )
     # Not inside of an address, such as https://bank.example/JavaScript.
-    before = r"(?:(?<=[\x00\s<>\[\])])|(?<=/S)|(?<=/Type)|(?<=/Subtype))"
-    return re.compile(f"{before}/(?:{'|'.join(spelled)})(?=[\\x00\\s()<>\\[\\]{{}}/%])".encode())
+    before = r"(?:(?<=[\x00\s<>\[\])]/)|(?<=/S/)|(?<=/Type/)|(?<=/Subtype/))"
+    # The stroke comes first: a pattern that begins with one character is searched for thirty times as fast.
+    return re.compile(f"/{before}(?:{'|'.join(spelled)})(?=[\\x00\\s()<>\\[\\]{{}}/%])".encode())
 
 
 _ALL_NAMES = _any_of(_ACTIVE_CONTENT.keys() - _KEYS_ALSO_USED_OTHERWISE)
 # A shorter one may stand in compressed bytes by chance.
 _RAW_NAMES = _any_of(name for name in _ACTIVE_CONTENT.keys() - _KEYS_ALSO_USED_OTHERWISE if len(name) > len("/GoTo"))
-_ANOTHER_FORMAT = re.compile(
-    rb"PK\x03\x04[\x0a-\x3f]\x00..[\x00\x08\x09\x0c\x0e\x5d-\x62]\x00"
-    rb"|Rar!\x1a\x07|7z\xbc\xaf\x27\x1c|MSCF\x00{4}|\xfd7zXZ\x00"
-    rb"|(?i:<script|<html|<!doctype html|<\?php|__halt_compiler)",
-    re.DOTALL,
+_OTHER_FORMATS = tuple(
+    re.compile(each, re.DOTALL)
+    for each in (
+        rb"PK\x03\x04[\x0a-\x3f]\x00..[\x00\x08\x09\x0c\x0e\x5d-\x62]\x00",
+        *(rb"Rar!\x1a\x07", rb"7z\xbc\xaf\x27\x1c", rb"MSCF\x00{4}", rb"\xfd7zXZ\x00"),
+        *(rb"<(?i:script|html|!doctype html|\?php)", rb"__(?i:halt_compiler)"),
+    )
 )
-"""Archives and programs: what makes one file two."""
+"""Archives and programs: what makes one file two. Each by itself, because of its first character."""
 _TAR, _TAR_AT = b"ustar", 257
 _JPEG_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _JPEG_ALONE = {0x01, *range(0xD0, 0xD8)}
@@ -107,7 +110,7 @@ class UnsafeContent(Exception):
 def check_is_one_format(content: bytes) -> None:
     """Raise UnsafeContent for bytes that another program would open as something else, wherever that begins."""
     is_archive = zipfile.is_zipfile(io.BytesIO(content)) or content[_TAR_AT:].startswith(_TAR)
-    if is_archive or _ANOTHER_FORMAT.search(content) or content.find(b"%PDF-", 1) > 0:
+    if is_archive or any(each.search(content) for each in _OTHER_FORMATS) or content.find(b"%PDF-", 1) > 0:
         raise UnsafeContent("The file holds another file: an archive, a page or a document.")
 
 

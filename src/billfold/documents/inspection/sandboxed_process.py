@@ -7,8 +7,10 @@ import sys
 
 from billfold.documents.inspection import child
 from billfold.documents.ports import FileKind, UploadRejected
+from billfold.platform.errors import Unavailable
 
-INSPECTION_TIMEOUT_SECONDS = 20.0
+INSPECTION_TIMEOUT_SECONDS = 30.0
+_RETRY_AFTER_SECONDS = 5
 _LIMIT_EXCEEDED = "The file takes too much memory or time to open."
 
 
@@ -18,7 +20,7 @@ class SubprocessFileInspector:
     async def inspect(self, content: bytes, kind: FileKind) -> None:
         """Return when the file is what it says and carries nothing that acts.
 
-        Raises UploadRejected with a sentence for the sender.
+        Raises UploadRejected with a sentence for the sender, Unavailable where the machine is too busy to tell.
         """
         status, reason = await _run_inspection(content, kind)
         if status == child.REFUSED:
@@ -42,7 +44,8 @@ async def _run_inspection(content: bytes, kind: FileKind) -> tuple[int, str]:
     try:
         out, _ = await asyncio.wait_for(process.communicate(content), INSPECTION_TIMEOUT_SECONDS)
     except TimeoutError:
-        return 1, ""
+        # It may use less processor time than that, and waits for nothing else.
+        raise Unavailable("The file waited too long to be opened.", retry_after_seconds=_RETRY_AFTER_SECONDS) from None
     finally:
         if process.returncode is None:
             process.kill()

@@ -75,7 +75,7 @@ class AccessTokenAuthenticator:
                 per_minute=_UNLIMITED if access.group is None else RATES_PER_MINUTE[access.group],
                 money_per_minute=_UNLIMITED,
                 key=key,
-                fingerprint=fingerprint_of(request),
+                fingerprint=await fingerprint_of(request),
                 claims=key is not None,
                 moves_money=False,
                 kind=access.group or "all",

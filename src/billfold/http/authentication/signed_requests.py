@@ -74,7 +74,7 @@ class SignedRequestAuthenticator:
                 per_minute=credential.partner.rate_per_minute,
                 money_per_minute=credential.partner.money_per_minute,
                 key=None if key is None else UUID(key),
-                fingerprint=fingerprint_of(request),
+                fingerprint=await fingerprint_of(request),
                 claims=operation.changes and key is not None,
                 moves_money=operation.moves_money,
             ),
