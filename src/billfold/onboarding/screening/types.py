@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -92,3 +92,34 @@ class InvalidList(Exception):
     def __str__(self) -> str:
         """Return where it is, and what is wrong."""
         return f"{self.place}: {self.message}" if self.place else self.message
+
+
+class ScreenedName(msgspec.Struct, frozen=True, kw_only=True):
+    """A name that is compared with a list, and what else is known; `countries` are English names."""
+
+    name: str
+    is_person: bool
+    born_on: date | None = None
+    countries: tuple[str, ...] = ()
+
+
+class WordPair(NamedTuple):
+    """A word of a name, the one of the listed name that it stands for, and how alike they are, of 100."""
+
+    given: str
+    listed: str
+    score: int
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry that a name is like: `score` of 100, by which of its names, which words, and what else speaks for it.
+
+    `evidence` says what was added to the score of the words, or taken off it.
+    """
+
+    uid: int
+    score: int
+    listed_name: str
+    name_kind: str
+    words: tuple[WordPair, ...]
+    evidence: dict[str, int]

@@ -122,6 +122,11 @@ def match_names(given: str, registered: str) -> NameMatch:
     return NameMatch.CLOSE_MATCH if close else NameMatch.NO_MATCH
 
 
+def own_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name as they are compared, sorted, without legal forms."""
+    return tuple(_split(_words(name))[0])
+
+
 def mask_name(name: str) -> str:
     """Return a name of which only the first letter of each word shows: "N*** T***"."""
     return " ".join(f"{word[0]}***" for word in name.split())
@@ -153,12 +158,13 @@ def _is_mistyped(one: list[str], other: list[str]) -> bool:
     return (
         len(one) == len(other)
         and fuzz.ratio(" ".join(one), " ".join(other)) >= CLOSE_RATIO
-        and all(any(_are_alike(word, each) for each in long) for word in short)
-        and all(any(_are_alike(word, each) for each in short) for word in long)
+        and all(any(are_alike(word, each) for each in long) for word in short)
+        and all(any(are_alike(word, each) for each in short) for word in long)
     )
 
 
-def _are_alike(word: str, other: str) -> bool:
+def are_alike(word: str, other: str) -> bool:
+    """Tell whether a word is another one mistyped."""
     if min(len(word), len(other)) < _MISTYPED_LENGTH or (_ROMAN_NUMBER.fullmatch(word + other)):
         return False
     return OSA.distance(word, other) <= 1 or fuzz.ratio(word, other) >= CLOSE_RATIO
