@@ -20,6 +20,7 @@ from billfold.documents.inspection.sandboxed_process import SubprocessFileInspec
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
+from billfold.onboarding.screening.screening import CurrentList
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids
 from billfold.platform.calendars import WireHours
@@ -90,6 +91,7 @@ async def open_bank(dsn, **changes):
         inspection=SubprocessFileInspector(),
         job_runners=job_runners(simulation, custodian_of(settings, simulation)),
         approvals=ApprovedRequests(pool),
+        sanctions=CurrentList(),
         linking=simulation.linking if simulation else None,
         identity=simulation.identity if simulation else None,
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from billfold.ledger.commands import BankPolicy
     from billfold.ledger.engine.engine import Engine
     from billfold.onboarding.applications.ports import IdentityCheck
+    from billfold.onboarding.screening.screening import CurrentList
     from billfold.payments.files.ports import RailExchanges
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
@@ -51,6 +52,7 @@ class Bank:
     inspection: FileInspector
     job_runners: JobRunners
     approvals: ApprovedRequests
+    sanctions: CurrentList
     linking: LinkingProvider | None = None
     identity: IdentityCheck | None = None
 

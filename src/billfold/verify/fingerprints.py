@@ -116,6 +116,7 @@ FINGERPRINTED_TABLES = (
             ("related_party_application", ("application_id", "related_party_id")),
         )
     ),
+    FingerprintedTable("sanctions_hit", ("hit_id",), ("sanctions_hit",), proof_of=_of_all, said=_ENTRIES),
 )
 
 

@@ -26,6 +26,7 @@ from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.ports import NoScreening, Screening
 from billfold.migrations import runner
+from billfold.onboarding.screening.screening import CurrentList
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
@@ -104,6 +105,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             inspection=SubprocessFileInspector(),
             job_runners=job_runners(simulation, custodian_of(settings, simulation)),
             approvals=ApprovedRequests(pool),
+            sanctions=CurrentList(),
             linking=linking_provider_of(settings, simulation),
             identity=identity_check_of(settings, simulation),
         )

@@ -14,20 +14,27 @@ from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.rules.status import INCOMPLETE, RESULTS, require_complete, require_decidable
+from billfold.onboarding.applications.screening import screen_application
 from billfold.onboarding.applications.types import APPROVE_JOB, ApplicationRow, ApplicationStatus
+from billfold.onboarding.screening.hits import has_standing_hit
+from billfold.onboarding.screening.types import REASON
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from billfold.ledger.bank import Bank
 
+_LEAVING_CHECK = frozenset({CheckStatus.APPROVED, CheckStatus.MANUAL_REVIEW, CheckStatus.DOCUMENTS_NEEDED})
+
 
 async def decide(bank: Bank, row: ApplicationRow, result: CheckResult, *, origin: Origin, now: datetime) -> None:
     """Do what was decided; an approved application is APPROVED once its customer is there.
 
-    Raises Refused `application-not-in-review`, `application-incomplete`.
+    Raises Refused `application-not-in-review`, `application-incomplete`, `sanctions-hit-open`.
     """
+    await screen_application(bank, row, now=now)
     async with changing(bank, row, "reviewed", origin=origin, at=now, wall=wall_now()) as change:
         require_decidable(change.row)
         await _apply(change, result)
@@ -35,6 +42,7 @@ async def decide(bank: Bank, row: ApplicationRow, result: CheckResult, *, origin
 
 async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, move_id: UUID, now: datetime) -> None:
     """Do what the identity check of a move has found, unless the application has moved on meanwhile."""
+    await screen_application(bank, row, now=now)
     async with changing(bank, row, "checked", origin=Origin.system(), at=now, wall=wall_now()) as change:
         current = change.row
         if current.move_id != move_id or current.is_approved or result.status == CheckStatus.WAITING:
@@ -46,6 +54,8 @@ async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, 
         if result.status == CheckStatus.APPROVED and change.application.missing(bank.seed):
             # A document was found invalid while the check ran.
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(INCOMPLETE,))
+        if result.status in _LEAVING_CHECK and await has_standing_hit(change.action.conn, current.applicant_id):
+            result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(*result.reasons, REASON))
         await _apply(change, result)
 
 
@@ -76,6 +86,8 @@ async def _apply(change: ApplicationChange, result: CheckResult) -> None:
 async def _approve(change: ApplicationChange) -> None:
     require_complete(change.application.missing(change.bank.seed))
     row = change.row
+    if await has_standing_hit(change.action.conn, row.applicant_id):
+        raise Refused("sanctions-hit-open", "A name of the application is like one of the sanctions list.")
     await change.update(is_approved=True, exception_reasons=[], updated_at=change.at)
     change.action.details["decision"] = CheckStatus.APPROVED
     job = ScheduledJob(APPROVE_JOB, row.applicant_id, row.customer_id, change.at)

@@ -7,24 +7,37 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from billfold.cli.command import CommandGroup, Row
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.cli.output import console
+from billfold.cli.output import console, format_eastern
+from billfold.data_keys.types import DataShredded
+from billfold.onboarding.screening import hits as hit_store
 from billfold.onboarding.screening import store
+from billfold.onboarding.screening.clearing import clear_hit, confirm_hit
 from billfold.onboarding.screening.imports import read_list, replace_current
 from billfold.onboarding.screening.sdn_xml import Progress as ReadProgress
-from billfold.onboarding.screening.types import InvalidList
+from billfold.onboarding.screening.types import HitStatus, InvalidList, ListEntry
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.onboarding.screening.types import HitRow
     from billfold.platform.database.pool import Connection
 
 LISTS_SHOWN = 20
-group = CommandGroup("screening", "Import a sanctions list.", example="import SDN.XML")
+HITS_SHOWN = 200
+group = CommandGroup(
+    "screening", "Import a sanctions list, and decide whom its names were found in.", example="import SDN.XML"
+)
+
+HitId = Annotated[UUID, typer.Argument(help="Its id, from the list.")]
+WhyNote = Annotated[str, typer.Option(help="Why. It is kept with the hit, and in the bank's audit log.")]
 
 
 @group.command("import SDN.XML", "import sdn.csv --published 2025-06-02")
@@ -62,6 +75,80 @@ async def status(conn: Connection) -> Iterable[Row]:
         )
         for row in await store.list_imported(conn, LISTS_SHOWN)
     ]
+
+
+@group.table(
+    "hits", "hits --status CLEARED", columns=("hit", "name", "score", "entry", "listed", "found"), empty="None."
+)
+async def hits(
+    bank: Bank,
+    *,
+    status: Annotated[HitStatus, typer.Option(case_sensitive=False, help="Which to list.")] = HitStatus.OPEN,
+) -> Iterable[Row]:
+    """List hits, newest first."""
+    rows = await hit_store.list_hits(bank.pool, status, HITS_SHOWN)
+    return [await _hit_line(bank, row) for row in rows]
+
+
+@group.view(f"show {EXAMPLE_ID}")
+async def show(bank: Bank, hit_id: HitId) -> None:
+    """Show a hit: whose name it is, which listed name it is like, and why."""
+    row = await hit_store.get_hit(bank.pool, hit_id)
+    content = await hit_store.open_content(bank.pool, bank, row)
+    match, entry = content.match, await store.find_entry(bank.pool, row.entry_uid)
+    words = ", ".join(f"{each.given} as {each.listed} ({each.score})" for each in match.words)
+    lines = [
+        f"{row.subject_kind} {row.subject_id} of {row.owner_id} is {row.status}",
+        f"{content.screened.name} scores {row.score} against {match.listed_name} {match.name_kind}".strip(),
+        f"words: {words}",
+        *(f"{what}: {points:+}" for what, points in match.evidence.items()),
+        *(f"{format_eastern(each.at)} {each.operator}: {each.text}" for each in content.notes),
+        *(_entry_lines(entry) if entry else (f"entry {row.entry_uid} is no longer on the list",)),
+    ]
+    for line in lines:
+        console.print(escape(line), soft_wrap=True)
+
+
+@group.command(f"clear {EXAMPLE_ID} --note 'Born in another year, in another country.'")
+async def clear(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
+    """Say that it is somebody else. Two different operators do (BILLFOLD_OPERATOR)."""
+    row = await clear_hit(bank, hit_id, operator=_operator(bank), note=note, now=await bank.now())
+    if row.status == HitStatus.CLEARED:
+        return f"The hit is cleared by {' and '.join(row.cleared_by)}."
+    return "Another operator has to clear it too."
+
+
+@group.command(f"confirm {EXAMPLE_ID} --note 'The passport is the listed one.'")
+async def confirm(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
+    """Say that it is who is listed: the application is rejected."""
+    await confirm_hit(bank, hit_id, operator=_operator(bank), note=note, now=await bank.now())
+    return "The hit is confirmed; the worker rejects the application."
+
+
+async def _hit_line(bank: Bank, row: HitRow) -> Row:
+    try:
+        content = await hit_store.open_content(bank.pool, bank, row)
+    except DataShredded:
+        return (row.hit_id, "(destroyed)", row.score, row.entry_uid, "(destroyed)", row.found_at)
+    name, listed = escape(content.screened.name), escape(content.match.listed_name)
+    return (row.hit_id, name, row.score, row.entry_uid, listed, row.found_at)
+
+
+def _entry_lines(entry: ListEntry) -> list[str]:
+    return [
+        f"entry {entry.uid}: {entry.kind}, {', '.join(entry.programs)}",
+        *(f"name {each.text} {each.kind}{' (weak)' if each.is_weak else ''}".strip() for each in entry.names),
+        *(f"born {each.on or f'{each.from_year} to {each.to_year}'}" for each in entry.births),
+        *(f"country {each}" for each in entry.countries),
+        *(f"document {each}" for each in entry.ids),
+        *([entry.remarks] if entry.remarks else []),
+    ]
+
+
+def _operator(bank: Bank) -> str:
+    if not bank.settings.operator:
+        raise CliError("Nobody is named as operator.", "Set BILLFOLD_OPERATOR.")
+    return bank.settings.operator
 
 
 def _day(published: datetime | None) -> date | None:

@@ -123,3 +123,72 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     name_kind: str
     words: tuple[WordPair, ...]
     evidence: dict[str, int]
+
+
+CONFIRMED_JOB: Final = "sanctions.confirmed"
+"""Does what follows from a confirmed hit; its object is the hit."""
+REASON: Final = "SANCTIONS_SCREENING"
+"""What the applicant sees of it."""
+
+
+class SubjectKind(StrEnum):
+    """Whose name was compared."""
+
+    APPLICATION = "APPLICATION"
+    RELATED_PARTY = "RELATED_PARTY"
+
+
+class HitStatus(StrEnum):
+    """OPEN until two operators say that it is somebody else, or one that it is not."""
+
+    OPEN = "OPEN"
+    CLEARED = "CLEARED"
+    CONFIRMED = "CONFIRMED"
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is screened. `owner_id` is the customer, or who may become one: their data key seals the hit."""
+
+    kind: SubjectKind
+    subject_id: UUID
+    owner_id: UUID
+    name: ScreenedName
+
+    @override
+    def __repr__(self) -> str:
+        """Return the id and nothing personal."""
+        return f"Subject({self.kind} {self.subject_id})"
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an operator decided as they did."""
+
+    operator: str
+    text: str
+    at: datetime
+
+
+class HitContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What is sealed of a hit: the name as it was compared, why it is like the listed one, and the notes."""
+
+    screened: ScreenedName
+    match: Match
+    notes: tuple[Note, ...] = ()
+
+
+class HitRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A hit as stored; `customer_id` is the bank itself, whose audit log proves the row. Business time."""
+
+    customer_id: UUID
+    hit_id: UUID
+    subject_kind: SubjectKind
+    subject_id: UUID
+    owner_id: UUID
+    entry_uid: int
+    score: int
+    status: HitStatus
+    cleared_by: tuple[str, ...]
+    confirmed_by: str | None
+    content: bytes
+    found_at: datetime
+    decided_at: datetime | None

@@ -167,6 +167,27 @@ STATES = (
         remedy="Read the `status` of the application.",
     ),
     Problem(
+        "sanctions-hit-open",
+        409,
+        "The application has a name that may be on a sanctions list",
+        meaning="Nothing is approved while a hit of the sanctions screening is not cleared.",
+        remedy="Look at the hit with `billfold screening hits`; two operators clear it, or one confirms it.",
+    ),
+    Problem(
+        "sanctions-hit-decided",
+        409,
+        "The hit is decided",
+        meaning="A hit is cleared or confirmed once.",
+        remedy="See it with `billfold screening show`.",
+    ),
+    Problem(
+        "same-operator",
+        409,
+        "Another operator decides too",
+        meaning="A hit is cleared by two different operators.",
+        remedy="Let another operator clear it.",
+    ),
+    Problem(
         "last-administrator",
         409,
         "The last administrator stays",

@@ -143,6 +143,9 @@ class Settings:
     sandbox_kyb_delay: int = setting(
         kinds.integer(0, 30 * 86_400, "seconds"), "How long the simulated identity check takes, on the bank's clock.", 0
     )
+    sanctions_threshold: int = setting(
+        kinds.integer(70, 100, "of 100"), "How alike a name must be to one of the sanctions list to be a hit.", 85
+    )
     operator: str | None = setting(
         kinds.text("a name", max_length=64),
         "Who runs commands, as the bank's audit log names them. If unset, the account of the system.",

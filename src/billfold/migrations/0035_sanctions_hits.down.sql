@@ -1,0 +1,2 @@
+DELETE FROM scheduled_job WHERE kind = 'sanctions.confirmed';
+DROP TABLE sanctions_hit;

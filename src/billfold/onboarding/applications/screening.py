@@ -1,0 +1,87 @@
+"""Who applies, and who belongs to it, as they are screened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.customers.schemas import Address
+from billfold.audit.types import Origin
+from billfold.ledger.jobs.types import ScheduledJob
+from billfold.onboarding.applications import store
+from billfold.onboarding.applications.changes import changing
+from billfold.onboarding.applications.content import Application, open_application
+from billfold.onboarding.applications.forms import IndividualForm
+from billfold.onboarding.applications.rules.status import ENDED
+from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
+from billfold.onboarding.screening import hits
+from billfold.onboarding.screening.rules import country_names
+from billfold.onboarding.screening.screening import screen
+from billfold.onboarding.screening.types import REASON, ScreenedName, Subject, SubjectKind
+from billfold.platform.clock import wall_now
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+
+async def screen_application(bank: Bank, row: ApplicationRow, *, now: datetime) -> None:
+    """Compare all names of an application with the list in force. `now` is business time."""
+    application = await open_application(bank.pool, bank, row)
+    await screen(bank, list(subjects_of(application)), now=now)
+
+
+def subjects_of(application: Application) -> Iterator[Subject]:
+    """Yield the applicant, under each of its names, and its related parties."""
+    form, applicant_id = application.form, application.row.applicant_id
+    if isinstance(form, IndividualForm):
+        name = ScreenedName(
+            name=form.name.written,
+            is_person=True,
+            born_on=form.date_of_birth,
+            countries=_countries(form.address, form.citizenship_country),
+        )
+        yield _subject(SubjectKind.APPLICATION, applicant_id, applicant_id, name)
+        return
+    for written in {form.name, form.doing_business_as}:
+        if isinstance(written, str):
+            name = ScreenedName(name=written, is_person=False, countries=_countries(form.address or None))
+            yield _subject(SubjectKind.APPLICATION, applicant_id, applicant_id, name)
+    for party_id, party in application.parties.items():
+        if party.name:
+            name = ScreenedName(
+                name=party.name.written,
+                is_person=True,
+                born_on=party.date_of_birth or None,
+                countries=_countries(party.address or None, party.citizenship or None),
+            )
+            yield _subject(SubjectKind.RELATED_PARTY, party_id, applicant_id, name)
+
+
+async def run_confirmed_job(bank: Bank, job: ScheduledJob) -> None:
+    """Reject the application one of whose names is confirmed to be on the list."""
+    hit = await hits.get_hit(bank.pool, job.object_id)
+    row = await store.find_by_applicant(bank.pool, hit.owner_id)
+    assert row is not None
+    async with changing(bank, row, "reviewed", origin=Origin.system(), at=await bank.now(), wall=wall_now()) as change:
+        if change.row.status in ENDED or change.row.is_approved:
+            change.action.skip()
+            return
+        await change.move(ApplicationStatus.REJECTED, reasons=(REASON,))
+
+
+def _subject(kind: SubjectKind, subject_id: UUID, owner_id: UUID, name: ScreenedName) -> Subject:
+    return Subject(kind=kind, subject_id=subject_id, owner_id=owner_id, name=name)
+
+
+def _countries(address: Address | None, citizenship: str | None = None) -> tuple[str, ...]:
+    codes = (address and address.country, citizenship)
+    return tuple(dict.fromkeys(_country_names()[each] for each in codes if each in _country_names()))
+
+
+@cache
+def _country_names() -> dict[str, str]:
+    return dict(country_names(files("tzdata.zoneinfo").joinpath("iso3166.tab").read_text(encoding="utf-8")))

@@ -1,0 +1,105 @@
+"""Rows of hits. Each write leaves the fingerprint of its row in the bank's audit log, so an edited row is found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.approvals.store.fingerprints import proof_of
+from billfold.onboarding.screening.types import HitContent, HitRow
+from billfold.platform.crypto import associated_data
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncpg import Record
+
+    from billfold.audit.record import AuditedAction
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection, Pool
+
+_FIELDS = HitRow.__struct_fields__
+_COLUMNS = ", ".join(_FIELDS)
+_INSERT = f"""
+INSERT INTO sanctions_hit ({_COLUMNS}) VALUES ({", ".join(f"${n}" for n in range(1, len(_FIELDS) + 1))})
+ON CONFLICT DO NOTHING RETURNING *
+"""
+_ONE = f"SELECT {_COLUMNS} FROM sanctions_hit WHERE hit_id = $1"
+_KNOWN = "SELECT hit_id FROM sanctions_hit WHERE hit_id = ANY($1)"
+_LIST = f"""
+SELECT {_COLUMNS} FROM sanctions_hit WHERE $1::text IS NULL OR status = $1 ORDER BY found_at DESC, hit_id LIMIT $2
+"""
+_STANDING = "SELECT EXISTS (SELECT FROM sanctions_hit WHERE owner_id = $1 AND status <> 'CLEARED')"
+
+
+async def has_standing_hit(conn: Connection | Pool, owner_id: UUID) -> bool:
+    """Tell whether a name of an owner has a hit that is not cleared."""
+    return bool(await conn.fetchval(_STANDING, owner_id))
+
+
+async def list_known(conn: Connection | Pool, hit_ids: Sequence[UUID]) -> set[UUID]:
+    """Return which of these hits are there already."""
+    return {each["hit_id"] for each in await conn.fetch(_KNOWN, hit_ids)}
+
+
+async def list_hits(conn: Connection | Pool, status: str | None, limit: int) -> list[HitRow]:
+    """Return hits of a status or of all, the newest first."""
+    return [_row(each) for each in await conn.fetch(_LIST, status, limit)]
+
+
+async def get_hit(conn: Connection | Pool, hit_id: UUID) -> HitRow:
+    """Return a hit. Raises NotFound."""
+    found = await conn.fetchrow(_ONE, hit_id)
+    if found is None:
+        raise NotFound("There is no such hit.")
+    return _row(found)
+
+
+async def lock_hit(conn: Connection, hit_id: UUID) -> HitRow:
+    """Return a hit, which nobody else decides until the transaction ends. Raises NotFound."""
+    found = await conn.fetchrow(f"{_ONE} FOR UPDATE", hit_id)
+    if found is None:
+        raise NotFound("There is no such hit.")
+    return _row(found)
+
+
+async def add_hit(action: AuditedAction, row: HitRow) -> bool:
+    """Add a hit; tell whether it is new."""
+    written = await action.conn.fetchrow(_INSERT, *msgspec.structs.astuple(row))
+    if written is not None:
+        action.proves("sanctions_hit", row.hit_id, proof_of(written, written.keys()))
+    return written is not None
+
+
+async def update_hit(action: AuditedAction, hit_id: UUID, **changes: Any) -> HitRow:
+    """Change columns of a hit that is locked; return it as it is then."""
+    sets = ", ".join(f"{name} = ${number}" for number, name in enumerate(changes, 2))
+    sql = f"UPDATE sanctions_hit SET {sets} WHERE hit_id = $1 RETURNING *"
+    written = await action.conn.fetchrow(sql, hit_id, *changes.values())
+    assert written is not None
+    action.proves("sanctions_hit", hit_id, proof_of(written, written.keys()))
+    return _row(written)
+
+
+async def seal_content(
+    conn: Connection | Pool, bank: Bank, owner_id: UUID, hit_id: UUID, *, content: HitContent
+) -> bytes:
+    """Return what a hit says, sealed with its owner's key."""
+    return await bank.data_keys.seal(conn, owner_id, msgspec.json.encode(content), aad=_place(owner_id, hit_id))
+
+
+async def open_content(conn: Connection | Pool, bank: Bank, row: HitRow) -> HitContent:
+    """Return what a hit says."""
+    plain = await bank.data_keys.open(conn, row.owner_id, row.content, aad=_place(row.owner_id, row.hit_id))
+    return msgspec.json.decode(plain, type=HitContent)
+
+
+def _place(owner_id: UUID, hit_id: UUID) -> bytes:
+    return associated_data("sanctions_hit", "content", hit_id, tenant_id=owner_id)
+
+
+def _row(record: Record) -> HitRow:
+    return msgspec.convert({name: record[name] for name in _FIELDS}, HitRow)

@@ -1,0 +1,103 @@
+"""Names are compared with the list in force; what is like one of its names becomes a hit, once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.audit import record as audit_record
+from billfold.audit.types import Origin
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.onboarding.screening import hits, store
+from billfold.onboarding.screening.rules import NameIndex
+from billfold.onboarding.screening.types import HitContent, HitRow, HitStatus, Match, Subject
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import fingerprint
+from billfold.platform.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Pool
+
+
+class CurrentList:
+    """The index of the list in force, which a process builds once."""
+
+    def __init__(self) -> None:
+        self._list_id: UUID | None = None
+        self._index: NameIndex | None = None
+        self._building = asyncio.Lock()
+
+    async def index(self, pool: Pool) -> NameIndex | None:
+        """Return the index of the list in force, None before the first import."""
+        async with self._building:
+            row = await store.find_current(pool)
+            if row is not None and row.list_id != self._list_id:
+                entries = await store.load_entries(pool, row.list_id)
+                self._index = await asyncio.to_thread(NameIndex, entries)
+                self._list_id = row.list_id
+            return self._index
+
+
+async def screen(bank: Bank, subjects: Sequence[Subject], *, now: datetime) -> int:
+    """Compare names with the list in force; return how many new hits there are. `now` is business time.
+
+    A hit that is there already, cleared or not, is not found again: it is the same name of the same subject, and the
+    same name of the same entry.
+    """
+    index = await bank.sanctions.index(bank.pool)
+    if index is None:
+        return 0
+    threshold = bank.settings.sanctions_threshold
+    found = {
+        _hit_id(bank.seed, subject, match): (subject, match)
+        for subject in subjects
+        for match in await asyncio.to_thread(index.find, subject.name, threshold=threshold)
+    }
+    known = await hits.list_known(bank.pool, list(found)) if found else set()
+    new = [await _new_row(bank, hit_id, *found[hit_id], now=now) for hit_id in sorted(found) if hit_id not in known]
+    return await _record(bank, new) if new else 0
+
+
+async def _record(bank: Bank, rows: Sequence[HitRow]) -> int:
+    async with audit_record.audited(
+        bank.pool,
+        bank.vault,
+        bank_customer_id(bank.seed),
+        origin=Origin.system(),
+        action="sanctions_hit.found",
+        resource=("sanctions_hit", None),
+        now=wall_now(),
+    ) as action:
+        added = [row.hit_id for row in rows if await hits.add_hit(action, row)]
+        action.details["hits"] = [str(each) for each in added]
+        if not added:
+            action.skip()
+        return len(added)
+
+
+async def _new_row(bank: Bank, hit_id: UUID, subject: Subject, match: Match, *, now: datetime) -> HitRow:
+    content = HitContent(screened=subject.name, match=match)
+    return HitRow(
+        customer_id=bank_customer_id(bank.seed),
+        hit_id=hit_id,
+        subject_kind=subject.kind,
+        subject_id=subject.subject_id,
+        owner_id=subject.owner_id,
+        entry_uid=match.uid,
+        score=match.score,
+        status=HitStatus.OPEN,
+        cleared_by=(),
+        confirmed_by=None,
+        content=await hits.seal_content(bank.pool, bank, subject.owner_id, hit_id, content=content),
+        found_at=now,
+        decided_at=None,
+    )
+
+
+def _hit_id(seed: bytes, subject: Subject, match: Match) -> UUID:
+    names = fingerprint((subject.name.name, match.uid, match.listed_name))
+    return derive(seed, command_id(f"sanctions_hit:{subject.kind}:{subject.subject_id}", names), 0)

@@ -1,0 +1,105 @@
+"""An applicant has a name like a listed one: two operators clear it, or one confirms it."""
+
+from dataclasses import replace
+
+import asyncpg
+import pytest
+from tests.support.applications import ABROAD, MINORITY, PERSON, RETAIL, SIMPLE, Applicant, run_jobs
+from tests.support.damage import undetected
+
+from billfold.onboarding.screening import cli
+from billfold.onboarding.screening.types import HitStatus
+from billfold.platform.errors import Refused
+from billfold.verify.fingerprints import check_fingerprints
+
+LISTED = {"first_name": "Soltan", "last_name": "Warkaschin"}
+NOTE = "Born in another country."
+
+
+@pytest.fixture
+def applicant(partner_desk):
+    """One who applies through a partner."""
+    return Applicant(partner_desk)
+
+
+async def act(bank, operator, command, *arguments, **options):
+    """Call a command in an operator's name."""
+    bank.settings = replace(bank.settings, operator=operator)
+    return await command(bank, *arguments, **options)
+
+
+async def only_hit(bank, status=HitStatus.OPEN):
+    """Return the one hit of a status, as it is listed."""
+    (hit,) = await cli.hits(bank, status=status)
+    return hit
+
+
+@pytest.mark.parametrize(
+    ("party", "business", "listed"),
+    [
+        (MINORITY | {"name": LISTED}, {}, "Soltan WARKASCHIN"),
+        (MINORITY, {"doing_business_as": "Quelmar Shipping"}, "QUELLMAR SHIPPING COMPANY"),
+    ],
+)
+async def test_a_hit_is_cleared_by_two_operators_and_then_approved(applicant, capsys, party, business, listed):
+    desk = applicant.desk
+    bank = desk.bank
+    made = await applicant.filled(party, **SIMPLE | business)
+    reviewed = await applicant.decided(made)
+    assert (reviewed["status"], reviewed["exception_reasons"]) == ("MANUAL_REVIEW", ["SANCTIONS_SCREENING"])
+    approval = {"application_id": made, "status": "APPROVED"}
+    path = "/api/v1/sandbox/application-decision/"
+    await desk.refused("POST", path, approval, status=409, code="sanctions-hit-open")
+
+    hit_id, name, _, _, found, _ = await only_hit(bank)
+    assert found == listed
+    await cli.show(bank, hit_id)
+    assert listed in capsys.readouterr().out
+    assert "Another operator" in await act(bank, "anna", cli.clear, hit_id, note=NOTE)
+    for same in ("anna", " Anna"):
+        with pytest.raises(Refused) as refused:
+            await act(bank, same, cli.clear, hit_id, note=NOTE)
+        assert refused.value.code == "same-operator"
+    await desk.refused("POST", path, approval, status=409, code="sanctions-hit-open")
+    assert "anna and ben" in await act(bank, "ben", cli.clear, hit_id, note=NOTE)
+    with pytest.raises(Refused):
+        await act(bank, "carl", cli.confirm, hit_id, note=NOTE)
+    await desk.ask("POST", path, approval, status=202)
+    await run_jobs(bank)
+    assert (await applicant.get(made))["status"] == "APPROVED"
+    assert list(await cli.hits(bank)) == []
+    dump = str(await bank.pool.fetch("SELECT * FROM sanctions_hit"))
+    assert name not in dump
+
+
+async def test_a_person_with_a_listed_name_is_rejected_once_it_is_confirmed(applicant):
+    desk = applicant.desk
+    name = {"first_name": "Zoltan", "last_name": "Varkashin"}
+    made = await desk.post(RETAIL, PERSON | {"name": name, "date_of_birth": "1962-10-07"})
+    await desk.post(f"{RETAIL}{made['id']}/apply/", {}, status=200)
+    await run_jobs(desk.bank)
+    hit_id, _, score, *_ = await only_hit(desk.bank)
+    assert score == 100
+    await act(desk.bank, "anna", cli.confirm, hit_id, note="The birth is the same.")
+    await run_jobs(desk.bank)
+    rejected = await desk.get(f"{RETAIL}{made['id']}/")
+    assert (rejected["status"], rejected["exception_reasons"]) == ("REJECTED", ["SANCTIONS_SCREENING"])
+
+
+async def test_a_name_that_changes_after_it_was_cleared_is_a_new_hit(applicant):
+    desk = applicant.desk
+    made = await applicant.simple(name="Quellmar Shipping Documents", address=ABROAD)
+    assert (await applicant.decided(made))["status"] == "DOCUMENTS_NEEDED"
+    await desk.patch(applicant.path(made), {"name": "Quellmar Shipping"})
+    await applicant.upload_all(made)
+    decision = {"application_id": made, "status": "APPROVED"}
+    path = "/api/v1/sandbox/application-decision/"
+    await desk.refused("POST", path, decision, status=409, code="sanctions-hit-open")
+
+
+async def test_an_edited_hit_is_found_by_verify_and_none_can_be_deleted(applicant):
+    await applicant.decided(await applicant.simple(name="Quellmar Shipping"))
+    async with applicant.desk.bank.pool.acquire() as conn:
+        assert await undetected(conn, "sanctions_hit", check_fingerprints, undetectable=("deleted",)) == []
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await conn.execute("DELETE FROM sanctions_hit")
