@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from billfold.cli.context import StepReporter
     from billfold.data_keys.master_keys import MasterKeys
     from billfold.platform.database.pool import Connection, Pool
+    from billfold.sandbox.simulation import Simulation
 
 POOL_MAX = 12
 SEED_BYTES = 32
@@ -88,8 +89,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             await sequencer.repair_positions(conn)
             seed, market = identity.seed, await _market(conn, settings)
         simulation = simulation_of(settings, seed)
-        screening = simulation.screening if simulation else NoScreening()
-        engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=screening)
+        engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=_screening(simulation))
         bank = Bank(
             pool=pool,
             engine=engine,
@@ -116,6 +116,10 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
         finally:
             await bank.background.close()
             await engine.stop()
+
+
+def _screening(simulation: Simulation | None) -> Screening:
+    return simulation.screening if simulation else NoScreening()
 
 
 def engine_of(
