@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from uuid import UUID
 
+import pytest
 from tests.support.approvals import REQUESTS, counterparty, decide, on_us, status_of, wire, wire_counterparty
 
-from billfold.approvals.execute_transfers import execute_request
+from billfold.approvals.execute_transfers import execute_request, reject_request
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
@@ -68,6 +69,19 @@ async def test_nothing_is_carried_out_where_the_sandbox_is_set_so(customer_desk,
     assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "NOT_STARTED")
 
 
+@pytest.mark.parametrize("decision", [None, "DENIED"])
+async def test_nothing_is_carried_out_that_was_not_approved(customer_desk, manager, funded, other, decision):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    if decision is not None:
+        await decide(manager, made, decision)
+    named = (customer_desk.bank, UUID(customer_desk.team.customer), UUID(made["id"]))
+    await execute_request(*named)
+    await reject_request(*named, reason="INVALID_TRANSFER")
+    assert await customer_desk.bank.pool.fetchval("SELECT count(*) FROM transfer") == 0
+    assert await customer_desk.bank.pool.fetchval("SELECT reason FROM transfer_request") is None
+    assert await status_of(customer_desk, made) == (decision or "PENDING", "NOT_STARTED")
+
+
 async def test_an_approved_request_is_executed_when_the_api_process_is_killed(
     customer_desk, manager, customer_world, funded, other
 ):
@@ -110,6 +124,21 @@ async def test_a_wire_that_can_no_longer_be_sent_is_reported_once(customer_desk,
     async with customer_desk.bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=customer_desk.bank.market, vault=customer_desk.bank.vault)
     assert not report.findings
+
+
+async def test_a_wire_to_an_unverified_payee_is_not_sent_once_its_partner_may_not_send_it(
+    customer_desk, manager, funded
+):
+    pool = customer_desk.bank.pool
+    await pool.execute("UPDATE partner SET features = features || '{unverified_wires}'")
+    body = wire(funded, 2_000_00, await wire_counterparty(customer_desk, verification="unverified"))
+    made = await customer_desk.post(REQUESTS, body)
+    with not_executed(customer_desk.bank):
+        await decide(manager, made)
+    await pool.execute("UPDATE partner SET features = array_remove(features, 'unverified_wires')")
+    await execute_request(customer_desk.bank, UUID(customer_desk.team.customer), UUID(made["id"]))
+    assert await status_of(customer_desk, made) == ("APPROVED", "REJECTED")
+    assert await pool.fetchval("SELECT count(*) FROM wire_message") == 0
 
 
 async def test_requests_approved_at_once_are_carried_out_each_by_itself(

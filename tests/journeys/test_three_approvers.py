@@ -1,6 +1,7 @@
 """A company with three approvers: tiers, an order, a daily cap; told through HTTP alone."""
 
 import asyncio
+from uuid import UUID
 
 import pytest
 from tests.support import payees
@@ -20,6 +21,7 @@ from tests.support.customer_client import token_for
 from tests.support.oauth_clients import new_key
 
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
+from billfold.approvals.apply_authorizations import apply_authorization_request
 from billfold.payments.clearing.store import balances
 from billfold.payments.settlement.worker import close_bank_days
 
@@ -259,6 +261,8 @@ async def test_a_change_is_applied_only_as_it_was_requested_and_by_who_may_make_
     rule = await chief.post(RULES, {"name": "None", "required_approvals": 0}, status=202)
     by_chief, demotion = await ask(chief, path, "ADMIN"), await ask(admin, own, "MANAGER")
     earlier, later = await ask(admin, path, "MANAGER"), await ask(admin, path, "INITIATOR")
+    await apply_authorization_request(admin.bank, UUID(admin.team.customer), UUID(later["id"]))
+    assert (await admin.get(path))["role"] == "APPROVER"
     assert await settle(demotion) is None
     assert await settle(by_chief) == "forbidden"
     await first.refused("PATCH", confirm(rule), APPROVED, status=403, code="forbidden")

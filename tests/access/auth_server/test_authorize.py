@@ -183,6 +183,16 @@ async def test_a_request_waits_for_half_an_hour(books_client, bank):
             await consent.deny(conn, request_id, issuer="https://bank.example", now=later)
 
 
+async def test_a_client_that_was_revoked_meanwhile_is_granted_nothing(books_client, bank):
+    request_id = await books_client.waiting()
+    await bank.pool.execute("UPDATE oauth_client SET revoked_at = now()")
+    with pytest.raises(NotFound):
+        await authorization_requests.get_pending_request(bank.pool, request_id, wall_now())
+    with pytest.raises(NotFound):
+        await books_client.approved(request_id)
+    assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
+
+
 @pytest.mark.parametrize("status", ["PENDING", "DEACTIVATED"])
 async def test_nobody_grants_for_a_customer_he_is_no_member_of(books_client, bank, status):
     request_id = await books_client.waiting()
@@ -234,8 +244,16 @@ async def test_an_answer_is_carried_in_a_form_where_it_is_wanted_so(ledger_clien
     assert (await ledger_client.exchange(fields["code"], dpop=None)).status_code == 200
 
 
-async def test_no_form_is_made_for_what_was_not_answered(ledger_client):
-    for request_id in (await ledger_client.waiting(response_mode="form_post"), "nothing"):
+async def test_a_form_is_made_only_for_what_was_answered_so_within_the_minute(ledger_client, bank):
+    waiting, late = [await ledger_client.waiting(response_mode="form_post") for _ in range(2)]
+    redirected = await ledger_client.waiting()
+    for request_id in (late, redirected):
+        await ledger_client.approved(request_id)
+    await bank.pool.execute(
+        "UPDATE oauth_authorization_request SET decided_at = decided_at - interval '1 minute' WHERE request_id = $1",
+        late,
+    )
+    for request_id in (waiting, late, redirected, "nothing"):
         page = await ledger_client.http.get(f"/api/oauth2/form-post/{request_id}", params={"code": "x"})
         assert page.status_code == 404
         assert "<h1>Not found</h1>" in page.text

@@ -96,12 +96,14 @@ def test_nothing_is_charged_for_months_in_which_the_pocket_was_empty(teller):
 
 
 def test_the_fee_is_charged_on_the_first_business_day_of_the_month(teller):
-    pocket = teller.pocket(weeks=26)
+    pocket, small = teller.pocket(weeks=26), teller.pocket()
     teller.deposit(pocket, 1_000_000_00)
+    teller.deposit(small, 81_00)
     teller.bank.advance(et_instant(date(2025, 7, 1), 9))
     # 29 days of June at 25 bps a year on about a million dollars.
     assert 197_00 < pocket.fees < 200_00
     assert pocket.next_fee_date == date(2025, 8, 1)
+    assert (small.fees, small.cash.balance) == (1, 80_99)
 
 
 def test_a_fee_that_the_pocket_cannot_pay_stays_accrued(teller):

@@ -82,19 +82,18 @@ def accrue(pocket: PocketBook, ctx: Context, *, through: date) -> None:
     pocket.accrued_through = through
 
 
-def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
+def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Take the accrued whole cents in the open journal entry; the fraction is carried on.
 
     Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued, and
     so does what bills would have to be sold for without current market data.
-    Returns True when something was charged.
     """
     whole, _ = fees.split_accrued_fee(pocket.fee_accrued)
     free_cash = pocket.cash.balance - pocket.cash.reserved
     has_prices = ctx.market.is_current(ctx.now)
     due = min(whole, liquidation_value(pocket, ctx.t0_bid) if has_prices else free_cash)
     if due <= 0:
-        return False
+        return
     raise_cash(book, pocket, ctx, need=due, price_of=ctx.t0_bid, settles_on=book.business_date)
     posting_no = pay_fee(book, pocket, due)
     pocket.fee_accrued -= due * ACCRUED_UNITS_PER_CENT
@@ -112,7 +111,6 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
         settles_at=book.booked_at,
         details={"fee_type": "AUM_FEE", "related_transaction_id": None},
     )
-    return True
 
 
 def pay_fee(book: Book, pocket: PocketBook, cents: int) -> int:

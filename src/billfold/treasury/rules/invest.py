@@ -38,11 +38,11 @@ def plan_purchase(pocket: PocketBook, ctx: Context, *, weeks: int | None = None)
     return (*offer, units) if units else None
 
 
-def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> bool:
-    """Buy what `plan_purchase` returns, in the open journal entry. True when something was bought."""
+def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> None:
+    """Buy what `plan_purchase` returns, in the open journal entry."""
     purchase = plan_purchase(pocket, ctx, weeks=weeks)
     if purchase is None:
-        return False
+        return
     bill, price, units = purchase
     cost = cents_for(units, price)
     book.post(pocket.cash, book.internal_account(AccountKind.STREET), cost)
@@ -63,4 +63,3 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
         earnings_basis=cost,
         settles_on=ctx.settles_on,
     )
-    return True
