@@ -21,9 +21,9 @@ from billfold.documents.types import APPLICATION_DOCUMENT_JOB
 from billfold.ledger.bank import JobRunners
 from billfold.onboarding.applications import worker as applications
 from billfold.onboarding.applications.approval import run_approve_job
-from billfold.onboarding.applications.screening import run_confirmed_job
+from billfold.onboarding.applications.rescreening import run_confirmed_job, run_screen_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB
-from billfold.onboarding.screening.types import CONFIRMED_JOB
+from billfold.onboarding.screening.types import CONFIRMED_JOB, SCREEN_JOB
 from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.outbound import windows as ach_windows
@@ -69,6 +69,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXPIRE_JOB: applications.run_expire_job,
             APPLICATION_DOCUMENT_JOB: applications.run_document_job,
             CONFIRMED_JOB: run_confirmed_job,
+            SCREEN_JOB: run_screen_job,
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),
         }

@@ -99,21 +99,21 @@ def test_csv_files_that_are_no_list_are_refused_where_they_are_wrong(file, name,
         read_list(file(SDN if name != "sdn.csv" else content, "sdn.csv"), date(2025, 1, 2))
 
 
-async def test_a_list_is_imported_whole_once_and_never_an_older_one(conn, file):
-    first = await cli.import_list(conn, file(XML))
-    before = await store.find_current(conn)
-    assert before is not None
-    assert ("5 entries with 8 names" in first, before.entry_count) == (True, 5)
-    assert "nothing was changed" in await cli.import_list(conn, file(XML))
-    for wrong in (XML.replace("01/02/2025", "01/01/2025"), XML[:-40]):
-        with pytest.raises(CliError):
-            await cli.import_list(conn, file(wrong))
-    assert await store.find_current(conn) == before
-    await cli.import_list(conn, file(XML.replace("01/02/2025", "02/02/2025").replace("BRACHMOND", "BRACHMONT")))
-    after = await store.find_current(conn)
-    assert after is not None
-    names = [each.names[0].text for each in await store.load_entries(conn, after.list_id)]
-    assert (after.published_on, names[2]) == (date(2025, 2, 2), "BRACHMONT INDUSTRIAL GROUP")
-    assert await store.load_entries(conn, before.list_id) == []
-    shown = await cli.status(conn)
-    assert [row[-1] for row in shown] == ["yes", ""]
+async def test_a_list_is_imported_whole_once_and_never_an_older_one(bank, file):
+    async with bank.pool.acquire() as conn, conn.transaction():
+        before = await store.find_current(conn)
+        assert before is not None
+        assert (before.entry_count, before.name_count) == (5, 8)
+        assert "nothing was changed" in await cli.import_list(bank, conn, file(XML))
+        for wrong in (XML.replace("01/02/2025", "01/01/2025"), XML[:-40]):
+            with pytest.raises(CliError):
+                await cli.import_list(bank, conn, file(wrong))
+        assert await store.find_current(conn) == before
+        later = XML.replace("01/02/2025", "02/02/2025").replace("BRACHMOND", "BRACHMONT")
+        assert "5 entries with 8 names" in await cli.import_list(bank, conn, file(later))
+        after = await store.find_current(conn)
+        assert after is not None
+        names = [each.names[0].text for each in await store.load_entries(conn, after.list_id)]
+        assert (after.published_on, names[2]) == (date(2025, 2, 2), "BRACHMONT INDUSTRIAL GROUP")
+        assert await store.load_entries(conn, before.list_id) == []
+        assert [row[-1] for row in await cli.status(conn)] == ["yes", ""]

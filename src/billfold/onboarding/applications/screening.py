@@ -10,19 +10,12 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.customers.schemas import Address
-from billfold.audit.types import Origin
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.onboarding.applications import store
-from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import Application, open_application
 from billfold.onboarding.applications.forms import IndividualForm
-from billfold.onboarding.applications.rules.status import ENDED
-from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
-from billfold.onboarding.screening import hits
+from billfold.onboarding.applications.types import ApplicationRow
 from billfold.onboarding.screening.rules import country_names
 from billfold.onboarding.screening.screening import screen
-from billfold.onboarding.screening.types import REASON, ScreenedName, Subject, SubjectKind
-from billfold.platform.clock import wall_now
+from billfold.onboarding.screening.types import ScreenedName, Subject, SubjectKind
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -61,24 +54,16 @@ def subjects_of(application: Application) -> Iterator[Subject]:
             yield _subject(SubjectKind.RELATED_PARTY, party_id, applicant_id, name)
 
 
-async def run_confirmed_job(bank: Bank, job: ScheduledJob) -> None:
-    """Reject the application one of whose names is confirmed to be on the list."""
-    hit = await hits.get_hit(bank.pool, job.object_id)
-    row = await store.find_by_applicant(bank.pool, hit.owner_id)
-    assert row is not None
-    async with changing(bank, row, "reviewed", origin=Origin.system(), at=await bank.now(), wall=wall_now()) as change:
-        if change.row.status in ENDED or change.row.is_approved:
-            change.action.skip()
-            return
-        await change.move(ApplicationStatus.REJECTED, reasons=(REASON,))
-
-
 def _subject(kind: SubjectKind, subject_id: UUID, owner_id: UUID, name: ScreenedName) -> Subject:
     return Subject(kind=kind, subject_id=subject_id, owner_id=owner_id, name=name)
 
 
 def _countries(address: Address | None, citizenship: str | None = None) -> tuple[str, ...]:
-    codes = (address and address.country, citizenship)
+    return names_of_countries(address.country if address else None, citizenship)
+
+
+def names_of_countries(*codes: str | None) -> tuple[str, ...]:
+    """Return the English names of countries, each once."""
     return tuple(dict.fromkeys(_country_names()[each] for each in codes if each in _country_names()))
 
 

@@ -42,6 +42,7 @@ WhyNote = Annotated[str, typer.Option(help="Why. It is kept with the hit, and in
 
 @group.command("import SDN.XML", "import sdn.csv --published 2025-06-02")
 async def import_list(
+    bank: Bank,
     conn: Connection,
     file: Annotated[Path, typer.Argument(help="SDN.XML, or sdn.csv with alt.csv and add.csv beside it.")],
     *,
@@ -49,17 +50,20 @@ async def import_list(
         datetime | None, typer.Option(formats=["%Y-%m-%d"], help="When the CSV files were published.")
     ] = None,
 ) -> str:
-    """Import a list as OFAC publishes it. The former one is in force until the new one is whole."""
+    """Import a list as OFAC publishes it; all customers are screened. Until it is whole the former is in force."""
     try:
         with _bar("Reading") as show:
             read = read_list(file, _day(published), show)
         with _bar("Writing", len(read.entries)) as show:
             row = await replace_current(conn, read, now=wall_now(), progress=show)
+        if row is not None:
+            await store.screen_everybody(conn, await bank.now(conn))
     except InvalidList as wrong:
         raise CliError(f"{file}: {wrong}.", "The current list stays in force. Download the list anew.") from None
     if row is None:
         return "The list is the one that is in force already: nothing was changed."
-    return f"{row.entry_count:,} entries with {row.name_count:,} names of {row.published_on} are in force."
+    counts = f"{row.entry_count:,} entries with {row.name_count:,} names"
+    return f"{counts} of {row.published_on} are in force; the worker screens everybody."
 
 
 @group.table("status", columns=("published", "imported", "entries", "names", "in force"), empty="No list was imported.")
@@ -120,9 +124,9 @@ async def clear(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
 
 @group.command(f"confirm {EXAMPLE_ID} --note 'The passport is the listed one.'")
 async def confirm(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
-    """Say that it is who is listed: the application is rejected."""
+    """Say that it is who is listed: the application is rejected, a customer's Pockets are frozen."""
     await confirm_hit(bank, hit_id, operator=_operator(bank), note=note, now=await bank.now())
-    return "The hit is confirmed; the worker rejects the application."
+    return "The hit is confirmed; the worker rejects the application, or freezes the Pockets."
 
 
 async def _hit_line(bank: Bank, row: HitRow) -> Row:

@@ -127,6 +127,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 CONFIRMED_JOB: Final = "sanctions.confirmed"
 """Does what follows from a confirmed hit; its object is the hit."""
+SCREEN_JOB: Final = "sanctions.screen"
+"""Screens a customer or an applicant, after a list was imported; they are its object."""
 REASON: Final = "SANCTIONS_SCREENING"
 """What the applicant sees of it."""
 
@@ -136,6 +138,7 @@ class SubjectKind(StrEnum):
 
     APPLICATION = "APPLICATION"
     RELATED_PARTY = "RELATED_PARTY"
+    CUSTOMER = "CUSTOMER"
 
 
 class HitStatus(StrEnum):
