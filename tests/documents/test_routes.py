@@ -9,6 +9,7 @@ from tests.support.customer_client import EVERYTHING, token_for
 from tests.support.partner_desk import UNKNOWN
 from tests.support.payees import CONTOSO, wire
 
+from billfold.http import api
 from billfold.onboarding import review_queue as reviewing
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform.errors import NotFound, Refused
@@ -25,7 +26,7 @@ def sent(kind="application/pdf", name=None):
     return {"content-type": kind} | named
 
 
-async def upload(customer_desk, path=NEW, content=PAGE, *, kind="application/pdf", name=None, **options):
+async def upload(customer_desk, path=NEW, content=PAGE, *, kind="application/pdf", name="scan", **options):
     headers = sent(kind, name) | options.pop("headers", {})
     return await customer_desk.send("POST", path, content, headers=headers, **options)
 
@@ -185,8 +186,64 @@ WRONG = [
     (b"", "application/pdf", None, 422, None),
     (huge_png(), "image/png", None, 422, "document-not-readable"),
     (pdf_with(opens_with({"/S": "/JavaScript", "/JS": "x"})), "application/pdf", None, 422, "document-not-readable"),
-    (b"\x89PNG\r\n\x1a\n" + bytes(10 * 1024 * 1024), "image/png", None, 413, "payload-too-large"),
 ]
+
+
+async def test_the_type_limits_a_file_before_it_is_read(customer_desk, customer_world, monkeypatch):
+    async def not_read(*_):
+        raise AssertionError("the file is inspected")
+
+    monkeypatch.setattr(customer_desk.bank.inspection, "inspect", not_read)
+    owned = f"/api/v1/customers/{customer_desk.team.customer}/documents"
+    for kind, document_type, most in (
+        ("application/pdf", "OTHER", 52_428_799),
+        ("image/png", "OTHER", 10 * 1024 * 1024),
+        ("application/pdf", "PASSPORT", 5 * 1024 * 1024),
+        ("image/jpeg", "ID_FRONT", 5 * 1024 * 1024),
+    ):
+        for desk, path in (
+            (customer_desk, f"/api/v1/documents/{document_type}/"),
+            (customer_world.client, f"{owned}/{document_type}/file/"),
+        ):
+            taken = await upload(desk, path, bytes(most), kind=kind)
+            assert taken.status_code == 415, "it is no such file, but not too large"
+            refused = await upload(desk, path, bytes(most + 1), kind=kind)
+            assert (refused.status_code, refused.json()["detail"]) == (
+                413,
+                f"The body may have at most {most:,} bytes.",
+            )
+
+
+async def test_a_file_by_its_id_has_a_name(customer_desk):
+    document = await proof(customer_desk, name="invalid.pdf")
+    for nameless in ({}, {"content-disposition": "attachment"}):
+        answer = await upload(customer_desk, f"/api/v2/documents/{document}/", name=None, headers=nameless)
+        assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["header", "content-disposition"])
+    assert (await proof(customer_desk, name=None)) != document
+
+
+async def test_files_beyond_those_received_at_once_are_not_read_until_it_is_their_turn(customer_desk, monkeypatch):
+    monkeypatch.setattr(api, "FILES_RECEIVED_MAX", 2)
+    on, read = asyncio.Event(), 0
+
+    async def slowly():
+        nonlocal read
+        read += 1
+        yield PAGE[:100]
+        await on.wait()
+        yield PAGE[100:]
+
+    async def send():
+        headers = {**customer_desk.headers("POST", NEW, customer_desk.token), **sent()}
+        return (await customer_desk.http.post(NEW, content=slowly(), headers=headers)).status_code
+
+    sending = [asyncio.create_task(send()) for _ in range(5)]
+    _, pending = await asyncio.wait(sending, timeout=1)
+    assert (read, len(pending)) == (2, 5)
+    monkeypatch.setattr(api, "FILE_WAIT_SECONDS", 0.05)
+    assert await send() == 429, "nobody waits for ever"
+    on.set()
+    assert await asyncio.gather(*sending) == [201] * 5
 
 
 async def test_a_file_that_is_not_what_it_says_is_refused(customer_desk):

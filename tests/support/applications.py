@@ -136,7 +136,7 @@ class Applicant:
         """Send a file of a document."""
         picture = document["type"] in _PICTURES
         headers = {"content-type": "image/png" if picture else "application/pdf"}
-        headers |= {"content-disposition": f'attachment; filename="{name}"'} if name else {}
+        headers["content-disposition"] = f'attachment; filename="{name or "scan"}"'
         body = PICTURE if picture else PAGE
         path = path or f"{self.by_id}{document['id']}/"
         return (await self.desk.ask("POST", path, body, headers=headers, status=status)).json()

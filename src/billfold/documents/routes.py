@@ -88,6 +88,8 @@ async def upload_document_file(caller: Call, bank: Bank, document_id: UUID, requ
     _check_allowed(caller, "onboarding.write", found.type)
     if found.status == "APPROVED":
         raise BillfoldError("already-approved", "The document is approved.")
+    if rules.parse_file_name(request.header(b"content-disposition")) is None:
+        raise InvalidInput.at("header", "content-disposition", msg="must name the file", kind="missing")
     key = (found.customer_id, document_id, found.type)
     return render_document(await store_file(caller, bank, key, request=request, subject=found.subject))
 

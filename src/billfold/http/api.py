@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -55,6 +54,8 @@ if TYPE_CHECKING:
 
 FILES_RECEIVED_MAX = 16
 """How many files of one tenant are received at a time; they are on the disk meanwhile."""
+FILE_WAIT_SECONDS = 300.0
+"""How long another one may wait until it is read."""
 _NOT_STORED = frozenset({401, 403, 429})
 _STORED_BYTES_MAX = 1024 * 1024
 _SERVER_ERROR = 500
@@ -119,7 +120,7 @@ class Api:
         self._store = IdempotencyStore(bank.pool, bank.vault)
         self._deprecations = Deprecations(bank.pool)
         self._clock = create_clock_headers(bank)
-        self._receiving: Counter[UUID] = Counter()
+        self._receiving: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
         self._uploads: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
         self._edge = EdgeMiddleware(self._router, bank.settings, self._clock)
 
@@ -174,12 +175,17 @@ class Api:
     async def _serve_upload(
         self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
     ) -> None:
-        """Serve a request whose body is a file. Only once it is there it takes one of its tenant's places in memory."""
+        """Serve a request whose body is a file. Only once it is there it takes one of its tenant's places in memory.
+
+        Files beyond those that a tenant may send at once are not read until it is their turn.
+        """
         tenant = sender.tenant
-        if self._receiving[tenant] >= FILES_RECEIVED_MAX:
-            after = (b"retry-after", b"1")
-            raise ProblemWithHeaders("rate-limited", f"{FILES_RECEIVED_MAX} files are being received already.", after)
-        self._receiving[tenant] += 1
+        receiving = self._receiving.setdefault(tenant, asyncio.Semaphore(FILES_RECEIVED_MAX))
+        try:
+            await asyncio.wait_for(receiving.acquire(), FILE_WAIT_SECONDS)
+        except TimeoutError:
+            after = (b"retry-after", b"60")
+            raise ProblemWithHeaders("rate-limited", f"{FILES_RECEIVED_MAX} files are being received.", after) from None
         try:
             async with receive_file(request, receive) as received:
                 most = self.bank.settings.uploads_per_tenant
@@ -187,8 +193,7 @@ class Api:
                     request.body = await asyncio.to_thread(received.read)
                     await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
         finally:
-            self._receiving[tenant] -= 1
-            self._receiving += Counter()
+            receiving.release()
 
     async def _serve_anybody(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send

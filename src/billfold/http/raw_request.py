@@ -154,7 +154,8 @@ async def receive_file(request: RawRequest, receive: Receive) -> AsyncIterator[I
     """
     with tempfile.TemporaryFile() as received:
         if is_file_kind(request):
-            async for part in _parts(request, receive, document_rules.max_file_bytes(kind_in(request))):
+            most = document_rules.max_file_bytes(kind_in(request), request.path_params.get("document_type"))
+            async for part in _parts(request, receive, most):
                 received.write(part)
             received.seek(0)
         yield received
