@@ -60,6 +60,19 @@ async def test_an_email_is_retried_later_when_sending_fails(bank, written):
     assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=31))(bank) == 1
 
 
+async def test_an_email_whose_sending_is_recorded_too_slowly_has_not_failed(bank, written, monkeypatch):
+    record = letters.mark_email_sent
+
+    async def too_slowly(*arguments):
+        await record(*arguments)
+        raise TimeoutError
+
+    monkeypatch.setattr(letters, "mark_email_sent", too_slowly)
+    with pytest.raises(TimeoutError):
+        await EmailSender(Carrier(), lambda: NOW)(bank)
+    assert await list_failed(bank.pool) == []
+
+
 async def test_a_line_end_in_a_subject_is_a_space(bank, tmp_path):
     notice = EmailContent("Ann\r\nBcc: everybody@b.example\u2028invites\x85you", "text")
     await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=notice, now=NOW)

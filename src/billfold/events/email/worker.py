@@ -33,11 +33,11 @@ class EmailSender:
             email_id = claimed["email_id"]
             try:
                 await self._transport.send(outbox.open_email(claimed, bank.vault))
-                await outbox.mark_email_sent(bank.pool, email_id, now)
             except Exception as error:  # noqa: BLE001 - recorded
                 log.warning("email_send_failed", email_id=str(email_id), why=error_summary(error))
                 await put_aside(bank.pool, "email", str(email_id), error, now=now, tries=claimed["attempts"])
-            else:
+            else:  # a database that does not answer here is no failure of the e-mail
+                await outbox.mark_email_sent(bank.pool, email_id, now)
                 await forget(bank.pool, "email", [str(email_id)])
                 sent += 1
         return sent
