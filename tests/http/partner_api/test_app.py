@@ -33,6 +33,8 @@ BODIES = {
     ("PATCH", "pocket_id"): {"name": "x"},
     ("PATCH", "counterparty_id"): {"display_name": "x"},
     ("PATCH", "customer_id"): {"email": "a@example.org"},
+    ("PATCH", "application_id"): {"name": "x"},
+    ("PATCH", "related_party_application_id"): {"title": "x"},
 }
 
 
