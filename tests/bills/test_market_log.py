@@ -38,22 +38,22 @@ def verified(founded, database_dsn):
 
 def test_rows_that_commands_wrote_are_proved_and_no_later_command_proves_what_was_added(founded, verified, tmp_path):
     rates = tmp_path / "rates.csv"
-    for day in ("20", "23"):
-        rates.write_text(f"{HEADER}11/{day}/2026,3.95,4.01\n")
+    for day in ("19", "20"):
+        rates.write_text(f"{HEADER}10/{day}/2026,3.95,4.01\n")
         assert founded("market", "import", "--rates", str(rates))[0] == 0
         for words in (("--closes", "13:00", "--reason", "Early"), ("--fed", "open", "--reason", "Open"), ("--remove",)):
             assert founded("calendar", "override", "2026-11-27", *words)[0] == 0
     assert verified() == "clean"
     # A day of rates that nobody imported, and one that was withdrawn.
-    added = verified("INSERT INTO bill_rate VALUES ('2026-11-24', 4, 1, 1)")
-    assert added.startswith("bill_rate: bill_rate(day=2026-11-24): no import left its fingerprint")
-    rates.write_text(f"{HEADER}11/25/2026,3.95,4.01\n")
+    added = verified("INSERT INTO bill_rate VALUES ('2026-10-21', 4, 1, 1)")
+    assert added.startswith("bill_rate: bill_rate(day=2026-10-21): no import left its fingerprint")
+    rates.write_text(f"{HEADER}10/22/2026,3.95,4.01\n")
     assert founded("market", "import", "--rates", str(rates))[0] == 0
     assert founded("migrate", "up")[0] == 0
     assert verified() == added
-    withdrawn = verified("DELETE FROM bill_rate WHERE day IN ('2026-11-23', '2026-11-24')")
+    withdrawn = verified("DELETE FROM bill_rate WHERE day IN ('2026-10-20', '2026-10-21')")
     assert withdrawn.startswith(
-        "bill_rate: bill_rate(day=2026-11-23): its fingerprint was left, and the row is missing"
+        "bill_rate: bill_rate(day=2026-10-20): its fingerprint was left, and the row is missing"
     )
 
 

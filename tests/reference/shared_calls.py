@@ -101,7 +101,8 @@ async def play_applications(r, base):
     await r.get("list_related_party_documents", f"{parties}{party}/documents/")
     for each in await r.get("-", f"{one}documents/"):
         path = f"{Applicant(r.desk, base).by_id}{each['id']}/"
-        await r.play("-", "POST", path, PAGE, headers={"content-type": "application/pdf"})
+        named = {"content-type": "application/pdf", "content-disposition": 'attachment; filename="page.pdf"'}
+        await r.play("-", "POST", path, PAGE, headers=named)
     await r.post("apply_business_application", f"{one}apply/", {})
     await run_jobs(r.desk.bank)
     await r.get("list_business_applications", base)

@@ -188,7 +188,8 @@ def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(bill
     ):
         status, said = billfold(environment | changes, command)
         assert (status, "Traceback" in said) == (1, False), said
-        assert named in said
+        # A long path is broken where the line ends.
+        assert named.replace(" ", "") in "".join(said.split())
 
 
 def test_serve_refuses_a_certificate_that_no_client_would_accept(billfold, environment, tmp_path):

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from billfold import sandbox
+import billfold
 from billfold.access.partners.customers import enrol
 from billfold.bills.imports import load_bundled_market
 from billfold.bills.market_log import begin_market_log
@@ -35,7 +35,7 @@ _BANK = "SELECT seed, environment, key_check, domain FROM bank"
 _SET_CHECKS = "UPDATE bank SET key_check = $1, domain = $2"
 _SEALED_EARLIER = "SELECT sealed FROM partner_secret ORDER BY created_at DESC LIMIT 1"
 _KEY_CHECK = associated_data("bank", "key_check", "bank", "bank")
-_SANDBOX_LIST = Path(sandbox.__file__).with_name("sanctions.xml")
+_SANDBOX_LIST = Path(billfold.__file__).parent / "sandbox" / "sanctions.xml"
 _START_OVER = "or start over with `billfold sandbox --fresh`."
 
 

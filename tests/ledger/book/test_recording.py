@@ -18,6 +18,8 @@ from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.events.kinds import KINDS
 from billfold.ledger.book.rows import EventEntry, TradeEntry, TransactionEntry
 from billfold.ledger.types import Rail
+from billfold.onboarding.applications.commands import ReportApplication
+from billfold.onboarding.applications.rules.report import EVENTS
 from billfold.payments.ach.commands import MarkAchTransmitted, OriginateAch, ReceiveAchReturn, SettleAch
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
@@ -219,6 +221,8 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
         teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=accepted)
     teller.send_wires(pocket)
     teller.mark_transmitted(pocket)
+    for status in EVENTS:
+        teller.do(ReportApplication, application_id=LATER, status=status)
     teller.bank.advance(teller.bank.calendars.matures_at(other.lots[0].maturity))
     told = teller.told()
     unraised = set(tomllib.loads(text_of("docs/unraised.toml"))["events"])

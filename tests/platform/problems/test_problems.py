@@ -7,7 +7,6 @@ import billfold
 from billfold.platform.problems import ACCESS, PROBLEMS, REQUESTS, STATES, TRANSFERS
 
 _OF_UNBUILT_PARTS = {
-    "application-not-editable": 409,
     "card-already-activated": 409,
     "ip-not-allowed": 403,
     "public-key-reused": 422,
