@@ -131,7 +131,7 @@ async def store_file(
 ) -> DocumentRow:
     """Store the file in the body for the document of (customer_id, document_id, type).
 
-    One that `is_new`, or that an application may have though it was not asked for, is written down first. The file is
+    One that `is_new`, or that an application may have though it is not required, is written down first. The file is
     sealed with the data key of `subject`, or of the owner.
     """
     owner, document_id, document_type = key

@@ -249,7 +249,7 @@ async def test_applications_are_listed_by_status_newest_first(applicant):
     await desk.invalid("GET", V1, loc="query.status", filters={"status": "OPEN"})
 
 
-async def test_nobody_is_asked_any_longer_for_what_is_not_required(applicant):
+async def test_a_document_request_disappears_when_the_data_no_longer_requires_it(applicant):
     made = await applicant.filled(uploaded=False, entity_type="PARTNERSHIP")
     kinds = {each["type"]: each for each in await applicant.documents(made)}
     assert set(kinds) == {"EIN_CONFIRMATION", "PARTNERSHIP_AGREEMENT", "ORG_CHART"}

@@ -64,7 +64,7 @@ class Application(msgspec.Struct, kw_only=True):
 
 
 def document_id_of(seed: bytes, row: ApplicationRow, request: DocumentRequest) -> UUID:
-    """Return the id of the document of a type that an applicant, or a related party, is asked for."""
+    """Return the id of the document of a type that an applicant, or a related party, must provide."""
     subject = request.related_party_id or row.applicant_id
     return derive(seed, command_id(f"document:{row.applicant_id}:{subject}", request.type), 0)
 

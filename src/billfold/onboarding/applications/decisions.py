@@ -95,7 +95,7 @@ async def _approve(change: ApplicationChange) -> None:
 
 
 async def _send_back(change: ApplicationChange, types: Sequence[str], reasons: Sequence[str]) -> None:
-    """Request documents of these types: a new file where there is one, or a document that was not asked for."""
+    """Request documents of these types: a new file where there is one, or a document that was not required before."""
     row, conn = change.row, change.action.conn
     known = [each for each in change.application.documents if each.type in types]
     reason = "; ".join(reasons) or "Another file is needed."

@@ -43,7 +43,7 @@ class CheckedApplication(msgspec.Struct, frozen=True, kw_only=True):
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a check found: reasons as codes that the applicant sees, and types of documents that it needs.
 
-    `look_again_at` is business time; with WAITING and IN_PROGRESS the check is asked for again then.
+    `look_again_at` is business time; with WAITING and IN_PROGRESS the check is read again then.
     """
 
     status: CheckStatus
@@ -54,7 +54,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class IdentityCheck(Protocol):
-    """Checks identities. Raises `Unavailable` when it does not answer; it is asked again then."""
+    """Checks identities. Raises `Unavailable` when it does not answer; the check is repeated then."""
 
     async def check(self, application: CheckedApplication, now: datetime) -> CheckResult:
         """Begin a check, or look how far it is; `now` is business time. Asking twice begins one check."""

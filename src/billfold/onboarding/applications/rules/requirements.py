@@ -71,7 +71,7 @@ class DocumentRequest(NamedTuple):
 
 
 def required_documents(form: AnyForm, parties: Parties, reviewed: Iterable[str] = ()) -> list[DocumentRequest]:
-    """Return what follows from the data, and what a review asked for besides."""
+    """Return what follows from the data, and what a review has required besides."""
     own = _of_business(form, parties) if isinstance(form, BusinessForm) else _of_individual(form)
     found = [DocumentRequest(None, each) for each in (*own, *reviewed)]
     for party_id, party in parties.items():
