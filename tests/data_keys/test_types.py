@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.data_keys.types import DataKey, is_sealed_text
+from billfold.data_keys.types import DataKey, PartyField, is_sealed_text
 from billfold.platform.crypto import associated_data
 from billfold.platform.errors import InvariantError
 
@@ -48,3 +48,16 @@ def test_a_value_is_refused_at_another_place_of_another_subject_and_when_it_was_
     for text in ("", "sealed:", "sealed:!", "sealed:AAAA", "021000021"):
         with pytest.raises(InvariantError):
             KEY.open_text(text, PLACE)
+
+
+def test_an_account_of_a_payment_compares_for_its_customer_and_what_looks_sealed_is_sealed_like_any_other():
+    sealed = PartyField.ACCOUNT.seal(KEY, "0044501")
+    other = PartyField.ACCOUNT.seal(DataKey(OTHER, bytes(range(32))), "0044501")
+
+    assert sealed == PartyField.ACCOUNT.seal(KEY, "0044501") != other
+    assert PartyField.ACCOUNT.open(KEY, sealed) == PartyField.ACCOUNT.open(None, "0044501") == "0044501"
+    assert PartyField.ACCOUNT.open(None, sealed) is None
+    assert PartyField.TEXT.open(KEY, PartyField.TEXT.seal(KEY, sealed)) == sealed
+    for field, text in ((PartyField.ADDRESS, sealed), (PartyField.ACCOUNT, other)):
+        with pytest.raises(InvariantError):
+            field.open(KEY, text)

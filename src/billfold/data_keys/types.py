@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import secrets
+from enum import StrEnum
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from billfold.platform.crypto import KEY_BYTES
+from billfold.platform.crypto import KEY_BYTES, associated_data
 from billfold.platform.errors import InvariantError, Refused
 
 _RANDOM, _STABLE = b"\x02", b"\x03"
@@ -105,6 +106,31 @@ class PlainValue(NamedTuple):
     subject_id: UUID
     plain: bytes
     aad: bytes
+
+
+class PartyField(StrEnum):
+    """A personal text of the other party of a payment, sealed alone wherever it stands: a column, a field in JSON.
+
+    It is bound to its customer and its kind, not to a row: rules compare accounts by it, and copy it into payments.
+    Whoever takes one in seals it whatever it looks like, so that nothing a client sends is ever opened.
+    """
+
+    ACCOUNT = "account"
+    ADDRESS = "address"
+    TEXT = "text"
+
+    def seal(self, data_key: DataKey, plain: str) -> str:
+        """Return the text sealed; equal texts of a customer are equal."""
+        return data_key.seal_text(plain, self._place(data_key.subject_id))
+
+    def open(self, data_key: DataKey | None, stored: str) -> str | None:
+        """Return the text; what an earlier release stored in plain text as it is. None when the key is destroyed."""
+        if not is_sealed_text(stored):
+            return stored
+        return None if data_key is None else data_key.open_text(stored, self._place(data_key.subject_id))
+
+    def _place(self, customer_id: UUID) -> bytes:
+        return associated_data("party", self, "", tenant_id=customer_id)
 
 
 def is_sealed_text(text: str) -> bool:
