@@ -53,24 +53,25 @@ async def verify_bank(
 ) -> Report:
     """Verify the whole bank as it is now; `progress` is called with (commits done, commits in all).
 
-    Runs in a transaction of its own, or in the caller's if there is one. `market` is loaded when
-    it is not given. Without the `vault` the contents of the audit log are not verified, nor sealed values without
-    `data_keys` (by default those that the vault wraps); `seals` are the lines of its archived seals. Raises
-    BankNotInitialized.
+    Runs in a transaction of its own, or in the caller's if there is one. A caller that passes the `market` vouches for
+    its tables; otherwise it is loaded, and they are compared with their log. Without the `vault` the contents of the
+    audit log are not verified, nor sealed values without `data_keys` (by default those that the vault wraps); `seals`
+    are the lines of its archived seals. Raises BankNotInitialized.
     """
     own_snapshot = conn.transaction(isolation="repeatable_read", readonly=True)
     async with nullcontext() if conn.is_in_transaction() else own_snapshot:
         if await conn.fetchval("SELECT count(*) FROM bank") == 0:
             raise BankNotInitialized
         findings = Findings()
-        await check_market(conn, findings)
-        findings.next_section()
-        try:
-            market = market or await load_market(conn)
-        except ValueError:  # damaged so that there is no market to compare the ledger with
-            if findings.report().is_clean:
-                raise
-            return findings.report()
+        if market is None:
+            await check_market(conn, findings)
+            findings.next_section()
+            try:
+                market = await load_market(conn)
+            except ValueError:  # damaged so that there is no market to compare the ledger with
+                if findings.report().is_clean:
+                    raise
+                return findings.report()
         # Rows come in the order of the keys at once, not after everything has been sorted.
         await conn.execute("SET LOCAL enable_seqscan = off")
         await LedgerWalk(conn, findings, market, progress=progress).go()
