@@ -63,15 +63,9 @@ async def verify_bank(
         if await conn.fetchval("SELECT count(*) FROM bank") == 0:
             raise BankNotInitialized
         findings = Findings()
+        market = market or await _read_market(conn, findings)
         if market is None:
-            await check_market(conn, findings)
-            findings.next_section()
-            try:
-                market = await load_market(conn)
-            except ValueError:  # damaged so that there is no market to compare the ledger with
-                if findings.report().is_clean:
-                    raise
-                return findings.report()
+            return findings.report()
         # Rows come in the order of the keys at once, not after everything has been sorted.
         await conn.execute("SET LOCAL enable_seqscan = off")
         await LedgerWalk(conn, findings, market, progress=progress).go()
@@ -83,6 +77,18 @@ async def verify_bank(
         await check_sealed(conn, findings, data_keys or _keys_of(vault))
         await check_audit(conn, findings, vault, copy=seals)
         return findings.report()
+
+
+async def _read_market(conn: Connection, findings: Findings) -> Market | None:
+    """Return the market, its tables compared with their log; None where it is too damaged to compare anything with."""
+    await check_market(conn, findings)
+    findings.next_section()
+    try:
+        return await load_market(conn)
+    except ValueError:
+        if findings.report().is_clean:
+            raise
+        return None
 
 
 def _keys_of(vault: Vault | None) -> DataKeys | None:
