@@ -31,7 +31,7 @@ from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import NachaWriter
 from billfold.payments.ach.outbound.windows import AchWindows
 from billfold.payments.ach.store import files
-from billfold.payments.files import store as files_store
+from billfold.payments.files.contents import read_content
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import ET
@@ -89,7 +89,7 @@ class Clearing:
     async def _check(self) -> int:
         kept = await self._gate.store_file(self._bank, _NAME)
         assert kept is not None
-        await self._gate.check_file(self._bank, await files_store.read_content(self._bank.pool, kept.file_id))
+        await self._gate.check_file(self._bank, await read_content(self._bank, kept.file_id))
         return 1
 
     async def _book(self) -> int:

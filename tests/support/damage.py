@@ -6,8 +6,11 @@ from types import ModuleType
 from typing import Any
 
 import asyncpg
+from tests.support.whole_bank import VAULT
 from tests.verify.test_damage import CHANGES, COLUMNS, same_key
 
+from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Findings, run_checks
 
 LISTS = {"ARRAY": "ARRAY['x']"}
@@ -22,9 +25,18 @@ Check = Callable[[Any, Findings], Awaitable[None]]
 
 
 def checks_of(*modules: ModuleType) -> Check:
-    """What these modules declare, as one check."""
+    """What these modules declare, as one check, and what they open with the bank's own key."""
     checks = [check for module in modules for check in module.CHECKS]
-    return lambda conn, found: run_checks(conn, found, checks)
+
+    async def check(conn, found):
+        await run_checks(conn, found, checks)
+        bank_id = await conn.fetchval("SELECT bank_customer_id FROM bank")
+        bank_key = (await DataKeys(FileMasterKey(VAULT)).load(conn, (bank_id,)))[bank_id]
+        for module in modules:
+            if hasattr(module, "check_opened"):
+                await module.check_opened(conn, found, bank_key)
+
+    return check
 
 
 async def report_of(conn, *checks: Check):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from billfold.data_keys.columns import SEALED_COLUMNS, SealedColumn
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
-    from billfold.data_keys.keys import DataKeys
+    from billfold.data_keys.keys import DataKeys, KeyRing
     from billfold.platform.database.pool import Connection
 
 _BATCH_SIZE = 2_000
@@ -47,11 +48,9 @@ async def _check_column(conn: Connection, findings: Findings, column: SealedColu
         for customer_id, row_id, stored in rows:
             if customer_id in damaged_keys:
                 continue
-            try:
-                ring = await keys.load(conn, (customer_id,))
-            except InvariantError:
+            ring = await load_key(conn, findings, keys, customer_id)
+            if ring is None:
                 damaged_keys.add(customer_id)
-                findings.add("data_key", {"subject_id": customer_id}, _WRONG_KEY, certainty=Certainty.CHANGED)
                 continue
             findings.checked[f"{column.table}.{column.column}"] += 1
             row_key = {"customer_id": customer_id, column.key: row_id}
@@ -63,3 +62,12 @@ async def _check_column(conn: Connection, findings: Findings, column: SealedColu
                 except InvariantError:
                     message = _CHANGED.format(column=column.column)
                     findings.add(column.table, row_key, message, certainty=Certainty.CHANGED)
+
+
+async def load_key(conn: Connection, findings: Findings, keys: DataKeys, subject_id: UUID) -> KeyRing | None:
+    """Return the key of a subject if it has one; None for a damaged one, which is named."""
+    try:
+        return await keys.load(conn, (subject_id,))
+    except InvariantError:
+        findings.add("data_key", {"subject_id": subject_id}, _WRONG_KEY, certainty=Certainty.CHANGED)
+        return None

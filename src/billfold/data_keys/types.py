@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hmac
 import secrets
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -27,7 +28,10 @@ _KEY_ID_BYTES = 4
 _HEADER_BYTES = 1 + _KEY_ID_BYTES
 _NONCE_BYTES = 12
 _SIV_KEY_BYTES = 64
+_TAG_BYTES = 16
 _TEXT_PREFIX: Final = "sealed:"
+SEALED_BYTES: Final = _HEADER_BYTES + _NONCE_BYTES + _TAG_BYTES
+"""How much longer than the value is what `seal` makes of it."""
 
 
 class DataShredded(Refused):
@@ -41,7 +45,7 @@ class DataShredded(Refused):
 class DataKey:
     """Seals and opens the values of one subject."""
 
-    __slots__ = ("_gcm", "_key_id", "_siv", "subject_id")
+    __slots__ = ("_digest_key", "_gcm", "_key_id", "_siv", "subject_id")
 
     def __init__(self, subject_id: UUID, key: bytes) -> None:
         if len(key) != KEY_BYTES:
@@ -50,6 +54,7 @@ class DataKey:
         self._key_id = _derive(key, b"key-id", _KEY_ID_BYTES)
         self._gcm = AESGCM(_derive(key, b"random", KEY_BYTES))
         self._siv = AESSIV(_derive(key, b"stable", _SIV_KEY_BYTES))
+        self._digest_key = _derive(key, b"digest", KEY_BYTES)
 
     def seal(self, plain: bytes, aad: bytes) -> bytes:
         """Return the value sealed, bound to `aad` and the subject."""
@@ -87,6 +92,10 @@ class DataKey:
         except (binascii.Error, ValueError):
             value = b""
         return self.open(value if is_sealed_text(sealed) else b"", aad).decode()
+
+    def digest(self, plain: bytes) -> bytes:
+        """Return 32 bytes by which a value is recognized, and which tell nobody without the key what it may be."""
+        return hmac.digest(self._digest_key, plain, "sha256")
 
     def _bind(self, aad: bytes) -> bytes:
         return self.subject_id.bytes + aad

@@ -18,7 +18,7 @@ import billfold
 from billfold.audit.checks import check_audit
 from billfold.bills.checks import check_market
 from billfold.bills.store import load_market
-from billfold.data_keys.checks import check_sealed
+from billfold.data_keys.checks import check_sealed, load_key
 from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
@@ -74,7 +74,7 @@ async def verify_bank(
         await check_parts(conn, findings)
         await check_bank_totals(conn, findings)
         findings.next_section()
-        await check_sealed(conn, findings, data_keys or _keys_of(vault))
+        await check_with_keys(conn, findings, data_keys or _keys_of(vault))
         await check_audit(conn, findings, vault, copy=seals)
         return findings.report()
 
@@ -104,6 +104,19 @@ async def check_parts(conn: Connection, findings: Findings) -> None:
         if hasattr(module, "check_rows"):
             await module.check_rows(conn, findings)
         await count_rows(conn, findings, getattr(module, "COUNTED", ()))
+
+
+async def check_with_keys(conn: Connection, findings: Findings, keys: DataKeys | None) -> None:
+    """Check what is sealed; the parts open what is sealed with the bank's own key. Without keys nothing is opened."""
+    await check_sealed(conn, findings, keys)
+    bank_id = await conn.fetchval("SELECT bank_customer_id FROM bank")
+    ring = None if keys is None else await load_key(conn, findings, keys, bank_id)
+    bank_key = None if ring is None else ring.get(bank_id)
+    if bank_key is not None:
+        for module in _check_modules():
+            if hasattr(module, "check_opened"):
+                await module.check_opened(conn, findings, bank_key)
+        findings.next_section()
 
 
 @cache

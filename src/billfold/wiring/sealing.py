@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from billfold.data_keys.columns import SEALED_COLUMNS
 from billfold.data_keys.earlier_rows import seal_earlier_rows
 from billfold.documents.sealed_files import seal_earlier_files
+from billfold.payments.files.contents import seal_earlier_contents
 
 if TYPE_CHECKING:
     from billfold.cli.context import StepReporter
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _STEPS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
     seal_earlier_files,
+    seal_earlier_contents,
     *(partial(seal_earlier_rows, column=column) for column in SEALED_COLUMNS),
 )
 

@@ -2,8 +2,12 @@
 
 import pytest
 from tests.support.damage import checks_of, report_of, undetected
+from tests.support.whole_bank import VAULT
 
 import billfold.payments.ach.checks as ach_checks
+from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.keys import DataKeys
+from billfold.payments.files.contents import open_content, seal_content
 from billfold.verify.fingerprints import check_fingerprints
 
 check_ach = checks_of(ach_checks)
@@ -56,10 +60,14 @@ async def test_a_file_is_named_when_its_bytes_say_another_sum(rails):
     transaction = rails.transaction()
     await transaction.start()
     file_id = await rails.fetchval("SELECT file_id FROM ach_file ORDER BY name LIMIT 1")
+    bank_id = await rails.fetchval("SELECT bank_customer_id FROM bank")
+    bank_key = await DataKeys(FileMasterKey(VAULT)).of(rails, bank_id)
+    stored = await rails.fetchval("SELECT content FROM rail_file WHERE file_id = $1", file_id)
+    plain = open_content(bank_key, file_id, stored).replace(b"00000142000", b"00000143000")
     await rails.execute(
-        "UPDATE rail_file SET content = decode(replace(encode(content, 'escape'), '00000142000',"
-        " '00000143000'), 'escape') WHERE file_id = $1",
+        "UPDATE rail_file SET content = $2, sha256 = sha256($2), digest = $3 WHERE file_id = $1",
         file_id,
+        *seal_content(bank_key, file_id, plain),
     )
     await rails.execute("UPDATE ach_entry SET amount = amount + 1 WHERE file_id = $1", file_id)
     report = await report_of(rails, check_ach)

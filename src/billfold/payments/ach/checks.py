@@ -5,6 +5,10 @@ The bank raises no events for itself: its own entries are compared with files an
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
 from billfold.ledger.checks import change_check
 from billfold.payments.ach.commands import (
     OriginateAch,
@@ -17,7 +21,14 @@ from billfold.payments.ach.commands import (
     ReviewAch,
 )
 from billfold.payments.ach.store.files import TRACE_NUMBERS
-from billfold.platform.checks import Certainty, declared, names_in_sql
+from billfold.payments.files.contents import open_content
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, declared, names_in_sql
+from billfold.platform.errors import InvariantError
+
+if TYPE_CHECKING:
+    from billfold.data_keys.types import DataKey
+    from billfold.platform.checks import Findings
+    from billfold.platform.database.pool import Connection
 
 _RETURN_RECEIVED = names_in_sql(ReceiveAchReturn)
 _RETURNS_EITHER_WAY = names_in_sql(ReceiveAchReturn, ReturnAchEntry)
@@ -267,22 +278,6 @@ _FILES = {
                    ('ACH', 'OUT', f.name,
                     CASE WHEN f.confirmed_at IS NULL AND r.done_at IS NULL THEN 'CREATED'
                          ELSE 'TRANSMITTED' END, f.made_at)""",
-        # File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
-        "its file control record differs from its entries": f"""
-            WITH held AS (
-              SELECT file_id, sum(records)::bigint AS records,
-                     (sum(bank) % 10000000000)::bigint AS hash,
-                     sum(debits)::bigint AS debits, sum(credits)::bigint AS credits
-                FROM ({_FILE_ITEMS}) p GROUP BY file_id),
-            written AS (
-              SELECT f.file_id, substring(
-                       encode(substring(r.content FROM greatest(1, length(r.content) - 1099)),
-                              'escape') FROM '\\n9(\\d{{54}}) ') AS control
-                FROM ach_file f JOIN rail_file r ON r.file_id = f.file_id)
-            SELECT s.file_id FROM written s LEFT JOIN held h USING (file_id)
-             WHERE (substr(s.control, 13, 8)::bigint, substr(s.control, 21, 10)::bigint,
-                    substr(s.control, 31, 12)::bigint, substr(s.control, 43, 12)::bigint)
-                   IS DISTINCT FROM (h.records, h.hash, h.debits, h.credits)""",
         "its trace numbers are not unique, or of several banks": f"""
             SELECT f.file_id FROM ({_FILE_ITEMS}) f GROUP BY f.file_id
             HAVING count(DISTINCT f.trace_number) <> count(*)
@@ -311,3 +306,28 @@ CHECKS = (
     change_check("ach_entry", "updated_at", "ach_id"),
 )
 COUNTED = ("ach_file",)
+
+# File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
+_CONTROL_RECORD = re.compile(rb"\n9(\d{12})(\d{8})(\d{10})(\d{12})(\d{12}) ")
+_CONTROL_BYTES = 1_100
+_SENT_FILES = f"""
+SELECT r.file_id, r.content, r.digest IS NOT NULL AS is_sealed, h.records, h.hash, h.debits, h.credits
+  FROM ach_file f JOIN rail_file r USING (file_id) LEFT JOIN (
+    SELECT file_id, sum(records)::bigint AS records, (sum(bank) % 10000000000)::bigint AS hash,
+           sum(debits)::bigint AS debits, sum(credits)::bigint AS credits
+      FROM ({_FILE_ITEMS}) p GROUP BY file_id) h USING (file_id)
+ ORDER BY r.file_id
+"""
+
+
+async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) -> None:
+    """Compare the control record of every file that was sent with its entries."""
+    async for row in conn.cursor(_SENT_FILES, prefetch=1, timeout=STATEMENT_TIMEOUT_SECONDS):
+        file_id, content = row["file_id"], row["content"]
+        with suppress(InvariantError):  # the checks of files name it
+            plain = open_content(bank_key, file_id, content) if row["is_sealed"] else content
+            written = _CONTROL_RECORD.search(plain[-_CONTROL_BYTES:])
+            expected = tuple(row[name] for name in ("records", "hash", "debits", "credits"))
+            if written is None or tuple(map(int, written.groups()[1:])) != expected:
+                message = "its file control record differs from its entries"
+                findings.add("ach_file", {"file_id": file_id}, message, certainty=Certainty.SUSPECT)

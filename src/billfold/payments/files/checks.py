@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from billfold.platform.checks import Certainty, declared
+from typing import TYPE_CHECKING
+
+from billfold.payments.files.contents import open_content
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, declared
+from billfold.platform.errors import InvariantError
+
+if TYPE_CHECKING:
+    from billfold.data_keys.types import DataKey
+    from billfold.platform.checks import Findings
+    from billfold.platform.database.pool import Connection
 
 _FILES = {
     ("rail_file", Certainty.CHANGED): {
@@ -64,3 +73,16 @@ _FILES = {
 }
 CHECKS = tuple(declared(_FILES))
 COUNTED = ("rail_file",)
+_SEALED = "SELECT file_id, content, digest FROM rail_file WHERE digest IS NOT NULL ORDER BY file_id"
+
+
+async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) -> None:
+    """Open the content of every file, and compare it with the digest by which it is recognized."""
+    async for row in conn.cursor(_SEALED, prefetch=1, timeout=STATEMENT_TIMEOUT_SECONDS):
+        message = "its digest is not that of its content"
+        try:
+            if bank_key.digest(open_content(bank_key, row["file_id"], row["content"])) == row["digest"]:
+                continue
+        except InvariantError:
+            message = "its content does not open: it was altered, or moved from another row"
+        findings.add("rail_file", {"file_id": row["file_id"]}, message, certainty=Certainty.CHANGED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console, format_eastern, key_value_table, print_line
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
+from billfold.payments.files.contents import read_content
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
 
@@ -48,14 +50,15 @@ async def show(
 ) -> None:
     """Show a file and its report: for a refused or failing one the lines and the reasons."""
     file = await _get(bank, file_id)
+    plain = await read_content(bank, file_id)
     if content:
-        typer.echo((await files_store.read_content(bank.pool, file_id)).decode(errors="replace"))
+        typer.echo(plain.decode(errors="replace"))
         return
     rows = [
         ("name", file.name),
         ("rail", f"{file.rail} {file.direction}"),
         ("state", _state(file)),
-        ("sha256", file.sha256),
+        ("sha256", sha256(plain).hexdigest()),
         ("since", format_eastern(file.created_at)),
     ]
     console.print(key_value_table(rows))

@@ -7,6 +7,7 @@ delays and blocks no other.
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -18,6 +19,7 @@ import structlog
 
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
+from billfold.payments.files.contents import bank_key, is_content_of, read_content, seal_content
 from billfold.payments.files.types import DuplicateFile, InvalidFile, OversizedFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
@@ -79,14 +81,20 @@ class InboundFiles(ABC):
         raw = await self._read(bank, name)
         if raw is None:
             return None
-        content = self.normalize(raw)
-        digest = sha256(content).hexdigest()
-        attempt = 0
+        plain, data_key = self.normalize(raw), await bank_key(bank)
+        digest, attempt = data_key.digest(plain).hex(), 0
         while True:
             file_id = self.file_id(bank, name, digest, attempt=attempt)
+            content = await asyncio.to_thread(seal_content, data_key, file_id, plain)
             try:
                 file = await files_store.save_inbound(
-                    bank.pool, file_id, self.rail, name=name, content=content, now=await bank.now()
+                    bank.pool,
+                    file_id,
+                    self.rail,
+                    name=name,
+                    content=content,
+                    plain_sha256=sha256(plain).digest(),
+                    now=await bank.now(),
                 )
             except DuplicateFile as duplicate:
                 await self._refuse_duplicate(bank, name, duplicate)
@@ -124,7 +132,7 @@ class InboundFiles(ABC):
             return True
 
     async def _process(self, bank: Bank, file: RailFile) -> None:
-        content = await files_store.read_content(bank.pool, file.file_id)
+        content = await read_content(bank, file.file_id)
         try:
             fields = await self.book(bank, file, content)
         except InvalidFile as invalid:
@@ -145,7 +153,7 @@ class InboundFiles(ABC):
         exchange = bank.rails.of(self.rail)
         if retries.retry_state_of(file) is not None:
             current = await exchange.read(file.name)
-            if current and sha256(self.normalize(current)).hexdigest() != file.sha256:
+            if current and not is_content_of(await bank_key(bank), file, self.normalize(current)):
                 return
         await exchange.archive(file.name, report=report)
 

@@ -7,31 +7,34 @@ incomplete one. `now` is business time.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import datetime
-from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.types import SEALED_BYTES
 from billfold.payments.files.types import DuplicateFile, RailFile
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
+    from billfold.payments.files.types import SealedContent
     from billfold.platform.database.pool import Connection, Pool
 
 OUT, IN = "OUT", "IN"
 
-COLUMNS = """file_id, rail, direction, name, encode(sha256, 'hex') AS sha256, state, report,
-       length(content) AS size_bytes, created_at, done_at"""
+COLUMNS = f"""file_id, rail, direction, name, coalesce(digest, sha256) AS digest, state, report,
+       length(content) - CASE WHEN digest IS NULL THEN 0 ELSE {SEALED_BYTES} END AS size_bytes, created_at, done_at"""
 _INSERT = f"""
-INSERT INTO rail_file (file_id, rail, direction, name, content, sha256, state, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING {COLUMNS}
+INSERT INTO rail_file (file_id, rail, direction, name, content, digest, sha256, state, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, sha256($5), $7, $8) ON CONFLICT DO NOTHING RETURNING {COLUMNS}
 """
 _GET = f"SELECT {COLUMNS} FROM rail_file WHERE file_id = $1"
-_DUPLICATE = """
-SELECT name, created_at FROM rail_file
- WHERE rail = $1 AND sha256 = $2 AND direction = 'IN' AND state <> 'REFUSED' AND file_id <> $3
+_SAME_CONTENT = f"""
+SELECT {COLUMNS} FROM rail_file
+ WHERE rail = $1 AND coalesce(digest, sha256) = ANY($2::bytea[]) AND direction = 'IN' AND state <> 'REFUSED'
+   AND file_id <> $3
 """
 _UNFINISHED = f"""
 SELECT {COLUMNS} FROM rail_file
@@ -48,21 +51,44 @@ UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AN
 """
 
 
+_CONTENT = "SELECT content, digest IS NOT NULL AS is_sealed FROM rail_file WHERE file_id = $1"
+_UNSEALED = """
+SELECT file_id FROM rail_file WHERE digest IS NULL AND ($1::uuid IS NULL OR file_id > $1) ORDER BY file_id LIMIT 500
+"""
+_REPLACE = """
+UPDATE rail_file SET content = $2, sha256 = sha256($2), digest = $3 WHERE file_id = $1 AND digest IS NULL
+RETURNING true
+"""
+
+
 async def save_outbound(
-    conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
+    conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: SealedContent, *, now: datetime
 ) -> RailFile:
     """Store an outbound file. A stored file with this id stays unchanged."""
     return await _save(conn, file_id, rail, direction=OUT, name=name, content=content, now=now)
 
 
 async def save_inbound(
-    conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
+    conn: Connection | Pool,
+    file_id: UUID,
+    rail: str,
+    name: str,
+    content: SealedContent,
+    *,
+    plain_sha256: bytes,
+    now: datetime,
 ) -> RailFile:
-    """Store an inbound file. Raises DuplicateFile if the same content was received before."""
-    duplicate = await conn.fetchrow(_DUPLICATE, rail, sha256(content).digest(), file_id)
-    if duplicate is not None:
-        raise DuplicateFile(duplicate["name"], duplicate["created_at"])
-    return await _save(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
+    """Store an inbound file. Raises DuplicateFile if the same content was received before.
+
+    `plain_sha256` finds what an earlier release stored; its unfinished file of this name is continued.
+    """
+    same = await conn.fetchrow(_SAME_CONTENT, rail, [content.digest, plain_sha256], file_id)
+    if same is None:
+        return await _save(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
+    file = RailFile(*same)
+    if file.name != name or file.done_at is not None:
+        raise DuplicateFile(file.name, file.created_at)
+    return file
 
 
 async def complete_file(
@@ -98,17 +124,31 @@ async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
     return RailFile(*row)
 
 
-async def read_content(conn: Connection | Pool, file_id: UUID) -> bytes:
-    """Return the content of a file. Raises NotFound."""
-    content: bytes | None = await conn.fetchval("SELECT content FROM rail_file WHERE file_id = $1", file_id)
-    if content is None:
+async def get_content(conn: Connection | Pool, file_id: UUID) -> tuple[bytes, bool]:
+    """Return the content of a file as it is stored, and whether it is sealed. Raises NotFound."""
+    row = await conn.fetchrow(_CONTENT, file_id)
+    if row is None:
         raise NotFound("There is no such file.")
-    return content
+    return row["content"], row["is_sealed"]
+
+
+async def iterate_unsealed(conn: Connection | Pool) -> AsyncIterator[UUID]:
+    """Yield the files whose content an earlier release stored in plain text."""
+    after = None
+    while rows := await conn.fetch(_UNSEALED, after):
+        for row in rows:
+            yield row["file_id"]
+        after = rows[-1]["file_id"]
+
+
+async def replace_content(conn: Connection | Pool, file_id: UUID, content: SealedContent) -> bool:
+    """Put the sealed content in the place of the plain one; False where another process was quicker."""
+    return await conn.fetchval(_REPLACE, file_id, *content) is not None
 
 
 async def _save(
-    conn: Connection | Pool, file_id: UUID, rail: str, direction: str, name: str, content: bytes, now: datetime
+    conn: Connection | Pool, file_id: UUID, rail: str, direction: str, name: str, content: SealedContent, now: datetime
 ) -> RailFile:
-    state, content_hash = ("CREATED" if direction == OUT else "ARRIVED"), sha256(content).digest()
-    row = await conn.fetchrow(_INSERT, file_id, rail, direction, name, content, content_hash, state, now)
+    state = "CREATED" if direction == OUT else "ARRIVED"
+    row = await conn.fetchrow(_INSERT, file_id, rail, direction, name, *content, state, now)
     return await find_file(conn, file_id) if row is None else RailFile(*row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -13,14 +13,24 @@ MISTAKES_MAX = 100
 """Maximum mistakes reported of one file."""
 
 
+class SealedContent(NamedTuple):
+    """The content of a file as it is stored, and the keyed digest by which the plain content is recognized."""
+
+    content: bytes
+    digest: bytes
+
+
 class RailFile(msgspec.Struct, frozen=True):
-    """One file without its content. `report` is JSON text."""
+    """One file without its content. `report` is JSON text.
+
+    `digest` recognizes the content; it is the SHA-256 of what an earlier release stored in plain text.
+    """
 
     file_id: UUID
     rail: str
     direction: str
     name: str
-    sha256: str
+    digest: bytes
     state: str
     report: str | None
     size_bytes: int

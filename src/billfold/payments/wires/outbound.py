@@ -18,6 +18,7 @@ import structlog
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.files import store as files_store
+from billfold.payments.files.contents import bank_key, read_content, seal_content
 from billfold.payments.files.inbound import WAIT
 from billfold.payments.wires.commands import SubmitWire
 from billfold.payments.wires.iso20022.envelope import write_messages
@@ -78,7 +79,7 @@ class FedwireSender:
 
     async def _compose(self, bank: Bank) -> RailFile | None:
         """Write due messages into a file and store it; None if nothing is due."""
-        now = await bank.now()
+        now, data_key = await bank.now(), await bank_key(bank)
         async with bank.pool.acquire() as conn, conn.transaction():
             pending = await queue.claim_pending(conn, now, MESSAGES_PER_FILE)
             if not pending:
@@ -88,8 +89,9 @@ class FedwireSender:
             first = numbered_messages[0][1]
             file_id = derive(bank.seed, command_id("wire-file", first), 0)
             await queue.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now=now)
+            sealed = seal_content(data_key, file_id, content)
             return await files_store.save_outbound(
-                conn, file_id, "WIRE", name=f"fedwire-{first}.xml", content=content, now=now
+                conn, file_id, "WIRE", name=f"fedwire-{first}.xml", content=sealed, now=now
             )
 
     async def _transmit(self, bank: Bank, file: RailFile) -> None:
@@ -98,7 +100,7 @@ class FedwireSender:
         for answer in await bank.engine.submit_all([_submit_command(each) for each in _own_wires(messages)]):
             if isinstance(answer, BillfoldError):
                 raise answer
-        content = await files_store.read_content(bank.pool, file.file_id)
+        content = await read_content(bank, file.file_id)
         await bank.rails.wire.transmit(file.name, content)
         if self._on_transmitted is not None:
             await self._on_transmitted(bank, file.file_id)

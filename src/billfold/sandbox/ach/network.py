@@ -14,6 +14,7 @@ from billfold.payments.ach.rules import windows
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchWay
 from billfold.payments.files import store as files_store
+from billfold.payments.files.contents import read_content
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.platform.dates import ET
 from billfold.platform.errors import Refused
@@ -50,7 +51,7 @@ class SimulatedAchNetwork:
         file = await files_store.find_file(bank.pool, at.object_id)
         exchange = _network_side(bank)
         content = await exchange.read(file.name)
-        content = content or await files_store.read_content(bank.pool, file.file_id)
+        content = content or await read_content(bank, file.file_id)
         # As of when it is due: who answers once more, after a crash, says the same.
         answer_file = simulated_ach.returns_for(read_file(content), _to_minute(at.at))
         if answer_file is not None:
@@ -103,7 +104,7 @@ async def _sent_entry(bank: Bank, ach_id: UUID) -> SentEntry:
     entry = await ach_entries.get_entry(bank.pool, ach_id)
     sent = None
     if entry.file_id is not None and entry.way == AchWay.ORIGINATION:
-        sent_file = read_file(await files_store.read_content(bank.pool, entry.file_id))
+        sent_file = read_file(await read_content(bank, entry.file_id))
         candidates = (each for each in simulated_ach.entries_of(sent_file))
         sent = next((each for each in candidates if each.entry.trace_number == entry.trace_number), None)
     if sent is None:

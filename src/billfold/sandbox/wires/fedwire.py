@@ -11,7 +11,7 @@ from uuid import UUID
 
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
-from billfold.payments.files import store as files_store
+from billfold.payments.files.contents import read_content
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.wires.inbound.booking import payment_id
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
@@ -77,7 +77,7 @@ class SimulatedFedwire:
 
     async def answer(self, bank: Bank, appointment: ScheduledJob) -> None:
         """Answer every message of a file of ours that is not answered yet."""
-        content = await files_store.read_content(bank.pool, appointment.object_id)
+        content = await read_content(bank, appointment.object_id)
         sent = [wire for _, wire in read_messages(content, "outgoing")]
         unanswered = [wire for wire in sent if await _is_unanswered(bank, wire)]
         fed = SimulatedFed(bank.settings.bank_routing_number)

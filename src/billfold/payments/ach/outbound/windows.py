@@ -25,6 +25,7 @@ from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.ach.store import files
 from billfold.payments.ach.store.files import NumberedFile
 from billfold.payments.files import store as files_store
+from billfold.payments.files.contents import bank_key, read_content, seal_content
 from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import CLOSED_POCKET_REASON, UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform.ids import command_id
@@ -73,11 +74,12 @@ class AchWindows:
         """Compose and store a file unless it is stored, transmit it; return its size in bytes."""
         if not await bank.pool.fetchval(_EXISTS, file.file_id):
             written = await self._write(bank, file)
+            sealed = await asyncio.to_thread(seal_content, await bank_key(bank), file.file_id, written)
             await files_store.save_outbound(
-                bank.pool, file.file_id, "ACH", name=file.name, content=written, now=file.made_at
+                bank.pool, file.file_id, "ACH", name=file.name, content=sealed, now=file.made_at
             )
-            del written
-        content = await files_store.read_content(bank.pool, file.file_id)
+            del written, sealed
+        content = await read_content(bank, file.file_id)
         await bank.rails.ach.transmit(file.name, content)
         return len(content)
 

@@ -1,0 +1,63 @@
+"""The contents of files, encrypted as a whole with the bank's own data key: a file holds payments of many customers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from hashlib import sha256
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.payments.files import store
+from billfold.payments.files.types import SealedContent
+from billfold.platform.crypto import associated_data
+
+if TYPE_CHECKING:
+    from billfold.data_keys.types import DataKey
+    from billfold.ledger.bank import Bank
+    from billfold.payments.files.types import RailFile
+
+
+async def bank_key(bank: Bank) -> DataKey:
+    """Return the data key of the bank itself. It is never destroyed."""
+    return await bank.data_keys.of(bank.pool, bank_customer_id(bank.seed))
+
+
+def seal_content(data_key: DataKey, file_id: UUID, plain: bytes) -> SealedContent:
+    """Return the content of a file as it is stored."""
+    return SealedContent(data_key.seal(plain, _place(data_key, file_id)), data_key.digest(plain))
+
+
+def open_content(data_key: DataKey, file_id: UUID, stored: bytes) -> bytes:
+    """Return the content of a file. Raises InvariantError when it was altered or moved."""
+    return data_key.open(stored, _place(data_key, file_id))
+
+
+async def read_content(bank: Bank, file_id: UUID) -> bytes:
+    """Return the content of a file. Raises NotFound, and InvariantError when it was altered or moved."""
+    stored, is_sealed = await store.get_content(bank.pool, file_id)
+    if not is_sealed:
+        return stored
+    return await asyncio.to_thread(open_content, await bank_key(bank), file_id, stored)
+
+
+def is_content_of(data_key: DataKey, file: RailFile, plain: bytes) -> bool:
+    """Tell whether a file has this content."""
+    return file.digest in {data_key.digest(plain), sha256(plain).digest()}
+
+
+async def seal_earlier_contents(bank: Bank, progress: Callable[[str], None]) -> int:
+    """Seal the contents that an earlier release stored in plain text; return how many. It may be begun again."""
+    data_key, count = await bank_key(bank), 0
+    async for file_id in store.iterate_unsealed(bank.pool):
+        plain, is_sealed = await store.get_content(bank.pool, file_id)
+        if not is_sealed:
+            content = await asyncio.to_thread(seal_content, data_key, file_id, plain)
+            count += await store.replace_content(bank.pool, file_id, content)
+            progress(f"{count} files of the rails are sealed")
+    return count
+
+
+def _place(data_key: DataKey, file_id: UUID) -> bytes:
+    return associated_data("rail_file", "content", file_id, tenant_id=data_key.subject_id)

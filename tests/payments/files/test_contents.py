@@ -1,0 +1,54 @@
+"""Contents of files are sealed with the bank's own key, and a file is recognized whoever stored it."""
+
+from hashlib import sha256
+
+from tests.payments.ach.inbound.test_files import Room, entry, file_of
+from tests.support.whole_bank import VAULT
+
+from billfold.payments.ach.nacha.writer import write_file
+from billfold.payments.files import store as files_store
+from billfold.payments.files.contents import bank_key, open_content, read_content, seal_earlier_contents
+from billfold.verify.runner import verify_bank
+
+_AS_EARLIER = "UPDATE rail_file SET content = $2, sha256 = $3, digest = NULL WHERE file_id = $1"
+_UNFINISHED = "UPDATE rail_file SET state = 'ARRIVED', done_at = NULL, report = NULL WHERE file_id = $1"
+
+
+async def test_a_file_of_an_earlier_release_is_recognized_continued_and_sealed(bank):
+    room, raw = Room(bank), write_file(file_of(entry(1), entry(2)))
+    await room.put("one.ach", raw)
+    (file,) = await files_store.list_files(bank.pool, rail="ACH")
+    stored, is_sealed = await files_store.get_content(bank.pool, file.file_id)
+    assert (is_sealed, raw[:94] in stored, file.size_bytes) == (True, False, len(raw))
+    assert await read_content(bank, file.file_id) == raw
+
+    await bank.pool.execute(_AS_EARLIER, file.file_id, raw, sha256(raw).digest())
+    await bank.pool.execute(_UNFINISHED, file.file_id)
+    await room.put("one.ach", raw)
+    for name in ("one.ach", "again.ach"):
+        await room.put(name, raw)
+        assert "arrived as one.ach" in room.report(name, refused=True)["mistakes"][0]["reason"]
+    assert [await seal_earlier_contents(bank, lambda _: None) for _ in range(2)] == [1, 0]
+    await room.put("once-more.ach", raw)
+    assert "arrived as one.ach" in room.report("once-more.ach", refused=True)["mistakes"][0]["reason"]
+    (now,) = await files_store.list_files(bank.pool, rail="ACH")
+    assert (now.state, now.digest, await read_content(bank, now.file_id)) == ("PROCESSED", file.digest, raw)
+    assert await bank.pool.fetchval("SELECT count(*) FROM suspense_item") == 2
+
+
+async def test_verify_names_a_content_that_was_altered_or_moved_even_with_its_hash(bank):
+    room = Room(bank)
+    for number in (1, 2):
+        await room.put(f"{number}.ach", write_file(file_of(entry(number))))
+    one, two = await files_store.list_files(bank.pool, rail="ACH")
+    stored, _ = await files_store.get_content(bank.pool, one.file_id)
+    key = await bank_key(bank)
+    assert open_content(key, one.file_id, stored)
+    for content in (stored[:-1] + bytes([stored[-1] ^ 1]), (await files_store.get_content(bank.pool, two.file_id))[0]):
+        async with bank.pool.acquire() as conn:
+            await conn.execute(
+                "UPDATE rail_file SET content = $2, sha256 = sha256($2) WHERE file_id = $1", one.file_id, content
+            )
+            report = await verify_bank(conn, vault=VAULT)
+            assert [(each.table, each.key) for each in report.findings] == [("rail_file", {"file_id": one.file_id})]
+            assert (await verify_bank(conn)).is_clean, "without keys nothing is opened"
