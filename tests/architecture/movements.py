@@ -10,6 +10,7 @@ from tests.fixtures.market import know_through
 from billfold.accounts.commands import (
     CloseCustomer,
     OpenPortal,
+    SetCustomerState,
     SetPocketState,
     UpdateCustomer,
     UpdatePocket,
@@ -108,6 +109,8 @@ def play_accounts(new_stage):
         stage.submit(UpdatePocket, anna, pocket_id=other.id, name="Another", close_for="not needed")
     with stage.row("Pocket frozen"):
         stage.submit(SetPocketState, anna, pocket_id=pocket.id, status="FROZEN")
+    with stage.row("Customer frozen"):
+        stage.submit(SetCustomerState, anna, status="FROZEN", reason="Court order")
     bert = stage.new_customer("Bert")
     spent = stage.new_pocket(bert)
     stage.receive_money(spent, 90_00)

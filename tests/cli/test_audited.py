@@ -22,7 +22,8 @@ def new_pem(path):
 
 def test_what_an_operator_does_is_in_the_banks_own_log_with_who_did_it(founded, tmp_path, database_dsn):
     pem = new_pem(tmp_path / "key.pem")
-    pocket = str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id)
+    places = partner_ids(SEED.encode(), "acme")
+    pocket, customer = str(places.facilitation_pocket_id), str(places.sandbox_customer_id)
     for words in (
         ("partner", "create", "acme"),
         ("partner", "add-key", "acme", pem),
@@ -30,6 +31,8 @@ def test_what_an_operator_does_is_in_the_banks_own_log_with_who_did_it(founded, 
         ("partner", "enable", "acme", "no-such-feature"),
         ("calendar", "override", "2026-11-27", "--closes", "13:00", "--reason", "Early close"),
         ("adjustment", "create", pocket, "2500", "--description", "Welcome"),
+        ("customers", "freeze", customer, "--reason", "Court order 7/25"),
+        ("customers", "unfreeze", customer, "--reason", " "),
         ("partner", "list"),
     ):
         founded(*words, BILLFOLD_OPERATOR="anna")
@@ -42,6 +45,8 @@ def test_what_an_operator_does_is_in_the_banks_own_log_with_who_did_it(founded, 
         ("partner.enable", "FAILURE"),
         ("calendar.override", "SUCCESS"),
         ("adjustment.create", "SUCCESS"),
+        ("customers.freeze", "SUCCESS"),
+        ("customers.unfreeze", "FAILURE"),
     ]
     assert log[2]["details"] == {"slug": "acme", "requests": "5"}
     assert "There is no feature" in log[3]["details"]["refused"]

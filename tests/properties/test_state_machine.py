@@ -14,7 +14,7 @@ from tests.simulation.memory_bank import MemoryBank
 from tests.support.commands import Commands, opened
 from typing_extensions import override
 
-from billfold.accounts.commands import EnrolCustomer, SetPocketState, UpdatePocket
+from billfold.accounts.commands import EnrolCustomer, SetCustomerState, SetPocketState, UpdatePocket
 from billfold.bills.rules.market import Market
 from billfold.ledger.commands import BankPolicy, Context, Missing
 from billfold.payments.on_us.types import TransferOrder
@@ -72,7 +72,9 @@ class Books(RuleBasedStateMachine, Commands):
 
     def open(self, number, weeks, again):
         customer = self.customer(number)
-        self.places.append(opened(customer, self.open_pocket(customer, weeks=weeks, reinvest=again)))
+        outcome = self.open_pocket(customer, weeks=weeks, reinvest=again)
+        if not isinstance(outcome, BillfoldError):
+            self.places.append(opened(customer, outcome))
 
     @precondition(lambda self: len(self.places) < PLACES)
     @rule(number=st.integers(0, 1), weeks=st.sampled_from(WEEKS), again=st.sampled_from((*WEEKS, None)))
@@ -83,6 +85,10 @@ class Books(RuleBasedStateMachine, Commands):
     def freeze(self, place, status):
         customer, pocket, _ = self.at(place)
         self.submit(SetPocketState, customer, pocket_id=pocket, status=status)
+
+    @rule(number=st.integers(0, 1), status=st.sampled_from(("OPEN", "OPEN", "FROZEN")))
+    def freeze_customer(self, number, status):
+        self.submit(SetCustomerState, self.customer(number), status=status, reason="an order")
 
     @rule(place=places, weeks=st.sampled_from((*WEEKS, None)))
     def reinvest(self, place, weeks):
@@ -106,7 +112,9 @@ class Books(RuleBasedStateMachine, Commands):
 
     @rule(origin=places, there=places, amount=st.one_of(cents, st.none()))
     def pay(self, origin, there, amount):
-        self.transfer(self.at(origin), self.at(there), amount)
+        frozen = self.bank.books[self.at(origin).customer].account_status == "FROZEN"
+        paid = self.transfer(self.at(origin), self.at(there), amount)
+        assert isinstance(paid, BillfoldError) or not frozen
 
     @rule(origin=places, there=places, part=parts)
     def pay_part(self, origin, there, part):

@@ -33,6 +33,8 @@ async def play_partner_api(r):
     await _play_payments(r, customer, pocket, address=address)
     await _play_wires(r, customer, pocket)
     await _play_ach(r, customer, pocket)
+    order = {"status": "FROZEN", "reason": "Court order 7/25"}
+    await r.post("sandbox_customer_state", f"{BOX}/customers/{payee}/", order)
     await r.patch("update_customer", f"{V1}/customers/{customer}/", {"email": "treasury@northwind.example"})
     await r.patch("update_pocket", f"{made}{other}/", {"pocket_name": "Longer"})
     await _play_applications(r)

@@ -103,7 +103,7 @@ OTHERWISE = {
     ("account", "asset"): "'912796XXX'",
     ("posting", "phase"): "1",
     ("customer", "role"): "'partner'",
-    ("customer", "account_status"): "'CLOSED'",
+    ("customer", "account_status"): "'FROZEN'",
     ("pocket", "status"): "'CLOSED'",
     ("pocket", "uninvested"): "cents_in_hand + 1",
     ("portal", "status"): "'CLOSED'",

@@ -14,6 +14,7 @@ from billfold.accounts.commands import (
     EnrolCustomer,
     OpenPocket,
     OpenPortal,
+    SetCustomerState,
     SetPocketState,
     UpdatePocket,
     UpdatePortal,
@@ -59,6 +60,15 @@ _PORTAL_NAMES = (
 )
 
 _STATE_CHECKS = (
+    Check(
+        "customer",
+        "account_status is {found}, but its last command left another",
+        f"""SELECT c.customer_id, c.account_status AS found FROM customer c
+            WHERE c.account_status <> 'CLOSED' AND (c.account_status = 'FROZEN') IS DISTINCT FROM coalesce(
+              (SELECT s.outcome->>'status' = 'FROZEN' FROM command s
+                WHERE s.customer_id = c.customer_id AND s.accepted AND s.kind IN ({names_in_sql(SetCustomerState)})
+                ORDER BY s.version DESC LIMIT 1), false)""",
+    ),
     *(
         Check(
             "pocket",

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.accounts.customers.rules import close_customer, enrol_customer, update_customer
+from billfold.accounts.customers.rules import close_customer, enrol_customer, set_customer_state, update_customer
 from billfold.accounts.pockets.rules import open_pocket, set_pocket_state, update_pocket
 from billfold.accounts.portals.rules import open_portal, update_portal
 from billfold.ledger.commands import AuditedAction, Command, Reference
+from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
 
 
@@ -44,6 +45,19 @@ class CloseCustomer(Command, frozen=True, kw_only=True):
     reference_kinds = (Reference.OPEN_ACH_ENTRIES,)
     audit = AuditedAction("customer", "closed", fields=("reason",))
 
+    reason: str
+
+
+class SetCustomerState(Command, frozen=True, kw_only=True):
+    """Freeze the customer (FROZEN) or lift it (OPEN), which only the bank does, and says why."""
+
+    rule = set_customer_state
+    needs_identifiers = False
+    audit = AuditedAction(
+        "customer", lambda c: "frozen" if c.status == CustomerStatus.FROZEN else "unfrozen", fields=("reason",)
+    )
+
+    status: CustomerStatus
     reason: str
 
 

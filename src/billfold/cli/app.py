@@ -39,6 +39,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "partner": "billfold.access.partners.cli",
         "users": "billfold.access.team.cli",
         "oauth-client": "billfold.access.oauth.cli",
+        "customers": "billfold.accounts.customers.cli",
         "pocket": "billfold.accounts.pockets.cli",
         "approvals": "billfold.approvals.cli",
         "review": "billfold.onboarding.cli",

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_ach_entries
+from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.platform.dates import et_date
-from billfold.platform.errors import Refused
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.treasury.overdraft.rules import overdraft_of
 
 if TYPE_CHECKING:
-    from billfold.accounts.commands import CloseCustomer, EnrolCustomer, UpdateCustomer
+    from billfold.accounts.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer
     from billfold.ledger.book.book import Book
+
+REASON_CHARS_MAX = 500
 
 
 def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
@@ -49,11 +53,33 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
     return {"customer_id": str(book.customer_id)}
 
 
+def set_customer_state(books: Books, cmd: SetCustomerState, ctx: Context) -> Outcome:
+    """Freeze the customer or lift it; its Pockets stay as they are. Refuses: customer-not-open once it is closed.
+
+    Raises InvalidInput without a reason in one line.
+    """
+    del ctx
+    if not (1 <= len(cmd.reason.strip()) <= REASON_CHARS_MAX and cmd.reason.isprintable()):
+        raise InvalidInput.at("body", "reason", msg=f"must be 1 to {REASON_CHARS_MAX} printable characters")
+    book = book_of(books, cmd.customers[0])
+    before = book.account_status
+    if book.role == BANK_ROLE:
+        raise NotFound
+    if before == CustomerStatus.CLOSED:
+        raise Refused("customer-not-open", "The customer is CLOSED.")
+    if cmd.status == CustomerStatus.FROZEN:
+        after = CustomerStatus.FROZEN
+    else:
+        after = CustomerStatus.OPEN if book.pockets else CustomerStatus.PENDING
+    if after != before:
+        book.set_account_status(after)
+    return {"customer_id": str(book.customer_id), "before": before, "status": after}
+
+
 def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     """Close every pocket and the account. Refuses: customer-not-open, customer-has-balance."""
     book = book_of(books, cmd.customers[0])
-    if book.account_status not in {CustomerStatus.OPEN, CustomerStatus.PENDING}:
-        raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    require_active(book.account_status)
     for pocket in book.pockets.values():
         charge_last_fee(book, pocket, ctx)
     _require_empty(book, ctx)

@@ -31,7 +31,13 @@ from billfold.platform.paging import LIMIT_DEFAULT
 READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 V1_READS = Deprecation(since=date(2025, 1, 6), sunset=date(2027, 1, 6))
 _ACCOUNTS_MAX = 1000
-_UPDATE_REFUSES = ("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked")
+_UPDATE_REFUSES = (
+    "pocket-not-open",
+    "customer-not-open",
+    "pocket-not-empty",
+    "last-open-pocket",
+    "pocket-strategy-locked",
+)
 
 
 class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

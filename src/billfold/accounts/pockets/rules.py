@@ -12,6 +12,7 @@ from billfold.bills.rules.valuation import FACE_CENTS
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import (
     NOT_CLOSED,
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
     """Open the pocket, its two accounts and its default portal. Refuses: customer-not-open."""
     book = book_of(books, cmd.customers[0])
-    if book.account_status not in {CustomerStatus.OPEN, CustomerStatus.PENDING}:
-        raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    require_active(book.account_status)
     _require_strategy(cmd.deposit_weeks, cmd.reinvestment_weeks)
     pocket = PocketBook(
         pocket_id=cmd.pocket_id or ctx.ids.next(),
@@ -63,12 +63,13 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
 def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
     """Rename, change strategies, or close.
 
-    Refuses: pocket-not-open, pocket-strategy-locked, pocket-not-empty, last-open-pocket.
+    Refuses: pocket-not-open, customer-not-open, pocket-strategy-locked, pocket-not-empty, last-open-pocket.
     """
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
     if pocket.status not in NOT_CLOSED or (cmd.close_for and pocket.status != PocketStatus.OPEN):
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    require_active(book.account_status)
     changes_strategy = cmd.deposit_weeks is not None or not cmd.keep_reinvestment
     if changes_strategy and pocket.type == "NETWORK":
         raise Refused("pocket-strategy-locked", "A network pocket keeps its strategy.")
@@ -111,8 +112,9 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
     return pocket
 
 
-def require_open(pocket: PocketBook) -> None:
-    """Raise Refused pocket-frozen or pocket-not-open unless money may leave the pocket."""
+def require_open(book: Book, pocket: PocketBook) -> None:
+    """Raise Refused customer-not-open, pocket-frozen or pocket-not-open unless money may leave the pocket."""
+    require_active(book.account_status)
     if pocket.status == PocketStatus.FROZEN:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
     require_not_closed(pocket)

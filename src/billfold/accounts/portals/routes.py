@@ -99,7 +99,7 @@ async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> 
     return await _list_v1(bank, owner, pocket_id)
 
 
-@post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open",))
+@post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open", "customer-not-open"))
 async def create_account_portal(caller: Caller, bank: Bank, account_id: UUID, data: NewPortal) -> AccountPortal:
     """Create portal of an account."""
     pocket = await caller.pocket(bank, account_id)
@@ -166,7 +166,12 @@ async def list_customer_portals(
     return await portal_page(bank, wanted, owner, pocket_id=None, types=types)
 
 
-@post("/api/v2/pockets/{pocket_id}/portals/", SIGNED, WRITES, refuses=("pocket-not-open", "rail-not-available"))
+@post(
+    "/api/v2/pockets/{pocket_id}/portals/",
+    SIGNED,
+    WRITES,
+    refuses=("pocket-not-open", "customer-not-open", "rail-not-available"),
+)
 async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Create portal.
 

@@ -9,6 +9,7 @@ import msgspec
 
 from billfold.accounts.portals.types import PortalRow, PortalStatus
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import PocketStatus, Rail
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import digits
@@ -24,13 +25,14 @@ NETWORK_DIGITS = 12
 
 
 def open_portal(books: Books, cmd: OpenPortal, ctx: Context) -> Outcome:
-    """Refuses: pocket-not-open."""
+    """Refuses: pocket-not-open, customer-not-open."""
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
     if pocket is None:
         raise NotFound
     if pocket.status != PocketStatus.OPEN:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    require_active(book.account_status)
     portal = new_bank_portal(book, cmd.pocket_id, ctx, name=cmd.name, payment_rails=cmd.payment_rails)
     return {"portal_id": str(portal.portal_id)}
 

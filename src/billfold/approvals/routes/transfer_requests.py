@@ -40,6 +40,7 @@ from billfold.http.parameters import Query, parse_uuid
 from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.rules import require_active
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
 
@@ -50,6 +51,7 @@ CREATIONS_PER_SECOND = 1
 """How many transfer requests one client may create per second for one user."""
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
 _EXECUTION_ERRORS = (
+    "customer-not-open",
     "pocket-not-open",
     "pocket-frozen",
     "counterparty-not-verified",
@@ -249,9 +251,10 @@ def _content(order: OrderedTransfer, reviewers: Sequence[UUID]) -> RequestConten
 async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestContent) -> RequestContent:
     """Return the content with its payee, if every Pocket and counterparty exists and is usable.
 
-    Raises NotFound, Refused `pocket-not-open`, `pocket-frozen`, `same-pocket`,
+    Raises NotFound, Refused `customer-not-open`, `pocket-not-open`, `pocket-frozen`, `same-pocket`,
     `counterparty-type-mismatch`, `counterparty-not-verified`, and `insufficient-funds` for the whole of nothing.
     """
+    require_active((await member.customer(bank)).account_status)
     pays = await _check_pocket(member, bank, content.pocket_id, receives=False)
     if content.requested_cents is None:
         if (value := valuation(pays, bank, member.now).total_value) <= 0:

@@ -10,10 +10,11 @@ from billfold.platform.database.rows import Row
 
 
 class CustomerStatus(StrEnum):
-    """PENDING until the first pocket opens."""
+    """PENDING until the first pocket opens; a FROZEN customer only receives."""
 
     PENDING = "PENDING"
     OPEN = "OPEN"
+    FROZEN = "FROZEN"
     CLOSED = "CLOSED"
 
 

@@ -32,6 +32,7 @@ Direction = Literal["CREDIT", "DEBIT"] | None
     moves_money=True,
     refuses=(
         "sec-code-not-enabled",
+        "customer-not-open",
         "pocket-not-open",
         "pocket-frozen",
         "counterparty-type-mismatch",

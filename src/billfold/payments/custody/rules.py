@@ -67,13 +67,14 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
 def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     """Book the delivery, and schedule its order to the custodian.
 
-    Refuses: rail-not-available, pocket-frozen, pocket-not-open, bill-not-deliverable, insufficient-funds.
+    Refuses: rail-not-available, customer-not-open, pocket-frozen, pocket-not-open, bill-not-deliverable,
+    insufficient-funds.
     """
     if not ctx.terms.delivers_bills:
         raise Refused("rail-not-available", "The bank has no custodian that delivers bills.")
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    require_open(pocket)
+    require_open(book, pocket)
     _outstanding_bill(ctx, cmd.cusip)
     _require_deliverable(pocket, cmd, ctx)
     roll_business_day(book, pocket, ctx)

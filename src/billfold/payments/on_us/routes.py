@@ -40,6 +40,7 @@ _DIRECTION_RULES = {
     moves_money=True,
     refuses=(
         "not-found",
+        "customer-not-open",
         "pocket-not-open",
         "pocket-frozen",
         "counterparty-not-verified",

@@ -75,7 +75,7 @@ class _Transfer(NamedTuple):
 def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     """Execute the transfer, or record why it is rejected. A rejected transfer posts nothing.
 
-    Refuses: pocket-not-open, pocket-frozen, same-pocket. NotFound for pockets of other customers.
+    Refuses: customer-not-open, pocket-not-open, pocket-frozen, same-pocket. NotFound for pockets of other customers.
     """
     payer = book_of(books, cmd.customers[0])
     payee = book_of(books, cmd.customers[-1])
@@ -85,7 +85,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     transfer_id = cmd.transfer_id or ctx.ids.next()
     amount, status, reason = cmd.amount or 0, TransferStatus.PENDING, None
     if cmd.later and not cmd.accepted:
-        require_open(origin)
+        require_open(payer, origin)
         return _record_transfer(payer, cmd, ctx, transfer_id=transfer_id, status=status, reason=reason, amount=amount)
     try:
         destination = _require_movable(payer, origin, payee, cmd=cmd)
@@ -106,7 +106,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
     """Return the destination if both pockets may take part; else refuse, or reject what was accepted before."""
     try:
-        require_open(origin)
+        require_open(payer, origin)
         if cmd.references:
             _require_linked(payer, cmd)
         destination = _destination(payee, cmd, payer)

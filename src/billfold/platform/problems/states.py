@@ -7,8 +7,9 @@ STATES = (
         "customer-not-open",
         409,
         "The customer is not open",
-        meaning="The customer is closed, or still waits for its approval.",
-        remedy="Read `account_status`. A pending customer opens with its first pocket; a closed one must apply again.",
+        meaning="The customer is closed, or frozen, or still waits for its approval.",
+        remedy="Read `account_status`. A pending customer opens with its first pocket; a frozen one only receives, "
+        "until the bank lifts it; a closed one must apply again.",
     ),
     Problem(
         "customer-has-balance",

@@ -39,7 +39,14 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
     "security-transfer/",
     name="sandbox_security_transfer",
     moves_money=True,
-    refuses=("not-found", "pocket-not-open", "pocket-frozen", "bill-not-deliverable", "insufficient-funds"),
+    refuses=(
+        "not-found",
+        "customer-not-open",
+        "pocket-not-open",
+        "pocket-frozen",
+        "bill-not-deliverable",
+        "insufficient-funds",
+    ),
 )
 async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRequest) -> None:
     """Let bills arrive from another custodian, or leave for one.

@@ -1,4 +1,4 @@
-"""Customers without onboarding, and what otherwise only the operator does with a Pocket."""
+"""Customers without onboarding, and what otherwise only the operator does with a customer or a Pocket."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.commands import EnrolCustomer, SetPocketState
+from billfold.accounts.commands import EnrolCustomer, SetCustomerState, SetPocketState
 from billfold.accounts.customers.profiles import seal_profile
+from billfold.accounts.customers.rules import REASON_CHARS_MAX
 from billfold.accounts.customers.schemas import Name, parse_person_name
 from billfold.http.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.sandbox.operations import derived_id, sandbox_post
@@ -35,6 +37,21 @@ class EnrolledCustomer(msgspec.Struct, kw_only=True):
     type: Literal["BUSINESS", "INDIVIDUAL"]
     account_status: Literal["PENDING"] = "PENDING"
     object_type: Literal["Customer"] = "Customer"
+
+
+class CustomerState(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """FROZEN freezes the customer, OPEN lifts it; the reason stands in the audit log."""
+
+    status: Literal["OPEN", "FROZEN"]
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=REASON_CHARS_MAX)]
+
+
+class ChangedCustomer(msgspec.Struct, kw_only=True):
+    """The customer after the change."""
+
+    id: UUID
+    account_status: CustomerStatus
+    object_type: Literal["CustomerState"] = "CustomerState"
 
 
 class PocketState(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -79,6 +96,18 @@ def _name_and_profile(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
     if not isinstance(data.name, str):
         raise InvalidInput.at("body", "name", msg="of a business is a text")
     return data.name, {}
+
+
+@sandbox_post("customers/{customer_id}/", name="sandbox_customer_state", status=200, refuses=("customer-not-open",))
+async def set_customer(caller: Caller, bank: Bank, customer_id: UUID, data: CustomerState) -> ChangedCustomer:
+    """Do what only the operator does: freeze a customer, and unfreeze it."""
+    row = await caller.customer(bank, customer_id)
+    answer = await bank.engine.submit(
+        SetCustomerState(
+            **caller.command_fields(row.customer_id), status=CustomerStatus(data.status), reason=data.reason
+        )
+    )
+    return ChangedCustomer(id=row.customer_id, account_status=CustomerStatus(answer.outcome["status"]))
 
 
 @sandbox_post("pockets/{pocket_id}/", name="sandbox_pocket", status=200, refuses=("pocket-not-open",))

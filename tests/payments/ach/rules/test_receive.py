@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.payments.ach.rules.entries import Entries
 
-from billfold.accounts.commands import SetPocketState
+from billfold.accounts.commands import SetCustomerState, SetPocketState
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.platform.dates import et_instant
@@ -42,8 +42,12 @@ def test_an_uncovered_debit_is_returned(entries):
     assert entries.last(EventEntry).kind == "transfers.ach.in.rejected"
 
 
-def test_a_frozen_pocket_takes_credits_and_returns_debits(entries):
-    entries.customers.submit(SetPocketState, entries.anna, pocket_id=entries.pocket.id, status="FROZEN")
+@pytest.mark.parametrize("frozen", ["pocket", "customer"])
+def test_whoever_is_frozen_takes_credits_and_returns_debits(entries, frozen):
+    if frozen == "pocket":
+        entries.customers.submit(SetPocketState, entries.anna, pocket_id=entries.pocket.id, status="FROZEN")
+    else:
+        entries.customers.submit(SetCustomerState, entries.anna, status="FROZEN", reason="Court order")
     assert entries.receive()["status"] == "COMPLETED"
     assert entries.receive(code="27")["code"] == "R16"
 

@@ -16,6 +16,7 @@ from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import require_not_closed, require_open
 from billfold.accounts.pockets.types import Hold
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import Direction, PocketStatus, Rail
 from billfold.payments.ach.rules.entries import (
     IDENTIFICATION_WIDTH,
@@ -40,15 +41,15 @@ if TYPE_CHECKING:
 
 
 def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
-    """Accept an entry. Refuses: pocket-not-open, pocket-frozen, counterparty-type-mismatch,
-    counterparty-not-verified, insufficient-funds. NotFound for a foreign pocket or counterparty.
+    """Accept an entry. Refuses: customer-not-open, pocket-not-open, pocket-frozen, insufficient-funds,
+    counterparty-type-mismatch, counterparty-not-verified. NotFound for a foreign pocket or counterparty.
     """
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
     payee = book.referenced.get(cmd.counterparty_id)
     if pocket is None or not isinstance(payee, Payee):
         raise NotFound
-    _must_be_usable(pocket, payee, cmd.direction)
+    _must_be_usable(book, pocket, payee, direction=cmd.direction)
     times = schedule(
         ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT, cutoff=ctx.terms.ach_cutoff
     )
@@ -74,10 +75,11 @@ def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, se
         ) from None
 
 
-def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> None:
-    """Raise Refused unless the pocket may originate this; a frozen pocket may only collect."""
+def _must_be_usable(book: Book, pocket: PocketBook, payee: Payee, *, direction: Direction) -> None:
+    """Raise Refused unless the pocket may originate this; a frozen one may only collect, a frozen customer nothing."""
+    require_active(book.account_status)
     if direction == Direction.CREDIT:
-        require_open(pocket)
+        require_open(book, pocket)
     require_not_closed(pocket)
     check_payable(payee, Rail.ACH, unverified_wires=False)
 

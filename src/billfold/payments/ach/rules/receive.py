@@ -14,6 +14,7 @@ from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.payments.ach.rules.entries import (
     add_entry,
@@ -129,10 +130,14 @@ def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str 
     reasons = (
         (portal.status == PortalStatus.CLOSED or pocket.status == PocketStatus.CLOSED, CLOSED),
         ("ACH" not in portal.payment_rails, NOT_FOR_THIS),
-        (cmd.entry.is_debit and pocket.status == PocketStatus.FROZEN, FROZEN),
+        (cmd.entry.is_debit and _is_frozen(book, pocket), FROZEN),
         (isinstance(book.referenced.get(cmd.ach_id), AchEntry), TWICE),
     )
     return next((code for applies, code in reasons if applies), None)
+
+
+def _is_frozen(book: Book, pocket: PocketBook) -> bool:
+    return book.account_status == CustomerStatus.FROZEN or pocket.status == PocketStatus.FROZEN
 
 
 def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:

@@ -17,7 +17,6 @@ from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.recording import (
@@ -80,9 +79,7 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
 
 def _payable_pocket(book: Book, cmd: SendWire) -> PocketBook:
     pocket = pocket_of(book, cmd.pocket_id)
-    if book.account_status != CustomerStatus.OPEN:
-        raise Refused("customer-not-open", f"The customer is {book.account_status}.")
-    require_open(pocket)
+    require_open(book, pocket)
     return pocket
 
 
