@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.data_keys.types import DataKey, PartyField, is_sealed_text
-from billfold.platform.crypto import associated_data
+from billfold.data_keys.types import DataKey, PartyField
+from billfold.platform.crypto import associated_data, is_sealed_text
 from billfold.platform.errors import InvariantError
 
 ACME, OTHER = UUID(int=1), UUID(int=2)

@@ -91,7 +91,9 @@ async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> U
 async def _invite(by: Administrator, member_id: UUID, wanted: InviteMember) -> UUID:
     """Invite under the id of the request. A process may have done it, and died before it recorded it."""
     try:
-        return (await team_store.get_member(by.pool, by.customer_id, member_id, now=by.now)).member_id
+        return (
+            await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=member_id, now=by.now)
+        ).member_id
     except NotFound:
         return _made(await team_invitations.invite(by, wanted, member_id=member_id)).member_id
 
@@ -145,7 +147,7 @@ async def _administrator(
     if customer is None:
         raise NotFound
     needs = "counterparties.write" if change.action == "counterparty.create" else "team.write"
-    requester = await check_requester(bank.pool, change, needs, now=now)
+    requester = await check_requester(bank.pool, bank.vault, change, needs=needs, now=now)
     return Administrator(
         pool=bank.pool,
         vault=bank.vault,

@@ -39,6 +39,7 @@ from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
@@ -120,7 +121,7 @@ async def decide(by: Actor, request_id: UUID, verdict: Verdict) -> Authorization
         found = await AUTHORIZATION_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
         status = await record_review(audited_action, by, found, kind=AUTHORIZATION_REQUESTS, verdict=verdict)
         audited_action.details |= {"change": found.action, "status": status}
-        await _move(audited_action, found, status, now=by.now)
+        await _move(audited_action, by.vault, found, status=status, now=by.now)
         await _notify(audited_action, by, f"{by.name} {verdict.decision.lower()} {_DESCRIPTIONS[found.action]}.")
         return await AUTHORIZATION_REQUESTS.get(conn, by.customer_id, request_id, now=by.now)
 
@@ -140,18 +141,18 @@ async def confirm_as_operator(bank: Bank, customer_id: UUID, request_id: UUID) -
         found = await AUTHORIZATION_REQUESTS.lock(audited_action.conn, customer_id, request_id, now=now)
         AUTHORIZATION_REQUESTS.check_pending(found)
         audited_action.details["change"] = found.action
-        await _move(audited_action, found, "APPROVED", now=now)
+        await _move(audited_action, bank.vault, found, status="APPROVED", now=now)
         return await AUTHORIZATION_REQUESTS.get(audited_action.conn, customer_id, request_id, now=now)
 
 
 async def check_requester(
-    conn: Connection | Pool, change: AuthorizationRequestRow, needs: str, *, now: datetime
+    conn: Connection | Pool, vault: Vault, change: AuthorizationRequestRow, *, needs: str, now: datetime
 ) -> Member:
     """Return the requester as they are now, if they may still do what they requested.
 
     Raises NotFound, Refused `forbidden`.
     """
-    requester = await team_store.get_member(conn, change.customer_id, change.member_id, now=now)
+    requester = await team_store.get_member(conn, vault, change.customer_id, member_id=change.member_id, now=now)
     scopes = msgspec.json.decode(change.content)["change"].get("scopes")
     if requester.status != "ACTIVE" or needs not in permissions_of(requester.role, scopes):
         raise Refused("forbidden", f"{requester.name} requested the change, and may no longer make it.")
@@ -159,21 +160,23 @@ async def check_requester(
 
 
 async def _move(
-    audited_action: AuditedAction, change: AuthorizationRequestRow, status: Status, *, now: datetime
+    audited_action: AuditedAction, vault: Vault, change: AuthorizationRequestRow, *, status: Status, now: datetime
 ) -> None:
     """Record the decision, and apply the change or schedule the job that does."""
     if status == "PENDING":
         return
     await AUTHORIZATION_REQUESTS.move(audited_action, change, status, now=now)
     if status == "APPROVED" and change.action in RULE_CHANGES:
-        await _change_rule(audited_action, change, now)
+        await _change_rule(audited_action, vault, change, now=now)
         key = (change.customer_id, change.request_id)
         await update(audited_action, AUTHORIZATION_REQUESTS.table, *key, where="applied_at IS NULL", applied_at=now)
         await jobs_store.cancel(audited_action.conn, APPLY_AUTHORIZATION_REQUEST, change.request_id)
 
 
-async def _change_rule(audited_action: AuditedAction, change: AuthorizationRequestRow, now: datetime) -> None:
-    await check_requester(audited_action.conn, change, "approval_rules.write", now=now)
+async def _change_rule(
+    audited_action: AuditedAction, vault: Vault, change: AuthorizationRequestRow, *, now: datetime
+) -> None:
+    await check_requester(audited_action.conn, vault, change, needs="approval_rules.write", now=now)
     content = msgspec.json.decode(change.content)["change"]
     rule = msgspec.convert(content["rule"], Rule)
     current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)

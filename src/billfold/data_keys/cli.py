@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from billfold.cli.command import CommandGroup, Row
-from billfold.cli.context import CliError
-from billfold.cli.output import console
+from billfold.cli.context import CliContext, CliError
+from billfold.cli.output import console, print_line
 from billfold.data_keys import store
 from billfold.data_keys.rotation import RotationProgress, rotation
 
@@ -44,10 +44,11 @@ async def status(bank: Bank) -> Iterable[Row]:
 
 
 @group.command("rotate")
-async def rotate(bank: Bank) -> str:
+async def rotate(bank: Bank, context: CliContext) -> str:
     """Wrap all data keys by the current master key. Servers and workers must know it already.
 
-    Personal data is not touched. May be stopped and begun again.
+    Personal data of customers is not touched; contact details of users are sealed with the current encryption key.
+    May be stopped and begun again.
     """
     progress = RotationProgress(0, (), 0)
     columns = (TextColumn("Wrapping data keys"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -66,4 +67,5 @@ async def rotate(bank: Bank) -> str:
             f"{len(progress.damaged)} data keys do not unwrap: {named}. {progress.done} are wrapped anew.",
             "Add their master key to the settings, or restore the table `data_key` from a backup.",
         )
+    await context.seal_earlier_data(bank, print_line)
     return f"{progress.done} data keys are wrapped by {bank.data_keys.master.name}."

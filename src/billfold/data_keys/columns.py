@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from billfold.data_keys.keys import DataKeys, find_key
-from billfold.data_keys.types import is_sealed_text
-from billfold.platform.crypto import associated_data
+from billfold.platform.crypto import associated_data, is_sealed_text
 
 if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey

@@ -7,8 +7,6 @@ twice (AES-256-GCM, random nonce). `seal_stable` gives the same bytes for the sa
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hmac
 import secrets
 from enum import StrEnum
@@ -20,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from billfold.platform.crypto import KEY_BYTES, associated_data
+from billfold.platform.crypto import KEY_BYTES, associated_data, is_sealed_text, sealed_of_text, text_of_sealed
 from billfold.platform.errors import InvariantError, Refused
 
 _RANDOM, _STABLE = b"\x02", b"\x03"
@@ -29,7 +27,6 @@ _HEADER_BYTES = 1 + _KEY_ID_BYTES
 _NONCE_BYTES = 12
 _SIV_KEY_BYTES = 64
 _TAG_BYTES = 16
-_TEXT_PREFIX: Final = "sealed:"
 SEALED_BYTES: Final = _HEADER_BYTES + _NONCE_BYTES + _TAG_BYTES
 """How much longer than the value is what `seal` makes of it."""
 
@@ -81,17 +78,11 @@ class DataKey:
 
     def seal_text(self, plain: str, aad: bytes) -> str:
         """Return a text sealed with `seal_stable`, as a text."""
-        sealed = self.seal_stable(plain.encode(), aad)
-        return _TEXT_PREFIX + base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
+        return text_of_sealed(self.seal_stable(plain.encode(), aad))
 
     def open_text(self, sealed: str, aad: bytes) -> str:
         """Return the text that was sealed. Raises InvariantError."""
-        encoded = sealed.removeprefix(_TEXT_PREFIX)
-        try:
-            value = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
-        except (binascii.Error, ValueError):
-            value = b""
-        return self.open(value if is_sealed_text(sealed) else b"", aad).decode()
+        return self.open(sealed_of_text(sealed), aad).decode()
 
     def digest(self, plain: bytes) -> bytes:
         """Return 32 bytes by which a value is recognized, and which tell nobody without the key what it may be."""
@@ -140,11 +131,6 @@ class PartyField(StrEnum):
 
     def _place(self, customer_id: UUID) -> bytes:
         return associated_data("party", self, "", tenant_id=customer_id)
-
-
-def is_sealed_text(text: str) -> bool:
-    """Tell whether a text has the form of a sealed one."""
-    return text.startswith(_TEXT_PREFIX)
 
 
 def _derive(key: bytes, use: bytes, length: int) -> bytes:

@@ -33,6 +33,7 @@ _SEALED_BYTES_MIN = _HEADER_BYTES + _NONCE_BYTES + _TAG_BYTES
 _CANONICAL_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_.-]*")
 _WEBHOOK_PREFIX = "whsec_"
+_SEALED_TEXT_PREFIX = "sealed:"
 
 # The floor that OWASP gives for argon2id: 19 MiB, two passes, one lane.
 _PASSWORD_HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
@@ -46,7 +47,7 @@ class Vault:
     was sealed with (see `place`), so it cannot be moved to another row, column or tenant.
     """
 
-    __slots__ = ("_ciphers", "_current", "_index_key", "_mac_keys", "_signers")
+    __slots__ = ("_ciphers", "_current", "_index_keys", "_mac_keys", "_signers")
 
     def __init__(self, key: bytes, *, retired: Sequence[bytes] = ()) -> None:
         for secret_key in (key, *retired):
@@ -59,7 +60,7 @@ class Vault:
             _key_id(secret_key): Ed25519PrivateKey.from_private_bytes(_derive_key(secret_key, b"sign"))
             for secret_key in (*retired, key)
         }
-        self._index_key = hashlib.blake2b(key, person=b"billfold.index", digest_size=32).digest()
+        self._index_keys = {_key_id(secret_key): _derive_key(secret_key, b"index") for secret_key in (key, *retired)}
 
     def seal(self, plain: bytes, aad: bytes) -> bytes:
         """Return the value sealed under the current key, bound to `aad`."""
@@ -78,6 +79,14 @@ class Vault:
         except InvalidTag:
             raise InvariantError("A sealed value was altered, or moved from where it belongs.") from None
 
+    def seal_text(self, plain: str, aad: bytes) -> str:
+        """Return a text sealed as `seal` does, as a text."""
+        return text_of_sealed(self.seal(plain.encode(), aad))
+
+    def open_text(self, sealed: str, aad: bytes) -> str:
+        """Return the text that was sealed. Raises InvariantError."""
+        return self.open(sealed_of_text(sealed), aad).decode()
+
     @property
     def key_id(self) -> str:
         """The id of the current key in hex; it tells nothing about the key."""
@@ -92,11 +101,18 @@ class Vault:
         return sealed[:_HEADER_BYTES] == _VERSION + self._current
 
     def blind_index(self, text: str, purpose: str) -> bytes:
-        """Return 32 bytes by which a sealed text can be found again, different for each purpose.
+        """Return the id of the current key (4 bytes) and 32 bytes by which a sealed text is found again.
 
-        Made under the current key: after a change of key indexes are made anew.
+        They differ for each purpose. After a change of key indexes are made anew.
         """
-        return hmac.digest(self._index_key, _length_prefixed((purpose, text)), "sha256")
+        return self._blind_index(self._current, text, purpose)
+
+    def blind_indexes(self, text: str, purpose: str) -> list[bytes]:
+        """Return the blind indexes of a text under every key of the bank, that of the current one first."""
+        return [self._blind_index(key_id, text, purpose) for key_id in self._index_keys]
+
+    def _blind_index(self, key_id: bytes, text: str, purpose: str) -> bytes:
+        return key_id + hmac.digest(self._index_keys[key_id], _length_prefixed((purpose, text)), "sha256")
 
     def compute_mac(self, message: bytes, purpose: str) -> bytes:
         """Return the id of the current key (4 bytes) and the HMAC-SHA256 of a message under it."""
@@ -133,6 +149,25 @@ class Vault:
             key_id.hex(): signer.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
             for key_id, signer in self._signers.items()
         }
+
+
+def text_of_sealed(sealed: bytes) -> str:
+    """Return a sealed value as a text."""
+    return _SEALED_TEXT_PREFIX + base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
+
+
+def sealed_of_text(text: str) -> bytes:
+    """Return the sealed value of a text, nothing if it has not the form of one."""
+    encoded = text.removeprefix(_SEALED_TEXT_PREFIX)
+    try:
+        return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)) if is_sealed_text(text) else b""
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def is_sealed_text(text: str) -> bool:
+    """Tell whether a text has the form of a sealed one."""
+    return text.startswith(_SEALED_TEXT_PREFIX)
 
 
 def associated_data(table: str, column: str, row_id: object, tenant_id: object) -> bytes:

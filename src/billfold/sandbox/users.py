@@ -55,13 +55,15 @@ async def sandbox_person(
     bank: Bank, customer_id: UUID, member: SandboxMember, previous: SandboxPerson | None
 ) -> SandboxPerson:
     """Return credentials in force: those of the last start, or new ones where they are lost."""
-    existing = await user_store.find_user_by_email(bank.pool, member.email)
+    existing = await user_store.find_user_by_email(bank.pool, bank.vault, member.email)
     if existing is not None and previous is not None:
         return previous
     person, now = SandboxPerson(member.email, new_password(), totp.new_secret()), wall_now()
     password_hash = hash_password(person.password)
     async with bank.pool.acquire() as conn, conn.transaction():
-        user_id = existing.user_id if existing else await _create_member(conn, customer_id, member, now=now)
+        user_id = (
+            existing.user_id if existing else await _create_member(bank, conn, customer_id, member=member, now=now)
+        )
         await set_password(conn, user_id, password_hash, now=now)
         await totp.remove_authenticator(conn, user_id)
         await totp.store_pending_authenticator(conn, bank.vault, user_id, secret=person.totp_secret, now=now)
@@ -71,9 +73,11 @@ async def sandbox_person(
     return person
 
 
-async def _create_member(conn: Connection, customer_id: UUID, member: SandboxMember, now: datetime) -> UUID:
+async def _create_member(
+    bank: Bank, conn: Connection, customer_id: UUID, *, member: SandboxMember, now: datetime
+) -> UUID:
     user_id = await create_user(
-        conn, email=member.email, first_name=member.first_name, last_name=member.last_name, now=now
+        conn, bank.vault, email=member.email, first_name=member.first_name, last_name=member.last_name, now=now
     )
     await conn.execute("UPDATE user_account SET email_verified_at = $2 WHERE user_id = $1", user_id, now)
     await add_member(conn, customer_id, user_id, role=member.role, now=now)

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import billfold
+from billfold.access.users.checks import check_contact_details
 from billfold.audit.checks import check_audit
 from billfold.bills.checks import check_market
 from billfold.bills.store import load_market
@@ -75,6 +76,7 @@ async def verify_bank(
         await check_bank_totals(conn, findings)
         findings.next_section()
         await check_with_keys(conn, findings, data_keys or _keys_of(vault))
+        await check_contact_details(conn, findings, vault)
         await check_audit(conn, findings, vault, copy=seals)
         return findings.report()
 

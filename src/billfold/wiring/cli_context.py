@@ -44,6 +44,7 @@ from billfold.wiring.providers import (
     webhook_client_of,
 )
 from billfold.wiring.scheduled_jobs import file_receivers
+from billfold.wiring.sealing import seal_earlier_data
 from billfold.wiring.worker import Worker
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Wiring:
     check_adapters = staticmethod(check_adapters)
     check_file_store = staticmethod(check_file_store)
     initialize_database = staticmethod(initialize_database)
+    seal_earlier_data = staticmethod(seal_earlier_data)
     vault = staticmethod(vault_of)
     master_keys = staticmethod(master_keys_of)
     archive = staticmethod(archive_of)

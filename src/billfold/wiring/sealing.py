@@ -1,4 +1,7 @@
-"""Seals the personal data that earlier releases stored in plain text. Every step may be stopped and begun again."""
+"""Seals the personal data that earlier releases stored in plain text. Every step may be stopped and begun again.
+
+What was sealed with a former key of the bank, and is found by an index, is sealed anew.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from billfold.access.users.earlier_rows import seal_contact_details
 from billfold.data_keys.columns import SEALED_COLUMNS
 from billfold.data_keys.earlier_rows import seal_earlier_rows
 from billfold.documents.sealed_files import seal_earlier_files
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 _STEPS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
     seal_earlier_files,
     seal_earlier_contents,
+    seal_contact_details,
     *(partial(seal_earlier_rows, column=column) for column in SEALED_COLUMNS),
 )
 

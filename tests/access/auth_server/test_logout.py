@@ -24,13 +24,13 @@ async def signed_in(bank, user):
         client_info=ClientInfo(address="203.0.113.7", device="Firefox"),
         now=wall_now(),
     )
-    session = await user_store.find_session(bank.pool, hash_token(cookie), wall_now())
+    session = await user_store.find_session(bank.pool, bank.vault, hash_token(cookie), now=wall_now())
     assert session is not None
     return cookie, session.session_id
 
 
 async def is_signed_in(bank, cookie):
-    return await user_store.find_session(bank.pool, hash_token(cookie), wall_now()) is not None
+    return await user_store.find_session(bank.pool, bank.vault, hash_token(cookie), now=wall_now()) is not None
 
 
 @pytest.mark.parametrize("way", ["get", "post", "another browser"])

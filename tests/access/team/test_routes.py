@@ -213,7 +213,7 @@ async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
     assert await bank.pool.fetchval("SELECT revoked_at IS NOT NULL FROM oauth_grant")
     assert await bank.pool.fetchval("SELECT count(*) FROM refresh_token") == 0
-    assert await user_store.find_session(bank.pool, hash_token(session), wall_now()) is None
+    assert await user_store.find_session(bank.pool, bank.vault, hash_token(session), now=wall_now()) is None
     await other.ask("GET", "/api/v1/customer/", status=200, token=there)
     await customer_desk.refused("DELETE", path, status=409, code="member-not-active")
     assert (await customer_desk.ask("PUT", path, {"status": "DEACTIVATED"}, status=200)).is_success

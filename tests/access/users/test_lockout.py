@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 import asyncpg
 
 from billfold.access.users.lockout import begin_attempt, clear_attempts, ip_subject, password_subject
+from billfold.platform.crypto import Vault
 
+VAULT = Vault(bytes(32))
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
 
@@ -15,7 +17,7 @@ async def test_few_get_through_when_many_guess_at_once(database_dsn):
 
         async def guess():
             async with pool.acquire() as conn:
-                return (await begin_attempt(conn, password_subject("anna@b.example"), NOW)).wait_seconds
+                return (await begin_attempt(conn, password_subject(VAULT, "anna@b.example"), NOW)).wait_seconds
 
         approval_response = await asyncio.gather(*(guess() for _ in range(30)))
     assert approval_response.count(0) == 2
@@ -30,7 +32,7 @@ async def test_a_success_takes_one_failure_off_an_ip_address(conn):
 
 
 async def test_an_account_starts_anew_after_a_success(conn):
-    subject = password_subject("anna@b.example")
+    subject = password_subject(VAULT, "anna@b.example")
     await begin_attempt(conn, subject, NOW)
     await clear_attempts(conn, subject)
     assert await conn.fetchval("SELECT count(*) FROM login_attempt") == 0

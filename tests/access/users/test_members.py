@@ -8,13 +8,15 @@ from tests.support.oauth_users import company
 from billfold.access.users import members as user_members
 from billfold.access.users import store as user_store
 from billfold.platform import ids
+from billfold.platform.crypto import Vault
 from billfold.platform.errors import NotFound, Refused
 
+VAULT = Vault(bytes(32))
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
 
 async def enrol(conn, email="anna@b.example"):
-    return await user_members.create_user(conn, email=email, first_name="Anna", last_name="L", now=NOW)
+    return await user_members.create_user(conn, VAULT, email=email, first_name="Anna", last_name="L", now=NOW)
 
 
 async def test_an_address_belongs_to_one_person(conn):

@@ -12,6 +12,7 @@ from billfold.events.email.ports import EmailRejected
 from billfold.events.email.templates import EmailContent
 from billfold.events.email.transports import FileEmailTransport
 from billfold.events.email.worker import EmailSender
+from billfold.platform.crypto import associated_data
 from billfold.platform.database.failed_work import list_failed
 
 SENDER = Address("A bank", addr_spec="bank@b.example")
@@ -46,9 +47,18 @@ async def test_an_email_is_sent_once_and_its_text_is_deleted(bank, written):
     assert await bank.pool.fetchval("SELECT sealed FROM outbound_email") is None
 
 
-async def test_an_email_is_encrypted_while_it_waits(bank, written):
-    sealed = await bank.pool.fetchval("SELECT sealed FROM outbound_email")
-    assert NOTICE.text.encode() not in sealed
+async def test_an_email_of_an_earlier_release_is_sent_and_forgotten(bank, written):
+    email_id = await bank.pool.fetchval("SELECT email_id FROM outbound_email")
+    sealed = bank.vault.seal(b"text", associated_data("letter", "sealed", email_id, tenant_id=email_id))
+    await bank.pool.execute(
+        "UPDATE outbound_email SET recipient = 'ben@b.example', subject = 'Hi', sealed = $1", sealed
+    )
+    carrier = Carrier()
+    assert await EmailSender(carrier, lambda: NOW)(bank) == 1
+    [letter] = carrier.carried
+    assert (letter.recipient, letter.subject, letter.text) == ("ben@b.example", "Hi", "text")
+    kept = await bank.pool.fetchrow("SELECT recipient, subject, sealed FROM outbound_email")
+    assert tuple(kept) == (None, None, None)
 
 
 async def test_an_email_is_retried_later_when_sending_fails(bank, written):
@@ -82,7 +92,12 @@ async def test_a_line_end_in_a_subject_is_a_space(bank, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", ["subject = E'two\\nlines'", "recipient = E'a@b.example\\nBcc: c@b.example'", "sealed = 'broken'"]
+    "change",
+    [
+        "recipient = 'a@b.example', subject = E'two\\nlines'",
+        "recipient = E'a@b.example\\nBcc: c@b.example', subject = 'one'",
+        "sealed = 'broken'",
+    ],
 )
 async def test_an_email_that_cannot_be_sent_keeps_no_other_from_it(bank, written, tmp_path, change):
     bad = await bank.pool.fetchval(f"UPDATE outbound_email SET {change} RETURNING email_id")

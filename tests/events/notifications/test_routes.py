@@ -7,6 +7,8 @@ from tests.support.customer_events import tell
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.access.users.members import deactivate_member
+from billfold.access.users.store import find_user_by_email
+from billfold.events.email.outbox import claim_emails, open_email
 from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/notifications/"
@@ -100,9 +102,11 @@ async def test_an_email_goes_to_the_audience_and_not_to_former_members(customer_
         customer_desk.bank.pool, UUID(customer_desk.team.customer), manager.team.user_id, now=wall_now()
     )
     assert await tell(customer_desk) == 1
-    query = "SELECT p.user_id FROM outbound_email l JOIN user_account p ON p.email = l.recipient"
-    letters = await customer_desk.bank.pool.fetch(query)
-    assert [row["user_id"] for row in letters] == [customer_desk.team.user_id]
+    bank = customer_desk.bank
+    [letter] = [open_email(row, bank.vault) for row in await claim_emails(bank.pool, wall_now())]
+    user = await find_user_by_email(bank.pool, bank.vault, letter.recipient)
+    assert user
+    assert user.user_id == customer_desk.team.user_id
 
 
 async def test_mistakes_are_named(customer_desk):

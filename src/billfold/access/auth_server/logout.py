@@ -63,7 +63,7 @@ async def _log_out(server: AuthServer, request: RawRequest, params: Fields) -> H
 async def _is_signed_in(server: AuthServer, request: RawRequest) -> bool:
     """Return whether this browser is still signed in to another session than the token's."""
     cookie_hash = hash_token(parse_cookies(request).get(COOKIE, ""))
-    return await user_store.find_session(server.bank.pool, cookie_hash, wall_now()) is not None
+    return await user_store.find_session(server.bank.pool, server.bank.vault, cookie_hash, now=wall_now()) is not None
 
 
 def _page_params(client: Client | None, params: Fields) -> dict[str, str | None]:

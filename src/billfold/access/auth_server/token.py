@@ -112,7 +112,9 @@ async def _id_token(
     subject = tokens.holder
     if "openid" not in subject.scopes or subject.user_id is None:
         return None
-    user = await user_store.user_claims(conn, subject.user_id, subject.customer_id, scopes=subject.scopes)
+    user = await user_store.user_claims(
+        conn, server.bank.vault, subject.user_id, customer_id=subject.customer_id, scopes=subject.scopes
+    )
     id_claims = _id_token_claims(tokens, user, issuer=server.issuer, now=now)
     algorithm = "PS256" if authenticated.client.is_fapi2 else "RS256"
     return signing.sign(await server.signing_keys(now), algorithm, id_claims, now=now)

@@ -34,4 +34,6 @@ async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
         raise challenge(scheme, "invalid_token", "There is no user behind this token.")
     if not PERSONAL_SCOPES & access.scopes:
         raise insufficient_scope(access, "openid")
-    return await user_store.user_claims(server.bank.pool, access.user_id, access.customer_id, scopes=access.scopes)
+    return await user_store.user_claims(
+        server.bank.pool, server.bank.vault, access.user_id, customer_id=access.customer_id, scopes=access.scopes
+    )

@@ -69,7 +69,9 @@ class PageMiddleware:
         raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
         raw.check_encoding()
         page = scope["state"][_CONTEXT] = PageContext(self._server, raw)
-        page.session = await patiently(lambda: user_store.find_session(pool, page.cookie_hash, page.now))
+        page.session = await patiently(
+            lambda: user_store.find_session(pool, page.vault, page.cookie_hash, now=page.now)
+        )
         if raw.method == "POST":
             _check_form(page)
         handler: Any = scope["route_handler"]

@@ -16,6 +16,7 @@ from billfold.access.team.types import Invitation
 from billfold.access.users import members as user_members
 from billfold.access.users import passwords
 from billfold.access.users import store as user_store
+from billfold.access.users.contact_details import INVITATIONS
 from billfold.access.users.types import User
 from billfold.audit import record as audit_record
 from billfold.audit.types import NewEntry, Origin
@@ -25,6 +26,8 @@ from billfold.platform.crypto import Vault
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
+    from asyncpg import Record
+
     from billfold.platform.database.pool import Connection, Pool
 
 _IS_VALID = "link_hash = $1 AND expires_at > $2 AND link_expires_at > $3"
@@ -39,10 +42,12 @@ UPDATE user_account SET email_verified_at = coalesce(email_verified_at, $2) WHER
 """
 
 
-async def find_invitation(conn: Connection | Pool, secret: str, *, now: datetime, wall: datetime) -> Invitation | None:
+async def find_invitation(
+    conn: Connection | Pool, vault: Vault, secret: str, *, now: datetime, wall: datetime
+) -> Invitation | None:
     """Return what a link invites to while it is good; looking does not use it up."""
     row = await conn.fetchrow(_FIND, crypto.hash_token(secret), now, wall)
-    return None if row is None else msgspec.convert(dict(row), Invitation)
+    return None if row is None else _open(row, vault)
 
 
 class InvitationAcceptance(NamedTuple):
@@ -84,16 +89,16 @@ async def accept_as_new_user(
         invitation = await _consume_link(conn, acceptance)
         if invitation is None:
             return None
-        existing = await user_store.find_user_by_email(conn, invitation.email)
+        existing = await user_store.find_user_by_email(conn, acceptance.vault, invitation.email)
         if existing is not None and await passwords.find_password_hash(conn, existing.user_id):
             raise Refused("forbidden", "There is an account already: sign in to accept.")
         user_id = (
             existing.user_id
             if existing
-            else await _create_user(conn, invitation, first_name, last_name=last_name, wall=acceptance.wall)
+            else await _create_user(conn, acceptance, invitation, first_name=first_name, last_name=last_name)
         )
         await passwords.set_password(conn, user_id, password_hash, now=acceptance.wall)
-        user = await user_store.find_user(conn, user_id)
+        user = await user_store.find_user(conn, acceptance.vault, user_id)
         assert user is not None
         await _add_member(conn, acceptance, invitation, user=user)
         return user
@@ -101,7 +106,11 @@ async def accept_as_new_user(
 
 async def _consume_link(conn: Connection, acceptance: InvitationAcceptance) -> Invitation | None:
     row = await conn.fetchrow(_CONSUME, crypto.hash_token(acceptance.secret), acceptance.now, acceptance.wall)
-    return None if row is None else msgspec.convert(dict(row), Invitation)
+    return None if row is None else _open(row, acceptance.vault)
+
+
+def _open(row: Record, vault: Vault) -> Invitation:
+    return msgspec.convert(INVITATIONS.open(vault, row["member_id"], row), Invitation)
 
 
 async def _add_member(
@@ -137,16 +146,17 @@ async def _add_member(
 
 
 async def _create_user(
-    conn: Connection, invitation: Invitation, first_name: str, last_name: str, wall: datetime
+    conn: Connection, acceptance: InvitationAcceptance, invitation: Invitation, *, first_name: str, last_name: str
 ) -> UUID:
     try:
         return await user_members.create_user(
             conn,
+            acceptance.vault,
             email=invitation.email,
             first_name=first_name,
             last_name=last_name,
             phone_number=invitation.phone_number,
-            now=wall,
+            now=acceptance.wall,
         )
     except Refused:
         raise Refused("member-shut-out", "This account was shut by the operator of the bank.") from None

@@ -54,17 +54,17 @@ async def add(
 ) -> None:
     """Make a user a member of a customer; a new user gets a link to set a password."""
     async with bank.pool.acquire() as conn, conn.transaction():
-        existing = await user_store.find_user_by_email(conn, user_rules.check_email(email))
+        existing = await user_store.find_user_by_email(conn, bank.vault, user_rules.check_email(email))
         user_id = (
             existing.user_id
             if existing
             else await user_members.create_user(
-                conn, email=email, first_name=first_name, last_name=last_name, now=wall_now()
+                conn, bank.vault, email=email, first_name=first_name, last_name=last_name, now=wall_now()
             )
         )
         async with await _notifying_of_effects(bank, conn, customer):
             member_id = await user_members.add_member(conn, customer, user_id, role=role, now=await bank.now(conn))
-        await team_invitations.delete_invitation(conn, customer, user_rules.check_email(email))
+        await team_invitations.delete_invitation(conn, bank.vault, customer, email=email)
         link = None if existing else await mail_password_link(bank, conn, user_id)
         await record_member(bank, conn, customer, member_id=member_id, action="member.added", role=role)
     print_success(f"{email} is a member of {customer} as {role}.")
@@ -76,14 +76,15 @@ async def add(
 async def send_password_link(bank: Bank, email: Email, *, show_link: ShowLink = False) -> None:
     """E-mail a new link to set a password. The previous link stops working."""
     async with bank.pool.acquire() as conn, conn.transaction():
-        link = await mail_password_link(bank, conn, (await _user(conn, email)).user_id)
+        link = await mail_password_link(bank, conn, (await _user(bank, conn, email)).user_id)
     _print_link(email, link if show_link else None)
 
 
 @group.table("list", columns=("email", "name", "last signed in"))
-async def list_all(conn: Connection) -> Iterable[Row]:
+async def list_all(bank: Bank) -> Iterable[Row]:
     """List the users."""
-    return [(row.email, row.name, row.last_login_at or "never") for row in await user_store.list_users(conn)]
+    users = await user_store.list_users(bank.pool, bank.vault)
+    return [(row.email, row.name, row.last_login_at or "never") for row in users]
 
 
 @group.command("reset-mfa anna@acme.example")
@@ -93,7 +94,7 @@ async def reset_mfa(bank: Bank, email: Email) -> str:
     Make sure that the request comes from the user.
     """
     async with bank.pool.acquire() as conn, conn.transaction():
-        user = await _user(conn, email)
+        user = await _user(bank, conn, email)
         await user_members.reset_second_factors(conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
         notice = notices.factor_changed(user, "all second factors were reset", wall_now())
@@ -106,7 +107,7 @@ async def reset_mfa(bank: Bank, email: Email) -> str:
 async def deactivate(bank: Bank, email: Email) -> str:
     """Deactivate a user at once: sessions, links and tokens end."""
     async with bank.pool.acquire() as conn, conn.transaction():
-        user = await _user(conn, email)
+        user = await _user(bank, conn, email)
         await deactivate_everywhere(bank, conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
         await record_user(bank, conn, user.user_id, action="member.deactivated")
@@ -125,8 +126,8 @@ async def _notifying_of_effects(bank: Bank, conn: Connection, customer_id: UUID)
     return notifying_of_effects(conn, bank.vault, customer_id, now=await bank.now(), wall=wall_now())
 
 
-async def _user(conn: Connection, email: str) -> User:
-    user = await user_store.find_user_by_email(conn, email.strip().lower())
+async def _user(bank: Bank, conn: Connection, email: str) -> User:
+    user = await user_store.find_user_by_email(conn, bank.vault, email)
     if user is None:
         raise CliError(f"There is no user {email!r}.", "See `billfold users list`.")
     return user

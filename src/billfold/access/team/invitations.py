@@ -12,6 +12,8 @@ from billfold.access.team import rules
 from billfold.access.team.administrator import Administrator, audited, check_grant, notify_administrators
 from billfold.access.team.store import get_member
 from billfold.access.team.types import InviteMember, Member
+from billfold.access.users.contact_details import COLUMNS, INVITATIONS, USERS, has_email
+from billfold.access.users.rules import normalize_email
 from billfold.access.users.types import UserRole
 from billfold.approvals.authorization_requests import request_change
 from billfold.approvals.types import AuthorizationRequestRow
@@ -22,20 +24,20 @@ from billfold.platform import crypto, ids
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
-_IS_KNOWN = """
-SELECT true FROM membership m JOIN user_account p USING (user_id) WHERE m.customer_id = $1 AND p.email = $2
+_IS_KNOWN = f"""
+SELECT true FROM membership m JOIN user_account p USING (user_id) WHERE m.customer_id = $1 AND {has_email("$2", "$4")}
  UNION ALL
-SELECT true FROM invitation WHERE customer_id = $1 AND email = $2 AND expires_at > $3
+SELECT true FROM invitation WHERE customer_id = $1 AND {has_email("$3", "$4")} AND expires_at > $5
 """
-_DELETE_EXPIRED = """
-DELETE FROM invitation WHERE customer_id = $1 AND email = $2 AND expires_at <= $3
-"""
-_INVITE = """
+_DELETE = f"DELETE FROM invitation WHERE customer_id = $1 AND {has_email('$2', '$3')}"
+_DELETE_EXPIRED = f"{_DELETE} AND expires_at <= $4"
+_INVITE = f"""
 INSERT INTO invitation (member_id, customer_id, created_at, expires_at, link_hash, link_expires_at,
-                        first_name, last_name, email, phone_number, role)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                        first_name, last_name, role, {COLUMNS})
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 _RENEW = """
 UPDATE invitation SET expires_at = $3, link_hash = $4, link_expires_at = $5
@@ -58,7 +60,7 @@ async def invite(
     details = {"email": wanted.email, "role": wanted.role}
     async with audited(by, "member.invited", ("member", member_id), **details) as audited_action:
         terms = await check_grant(audited_action, by, rules.permissions_of(wanted.role))
-        if await audited_action.conn.fetchval(_IS_KNOWN, by.customer_id, wanted.email, by.now):
+        if await _is_known(audited_action.conn, by, wanted.email):
             raise Refused("member-already-invited", _ALREADY_INVITED)
         if terms is None:
             return await _invite(audited_action, by, wanted, member_id=member_id)
@@ -76,7 +78,7 @@ async def resend_invitation(
     Refused `invite-not-pending`, `forbidden`, `content-changed` when the invitation is into another role.
     """
     async with audited(by, "invite.resent", ("member", member_id)) as audited_action:
-        invited = await get_member(audited_action.conn, by.customer_id, member_id, now=by.now)
+        invited = await get_member(audited_action.conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
         if invited.invite_expires_at is None:
             raise _not_pending(invited)
         if role not in {None, invited.role}:
@@ -96,7 +98,7 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
     """
     async with audited(by, "invite.cancelled", ("member", member_id)) as audited_action:
         conn = audited_action.conn
-        invited = await get_member(conn, by.customer_id, member_id, now=by.now)
+        invited = await get_member(conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
         if invited.invite_expires_at is None:
             raise _not_pending(invited)
         if not await conn.fetchval(_CANCEL, by.customer_id, member_id):
@@ -108,14 +110,22 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
     return invited
 
 
-async def delete_invitation(conn: Connection, customer_id: UUID, email: str) -> None:
+async def delete_invitation(conn: Connection, vault: Vault, customer_id: UUID, *, email: str) -> None:
     """Drop an invitation that is of no use any more: the operator has made its user a member."""
-    await conn.execute("DELETE FROM invitation WHERE customer_id = $1 AND email = $2", customer_id, email)
+    await conn.execute(_DELETE, customer_id, INVITATIONS.indexes(vault, email), normalize_email(email))
+
+
+async def _is_known(conn: Connection, by: Administrator, email: str) -> bool:
+    """Return whether an address is that of a member, active or not, or of an open invitation."""
+    indexes = (USERS.indexes(by.vault, email), INVITATIONS.indexes(by.vault, email))
+    return await conn.fetchval(_IS_KNOWN, by.customer_id, *indexes, email, by.now) is True
 
 
 async def _invite(audited_action: AuditedAction, by: Administrator, wanted: InviteMember, *, member_id: UUID) -> Member:
     conn = audited_action.conn
-    await conn.execute(_DELETE_EXPIRED, by.customer_id, wanted.email, by.now)
+    await conn.execute(
+        _DELETE_EXPIRED, by.customer_id, INVITATIONS.indexes(by.vault, wanted.email), wanted.email, by.now
+    )
     secret, link_hash = crypto.new_token()
     try:
         await conn.execute(
@@ -126,11 +136,14 @@ async def _invite(audited_action: AuditedAction, by: Administrator, wanted: Invi
             by.now + rules.INVITATION_LIFETIME,
             link_hash,
             by.wall + rules.INVITATION_LIFETIME,
-            *msgspec.structs.astuple(wanted),
+            wanted.first_name,
+            wanted.last_name,
+            wanted.role,
+            *INVITATIONS.seal(by.vault, member_id, wanted.email, phone_number=wanted.phone_number),
         )
     except asyncpg.UniqueViolationError:
         raise Refused("member-already-invited", _ALREADY_INVITED) from None
-    invited = await get_member(conn, by.customer_id, member_id, now=by.now)
+    invited = await get_member(conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
     await _send_link(conn, by, invited, secret=secret)
     description = f"{by.name} invited {invited.name} ({invited.email}) as {invited.role.title()}."
     await notify_administrators(
@@ -146,7 +159,7 @@ async def _renew(audited_action: AuditedAction, by: Administrator, invited: Memb
     if not await conn.fetchval(_RENEW, *key, by.now + lifetime, link_hash, by.wall + lifetime):
         raise NotFound("There is no such invitation.")
     await _send_link(conn, by, invited, secret=secret)
-    return await get_member(conn, *key, now=by.now)
+    return await get_member(conn, by.vault, by.customer_id, member_id=invited.member_id, now=by.now)
 
 
 async def _send_link(conn: Connection, by: Administrator, invited: Member, secret: str) -> None:

@@ -83,7 +83,7 @@ async def _lock(
 ) -> Member:
     """Return a member, locked with the administrators: one of them stays."""
     locked = await audited_action.conn.fetch(_LOCK, by.customer_id, member_id)
-    found = await get_member(audited_action.conn, by.customer_id, member_id, now=by.now)
+    found = await get_member(audited_action.conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
     if status == "DEACTIVATED" or role not in {None, "ADMIN"}:
         others = sum(row["leads"] for row in locked if row["member_id"] != member_id)
         rules.check_not_last_administrator(found, others)
@@ -114,7 +114,7 @@ async def _change(
             await _set_role(conn, by, before, role=role)
         if status is not None and status != before.status:
             await _set_status(conn, by, msgspec.structs.replace(before, role=role or before.role), status=status)
-    after = await get_member(conn, by.customer_id, member_id, now=by.now)
+    after = await get_member(conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
     if after == before:
         audited_action.skip()
     else:
@@ -145,7 +145,7 @@ async def _activate(conn: Connection, by: Administrator, member: Member) -> None
         await clients.reactivate_client(conn, member.client_id)
         return
     assert member.user_id is not None
-    if await user_store.find_user(conn, member.user_id) is None:
+    if await user_store.find_user(conn, by.vault, member.user_id) is None:
         raise Refused("member-shut-out", "The operator of the bank has shut this person out.")
     await user_members.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.now)
 
@@ -159,7 +159,7 @@ async def _deactivate(conn: Connection, by: Administrator, member: Member) -> No
     await user_members.deactivate_member(conn, by.customer_id, member.user_id, now=by.wall)
     await grants.revoke_member_grants(conn, by.customer_id, member.user_id, now=by.wall)
     await sessions.end_sessions(conn, member.user_id)
-    user = await user_store.find_user(conn, member.user_id)
+    user = await user_store.find_user(conn, by.vault, member.user_id)
     if user is not None:
         notice = notices.access_ended(user, by.customer_name, by.wall)
         await outbox.queue_email(conn, by.vault, user.email, notice=notice, now=by.wall)

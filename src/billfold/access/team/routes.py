@@ -42,14 +42,14 @@ async def get_team(member: CustomerCaller, bank: Bank) -> Team:
 
     Phone numbers and last sign-ins are for those whose role changes the team, and one's own.
     """
-    found = await team_store.list_team(bank.pool, member.customer_id, member.now)
+    found = await team_store.list_team(bank.pool, bank.vault, member.customer_id, now=member.now)
     return render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
 
 
 @get("/api/v1/team/{member_id}/", READS, tag="team")
 async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Read one member."""
-    found = await team_store.get_member(bank.pool, member.customer_id, member_id, now=member.now)
+    found = await team_store.get_member(bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now)
     return render_member(found, private=_may_see_private(member, found))
 
 

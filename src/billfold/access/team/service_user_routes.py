@@ -45,14 +45,18 @@ async def create_service_user(member: CustomerCaller, bank: Bank, data: CreatePr
 @get(_ONE, READS, name="get_service_user", tag="team")
 async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamProgram:
     """Read a service user."""
-    found = await programs.get_service_user(bank.pool, member.customer_id, member_id, now=member.now, wall=member.wall)
+    found = await programs.get_service_user(
+        bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, wall=member.wall
+    )
     return render_service_user(found)
 
 
 @get(f"{_ONE}keys/", READS, name="list_service_user_keys", tag="team")
 async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID) -> ProgramKeys:
     """List the public keys it may prove itself with, newest first."""
-    found = await programs.get_service_user(bank.pool, member.customer_id, member_id, now=member.now, wall=member.wall)
+    found = await programs.get_service_user(
+        bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, wall=member.wall
+    )
     return ProgramKeys(items=[render_key(each) for each in found.keys])
 
 

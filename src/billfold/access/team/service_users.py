@@ -26,6 +26,7 @@ from billfold.platform.errors import NotFound, Refused
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 
@@ -67,10 +68,10 @@ async def create_service_user(
 
 
 async def get_service_user(
-    conn: Connection | Pool, customer_id: UUID, member_id: UUID, *, now: datetime, wall: datetime
+    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, member_id: UUID, now: datetime, wall: datetime
 ) -> ServiceUser:
     """Return a service user of a team with its keys in use. Raises NotFound."""
-    member = await get_member(conn, customer_id, member_id, now=now)
+    member = await get_member(conn, vault, customer_id, member_id=member_id, now=now)
     client = None
     if member.client_id is not None:
         client = await clients.find_client(conn, member.client_id)
@@ -92,7 +93,9 @@ async def add_service_user_key(
     verb = "key_rotated" if replaces else "key_added"
     async with audited(by, f"service_user.{verb}", ("member", member_id)) as audited_action:
         conn = audited_action.conn
-        service_user = await get_service_user(conn, by.customer_id, member_id, now=by.now, wall=by.wall)
+        service_user = await get_service_user(
+            conn, by.vault, by.customer_id, member_id=member_id, now=by.now, wall=by.wall
+        )
         if service_user.member.status != "ACTIVE":
             raise Refused("member-not-active", "The service user is deactivated.")
         terms = await check_grant(audited_action, by, rules.permissions_of("SERVICE", service_user.client.scopes))
@@ -107,7 +110,9 @@ async def revoke_service_user_key(by: Administrator, member_id: UUID, key_id: st
     """Take a key out of use at once; the service user's tokens end with it. Raises NotFound."""
     details = {"key_id": key_id}
     async with audited(by, "service_user.key_revoked", ("member", member_id), **details) as audited_action:
-        service_user = await get_service_user(audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall)
+        service_user = await get_service_user(
+            audited_action.conn, by.vault, by.customer_id, member_id=member_id, now=by.now, wall=by.wall
+        )
         await clients.revoke_client_key(audited_action.conn, service_user.client.client_id, key_id, now=by.wall)
         await _alert(audited_action, by, service_user, title="A key of a service user was revoked")
 
@@ -124,7 +129,9 @@ async def _create(
     await notify_administrators(
         audited_action, by, "SECURITY_ALERT", title="A service user was made", description=description
     )
-    return ServiceUser(await get_member(conn, by.customer_id, made.member_id, now=by.now), made, [key])
+    return ServiceUser(
+        await get_member(conn, by.vault, by.customer_id, member_id=made.member_id, now=by.now), made, [key]
+    )
 
 
 async def _register_key(

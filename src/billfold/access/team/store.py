@@ -9,9 +9,11 @@ from uuid import UUID
 import msgspec
 
 from billfold.access.team.types import Member
+from billfold.access.users.contact_details import INVITATIONS, USERS
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 _TEAM = """
@@ -50,20 +52,22 @@ SELECT m.user_id FROM keeper JOIN membership m USING (member_id)
 """
 
 
-async def list_team(conn: Connection | Pool, customer_id: UUID, now: datetime) -> list[Member]:
+async def list_team(conn: Connection | Pool, vault: Vault, customer_id: UUID, *, now: datetime) -> list[Member]:
     """Return all members of a team and invitations into it, by name, service users last.
 
     `now` is the bank's time.
     """
-    return [_member(row) for row in await conn.fetch(_ALL, customer_id, now)]
+    return [_member(row, vault) for row in await conn.fetch(_ALL, customer_id, now)]
 
 
-async def get_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID, now: datetime) -> Member:
+async def get_member(
+    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, member_id: UUID, now: datetime
+) -> Member:
     """Return one of a team. Raises NotFound, for members of other teams as well."""
     row = await conn.fetchrow(_ONE, customer_id, now, member_id)
     if row is None:
         raise NotFound("There is no such member.")
-    return _member(row)
+    return _member(row, vault)
 
 
 async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
@@ -74,5 +78,6 @@ async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozens
     return frozenset(row["user_id"] for row in await conn.fetch(_KEY_OWNERS, client_id))
 
 
-def _member(row: Any) -> Member:  # noqa: ANN401 - a record of asyncpg
-    return msgspec.convert(dict(row), Member)
+def _member(row: Any, vault: Vault) -> Member:  # noqa: ANN401 - a record of asyncpg
+    table, row_id = (INVITATIONS, row["member_id"]) if row["user_id"] is None else (USERS, row["user_id"])
+    return msgspec.convert(table.open(vault, row_id, row), Member)

@@ -12,6 +12,7 @@ from billfold.access.users.types import LinkPurpose, User
 from billfold.platform import crypto
 
 if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 _LASTS = {"welcome": rules.WELCOME_LINK_LIFETIME, "reset": rules.RESET_LINK_LIFETIME}
@@ -51,10 +52,10 @@ async def create_reset_link(conn: Connection, user_id: UUID, *, now: datetime) -
         return await create_link(conn, user_id, "reset", now=now)
 
 
-async def find_link_user(conn: Connection | Pool, secret: str, now: datetime) -> User | None:
+async def find_link_user(conn: Connection | Pool, vault: Vault, secret: str, *, now: datetime) -> User | None:
     """Return the user of a valid link without using it up."""
     user_id = await conn.fetchval(_FIND, crypto.hash_token(secret), now)
-    return None if user_id is None else await find_user(conn, user_id)
+    return None if user_id is None else await find_user(conn, vault, user_id)
 
 
 async def consume_link(conn: Connection | Pool, secret: str, now: datetime) -> LinkPurpose | None:

@@ -17,6 +17,7 @@ from billfold.platform.ids import command_id
 from billfold.platform.network.addresses import network_of
 
 if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 Factor = Literal["password", "code", "address", "partner"]
@@ -50,9 +51,13 @@ class AttemptResult(NamedTuple):
     locks: bool
 
 
-def password_subject(email: str) -> AttemptSubject:
-    """Return the subject of passwords given for an address of mail."""
-    return AttemptSubject(command_id("password of", email), "password")
+def password_subject(vault: Vault, email: str) -> AttemptSubject:
+    """Return the subject of passwords given for an address of mail, however it is spelled.
+
+    Nothing that is stored tells whether an address was tried.
+    """
+    index = vault.blind_index(rules.normalize_email(email), "password of")
+    return AttemptSubject(command_id("password of", index.hex()), "password")
 
 
 def totp_subject(user_id: UUID) -> AttemptSubject:

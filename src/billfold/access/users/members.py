@@ -9,16 +9,20 @@ from uuid import UUID
 import asyncpg
 
 from billfold.access.users import rules
+from billfold.access.users.contact_details import COLUMNS, USERS, has_email
 from billfold.access.users.types import Role
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
-_ENROL = """
-INSERT INTO user_account (user_id, email, first_name, last_name, phone_number, created_at)
-VALUES ($1, $2, $3, $4, $5, $6)
+# The address may be that of a row without the index that is unique: one of an earlier release or under a former key.
+_ENROL = f"""
+INSERT INTO user_account (user_id, first_name, last_name, created_at, {COLUMNS})
+SELECT $1, $2, $3, $4, $5, $6, $7 WHERE NOT EXISTS (SELECT 1 FROM user_account WHERE {has_email("$8", "$9")})
+RETURNING true
 """
 _ADD = """
 INSERT INTO membership AS m (customer_id, user_id, member_id, role, status, created_at, changed_at)
@@ -39,6 +43,7 @@ SELECT true FROM membership m JOIN user_account p USING (user_id)
 
 async def create_user(
     conn: Connection | Pool,
+    vault: Vault,
     *,
     email: str,
     first_name: str,
@@ -49,18 +54,20 @@ async def create_user(
     """Create a user, without a password yet. Raises InvalidInput, Refused `duplicate-id`."""
     user_id = ids.new()
     phone = None if phone_number is None else rules.check_phone_number(phone_number)
+    address = rules.check_email(email)
     row = (
         user_id,
-        rules.check_email(email),
         rules.check_name(first_name, "first_name"),
         rules.check_name(last_name, "last_name"),
-        phone,
         now,
+        *USERS.seal(vault, user_id, address, phone_number=phone),
     )
     try:
-        await conn.execute(_ENROL, *row)
+        is_new = await conn.fetchval(_ENROL, *row, USERS.indexes(vault, address), address)
     except asyncpg.UniqueViolationError:
-        raise Refused("duplicate-id", f"There is a user {email!r} already.") from None
+        is_new = False
+    if not is_new:
+        raise Refused("duplicate-id", f"There is a user {email!r} already.")
     return user_id
 
 

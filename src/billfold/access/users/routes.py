@@ -54,7 +54,9 @@ class Memberships(msgspec.Struct, kw_only=True):
 async def get_user(member: CustomerCaller, bank: Bank) -> User:
     """Read who the user is."""
     access = member.access
-    oidc_claims = await user_store.user_claims(bank.pool, _user_id(member), access.customer_id, scopes=access.scopes)
+    oidc_claims = await user_store.user_claims(
+        bank.pool, bank.vault, _user_id(member), customer_id=access.customer_id, scopes=access.scopes
+    )
     return msgspec.convert(oidc_claims, User)
 
 

@@ -82,6 +82,14 @@ def check_email(email: str) -> str:
     return address
 
 
+def normalize_email(text: str) -> str:
+    """Return a text as the address that it spells; what is no address stays, in lower case."""
+    try:
+        return check_email(text)
+    except InvalidInput:
+        return text.strip().lower()
+
+
 def check_phone_number(number: str) -> str:
     """Return a phone number as E.164 writes it. Raises InvalidInput at `phone_number`.
 

@@ -9,19 +9,21 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.rules import IDLE_TIMEOUT
+from billfold.access.users.contact_details import USERS, check_found, has_email
+from billfold.access.users.rules import IDLE_TIMEOUT, normalize_email
 from billfold.access.users.types import Factors, Membership, Passkey, Session, User
 
 _T = TypeVar("_T")
 
 if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 _PERSON = """p.user_id, p.email, p.email_verified_at, p.first_name, p.last_name, p.phone_number,
        p.phone_verified_at, p.time_zone, p.created_at, p.last_login_at"""
 _BY_ID = f"SELECT {_PERSON} FROM user_account p WHERE user_id = $1 AND status = 'ACTIVE'"
-_BY_EMAIL = f"SELECT {_PERSON} FROM user_account p WHERE email = $1 AND status = 'ACTIVE'"
-_ALL = f"SELECT {_PERSON} FROM user_account p WHERE status = 'ACTIVE' ORDER BY email"
+_BY_EMAIL = f"SELECT {_PERSON} FROM user_account p WHERE {has_email('$1', '$2')} AND status = 'ACTIVE'"
+_ALL = f"SELECT {_PERSON} FROM user_account p WHERE status = 'ACTIVE'"
 _SESSION = f"""
 SELECT {_PERSON}, s.session_id, s.auth_methods, s.complete, s.authenticated_at, s.started_at,
        s.last_seen_at, s.ends_at, s.address, s.device
@@ -56,33 +58,40 @@ SELECT p.user_id, p.first_name, p.last_name, p.email, p.email_verified_at, p.pho
 """
 
 
-async def find_user(conn: Connection | Pool, user_id: UUID) -> User | None:
+async def find_user(conn: Connection | Pool, vault: Vault, user_id: UUID) -> User | None:
     """Return the user of an id, or None: unknown or deactivated."""
     row = await conn.fetchrow(_BY_ID, user_id)
-    return None if row is None else _read(row, User)
+    return None if row is None else _user(row, vault)
 
 
-async def find_user_by_email(conn: Connection | Pool, email: str) -> User | None:
-    """Return the user of an address in lower case, or None: unknown or deactivated."""
-    row = await conn.fetchrow(_BY_EMAIL, email)
-    return None if row is None else _read(row, User)
+async def find_user_by_email(conn: Connection | Pool, vault: Vault, email: str) -> User | None:
+    """Return the user of an address in any spelling, or None: unknown or deactivated.
+
+    Raises InvariantError if the row that is found is another's.
+    """
+    row = await conn.fetchrow(_BY_EMAIL, USERS.indexes(vault, email), normalize_email(email))
+    if row is None:
+        return None
+    user = _user(row, vault)
+    check_found(user.email, email)
+    return user
 
 
-async def list_users(conn: Connection | Pool) -> list[User]:
+async def list_users(conn: Connection | Pool, vault: Vault) -> list[User]:
     """Return everybody who may sign in, by address. For the operator's screen."""
-    return [_read(row, User) for row in await conn.fetch(_ALL)]
+    return sorted([_user(row, vault) for row in await conn.fetch(_ALL)], key=lambda each: each.email)
 
 
-async def find_session(conn: Connection | Pool, session_hash: bytes, now: datetime) -> Session | None:
+async def find_session(conn: Connection | Pool, vault: Vault, session_hash: bytes, *, now: datetime) -> Session | None:
     """Return the session of a cookie, complete or not; None when it ended or stood idle."""
     row = await conn.fetchrow(_ONE_SESSION, session_hash, now, now - IDLE_TIMEOUT)
-    return None if row is None else _session(row)
+    return None if row is None else _session(row, vault)
 
 
-async def list_sessions(conn: Connection | Pool, user_id: UUID, now: datetime) -> list[Session]:
+async def list_sessions(conn: Connection | Pool, vault: Vault, user_id: UUID, *, now: datetime) -> list[Session]:
     """Return the sessions of a user, the last seen first."""
     rows = await conn.fetch(_SESSIONS_OF, user_id, now, now - IDLE_TIMEOUT)
-    return [_session(row) for row in rows]
+    return [_session(row, vault) for row in rows]
 
 
 async def list_user_memberships(
@@ -116,34 +125,39 @@ async def find_passkey(conn: Connection | Pool, credential_id: bytes) -> Passkey
 
 
 async def user_claims(
-    conn: Connection | Pool, user_id: UUID, customer_id: UUID, scopes: Collection[str]
+    conn: Connection | Pool, vault: Vault, user_id: UUID, *, customer_id: UUID, scopes: Collection[str]
 ) -> dict[str, Any]:
     """Return `sub` and what the scopes `profile`, `email` and `phone` let a client know."""
     row = await conn.fetchrow(_CLAIMS, user_id, customer_id)
     user_info: dict[str, Any] = {"sub": str(user_id)}
     if row is None:
         return user_info
+    claims = USERS.open(vault, user_id, row)
     if "profile" in scopes:
         user_info |= {
-            "name": f"{row['first_name']} {row['last_name']}",
-            "given_name": row["first_name"],
-            "family_name": row["last_name"],
-            "member_id": str(row["member_id"]),
-            "customer_id": str(row["customer_id"]),
-            "partner_id": None if row["partner_id"] is None else str(row["partner_id"]),
+            "name": f"{claims['first_name']} {claims['last_name']}",
+            "given_name": claims["first_name"],
+            "family_name": claims["last_name"],
+            "member_id": str(claims["member_id"]),
+            "customer_id": str(claims["customer_id"]),
+            "partner_id": None if claims["partner_id"] is None else str(claims["partner_id"]),
         }
     if "email" in scopes:
-        user_info |= {"email": row["email"], "email_verified": row["email_verified_at"] is not None}
-    if "phone" in scopes and row["phone_number"] is not None:
+        user_info |= {"email": claims["email"], "email_verified": claims["email_verified_at"] is not None}
+    if "phone" in scopes and claims["phone_number"] is not None:
         user_info |= {
-            "phone_number": row["phone_number"],
-            "phone_number_verified": row["phone_verified_at"] is not None,
+            "phone_number": claims["phone_number"],
+            "phone_number_verified": claims["phone_verified_at"] is not None,
         }
     return user_info
 
 
-def _session(row: Any) -> Session:  # noqa: ANN401 - a record of asyncpg
-    return _read({**row, "user": _read(row, User)}, Session)
+def _session(row: Any, vault: Vault) -> Session:  # noqa: ANN401 - a record of asyncpg
+    return _read({**row, "user": _user(row, vault)}, Session)
+
+
+def _user(row: Any, vault: Vault) -> User:  # noqa: ANN401 - as above
+    return _read(USERS.open(vault, row["user_id"], row), User)
 
 
 def _read(row: Any, kind: type[_T]) -> _T:  # noqa: ANN401 - as above

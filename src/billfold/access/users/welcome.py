@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 async def send_password_link(bank: Bank, conn: Connection, user_id: UUID) -> str:
     """Queue the e-mail with the link, and return the link."""
-    user = await user_store.find_user(conn, user_id)
+    user = await user_store.find_user(conn, bank.vault, user_id)
     assert user is not None
     members = await user_store.list_user_memberships(conn, user_id)
     secret = await email_links.create_link(conn, user_id, "welcome", now=wall_now())

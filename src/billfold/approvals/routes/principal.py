@@ -34,7 +34,9 @@ async def actor_fields(member: CustomerCaller, bank: Bank) -> dict[str, Any]:
     access = member.access
     if access.member_id is None:
         raise Refused("forbidden", "The client is of no team.")
-    found = await team_store.get_member(bank.pool, member.customer_id, access.member_id, now=member.now)
+    found = await team_store.get_member(
+        bank.pool, bank.vault, member.customer_id, member_id=access.member_id, now=member.now
+    )
     return {
         "pool": bank.pool,
         "vault": bank.vault,

@@ -1,4 +1,7 @@
-"""E-mails on their way: queued in the transaction of their cause, sent afterwards. `now` is wall time."""
+"""E-mails on their way: queued in the transaction of their cause, sent afterwards. `now` is wall time.
+
+Recipient, subject and text are sealed together until the e-mail is sent, and forgotten then.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+import msgspec
 
 from billfold.events.email.ports import OutboundEmail
 from billfold.events.email.templates import EmailContent
@@ -21,8 +26,7 @@ ATTEMPTS_MAX = 8
 _BATCH_SIZE = 10
 
 _WRITE = """
-INSERT INTO outbound_email (email_id, recipient, subject, sealed, created_at, due_at)
-VALUES ($1, $2, $3, $4, $5, $5)
+INSERT INTO outbound_email (email_id, sealed, created_at, due_at) VALUES ($1, $2, $3, $3)
 """
 # The next attempt is scheduled before this one, so that another worker repeats it after a crash.
 _CLAIM = """
@@ -34,6 +38,9 @@ UPDATE outbound_email l
  WHERE l.email_id = due.email_id
 RETURNING l.email_id, l.recipient, l.subject, l.sealed, l.created_at, l.attempts
 """
+_SENT = """
+UPDATE outbound_email SET sent_at = $2, sealed = NULL, recipient = NULL, subject = NULL WHERE email_id = $1
+"""
 
 
 async def queue_email(
@@ -42,8 +49,8 @@ async def queue_email(
     """Queue an e-mail to an address."""
     email_id = ids.new()
     subject = " ".join(notice.subject.split())  # a name in it may have line ends
-    sealed = vault.seal(notice.text.encode(), _associated_data(email_id))
-    await conn.execute(_WRITE, email_id, email, subject, sealed, now)
+    content = msgspec.json.encode((email, subject, notice.text))
+    await conn.execute(_WRITE, email_id, vault.seal(content, _associated_data(email_id)), now)
 
 
 async def claim_emails(conn: Connection | Pool, now: datetime) -> Sequence[Record]:
@@ -54,18 +61,19 @@ async def claim_emails(conn: Connection | Pool, now: datetime) -> Sequence[Recor
 
 def open_email(row: Record, vault: Vault) -> OutboundEmail:
     """Return a claimed e-mail."""
+    content = vault.open(row["sealed"], _associated_data(row["email_id"]))
+    if row["recipient"] is None:
+        recipient, subject, text = msgspec.json.decode(content, type=tuple[str, str, str])
+    else:  # an earlier release has sealed the text alone
+        recipient, subject, text = row["recipient"], row["subject"], content.decode()
     return OutboundEmail(
-        email_id=row["email_id"],
-        recipient=row["recipient"],
-        subject=row["subject"],
-        text=vault.open(row["sealed"], _associated_data(row["email_id"])).decode(),
-        written_at=row["created_at"],
+        email_id=row["email_id"], recipient=recipient, subject=subject, text=text, written_at=row["created_at"]
     )
 
 
 async def mark_email_sent(conn: Connection | Pool, email_id: UUID, now: datetime) -> None:
-    """Note that an e-mail is out. Its text is kept no longer."""
-    await conn.execute("UPDATE outbound_email SET sent_at = $2, sealed = NULL WHERE email_id = $1", email_id, now)
+    """Note that an e-mail is out. What it said, and to whom, is kept no longer."""
+    await conn.execute(_SENT, email_id, now)
 
 
 def _associated_data(email_id: UUID) -> bytes:

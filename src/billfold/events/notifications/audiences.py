@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.access.users.contact_details import USERS
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, NotificationType
 from billfold.events.notifications.types import NotificationAudience
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
@@ -16,6 +17,7 @@ from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 if TYPE_CHECKING:
     from asyncpg import Record
 
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 RECIPIENTS_MAX = 1_000
@@ -42,7 +44,7 @@ class Recipient(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _RECIPIENTS = """
-SELECT p.user_id, p.first_name, p.email
+SELECT p.user_id, p.first_name, p.email, p.phone_number
   FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1 AND m.status = 'ACTIVE' AND p.status = 'ACTIVE'
    AND m.role <> 'SERVICE' AND (m.role = ANY($2) OR m.user_id = ANY($3))
@@ -111,11 +113,11 @@ async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool
 
 
 async def list_recipients(
-    conn: Connection | Pool, customer_id: UUID, audience: NotificationAudience
+    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, audience: NotificationAudience
 ) -> list[Recipient]:
     """Return who is in an audience now: active members only."""
     rows = await conn.fetch(_RECIPIENTS, customer_id, audience.roles, audience.user_ids)
-    return [msgspec.convert(dict(row), Recipient) for row in rows]
+    return [msgspec.convert(USERS.open(vault, row["user_id"], row), Recipient) for row in rows]
 
 
 def get_notification_type(name: str) -> NotificationType:

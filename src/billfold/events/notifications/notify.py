@@ -61,7 +61,7 @@ async def notify(
     if kind not in NOTIFICATION_TYPES:
         raise InvariantError(f"{kind!r} is no type of notification")
     audience = await get_audience(conn, customer_id, kind)
-    recipients = await list_recipients(conn, customer_id, audience)
+    recipients = await list_recipients(conn, vault, customer_id, audience=audience)
     if not recipients:
         return 0
     notification_id = ids.new()

@@ -138,11 +138,11 @@ async def _representative(change: ApplicationChange) -> UUID | None:
 
 async def _user_of(change: ApplicationChange, email: str, name: Name) -> UUID:
     conn = change.action.conn
-    known = await user_store.find_user_by_email(conn, user_rules.check_email(email))
+    known = await user_store.find_user_by_email(conn, change.bank.vault, user_rules.check_email(email))
     if known is not None:
         return known.user_id
     user_id = await user_members.create_user(
-        conn, email=email, first_name=name.first_name, last_name=name.last_name, now=change.wall
+        conn, change.bank.vault, email=email, first_name=name.first_name, last_name=name.last_name, now=change.wall
     )
     await send_password_link(change.bank, conn, user_id)
     return user_id

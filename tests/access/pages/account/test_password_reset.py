@@ -20,7 +20,7 @@ NEW = "lantern-gravel-otter"
 
 async def test_somebody_new_sets_password_and_app_and_is_in(bank, anna, browser, pages_clock, emails):
     user_id = await user_members.create_user(
-        bank.pool, email="Ben@Northwind.example", first_name="Ben", last_name="Ode", now=pages_clock.now
+        bank.pool, bank.vault, email="Ben@Northwind.example", first_name="Ben", last_name="Ode", now=pages_clock.now
     )
     async with bank.pool.acquire() as conn:
         secret = await links.create_link(conn, user_id, "welcome", now=pages_clock.now)

@@ -159,6 +159,6 @@ async def test_others_cannot_take_access_back(anna, browser, books, bank, pages_
     grant_id = await bank.pool.fetchval("SELECT grant_id FROM oauth_grant")
     async with bank.pool.acquire() as conn:
         stranger = await user_members.create_user(
-            conn, email="eve@b.example", first_name="Eve", last_name="B", now=pages_clock.now
+            conn, bank.vault, email="eve@b.example", first_name="Eve", last_name="B", now=pages_clock.now
         )
         assert not await grants.revoke_grant(conn, user_id=stranger, grant_id=grant_id, now=pages_clock.now)

@@ -73,12 +73,11 @@ async def test_somebody_new_joins_with_password_and_second_factor(bank, browser,
     await browser.send("/set-up", code=pyotp.TOTP(key).at(pages_clock.now))
     await browser.follow()
     assert "Benjamin Ode (you)" in browser.text
-    row = await bank.pool.fetchrow(
-        "SELECT m.member_id, m.role, m.status, p.email_verified_at, p.phone_number "
-        "FROM membership m JOIN user_account p USING (user_id) WHERE p.email = $1",
-        BEN,
-    )
-    assert tuple(row) == (made.member_id, "MANAGER", "ACTIVE", pages_clock.now, "+12025550123")
+    user = await user_store.find_user_by_email(bank.pool, bank.vault, BEN)
+    assert user
+    assert (user.email, user.email_verified_at, user.phone_number) == (BEN, pages_clock.now, "+12025550123")
+    [membership] = await user_store.list_user_memberships(bank.pool, user.user_id)
+    assert (membership.member_id, membership.role, membership.status) == (made.member_id, "MANAGER", "ACTIVE")
     assert await bank.pool.fetchval("SELECT count(*) FROM invitation") == 0
     entry = await bank.pool.fetchrow(
         "SELECT member_id, actor_name, resource_id FROM audit_entry WHERE action = 'member.joined'"
@@ -107,7 +106,7 @@ async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, b
         await browser.go(path)
         assert (await browser.send("/invitation", **fields)).status_code == 422
         assert said in browser.text
-    assert await user_store.find_user_by_email(bank.pool, BEN) is None
+    assert await user_store.find_user_by_email(bank.pool, bank.vault, BEN) is None
 
 
 async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, browser, emails):
@@ -167,19 +166,21 @@ async def test_a_link_is_over_when_the_banks_week_is(bank, browser, invited):
 
 
 async def test_somebody_known_without_a_password_gets_one_and_keeps_his_name(bank, browser, pages_clock, invited):
-    await user_members.create_user(bank.pool, email=BEN, first_name="Benedict", last_name="Ode", now=pages_clock.now)
+    await user_members.create_user(
+        bank.pool, bank.vault, email=BEN, first_name="Benedict", last_name="Ode", now=pages_clock.now
+    )
     path, _ = await invited()
     await browser.go(path)
     page = await browser.send("/invitation", password=NEW, again=NEW)
     assert page.status_code == 303
-    user = await user_store.find_user_by_email(bank.pool, BEN)
+    user = await user_store.find_user_by_email(bank.pool, bank.vault, BEN)
     assert user is not None
     assert user.name == "Benedict Ode"
 
 
 async def test_whom_the_operator_shut_out_no_invitation_lets_in(bank, browser, pages_clock, invited):
     user_id = await user_members.create_user(
-        bank.pool, email=BEN, first_name="Ben", last_name="Ode", now=pages_clock.now
+        bank.pool, bank.vault, email=BEN, first_name="Ben", last_name="Ode", now=pages_clock.now
     )
     async with bank.pool.acquire() as conn:
         await user_members.deactivate_user(conn, user_id)

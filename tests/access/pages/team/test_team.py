@@ -23,7 +23,7 @@ async def base(anna, browser):
 async def colleague(bank, anna, role="VIEWER", email="cora@northwind.example"):
     """Return the id of another member."""
     user_id = await user_members.create_user(
-        bank.pool, email=email, first_name="Cora", last_name="Vale", now=anna.pages_clock.now
+        bank.pool, bank.vault, email=email, first_name="Cora", last_name="Vale", now=anna.pages_clock.now
     )
     return await user_members.add_member(bank.pool, anna.customer_id, user_id, role=role, now=anna.pages_clock.now)
 

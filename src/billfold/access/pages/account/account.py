@@ -82,7 +82,7 @@ async def ask_for_password(page: PageContext) -> PageResponse:
 async def change_password(page: PageContext) -> PageResponse:
     """Change the password and sign out everywhere else."""
     user = page.user
-    subject = lockout.password_subject(user.email)
+    subject = lockout.password_subject(page.vault, user.email)
     locked = await check_lockout(page, subject, user)
     if locked is not None:
         return page.render("change_password", wrong=locked)
@@ -110,7 +110,7 @@ async def _show(page: PageContext, wrong: Mistake = "") -> PageResponse:
         wrong=wrong,
         factors=await user_store.get_factors(page.pool, user_id),
         passkeys=await user_store.list_passkeys(page.pool, user_id),
-        sessions=await user_store.list_sessions(page.pool, user_id, page.now),
+        sessions=await user_store.list_sessions(page.pool, page.vault, user_id, now=page.now),
         memberships=await user_store.list_user_memberships(page.pool, user_id),
     )
 

@@ -47,7 +47,7 @@ async def sign_in_with_passkey(page: PageContext) -> PageResponse:
     """Sign in with a passkey, which counts as both factors."""
     credential, next_path = _read(page)
     passkey = await _verify_passkey(page, credential)
-    user = None if passkey is None else await user_store.find_user(page.pool, passkey.user_id)
+    user = None if passkey is None else await user_store.find_user(page.pool, page.vault, passkey.user_id)
     if user is None or (page.session is not None and page.user.user_id != user.user_id):
         return _not_accepted()
     if page.is_signed_in:

@@ -20,7 +20,7 @@ from billfold.platform.errors import InvalidInput
 @get("/password", opt=PUBLIC)
 async def show_new_password(page: PageContext) -> PageResponse:
     """Show the form for a new password. Loading it does not use the link up: mail clients do that."""
-    user = await links.find_link_user(page.pool, page.link, page.now)
+    user = await links.find_link_user(page.pool, page.vault, page.link, now=page.now)
     return _link_expired(page) if user is None else page.render("new_password", link=page.link, user=user)
 
 
@@ -30,7 +30,7 @@ async def set_new_password(page: PageContext) -> PageResponse:
 
     The old password may be known to others: every session ends, and every token.
     """
-    user = await links.find_link_user(page.pool, page.link, page.now)
+    user = await links.find_link_user(page.pool, page.vault, page.link, now=page.now)
     if user is None:
         return _link_expired(page)
     try:
@@ -42,7 +42,7 @@ async def set_new_password(page: PageContext) -> PageResponse:
         if await links.consume_link(conn, page.link, page.now) is None:
             return _link_expired(page)
         await passwords.set_password(conn, user.user_id, password_hash, now=page.now)
-        await lockout.clear_attempts(conn, lockout.password_subject(user.email))
+        await lockout.clear_attempts(conn, lockout.password_subject(page.vault, user.email))
         await sessions.end_sessions(conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
         await record_password_change(conn, page, user)
@@ -66,7 +66,7 @@ async def send_link(page: PageContext) -> PageResponse:
 
 async def _send_link(page: PageContext, email: str) -> None:
     async with page.pool.acquire() as conn, conn.transaction():
-        user = await user_store.find_user_by_email(conn, email)
+        user = await user_store.find_user_by_email(conn, page.vault, email)
         secret = None if user is None else await links.create_reset_link(conn, user.user_id, now=page.now)
         if user is None or secret is None:
             return

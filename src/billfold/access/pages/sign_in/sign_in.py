@@ -41,8 +41,8 @@ async def sign_in(page: PageContext) -> PageResponse:
     """Check address and password; the second factor comes next."""
     next_path = page.next_path
     email = page.form.get("email", "").strip().lower()
-    user = await user_store.find_user_by_email(page.pool, email)
-    subject = lockout.password_subject(email)
+    user = await user_store.find_user_by_email(page.pool, page.vault, email)
+    subject = lockout.password_subject(page.vault, email)
     locked = await check_lockout(page, subject, user)
     if locked is not None:
         return page.render("sign_in", wrong=locked, next=next_path, email=email)

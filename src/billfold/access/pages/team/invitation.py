@@ -64,11 +64,11 @@ async def _acceptance(page: PageContext) -> InvitationAcceptance:
 
 async def _find(page: PageContext) -> Invitation | None:
     now = await page.server.bank.now()
-    return await accept_invitation_module.find_invitation(page.pool, page.link, now=now, wall=page.now)
+    return await accept_invitation_module.find_invitation(page.pool, page.vault, page.link, now=now, wall=page.now)
 
 
 async def _show(page: PageContext, invitation: Invitation, wrong: Mistake = "") -> PageResponse:
-    user = await user_store.find_user_by_email(page.pool, invitation.email)
+    user = await user_store.find_user_by_email(page.pool, page.vault, invitation.email)
     has_account = user is not None and bool(await passwords.find_password_hash(page.pool, user.user_id))
     back = quote(f"/invitation?link={page.link}", safe="")
     return page.render(

@@ -81,5 +81,7 @@ async def revoke_key(member_id: str, key_id: str, page: PageContext, by: ByAdmin
 
 
 async def _show(page: PageContext, by: Administrator, member_id: UUID, *, wrong: Mistake = "") -> PageResponse:
-    found = await service_users.get_service_user(by.pool, by.customer_id, member_id, now=by.now, wall=by.wall)
+    found = await service_users.get_service_user(
+        by.pool, by.vault, by.customer_id, member_id=member_id, now=by.now, wall=by.wall
+    )
     return page.render("service_user", wrong=wrong, by=by, **found._asdict())

@@ -51,7 +51,7 @@ async def choose_team(page: PageContext) -> PageResponse:
 async def show_team(customer_id: str, page: PageContext) -> PageResponse:
     """Show who is in the team."""
     own = await get_membership(page, customer_id)
-    found = await team_store.list_team(page.pool, own.customer_id, await page.server.bank.now())
+    found = await team_store.list_team(page.pool, page.vault, own.customer_id, now=await page.server.bank.now())
     groups = [(_HEADINGS[status], [m for m in found if m.status == status]) for status in STATUSES]
     return page.render("team", own=own, groups=[each for each in groups if each[1]])
 
@@ -132,7 +132,7 @@ def _invite_page(page: PageContext, by: Administrator, wrong: Mistake = "") -> P
 
 
 async def _member_page(page: PageContext, by: Administrator, member_id: str, *, wrong: Mistake = "") -> PageResponse:
-    found = await team_store.get_member(by.pool, by.customer_id, path_id(member_id), now=by.now)
+    found = await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=path_id(member_id), now=by.now)
     if found.is_service_user:
         raise NotFound("This is a service user, who has a page of another kind.")
     return page.render("team_member", wrong=wrong, by=by, member=found, roles=ROLE_DESCRIPTIONS)

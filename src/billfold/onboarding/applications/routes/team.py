@@ -43,7 +43,7 @@ async def create_application_team(member: CustomerCaller, bank: Bank, applicatio
     by = await _administrator(member, bank, row)
     for each in data:
         await invitations.invite(by, each)
-    found = await team_store.list_team(bank.pool, row.applicant_id, member.now)
+    found = await team_store.list_team(bank.pool, bank.vault, row.applicant_id, now=member.now)
     return render_team(row.applicant_id, found, private_of=lambda _: True)
 
 
