@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from billfold.audit.rules import CHAIN_START, REDACTED, build_entry, is_chained_to, redact
+from billfold.audit.rules import CHAIN_START, REDACTED, build_entry, is_chained_to, open_details, redact
 from billfold.audit.types import NewEntry, Origin
 from billfold.platform import ids
 from billfold.platform.crypto import Vault
@@ -60,6 +60,21 @@ def test_a_row_is_known_under_a_retired_key_and_not_under_a_strangers():
 )
 def test_secrets_and_numbers_of_cards_and_people_are_not_kept(given, kept):
     assert redact(given) == kept
+
+
+def test_contact_details_are_sealed_and_open_in_their_own_entry_alone():
+    given = {
+        "email": "anna@b.example",
+        "invited": [{"phone_number": "+12025550123", "role": "VIEWER"}],
+        "refused": "There is no user 'anna@b.example'.",
+        "name": "sealed:AAAA",
+    }
+    row, other = row_of(details=given), row_of(details=given)
+    assert not [each for each in ("anna", "555", 'AAAA"') if each in row.details]
+    assert '"role":"VIEWER"' in row.details
+    assert open_details(row, VAULT) == given
+    moved = msgspec.structs.replace(row, details=other.details)
+    assert open_details(moved, VAULT) == msgspec.json.decode(other.details)
 
 
 def test_details_stay_small():

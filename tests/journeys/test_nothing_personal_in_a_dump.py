@@ -10,7 +10,7 @@ from tests.support.applications import MINORITY, Applicant
 
 from billfold.documents.store import get_document
 
-ADDRESS = {"street_address": "7 Quillfeather Lane", "city": "Vantorp", "postal_code": "89507", "country": "US"}
+ADDRESS = {"street_address": "7 Quillfeather Lane", "city": "Vantorp", "postal_code": "89507-4821", "country": "US"}
 CONTACT = {"email": "treasury@quillfeather.example", "phone_number": "+17755550142", "address": ADDRESS}
 TRUSTED = {"first_name": "Ottoline", "last_name": "Brackwater", "email": "ottoline@brackwater.example"}
 BUSINESS_NUMBERS = {"identification_number": "47-1923847", "type": "EIN", "issuing_country": "US"}
@@ -30,7 +30,7 @@ SAID = (
     b"quillfeather",
     b"7755550142",
     b"vantorp",
-    b"89507",
+    b"89507-4821",  # five digits alone are found in any ciphertext in hex, sooner or later
     b"ottoline",
     b"brackwater",
     b"passport of the founder",

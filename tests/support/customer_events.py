@@ -4,6 +4,7 @@ from uuid import UUID
 
 from billfold.events.notifications import notify as notification_notify
 from billfold.platform.clock import wall_now
+from billfold.platform.crypto import associated_data
 
 
 async def tell(customer_desk, kind="FUNDS_RECEIVED", *, title="Money arrived", **fields):
@@ -20,3 +21,16 @@ async def tell(customer_desk, kind="FUNDS_RECEIVED", *, title="Money arrived", *
             now=wall_now(),
             **fields,
         )
+
+
+async def notified(bank, customer_id=None):
+    """Return type and description of the notifications of a customer, or of all, the first one first."""
+    rows = await bank.pool.fetch(
+        "SELECT customer_id, notification_id, type, description FROM notification"
+        " WHERE $1::uuid IS NULL OR customer_id = $1 ORDER BY created_at",
+        customer_id,
+    )
+    return [
+        (kind, bank.vault.open_text(sealed, associated_data("notification", "description", row_id, tenant_id=owner)))
+        for owner, row_id, kind, sealed in rows
+    ]

@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from billfold.audit import store as audit_store
+from billfold.audit.rules import open_details
 from billfold.audit.types import AuditEntry, EntryFilter
 from billfold.audit.worker import archive_seals, seal_audit_log
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
@@ -22,6 +23,7 @@ from billfold.platform.errors import InvalidInput, NotFound
 if TYPE_CHECKING:
     from billfold.cli.context import CliContext
     from billfold.ledger.bank import Bank
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
 _AT_ONCE = 500
@@ -61,13 +63,19 @@ async def list_entries(
 
 
 @group.view(f"export {EXAMPLE_ID} > log.jsonl")
-async def export(conn: Connection, customer_id: CustomerId = None, *, since: Since = None, until: Until = None) -> None:
-    """Print the log as lines of JSON, oldest first, each with its hash."""
+async def export(
+    conn: Connection, context: CliContext, customer_id: CustomerId = None, *, since: Since = None, until: Until = None
+) -> None:
+    """Print the log as lines of JSON, oldest first, each with its hash.
+
+    The hash covers `details` as they are stored. Where they hold sealed contact details, `opened_details` shows them.
+    """
+    vault = context.vault(context.settings())
     filters, cursor = await _filters(conn, customer_id, since=since, until=until), None
     while True:
         rows = await audit_store.list_entries(conn, filters, cursor, descending=False, limit=_AT_ONCE)
         for row in rows:
-            sys.stdout.buffer.write(msgspec.json.encode(_exported(row)) + b"\n")
+            sys.stdout.buffer.write(msgspec.json.encode(_exported(row, vault)) + b"\n")
         if len(rows) < _AT_ONCE:
             return
         cursor = rows[-1].recorded_at, rows[-1].entry_no
@@ -101,8 +109,11 @@ def _instant(name: str, text: str | None) -> datetime | None:
         raise InvalidInput.at(name, msg="must be a timestamp with an offset") from None
 
 
-def _exported(row: AuditEntry) -> dict[str, object]:
+def _exported(row: AuditEntry, vault: Vault) -> dict[str, object]:
     exported = msgspec.structs.asdict(row)
     exported["recorded_at"] = iso_z(row.recorded_at)
     exported["details"] = msgspec.Raw(row.details.encode())
+    opened = open_details(row, vault)
+    if opened != msgspec.json.decode(row.details):
+        exported["opened_details"] = opened
     return exported | {"hash": row.hash.hex()}

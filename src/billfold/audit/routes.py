@@ -52,7 +52,9 @@ async def get_audit_logs_csv(
 ) -> StreamedResponse:
     """Read the same entries as one CSV file, newest first; `details` are JSON."""
     entry_filter = await _entry_filter(member, bank, member_id, span=span)
-    return csv_stream("audit-logs.csv", COLUMNS, partial(_rows, bank, entry_filter), cells_of=cells_of)
+    return csv_stream(
+        "audit-logs.csv", COLUMNS, partial(_rows, bank, entry_filter), cells_of=partial(cells_of, bank.vault)
+    )
 
 
 async def _entry_filter(member: CustomerCaller, bank: Bank, member_id: UUID | None, span: SpanQuery) -> EntryFilter:
@@ -69,7 +71,7 @@ async def _page(
 ) -> CursorList[CustomerAuditLogEntry]:
     listed, values = audit_store.filtered_list(await _entry_filter(member, bank, member_id, span=span))
     page = await wanted.read(bank, listed, *values, scope="audit-logs")
-    return page_of(page, [render_entry(row) for row in page.items])
+    return page_of(page, [render_entry(bank.vault, row) for row in page.items])
 
 
 async def _rows(bank: Bank, entry_filter: EntryFilter, last: AuditEntry | None) -> list[AuditEntry]:

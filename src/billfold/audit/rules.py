@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -12,6 +13,7 @@ import msgspec
 
 from billfold.audit.types import AuditEntry
 from billfold.platform import ids
+from billfold.platform.crypto import associated_data, is_sealed_text
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
 from billfold.platform.redaction import redact_numbers
@@ -29,6 +31,8 @@ _SECRET_NAMES = re.compile(
     r"secret|password|passphrase|token|assertion|authorization header|cookie|private|cvv|cvc|otp"
     r"|social security|tax id|identification number|card number|code verifier|\b(pin|pan|ssn)\b"
 )
+_PERSONAL_NAMES = frozenset({"email", "phone_number"})
+_EMAIL = re.compile(r"[^@\s]@[^@\s]")
 _TEXT_CHARS_MAX = 500
 _DETAILS_BYTES_MAX = 8_192
 _IP_CHARS_MAX, _AGENT_CHARS_MAX, _NAME_CHARS_MAX = 64, 400, 200
@@ -44,11 +48,11 @@ def build_entry(
     """Return the row of an entry, chained to the one before by its hash."""
     if _ACTION.fullmatch(entry.action) is None:
         raise InvariantError(f"{entry.action!r} is no action")
-    origin = entry.origin
+    origin, entry_id = entry.origin, ids.new()
     row = AuditEntry(
         customer_id=entry.customer_id,
         entry_no=entry_no,
-        entry_id=ids.new(),
+        entry_id=entry_id,
         recorded_at=at,
         actor=origin.kind,
         member_id=origin.member_id,
@@ -60,7 +64,7 @@ def build_entry(
         outcome=entry.outcome,
         ip_address=_truncate(origin.ip_address, _IP_CHARS_MAX),
         user_agent=_truncate(origin.user_agent, _AGENT_CHARS_MAX),
-        details=_details(entry.details),
+        details=_details(_seal(redact(entry.details), vault, _place(entry.customer_id, entry_id))),
     )
     return msgspec.structs.replace(row, hash=vault.compute_mac(signed_message(previous, row), PURPOSE))
 
@@ -99,8 +103,49 @@ def redact(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
             return value
 
 
+def open_details(row: AuditEntry, vault: Vault) -> dict[str, Any]:
+    """Return the details of an entry with its contact details as they were given.
+
+    What does not open is left as it is stored: whether a row was altered is what its hash says.
+    """
+    opened: dict[str, Any] = _open(msgspec.json.decode(row.details), vault, _place(row.customer_id, row.entry_id))
+    return opened
+
+
+def _seal(value: Any, vault: Vault, place: bytes, *, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+    """Return a value with the texts sealed that are, or hold, an e-mail address or a telephone number.
+
+    A text that looks like a sealed one is sealed too, so that nothing a client sends is ever opened.
+    """
+    match value:
+        case dict():
+            return {key: _seal(each, vault, place, name=key) for key, each in value.items()}
+        case list():
+            return [_seal(each, vault, place, name=name) for each in value]
+        case str() if name in _PERSONAL_NAMES or _EMAIL.search(value) or is_sealed_text(value):
+            return vault.seal_text(value, place)
+        case _:
+            return value
+
+
+def _open(value: Any, vault: Vault, place: bytes) -> Any:  # noqa: ANN401 - any JSON
+    match value:
+        case dict():
+            return {key: _open(each, vault, place) for key, each in value.items()}
+        case list():
+            return [_open(each, vault, place) for each in value]
+        case str() if is_sealed_text(value):
+            with suppress(InvariantError):
+                return vault.open_text(value, place)
+    return value
+
+
+def _place(customer_id: UUID, entry_id: UUID) -> bytes:
+    return associated_data("audit_entry", "details", entry_id, tenant_id=customer_id)
+
+
 def _details(details: Mapping[str, Any]) -> str:
-    text = _encode(redact(details))
+    text = _encode(details)
     if len(text) > _DETAILS_BYTES_MAX:
         text = _encode({"left_out": f"details of {len(text)} bytes"})
     return text.decode()

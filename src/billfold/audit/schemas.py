@@ -8,7 +8,9 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.audit.rules import open_details
 from billfold.audit.types import AuditEntry
+from billfold.platform.crypto import Vault
 
 
 class CustomerAuditLogEntry(msgspec.Struct, kw_only=True):
@@ -38,7 +40,7 @@ COLUMNS = tuple(name for name in CustomerAuditLogEntry.__struct_fields__ if name
 """The same fields flattened, for files; `details` as JSON."""
 
 
-def render_entry(row: AuditEntry) -> CustomerAuditLogEntry:
+def render_entry(vault: Vault, row: AuditEntry) -> CustomerAuditLogEntry:
     """Return an entry as the API shows it."""
     return CustomerAuditLogEntry(
         id=row.entry_id,
@@ -51,13 +53,14 @@ def render_entry(row: AuditEntry) -> CustomerAuditLogEntry:
         outcome=row.outcome,
         ip_address=row.ip_address,
         user_agent=row.user_agent,
-        details=msgspec.json.decode(row.details),
+        details=open_details(row, vault),
         actor_type=row.actor,
         client_id=row.client_id,
     )
 
 
-def cells_of(row: AuditEntry) -> tuple[object, ...]:
+def cells_of(vault: Vault, row: AuditEntry) -> tuple[object, ...]:
     """Return an entry as a line of a file."""
-    shown = render_entry(row)
-    return tuple(row.details if name == "details" else getattr(shown, name) for name in COLUMNS)
+    shown = render_entry(vault, row)
+    details = msgspec.json.encode(shown.details).decode()
+    return tuple(details if name == "details" else getattr(shown, name) for name in COLUMNS)

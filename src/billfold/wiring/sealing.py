@@ -13,6 +13,8 @@ from billfold.access.users.earlier_rows import seal_contact_details
 from billfold.data_keys.columns import SEALED_COLUMNS
 from billfold.data_keys.earlier_rows import seal_earlier_rows
 from billfold.documents.sealed_files import seal_earlier_files
+from billfold.events.email.outbox import seal_earlier_emails
+from billfold.events.notifications.descriptions import seal_earlier_descriptions
 from billfold.payments.files.contents import seal_earlier_contents
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ _STEPS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
     seal_earlier_files,
     seal_earlier_contents,
     seal_contact_details,
+    seal_earlier_descriptions,
+    seal_earlier_emails,
     *(partial(seal_earlier_rows, column=column) for column in SEALED_COLUMNS),
 )
 

@@ -3,6 +3,7 @@
 import msgspec
 from tests.access.pages.steps import give_password
 from tests.fixtures.pages import PASSWORD
+from tests.support.customer_events import notified
 from tests.support.oauth_users import company
 
 from billfold.access.users import members as user_members
@@ -17,9 +18,9 @@ async def log_of(bank, customer_id):
 
 
 async def alerts(bank):
-    rows = await bank.pool.fetch("SELECT type, description FROM notification")
-    assert {row["type"] for row in rows} <= {"SECURITY_ALERT"}
-    return [row["description"] for row in rows]
+    rows = await notified(bank)
+    assert {kind for kind, _ in rows} <= {"SECURITY_ALERT"}
+    return [description for _, description in rows]
 
 
 async def test_a_sign_in_is_in_the_log_of_every_team_of_the_person(bank, anna, browser):

@@ -47,12 +47,16 @@ async def test_an_email_is_sent_once_and_its_text_is_deleted(bank, written):
     assert await bank.pool.fetchval("SELECT sealed FROM outbound_email") is None
 
 
-async def test_an_email_of_an_earlier_release_is_sent_and_forgotten(bank, written):
+@pytest.mark.parametrize("is_upgraded", [False, True])
+async def test_an_email_of_an_earlier_release_is_sent_and_forgotten(bank, written, is_upgraded):
     email_id = await bank.pool.fetchval("SELECT email_id FROM outbound_email")
     sealed = bank.vault.seal(b"text", associated_data("letter", "sealed", email_id, tenant_id=email_id))
     await bank.pool.execute(
         "UPDATE outbound_email SET recipient = 'ben@b.example', subject = 'Hi', sealed = $1", sealed
     )
+    if is_upgraded:
+        assert [await letters.seal_earlier_emails(bank, lambda _: None) for _ in range(2)] == [1, 0]
+        assert await bank.pool.fetchval("SELECT recipient FROM outbound_email") is None
     carrier = Carrier()
     assert await EmailSender(carrier, lambda: NOW)(bank) == 1
     [letter] = carrier.carried

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.support.customer_events import notified
 from tests.support.oauth_users import member
 
 from billfold.events.notifications import payment_notifications
@@ -23,11 +24,7 @@ async def told(bank):
 
     async def read(holder):
         await notify_of_payments(bank.pool, bank.vault, now=NOW)
-        rows = await bank.pool.fetch(
-            "SELECT type, description, metadata FROM notification WHERE customer_id = $1 ORDER BY created_at",
-            holder.customer_id,
-        )
-        return [(row["type"], row["description"]) for row in rows]
+        return await notified(bank, holder.customer_id)
 
     return read
 

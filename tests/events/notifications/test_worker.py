@@ -1,6 +1,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.support.customer_events import notified
 from tests.support.oauth_users import member
 
 from billfold.audit import store as audit_store
@@ -50,9 +51,9 @@ async def test_a_team_is_notified_when_a_subscription_fails_or_is_disabled(bank,
     async with bank.pool.acquire() as conn, conn.transaction():
         for whose, ended in ((None, False), (holder.customer_id, False), (holder.customer_id, True)):
             await tell(conn, FailingSubscription(subscription_id, whose, ended=ended))
-    rows = await bank.pool.fetch("SELECT type, description FROM notification")
-    assert {row["type"] for row in rows} == {"SUBSCRIPTION_DELIVERY_FAILING"}
-    assert sorted("410" in row["description"] for row in rows) == [False, True]
+    rows = await notified(bank)
+    assert {kind for kind, _ in rows} == {"SUBSCRIPTION_DELIVERY_FAILING"}
+    assert sorted("410" in description for _, description in rows) == [False, True]
     wanted = EntryFilter(customer_id=holder.customer_id)
     (entry,) = await audit_store.list_entries(bank.pool, wanted, limit=9)
     assert (entry.action, entry.actor) == ("subscription.disabled", "SYSTEM")

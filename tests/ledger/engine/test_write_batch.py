@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from tests.ledger.engine.test_engine import counts, payment
 from tests.support.commands import PARTNER
+from tests.support.customer_events import notified
 from tests.support.oauth_users import member
 from tests.support.whole_bank import expect_clean
 
@@ -172,8 +173,7 @@ async def test_counterparty_changes_are_audited_for_the_team(bank, new_holder, d
     await do(UpdateCounterparty, holder, display_name="Owner", rename=True, **gone)
     await do(UpdateCounterparty, holder, unlink=True, **gone)
     await do(UpdateCounterparty, holder, unlink=True, **gone)
-    rows = await bank.pool.fetch("SELECT type, description FROM notification ORDER BY created_at")
-    assert [tuple(row) for row in rows] == [
+    assert await notified(bank) == [
         ("COUNTERPARTY_STATUS_CHANGED", "The counterparty Landlord was linked."),
         ("COUNTERPARTY_STATUS_CHANGED", "The counterparty A holder was unlinked."),
     ]

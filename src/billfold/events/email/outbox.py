@@ -5,7 +5,7 @@ Recipient, subject and text are sealed together until the e-mail is sent, and fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -20,6 +20,7 @@ from billfold.platform.crypto import Vault, associated_data
 if TYPE_CHECKING:
     from asyncpg import Record
 
+    from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection, Pool
 
 ATTEMPTS_MAX = 8
@@ -38,6 +39,12 @@ UPDATE outbound_email l
  WHERE l.email_id = due.email_id
 RETURNING l.email_id, l.recipient, l.subject, l.sealed, l.created_at, l.attempts
 """
+_EARLIER = """
+SELECT email_id, recipient, subject, sealed, created_at FROM outbound_email WHERE recipient IS NOT NULL
+"""
+_REPLACE = """
+UPDATE outbound_email SET recipient = NULL, subject = NULL, sealed = $2 WHERE email_id = $1 AND sealed = $3
+"""
 _SENT = """
 UPDATE outbound_email SET sent_at = $2, sealed = NULL, recipient = NULL, subject = NULL WHERE email_id = $1
 """
@@ -49,8 +56,19 @@ async def queue_email(
     """Queue an e-mail to an address."""
     email_id = ids.new()
     subject = " ".join(notice.subject.split())  # a name in it may have line ends
-    content = msgspec.json.encode((email, subject, notice.text))
-    await conn.execute(_WRITE, email_id, vault.seal(content, _associated_data(email_id)), now)
+    sealed = _sealed(vault, email_id, email, subject=subject, text=notice.text)
+    await conn.execute(_WRITE, email_id, sealed, now)
+
+
+async def seal_earlier_emails(bank: Bank, progress: Callable[[str], None]) -> int:
+    """Seal recipient and subject of e-mails that an earlier release has not sent; return how many."""
+    rows = await bank.pool.fetch(_EARLIER)
+    for row in rows:
+        email = open_email(row, bank.vault)
+        content = _sealed(bank.vault, email.email_id, email.recipient, subject=email.subject, text=email.text)
+        await bank.pool.execute(_REPLACE, email.email_id, content, row["sealed"])
+    progress(f"{len(rows)} of outbound_email are sealed")
+    return len(rows)
 
 
 async def claim_emails(conn: Connection | Pool, now: datetime) -> Sequence[Record]:
@@ -74,6 +92,10 @@ def open_email(row: Record, vault: Vault) -> OutboundEmail:
 async def mark_email_sent(conn: Connection | Pool, email_id: UUID, now: datetime) -> None:
     """Note that an e-mail is out. What it said, and to whom, is kept no longer."""
     await conn.execute(_SENT, email_id, now)
+
+
+def _sealed(vault: Vault, email_id: UUID, recipient: str, *, subject: str, text: str) -> bytes:
+    return vault.seal(msgspec.json.encode((recipient, subject, text)), _associated_data(email_id))
 
 
 def _associated_data(email_id: UUID) -> bytes:

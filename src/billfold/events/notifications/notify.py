@@ -12,6 +12,7 @@ import msgspec
 from billfold.events.email import outbox
 from billfold.events.email.templates import EmailContent
 from billfold.events.notifications.audiences import Recipient, get_audience, list_recipients
+from billfold.events.notifications.descriptions import seal_description
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES
 from billfold.events.notifications.types import Status
 from billfold.platform import ids
@@ -66,7 +67,8 @@ async def notify(
         return 0
     notification_id = ids.new()
     metadata_json = None if metadata is None else msgspec.json.encode(metadata).decode()
-    await conn.execute(_WRITE, customer_id, notification_id, kind, title, description, metadata_json, now)
+    sealed = seal_description(vault, customer_id, notification_id, description)
+    await conn.execute(_WRITE, customer_id, notification_id, kind, title, sealed, metadata_json, now)
     await conn.execute(_INSERT_RECIPIENTS, customer_id, [each.user_id for each in recipients], now, notification_id)
     for each in recipients:
         if each.user_id == except_user_id:

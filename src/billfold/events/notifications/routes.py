@@ -13,6 +13,7 @@ from billfold.events.notifications import audiences, payment_notifications
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications import store as notification_store
 from billfold.events.notifications.audiences import RECIPIENTS_MAX
+from billfold.events.notifications.descriptions import open_notifications
 from billfold.events.notifications.types import (
     CustomerNotification,
     NotificationAudience,
@@ -51,7 +52,7 @@ async def list_notifications(
     page = await wanted.read(
         bank, listed, member.customer_id, user_id, scope="notifications", filters=(member.customer_id, user_id, status)
     )
-    return page_of(page, page.items)
+    return page_of(page, open_notifications(bank.vault, member.customer_id, page.items))
 
 
 @get("/api/v1/notifications/{notification_id}/", READS, tag="notifications")
@@ -86,9 +87,10 @@ async def update_notification(
 
 
 async def _get(member: CustomerCaller, bank: Bank, notification_id: UUID) -> CustomerNotification:
-    return await notification_store.get_notification(
+    stored = await notification_store.get_notification(
         bank.pool, member.customer_id, member.access.user_id, notification_id=notification_id
     )
+    return open_notifications(bank.vault, member.customer_id, [stored])[0]
 
 
 class SetCustomerNotificationAudienceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

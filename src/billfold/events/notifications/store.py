@@ -1,4 +1,4 @@
-"""Reading notifications: a user their own, a client those of its customer."""
+"""Reading notifications as they are stored: a user their own, a client those of its customer."""
 
 from __future__ import annotations
 
