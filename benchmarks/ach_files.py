@@ -183,6 +183,7 @@ def _link(nth: int) -> AddCounterparty:
         counterparty_name={"type": "business", "business_name": "Beta LLC"},
         details={"routing_number": "121182904", "account_number": "5647772655", "account_type": "CHECKING"},
         verification="pre_verified",
+        is_screened=True,
     )
 
 

@@ -77,6 +77,7 @@ async def add_counterparties(bank: Bank, pairs: Sequence[tuple[int, int]]) -> li
                 holder=f"Customer {payee}",
                 target_customer_id=customer_of(payee),
                 target_pocket_id=pocket_of(payee),
+                is_screened=True,
             )
             for payer, payee in pairs
         ],

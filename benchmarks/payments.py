@@ -181,4 +181,5 @@ def _link(nth: int) -> AddCounterparty:
         counterparty_name={"type": "business", "business_name": "Beta LLC"},
         details={"routing_number": "121182904", "identifier": "5647772655"},
         verification="pre_verified",
+        is_screened=True,
     )

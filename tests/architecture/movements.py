@@ -23,10 +23,12 @@ from billfold.accounts.counterparties.commands import (
     ExpireVerification,
     FailVerification,
     SettleLink,
+    SettleScreening,
     UpdateCounterparty,
 )
 from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account
+from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.types import ApplicationStatus
@@ -176,6 +178,7 @@ def play_counterparties(new_stage):
         ("Verification expired", "incoming_wire", {}, ExpireVerification, {}),
         ("Account corrected by its bank", "micro_deposits", {}, CorrectAccount, {"correction": correction}),
         ("Account linking completed", "linking_provider", linked, SettleLink, {"link_status": "MANUALLY_VERIFIED"}),
+        ("Screening settled", "incoming_wire", {}, SettleScreening, {"sanctions": SanctionsStatus.OPEN}),
     ):
         counterparty = waiting(verification, f"5647{stage.count:06}", **more)
         with stage.row(title):

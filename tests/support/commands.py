@@ -92,6 +92,7 @@ class Commands:
             counterparty_name=name,
             details=details or DETAILS[kind],
             verification=verification,
+            is_screened=True,
             **fields,
         )
 

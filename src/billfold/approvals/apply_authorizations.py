@@ -17,6 +17,7 @@ from billfold.access.team.administrator import Administrator
 from billfold.access.team.service_users import ServiceUser
 from billfold.access.team.types import CreateProgram, InviteMember, Member, MemberState
 from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.accounts.counterparties.requests import add_counterparty
 from billfold.approvals.authorization_requests import check_requester
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
@@ -75,8 +76,7 @@ async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> U
     content: dict[str, Any] = msgspec.json.decode(change.content)["change"]
     by = await _administrator(bank, change, content["scopes"], now=now)
     if change.action == "counterparty.create":
-        answer = await bank.engine.submit(_link(change, content["counterparty"], by.origin))
-        return UUID(answer.outcome["counterparty_id"])
+        return await add_counterparty(bank, _link(change, content["counterparty"], by.origin))
     if change.action == "member.invite":
         return await _invite(by, change.request_id, msgspec.convert(content["invited"], InviteMember))
     if change.action == "service_user.create":

@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.approvals.store import payees
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, PeerToPeer, RequestContent, WireOrder
@@ -46,6 +47,7 @@ _REASONS = {
     "not-found": "ACCOUNT_UNAVAILABLE",
     "pocket-frozen": "ACCOUNT_UNAVAILABLE",
     "pocket-not-open": "ACCOUNT_UNAVAILABLE",
+    "sanction-screen-failed": SANCTION_SCREEN_FAILED,
 }
 """Code of a refusal -> why the transfer could not be carried out; others: INVALID_TRANSFER."""
 

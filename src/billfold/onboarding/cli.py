@@ -54,7 +54,7 @@ async def approve(
     *,
     reason: Annotated[str | None, typer.Option(help="The findings; the customer sees them.")] = None,
 ) -> str:
-    """Approve it: a counterparty with its documents, or a single document."""
+    """Approve it: a counterparty with its documents, a single document, a hit that is somebody else's (twice)."""
     return await _decide(bank, object_id, ReviewDecision(approved=True, reason=reason))
 
 
@@ -62,7 +62,7 @@ async def approve(
 async def reject(
     bank: Bank, object_id: ObjectId, *, reason: Annotated[str, typer.Option(help="Why; the customer sees it.")]
 ) -> str:
-    """Reject it: a counterparty for good, or a document, which can be sent again."""
+    """Reject it: a counterparty for good, a document, which can be sent again, or a hit that is confirmed."""
     return await _decide(bank, object_id, ReviewDecision(approved=False, reason=reason))
 
 

@@ -1,4 +1,4 @@
-"""The bank's review queue: counterparties, documents, ACH entries, applications.
+"""The bank's review queue: counterparties, documents, ACH entries, applications, hits of the sanctions screening.
 
 `REVIEWS` names every kind; each part adds its own.
 """
@@ -20,6 +20,9 @@ from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.content import name_of, open_applications
 from billfold.onboarding.applications.decisions import decide as decide_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
+from billfold.onboarding.screening import hits as hit_store
+from billfold.onboarding.screening.clearing import clear_hit, confirm_hit
+from billfold.onboarding.screening.types import HitStatus
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchStatus
@@ -201,9 +204,30 @@ async def _decide_application(bank: Bank, object_id: UUID, verdict: ReviewDecisi
     return f"The application is {status}; what follows is done by the worker."
 
 
+async def _hits(bank: Bank, limit: int) -> list[PendingReview]:
+    waiting = []
+    for row in await hit_store.list_open(bank.pool, limit):
+        content = await hit_store.open_content(bank.pool, bank, row)
+        like = f"is like {content.match.listed_name} ({row.score} of 100)"
+        what = f"{row.subject_kind} {content.screened.name} {like}"
+        waiting.append(PendingReview("sanctions", row.hit_id, row.owner_id, what=what, since=row.found_at))
+    return waiting
+
+
+async def _decide_hit(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
+    assert bank.settings.operator is not None
+    decide_hit, default = (clear_hit, "Somebody else.") if verdict.approved else (confirm_hit, "The same.")
+    decided = await decide_hit(
+        bank, object_id, operator=bank.settings.operator, note=verdict.reason or default, now=await bank.now()
+    )
+    is_open = decided.status == HitStatus.OPEN
+    return "Another operator has to clear it too." if is_open else f"The hit is {decided.status}."
+
+
 REVIEW_KINDS: Final[tuple[ReviewKind, ...]] = (
     ReviewKind("counterparty", _counterparties, _decide_counterparty),
     ReviewKind("document", _documents, _decide_document),
     ReviewKind("ach", _entries, _decide_entry),
     ReviewKind("application", _applications, _decide_application),
+    ReviewKind("sanctions", _hits, _decide_hit),
 )

@@ -24,6 +24,7 @@ from billfold.events.notifications.worker import NotificationWorker, failing_not
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import https_server
+from billfold.onboarding.applications.rescreening import screen_backlog
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.clock import wall_now
 from billfold.platform.network.certificates import CertificateReport, inspect_certificate
@@ -243,7 +244,7 @@ class Wiring:
             EmailSender(email_transport_of(bank.settings)),
             AuditSealer(archive_of(bank.settings)),
         )
-        worker = Worker(bank, execute_all_pending, WaitingCash().invest, *file_receivers(), *tasks)
+        worker = Worker(bank, execute_all_pending, screen_backlog, WaitingCash().invest, *file_receivers(), *tasks)
         client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
         dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
         await asyncio.gather(worker.run(stop), dispatcher.run(stop))

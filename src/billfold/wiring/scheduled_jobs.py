@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from billfold.accounts.counterparties.requests import expire_verification
-from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, VERIFICATION_EXPIRY
+from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.approvals import apply_authorizations as changing
 from billfold.approvals import execute_transfers as approved
 from billfold.approvals.store.requests import run_expiry_job
@@ -21,9 +21,10 @@ from billfold.documents.types import APPLICATION_DOCUMENT_JOB
 from billfold.ledger.bank import JobRunners
 from billfold.onboarding.applications import worker as applications
 from billfold.onboarding.applications.approval import run_approve_job
-from billfold.onboarding.applications.rescreening import run_confirmed_job, run_screen_job
+from billfold.onboarding.applications.rescreening import run_decided_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB
-from billfold.onboarding.screening.types import CONFIRMED_JOB, SCREEN_JOB
+from billfold.onboarding.screening.counterparties import run_screening_job
+from billfold.onboarding.screening.types import DECIDED_JOB
 from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.outbound import windows as ach_windows
@@ -68,8 +69,8 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             APPROVE_JOB: run_approve_job,
             EXPIRE_JOB: applications.run_expire_job,
             APPLICATION_DOCUMENT_JOB: applications.run_document_job,
-            CONFIRMED_JOB: run_confirmed_job,
-            SCREEN_JOB: run_screen_job,
+            DECIDED_JOB: run_decided_job,
+            SCREENING_DUE: run_screening_job,
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),
         }

@@ -104,13 +104,13 @@ async def test_a_list_is_imported_whole_once_and_never_an_older_one(bank, file):
         before = await store.find_current(conn)
         assert before is not None
         assert (before.entry_count, before.name_count) == (5, 8)
-        assert "nothing was changed" in await cli.import_list(bank, conn, file(XML))
+        assert "nothing was changed" in await cli.import_list(conn, file(XML))
         for wrong in (XML.replace("01/02/2025", "01/01/2025"), XML[:-40]):
             with pytest.raises(CliError):
-                await cli.import_list(bank, conn, file(wrong))
+                await cli.import_list(conn, file(wrong))
         assert await store.find_current(conn) == before
         later = XML.replace("01/02/2025", "02/02/2025").replace("BRACHMOND", "BRACHMONT")
-        assert "5 entries with 8 names" in await cli.import_list(bank, conn, file(later))
+        assert "5 entries with 8 names" in await cli.import_list(conn, file(later))
         after = await store.find_current(conn)
         assert after is not None
         names = [each.names[0].text for each in await store.load_entries(conn, after.list_id)]

@@ -1,41 +1,23 @@
 """An applicant has a name like a listed one: two operators clear it, or one confirms it."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import asyncpg
 import pytest
 from tests.support.applications import ABROAD, MINORITY, PERSON, RETAIL, SIMPLE, Applicant, run_jobs
 from tests.support.damage import undetected
+from tests.support.screening import NOTE, act, clear, import_list, listing, only_hit
 
-from billfold import sandbox
 from billfold.onboarding.screening import cli
-from billfold.onboarding.screening.types import HitStatus
 from billfold.platform.errors import Refused
 from billfold.verify.fingerprints import check_fingerprints
 
 LISTED = {"first_name": "Soltan", "last_name": "Warkaschin"}
-LIST = Path(sandbox.__file__).with_name("sanctions.xml").read_text()
 POCKET = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
-NOTE = "Born in another country."
 
 
 @pytest.fixture
 def applicant(partner_desk):
     """One who applies through a partner."""
     return Applicant(partner_desk)
-
-
-async def act(bank, operator, command, *arguments, **options):
-    """Call a command in an operator's name."""
-    bank.settings = replace(bank.settings, operator=operator)
-    return await command(bank, *arguments, **options)
-
-
-async def only_hit(bank, status=HitStatus.OPEN):
-    """Return the one hit of a status, as it is listed."""
-    (hit,) = await cli.hits(bank, status=status)
-    return hit
 
 
 @pytest.mark.parametrize(
@@ -106,19 +88,16 @@ async def test_an_import_finds_customers_and_owners_and_a_confirmed_one_is_froze
     bank = desk.bank
     made = await applicant.simple(name="Ostravel Trading", first_pocket=POCKET)
     customer_id = (await applicant.decided(made))["customer_id"]
-    renamed = LIST.replace("BRACHMOND INDUSTRIAL GROUP", "OSTRAVEL TRADING")
+    renamed = listing("OSTRAVEL TRADING", 2)
     owner = renamed.replace("Isaura", "Ada").replace("TELLEMONDE MÜLLER", "MARSH").replace("1971", "1980")
 
-    await import_list(bank, tmp_path, renamed.replace("01/02/2025", "02/02/2025"))
-    await run_jobs(bank)
+    await import_list(bank, tmp_path, renamed)
     first = await only_hit(bank)
     assert first[1:5] == ("Ostravel Trading", 100, 900003, "OSTRAVEL TRADING")
-    for operator in ("anna", "ben"):
-        await act(bank, operator, cli.clear, first[0], note=NOTE)
+    await clear(bank, first[0])
     waiting = await applicant.simple(name="Pending Co")
     await applicant.decided(waiting)
-    await import_list(bank, tmp_path, owner.replace("01/02/2025", "03/02/2025"))
-    await run_jobs(bank)
+    await import_list(bank, tmp_path, owner.replace("02/02/2025", "02/03/2025"))
     found = list(await cli.hits(bank))
     assert {each[1:4:2] for each in found} == {("Ada Marsh", 900004)}
     assert len(found) == 2
@@ -128,13 +107,6 @@ async def test_an_import_finds_customers_and_owners_and_a_confirmed_one_is_froze
     assert (await applicant.get(waiting))["status"] == "REJECTED"
     pockets = await desk.get(f"/api/v2/customers/{customer_id}/pockets/")
     assert [each["status"] for each in pockets["items"]] == ["FROZEN"]
-
-
-async def import_list(bank, folder, content):
-    """Import a list as the command does."""
-    (folder / "SDN.XML").write_text(content)
-    async with bank.pool.acquire() as conn, conn.transaction():
-        await cli.import_list(bank, conn, folder / "SDN.XML")
 
 
 async def test_an_edited_hit_is_found_by_verify_and_none_can_be_deleted(applicant):

@@ -15,8 +15,9 @@ from billfold.accounts.counterparties.rules.verification import (
     expire_verification,
     fail_verification,
     settle_link,
+    settle_screening,
 )
-from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.accounts.counterparties.types import CounterpartyRow, SanctionsStatus
 from billfold.ledger.commands import AuditedAction, Command, Reference
 
 
@@ -25,7 +26,8 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
 
     `verification` is how it shall be shown that the account is theirs, if it is said. `holder` and `holder_address`
     are the registered name and address of its owner, where the account is one of this bank; `linked` what a linking
-    provider says of it: `id`, `mask`, `status` and the sealed `access`.
+    provider says of it: `id`, `mask`, `status` and the sealed `access`. `is_screened`: its names were compared with
+    sanctions lists before.
     """
 
     rule = add_counterparty
@@ -46,6 +48,7 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     linked: dict[str, str] | None = None
     target_customer_id: UUID | None = None
     target_pocket_id: UUID | None = None
+    is_screened: bool = False
 
     @property
     def name_match(self) -> NameMatch | None:
@@ -117,6 +120,16 @@ class SettleLink(Command, frozen=True, kw_only=True):
 
     counterparty_id: UUID
     link_status: str
+
+
+class SettleScreening(Command, frozen=True, kw_only=True):
+    """Keep what screening found of the names: CLEAR, OPEN or CONFIRMED."""
+
+    rule = settle_screening
+    fingerprints = (CounterpartyRow,)
+
+    counterparty_id: UUID
+    sanctions: SanctionsStatus
 
 
 class CorrectAccount(Command, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ import msgspec
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, SettleLink
 from billfold.accounts.counterparties.ports import LinkedAccount, LinkedInstitution, LinkError, LinkingProvider
-from billfold.accounts.counterparties.requests import read_counterparty
+from billfold.accounts.counterparties.requests import add_counterparty, read_counterparty
 from billfold.accounts.counterparties.v1_schemas import (
     V1_COUNTERPARTY_TYPES,
     LinkedCounterparties,
@@ -86,18 +86,16 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
         raise NotFound("There is no such customer.")
     created = []
     for step, (requested, account) in enumerate(zip(data.accounts, linked.accounts, strict=True)):
-        answer = await bank.engine.submit(
-            AddCounterparty(
-                **caller.command_fields(owner, step=step),
-                type="ach",
-                counterparty_name=_counterparty_name(customer),
-                display_name=requested.name or None,
-                details=_account_details(linked, account),
-                verification="linking_provider",
-                linked=_stored_link(bank, owner, linked, account=account),
-            )
+        command = AddCounterparty(
+            **caller.command_fields(owner, step=step),
+            type="ach",
+            counterparty_name=_counterparty_name(customer),
+            display_name=requested.name or None,
+            details=_account_details(linked, account),
+            verification="linking_provider",
+            linked=_stored_link(bank, owner, linked, account=account),
         )
-        created.append(UUID(answer.outcome["counterparty_id"]))
+        created.append(await add_counterparty(bank, command))
     return LinkedCounterparties(items=[await read_counterparty(bank, owner, each) for each in created])
 
 

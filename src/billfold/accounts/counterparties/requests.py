@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, ExpireVerification
 from billfold.accounts.counterparties.rules import identifiers, verification_kinds
+from billfold.accounts.counterparties.rules.manage import SCREENING_DUE
 from billfold.accounts.counterparties.schemas import (
     Counterparty,
     DisplayName,
@@ -40,6 +41,8 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.errors import FieldError, InvalidInput
 
@@ -106,6 +109,19 @@ async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Fo
         target_customer_id=None if target is None else target.customer_id,
         target_pocket_id=None if target is None else target.pocket_id,
     )
+
+
+async def add_counterparty(bank: Bank, command: AddCounterparty) -> UUID:
+    """Link an account and screen its names at once; return the counterparty's id.
+
+    Until they are screened it is not paid: the job of the same commit does it when this process ends before.
+    """
+    answer = await bank.engine.submit(command)
+    counterparty_id = UUID(answer.outcome["counterparty_id"])
+    job = ScheduledJob(SCREENING_DUE, counterparty_id, command.customers[0], at=await bank.now())
+    await run_job(bank, job)
+    await jobs_store.cancel(bank.pool, SCREENING_DUE, counterparty_id)
+    return counterparty_id
 
 
 def command_content(order: AddCounterparty) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from billfold.accounts.counterparties.requests import (
     ChangeCounterparty,
     CounterpartyQuery,
     Deposits,
+    add_counterparty,
     add_counterparty_command,
     command_content,
     counterparty_page,
@@ -114,8 +115,7 @@ async def create_counterparty(
         )
         if pending is not None:
             return pending
-    answer = await bank.engine.submit(command)
-    return await read_counterparty(bank, owner, UUID(answer.outcome["counterparty_id"]))
+    return await read_counterparty(bank, owner, await add_counterparty(bank, command))
 
 
 @get(_PATH)

@@ -37,6 +37,12 @@ _FIND_PAYEES = f"""{_PAYEES}
    AND counterparty_id = ANY((SELECT $2::text::uuid[])::uuid[])
 """
 _PAYEES_OF_CUSTOMERS = f"{_PAYEES} WHERE customer_id = ANY($1::uuid[])"
+STOPPED_BY_SCREENING = """
+EXISTS (SELECT FROM counterparty stopped
+         WHERE stopped.customer_id = {table}.customer_id AND stopped.counterparty_id = {table}.counterparty_id
+           AND coalesce(stopped.verification->>'sanctions', 'CLEAR') <> 'CLEAR')
+"""
+"""The condition that the row of a table is a payment to a counterparty that may not be paid (`check_sanctions`)."""
 _AWAITING_REVIEW = f"""{_COLUMNS} c
  WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
    AND NOT EXISTS (SELECT 1 FROM document d

@@ -28,6 +28,18 @@ class CounterpartyStatus(StrEnum):
     UNLINKED = "UNLINKED"
 
 
+class SanctionsStatus(StrEnum):
+    """What screening found of a counterparty's names. Only a CLEAR one may be paid; CONFIRMED is for good.
+
+    PENDING until they were compared with the list in force; OPEN while a hit is not decided.
+    """
+
+    PENDING = "PENDING"
+    CLEAR = "CLEAR"
+    OPEN = "OPEN"
+    CONFIRMED = "CONFIRMED"
+
+
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
     """A counterparty as flows see it: what it is, where it stands, and the details given of it.
 
@@ -35,7 +47,7 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
     `account_type` of an `ach` one; `routing_number` (a BIC where it is international),
     `identifier`, `identifier_type` (ACCOUNT_NUMBER or IBAN), `address`, `wire_instructions` of
     wires; `chain`, `wallet_address`, `asset` of a wallet; `institution_name` of all but wallets.
-    `verification` is what `rules.begun` makes.
+    `verification` is what `rules.new_verification` makes, with the `sanctions` status.
     """
 
     counterparty_id: UUID
@@ -51,6 +63,11 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name in one line."""
         return format_name(self.counterparty_name)
+
+    @property
+    def sanctions(self) -> SanctionsStatus:
+        """What screening found. Earlier releases screened no counterparties, and stored nothing."""
+        return SanctionsStatus(self.verification.get("sanctions", SanctionsStatus.CLEAR))
 
     @property
     def proof(self) -> str:

@@ -55,6 +55,7 @@ _EXECUTION_ERRORS = (
     "pocket-not-open",
     "pocket-frozen",
     "counterparty-not-verified",
+    "sanction-screen-failed",
     "insufficient-funds",
     "market-data-stale",
     "amount-not-allowed",
@@ -252,7 +253,8 @@ async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestConten
     """Return the content with its payee, if every Pocket and counterparty exists and is usable.
 
     Raises NotFound, Refused `customer-not-open`, `pocket-not-open`, `pocket-frozen`, `same-pocket`,
-    `counterparty-type-mismatch`, `counterparty-not-verified`, and `insufficient-funds` for the whole of nothing.
+    `counterparty-type-mismatch`, `counterparty-not-verified`, `sanction-screen-failed`, and `insufficient-funds` for
+    the whole of nothing.
     """
     require_active((await member.customer(bank)).account_status)
     pays = await _check_pocket(member, bank, content.pocket_id, receives=False)

@@ -31,7 +31,7 @@ SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p USING
 async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent) -> dict[str, Any]:
     """Return the counterparty that is paid, as the approved content stores it.
 
-    Raises NotFound, Refused `counterparty-type-mismatch`, `counterparty-not-verified`.
+    Raises NotFound, Refused `sanction-screen-failed`, `counterparty-type-mismatch`, `counterparty-not-verified`.
     """
     assert content.counterparty_id is not None
     found = await counterparty_store.find_payees(conn, [customer_id], [content.counterparty_id])

@@ -16,7 +16,7 @@ from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.rules.status import INCOMPLETE, RESULTS, require_complete, require_decidable
 from billfold.onboarding.applications.screening import screen_application
 from billfold.onboarding.applications.types import APPROVE_JOB, ApplicationRow, ApplicationStatus
-from billfold.onboarding.screening.hits import has_standing_hit
+from billfold.onboarding.screening.hits import find_standing
 from billfold.onboarding.screening.types import REASON
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
@@ -54,7 +54,7 @@ async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, 
         if result.status == CheckStatus.APPROVED and change.application.missing(bank.seed):
             # A document was found invalid while the check ran.
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(INCOMPLETE,))
-        if result.status in _LEAVING_CHECK and await has_standing_hit(change.action.conn, current.applicant_id):
+        if result.status in _LEAVING_CHECK and await find_standing(change.action.conn, current.applicant_id):
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(*result.reasons, REASON))
         await _apply(change, result)
 
@@ -86,7 +86,7 @@ async def _apply(change: ApplicationChange, result: CheckResult) -> None:
 async def _approve(change: ApplicationChange) -> None:
     require_complete(change.application.missing(change.bank.seed))
     row = change.row
-    if await has_standing_hit(change.action.conn, row.applicant_id):
+    if await find_standing(change.action.conn, row.applicant_id):
         raise Refused("sanctions-hit-open", "A name of the application is like one of the sanctions list.")
     await change.update(is_approved=True, exception_reasons=[], updated_at=change.at)
     change.action.details["decision"] = CheckStatus.APPROVED

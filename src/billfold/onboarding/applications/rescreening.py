@@ -1,12 +1,14 @@
-"""Whoever is a customer, or wants to be, is screened anew when a list is imported; a confirmed hit has its effect."""
+"""All customers, applicants and counterparties are screened anew when a list is imported; a decision has its effect."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import msgspec
+import structlog
 
 from billfold.accounts.commands import SetPocketState
 from billfold.accounts.customers.profiles import open_profile
@@ -21,34 +23,106 @@ from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.rules.status import ENDED
-from billfold.onboarding.applications.screening import names_of_countries, subjects_of
+from billfold.onboarding.applications.screening import subjects_of
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
-from billfold.onboarding.screening import hits
-from billfold.onboarding.screening.screening import screen
-from billfold.onboarding.screening.types import REASON, HitRow, ScreenedName, Subject, SubjectKind
+from billfold.onboarding.screening import backlog, hits
+from billfold.onboarding.screening.backlog import Task
+from billfold.onboarding.screening.counterparties import screen_counterparties
+from billfold.onboarding.screening.screening import names_of_countries, screen
+from billfold.onboarding.screening.types import REASON, HitRow, HitStatus, ScreenedName, Subject, SubjectKind
 from billfold.platform.clock import wall_now
+from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection
 
 _UNTIL_ENROLLED: Final = timedelta(minutes=1)
+_BATCH_MAX: Final = 50
+_LOCK: Final = 0x7363726E  # "scrn"
+"""The advisory lock under which one process at a time works through the backlog."""
+log = structlog.get_logger(__name__)
 
 
-async def run_screen_job(bank: Bank, job: ScheduledJob) -> None:
-    """Compare all names of one customer or applicant with the list in force; `job.object_id` is their id."""
-    row = await store.find_by_applicant(bank.pool, job.object_id)
+async def screen_backlog(bank: Bank) -> int:
+    """Screen some of those whom a new list is still to be compared with; return how many.
+
+    A task of the worker with a loop of its own: nothing else waits for it. Who fails is put aside and tried again.
+    """
+    async with bank.pool.acquire() as conn:
+        if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
+            return 0
+        try:
+            return await _screen_some(bank, conn)
+        finally:
+            await conn.execute("SELECT pg_advisory_unlock($1)", _LOCK)
+
+
+async def run_decided_job(bank: Bank, job: ScheduledJob) -> None:
+    """Do what follows from a hit that was cleared or confirmed; `job.object_id` is its id.
+
+    A counterparty is screened again, which finds what else its names are like, and may be used when nothing stands
+    against it; a confirmed one is unlinked. A confirmed applicant is rejected, and a customer's Pockets are frozen.
+    """
+    hit = await hits.get_hit(bank.pool, job.object_id)
+    if hit.subject_kind == SubjectKind.COUNTERPARTY:
+        await screen_counterparties(bank, [(hit.owner_id, hit.subject_id)])
+    elif hit.status == HitStatus.CONFIRMED:
+        await _refuse(bank, hit, job)
+
+
+async def _screen_some(bank: Bank, conn: Connection) -> int:
+    await backlog.enumerate_list(conn)
+    wall = wall_now()
+    aside = await read_put_aside(conn, "screening", wall)
+    tasks = await backlog.list_next(conn, _BATCH_MAX, except_for=[UUID(each) for each in aside.waiting])
+    failed = await _screen_each(bank, tasks)
+    done = [each.subject_id for each in tasks if str(each.subject_id) not in failed]
+    await backlog.complete(conn, done)
+    await aside.record(conn, failed, wall)
+    for subject_id, error in failed.items():
+        log.error("screening_failed", subject=subject_id, error=error_summary(error))
+    return len(done)
+
+
+async def _screen_each(bank: Bank, tasks: Sequence[Task]) -> dict[str, Exception]:
+    """Screen counterparties together, and one by one if that fails; return what failed, by the subject's id."""
+    failed: dict[str, Exception] = {}
+    counterparties = [each for each in tasks if each.is_counterparty]
+    alone = [each for each in tasks if not each.is_counterparty]
+    try:
+        await screen_counterparties(bank, [(each.customer_id, each.subject_id) for each in counterparties])
+    except Exception as error:
+        if is_shortage(error):
+            raise
+        alone += counterparties
+    for task in alone:
+        try:
+            await _screen_one(bank, task)
+        except Exception as error:
+            if is_shortage(error):
+                raise
+            failed[str(task.subject_id)] = error
+    return failed
+
+
+async def _screen_one(bank: Bank, task: Task) -> None:
+    if task.is_counterparty:
+        await screen_counterparties(bank, [(task.customer_id, task.subject_id)])
+        return
+    row = await store.find_by_applicant(bank.pool, task.subject_id)
     subjects = [] if row is None else list(subjects_of(await open_application(bank.pool, bank, row)))
-    customer = await find_customer(bank.pool, job.object_id)
+    customer = await find_customer(bank.pool, task.subject_id)
     if customer is not None:
         known = {each.name.name for each in subjects if each.kind == SubjectKind.APPLICATION}
         subjects += [each for each in _customer(await open_profile(bank, customer)) if each.name.name not in known]
     await screen(bank, subjects, now=await bank.now())
 
 
-async def run_confirmed_job(bank: Bank, job: ScheduledJob) -> None:
+async def _refuse(bank: Bank, hit: HitRow, job: ScheduledJob) -> None:
     """Reject the application of a confirmed hit; freeze the Pockets of whoever is a customer already."""
-    hit = await hits.get_hit(bank.pool, job.object_id)
     row = await store.find_by_applicant(bank.pool, hit.owner_id)
     if row is not None and row.status not in ENDED and not row.is_approved:
         await _reject(bank, row)

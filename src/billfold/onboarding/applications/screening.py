@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -13,8 +11,7 @@ from billfold.accounts.customers.schemas import Address
 from billfold.onboarding.applications.content import Application, open_application
 from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.types import ApplicationRow
-from billfold.onboarding.screening.rules import country_names
-from billfold.onboarding.screening.screening import screen
+from billfold.onboarding.screening.screening import names_of_countries, screen
 from billfold.onboarding.screening.types import ScreenedName, Subject, SubjectKind
 
 if TYPE_CHECKING:
@@ -60,13 +57,3 @@ def _subject(kind: SubjectKind, subject_id: UUID, owner_id: UUID, name: Screened
 
 def _countries(address: Address | None, citizenship: str | None = None) -> tuple[str, ...]:
     return names_of_countries(address.country if address else None, citizenship)
-
-
-def names_of_countries(*codes: str | None) -> tuple[str, ...]:
-    """Return the English names of countries, each once."""
-    return tuple(dict.fromkeys(_country_names()[each] for each in codes if each in _country_names()))
-
-
-@cache
-def _country_names() -> dict[str, str]:
-    return dict(country_names(files("tzdata.zoneinfo").joinpath("iso3166.tab").read_text(encoding="utf-8")))

@@ -16,7 +16,7 @@ from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.onboarding.screening import hits
-from billfold.onboarding.screening.types import CONFIRMED_JOB, HitRow, HitStatus, Note
+from billfold.onboarding.screening.types import DECIDED_JOB, HitRow, HitStatus, Note
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 
@@ -37,6 +37,8 @@ async def clear_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: 
             raise Refused("same-operator", f"{operator} has cleared the hit before; another operator clears it too.")
         cleared_by = [*row.cleared_by, operator]
         is_cleared = len(cleared_by) == CLEARERS
+        if is_cleared:
+            await jobs_store.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
         return await hits.update_hit(
             action,
             hit_id,
@@ -53,8 +55,7 @@ async def confirm_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now
     Raises NotFound, Refused `sanctions-hit-decided`.
     """
     async with _deciding(bank, hit_id, "confirmed", operator=operator) as (action, row):
-        job = ScheduledJob(CONFIRMED_JOB, hit_id, None, now)
-        await jobs_store.schedule(action.conn, [job])
+        await jobs_store.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
         return await hits.update_hit(
             action,
             hit_id,

@@ -17,8 +17,8 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, format_eastern
 from billfold.data_keys.types import DataShredded
+from billfold.onboarding.screening import backlog, store
 from billfold.onboarding.screening import hits as hit_store
-from billfold.onboarding.screening import store
 from billfold.onboarding.screening.clearing import clear_hit, confirm_hit
 from billfold.onboarding.screening.imports import read_list, replace_current
 from billfold.onboarding.screening.sdn_xml import Progress as ReadProgress
@@ -42,7 +42,6 @@ WhyNote = Annotated[str, typer.Option(help="Why. It is kept with the hit, and in
 
 @group.command("import SDN.XML", "import sdn.csv --published 2025-06-02")
 async def import_list(
-    bank: Bank,
     conn: Connection,
     file: Annotated[Path, typer.Argument(help="SDN.XML, or sdn.csv with alt.csv and add.csv beside it.")],
     *,
@@ -50,14 +49,12 @@ async def import_list(
         datetime | None, typer.Option(formats=["%Y-%m-%d"], help="When the CSV files were published.")
     ] = None,
 ) -> str:
-    """Import a list as OFAC publishes it; all customers are screened. Until it is whole the former is in force."""
+    """Import a list as OFAC publishes it; everybody is screened anew. Until it is whole the former is in force."""
     try:
         with _bar("Reading") as show:
             read = read_list(file, _day(published), show)
         with _bar("Writing", len(read.entries)) as show:
             row = await replace_current(conn, read, now=wall_now(), progress=show)
-        if row is not None:
-            await store.screen_everybody(conn, await bank.now(conn))
     except InvalidList as wrong:
         raise CliError(f"{file}: {wrong}.", "The current list stays in force. Download the list anew.") from None
     if row is None:
@@ -66,15 +63,21 @@ async def import_list(
     return f"{counts} of {row.published_on} are in force; the worker screens everybody."
 
 
-@group.table("status", columns=("published", "imported", "entries", "names", "in force"), empty="No list was imported.")
+@group.table(
+    "status",
+    columns=("published", "imported", "entries", "names", "to screen", "in force"),
+    empty="No list was imported.",
+)
 async def status(conn: Connection) -> Iterable[Row]:
-    """Show the lists that were imported, the last one first."""
+    """Show the lists that were imported, the last one first, and how many are still to be compared with it."""
+    left = await backlog.count_left(conn)
     return [
         (
             row.published_on,
             row.imported_at,
             f"{row.entry_count:,}",
             f"{row.name_count:,}",
+            f"{left:,}" if row.is_current else "",
             "yes" if row.is_current else "",
         )
         for row in await store.list_imported(conn, LISTS_SHOWN)
@@ -124,9 +127,9 @@ async def clear(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
 
 @group.command(f"confirm {EXAMPLE_ID} --note 'The passport is the listed one.'")
 async def confirm(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
-    """Say that it is who is listed: the application is rejected, a customer's Pockets are frozen."""
+    """Say that it is who is listed: the application is rejected, the customer frozen, the counterparty unlinked."""
     await confirm_hit(bank, hit_id, operator=_operator(bank), note=note, now=await bank.now())
-    return "The hit is confirmed; the worker rejects the application, or freezes the Pockets."
+    return "The hit is confirmed; the worker rejects the application, freezes the customer or unlinks the counterparty."
 
 
 async def _hit_line(bank: Bank, row: HitRow) -> Row:

@@ -8,12 +8,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals.store.fingerprints import proof_of
-from billfold.onboarding.screening.types import HitContent, HitRow
+from billfold.onboarding.screening.types import HitContent, HitRow, HitStatus
 from billfold.platform.crypto import associated_data
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from asyncpg import Record
 
@@ -32,12 +32,31 @@ _KNOWN = "SELECT hit_id FROM sanctions_hit WHERE hit_id = ANY($1)"
 _LIST = f"""
 SELECT {_COLUMNS} FROM sanctions_hit WHERE $1::text IS NULL OR status = $1 ORDER BY found_at DESC, hit_id LIMIT $2
 """
-_STANDING = "SELECT EXISTS (SELECT FROM sanctions_hit WHERE owner_id = $1 AND status <> 'CLEARED')"
+_OPEN = f"SELECT {_COLUMNS} FROM sanctions_hit WHERE status = 'OPEN' ORDER BY found_at, hit_id LIMIT $1"
+_STANDING = """
+SELECT CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' WHEN count(*) > 0 THEN 'OPEN' END
+  FROM sanctions_hit WHERE owner_id = $1 AND subject_kind <> 'COUNTERPARTY' AND status <> 'CLEARED'
+"""
+_STANDING_OF_COUNTERPARTIES = """
+SELECT subject_id, CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' ELSE 'OPEN' END
+  FROM sanctions_hit
+ WHERE owner_id = ANY($1) AND subject_id = ANY($2) AND subject_kind = 'COUNTERPARTY' AND status <> 'CLEARED'
+ GROUP BY subject_id
+"""
 
 
-async def has_standing_hit(conn: Connection | Pool, owner_id: UUID) -> bool:
-    """Tell whether a name of an owner has a hit that is not cleared."""
-    return bool(await conn.fetchval(_STANDING, owner_id))
+async def find_standing(conn: Connection | Pool, owner_id: UUID) -> HitStatus | None:
+    """Return the worst status of the hits of an owner and its related parties; None: all are cleared."""
+    status = await conn.fetchval(_STANDING, owner_id)
+    return None if status is None else HitStatus(status)
+
+
+async def list_standing(
+    conn: Connection | Pool, owner_ids: Collection[UUID], counterparty_ids: Collection[UUID]
+) -> dict[UUID, HitStatus]:
+    """Return the worst status of the hits of counterparties, of those with one that is not cleared."""
+    rows = await conn.fetch(_STANDING_OF_COUNTERPARTIES, owner_ids, counterparty_ids)
+    return {subject_id: HitStatus(status) for subject_id, status in rows}
 
 
 async def list_known(conn: Connection | Pool, hit_ids: Sequence[UUID]) -> set[UUID]:
@@ -48,6 +67,11 @@ async def list_known(conn: Connection | Pool, hit_ids: Sequence[UUID]) -> set[UU
 async def list_hits(conn: Connection | Pool, status: str | None, limit: int) -> list[HitRow]:
     """Return hits of a status or of all, the newest first."""
     return [_row(each) for each in await conn.fetch(_LIST, status, limit)]
+
+
+async def list_open(conn: Connection | Pool, limit: int) -> list[HitRow]:
+    """Return hits that are not decided, the oldest first."""
+    return [_row(each) for each in await conn.fetch(_OPEN, limit)]
 
 
 async def get_hit(conn: Connection | Pool, hit_id: UUID) -> HitRow:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib.resources import files
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.onboarding.screening import hits, store
-from billfold.onboarding.screening.rules import NameIndex
+from billfold.onboarding.screening.rules import NameIndex, country_names
 from billfold.onboarding.screening.types import HitContent, HitRow, HitStatus, Match, Subject
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
@@ -21,6 +24,9 @@ from billfold.platform.ids import command_id, derive
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Pool
+
+NEW_HITS_MAX: Final = 20
+"""How many new hits of one name are kept at once, the highest scores first."""
 
 
 class CurrentList:
@@ -46,20 +52,38 @@ async def screen(bank: Bank, subjects: Sequence[Subject], *, now: datetime) -> i
     """Compare names with the list in force; return how many new hits there are. `now` is business time.
 
     A hit that is there already, cleared or not, is not found again: it is the same name of the same subject, and the
-    same name of the same entry.
+    same name of the same entry. Of one name so many new hits are kept that operators can look at; when these are
+    cleared, it is screened again.
     """
     index = await bank.sanctions.index(bank.pool)
     if index is None:
         return 0
-    threshold = bank.settings.sanctions_threshold
-    found = {
-        _hit_id(bank.seed, subject, match): (subject, match)
-        for subject in subjects
-        for match in await asyncio.to_thread(index.find, subject.name, threshold=threshold)
-    }
-    known = await hits.list_known(bank.pool, list(found)) if found else set()
-    new = [await _new_row(bank, hit_id, *found[hit_id], now=now) for hit_id in sorted(found) if hit_id not in known]
-    return await _record(bank, new) if new else 0
+    matches = await asyncio.to_thread(_find_all, index, subjects, bank.settings.sanctions_threshold)
+    found = [
+        {_hit_id(bank.seed, subject, each): (subject, each) for each in alike}
+        for subject, alike in zip(subjects, matches, strict=True)
+    ]
+    known = await hits.list_known(bank.pool, [hit_id for each in found for hit_id in each]) if any(found) else set()
+    new: dict[UUID, tuple[Subject, Match]] = {}
+    for of_subject in found:
+        unknown = ((hit_id, hit) for hit_id, hit in of_subject.items() if hit_id not in known)
+        new.update(islice(unknown, NEW_HITS_MAX))
+    rows = [await _new_row(bank, hit_id, *new[hit_id], now=now) for hit_id in sorted(new)]
+    return await _record(bank, rows) if rows else 0
+
+
+def _find_all(index: NameIndex, subjects: Sequence[Subject], threshold: int) -> list[list[Match]]:
+    return [index.find(each.name, threshold=threshold) for each in subjects]
+
+
+def names_of_countries(*codes: str | None) -> tuple[str, ...]:
+    """Return the English names of countries, each once."""
+    return tuple(dict.fromkeys(_country_names()[each] for each in codes if each in _country_names()))
+
+
+@cache
+def _country_names() -> dict[str, str]:
+    return dict(country_names(files("tzdata.zoneinfo").joinpath("iso3166.tab").read_text(encoding="utf-8")))
 
 
 async def _record(bank: Bank, rows: Sequence[HitRow]) -> int:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.onboarding.screening.types import SCREEN_JOB, ListEntry, ListRow
+from billfold.onboarding.screening.types import ListEntry, ListRow
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -26,17 +25,6 @@ _INSERT = f"INSERT INTO sanctions_list ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, 
 _ENTRIES = "SELECT content FROM sanctions_entry WHERE list_id = $1 ORDER BY uid"
 _ENTRY = "SELECT content FROM sanctions_entry WHERE uid = $1"
 _LOCK = "LOCK TABLE sanctions_list IN SHARE ROW EXCLUSIVE MODE"
-_SCREEN_ALL = """
-INSERT INTO scheduled_job (kind, object_id, customer_id, due_at)
-SELECT DISTINCT ON (subject_id) $1::text, subject_id, customer_id, $2::timestamptz
-  FROM (SELECT customer_id AS subject_id, customer_id FROM customer
-         WHERE role <> 'house' AND account_status <> 'CLOSED'
-        UNION ALL
-        SELECT applicant_id, customer_id FROM application
-         WHERE submitted_at IS NOT NULL AND status NOT IN ('APPROVED', 'REJECTED', 'CLOSED')) everybody
- ORDER BY subject_id, customer_id
-ON CONFLICT (kind, object_id) DO UPDATE SET due_at = excluded.due_at
-"""
 _BATCH = 2_000
 _decode = msgspec.json.Decoder(ListEntry).decode
 
@@ -68,11 +56,6 @@ async def replace_list(
         batch = [(row.list_id, each.uid, msgspec.json.encode(each)) for each in entries[start : start + _BATCH]]
         await conn.copy_records_to_table("sanctions_entry", records=batch, columns=("list_id", "uid", "content"))
         progress(start + len(batch))
-
-
-async def screen_everybody(conn: Connection, at: datetime) -> None:
-    """Schedule that all customers and applicants are screened (`at`: business time), each by a job of their own."""
-    await conn.execute(_SCREEN_ALL, SCREEN_JOB, at)
 
 
 async def load_entries(conn: Connection | Pool, list_id: UUID) -> list[ListEntry]:

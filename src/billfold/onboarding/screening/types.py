@@ -125,10 +125,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     evidence: dict[str, int]
 
 
-CONFIRMED_JOB: Final = "sanctions.confirmed"
-"""Does what follows from a confirmed hit; its object is the hit."""
-SCREEN_JOB: Final = "sanctions.screen"
-"""Screens a customer or an applicant, after a list was imported; they are its object."""
+DECIDED_JOB: Final = "sanctions.decided"
+"""Does what follows from a hit that was cleared or confirmed; its object is the hit."""
 REASON: Final = "SANCTIONS_SCREENING"
 """What the applicant sees of it."""
 
@@ -139,6 +137,7 @@ class SubjectKind(StrEnum):
     APPLICATION = "APPLICATION"
     RELATED_PARTY = "RELATED_PARTY"
     CUSTOMER = "CUSTOMER"
+    COUNTERPARTY = "COUNTERPARTY"
 
 
 class HitStatus(StrEnum):

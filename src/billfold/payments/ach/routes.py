@@ -37,6 +37,7 @@ Direction = Literal["CREDIT", "DEBIT"] | None
         "pocket-frozen",
         "counterparty-type-mismatch",
         "counterparty-not-verified",
+        "sanction-screen-failed",
         "insufficient-funds",
     ),
 )

@@ -44,6 +44,7 @@ _DIRECTION_RULES = {
         "pocket-not-open",
         "pocket-frozen",
         "counterparty-not-verified",
+        "sanction-screen-failed",
         "duplicate-id",
         "same-pocket",
         "transfer-type-not-allowed",

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED, check_sanctions
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.bills.rules import fees, lots
 from billfold.bills.rules.lots import Sale
@@ -38,6 +39,7 @@ from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most,
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
+    from billfold.accounts.counterparties.types import Payee
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Lot, PocketBook
     from billfold.payments.on_us.commands import TransferOnUs
@@ -75,7 +77,8 @@ class _Transfer(NamedTuple):
 def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     """Execute the transfer, or record why it is rejected. A rejected transfer posts nothing.
 
-    Refuses: customer-not-open, pocket-not-open, pocket-frozen, same-pocket. NotFound for pockets of other customers.
+    Refuses: customer-not-open, pocket-not-open, pocket-frozen, sanction-screen-failed, counterparty-not-verified,
+    same-pocket. NotFound for pockets of other customers.
     """
     payer = book_of(books, cmd.customers[0])
     payee = book_of(books, cmd.customers[-1])
@@ -110,10 +113,11 @@ def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: Transfer
         if cmd.references:
             _require_linked(payer, cmd)
         destination = _destination(payee, cmd, payer)
-    except Refused:
+    except Refused as refusal:
         if not (cmd.accepted or cmd.approved):
             raise
-        raise _Rejected("ACCOUNT_UNAVAILABLE") from None
+        is_sanctioned = refusal.code == "sanction-screen-failed"
+        raise _Rejected(SANCTION_SCREEN_FAILED if is_sanctioned else "ACCOUNT_UNAVAILABLE") from None
     return destination
 
 
@@ -127,9 +131,11 @@ def _require_at_most(cmd: TransferOnUs, amount: int) -> None:
 
 
 def _require_linked(payer: Book, cmd: TransferOnUs) -> None:
-    """Refuse a counterparty that was unlinked or changed meanwhile."""
+    """Refuse a counterparty that screening stops, or that was unlinked or changed meanwhile."""
     named = cmd.order.counterparty_id
-    seen = payer.referenced.get(named) if named else None
+    seen: Payee | None = payer.referenced.get(named) if named else None
+    if seen is not None:
+        check_sanctions(seen)
     linked = None if seen is None or seen.status not in {"LINKED", "VERIFIED"} else seen
     if linked is None or linked.target_pocket_id != cmd.to_pocket_id:
         raise Refused("counterparty-not-verified", "The counterparty is no longer linked.")

@@ -14,7 +14,8 @@ from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
 from billfold.payments.wires.commands import ReturnWire
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
-from billfold.payments.wires.outbound import fedwire_day, message_sent, queue_about
+from billfold.payments.wires.outbound import fedwire_day, message_sent
+from billfold.payments.wires.queueing import queue_about
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue

@@ -122,7 +122,10 @@ _MESSAGES = {
         "it is queued, and no job will send it": f"""
             {_MESSAGE} WHERE m.file_id IS NULL AND NOT EXISTS (
                SELECT 1 FROM scheduled_job a WHERE a.kind = 'wire.send'
-                  AND (a.object_id = m.message_id OR a.due_at >= m.send_at))""",
+                  AND (a.object_id = m.message_id OR a.due_at >= m.send_at))
+               AND NOT EXISTS (SELECT 1 FROM wire w
+                                WHERE w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+                                  AND w.direction = 'OUTGOING' AND w.status = 'REJECTED' AND m.kind = 'pacs.008')""",
         "it differs from its recall case, or the case is missing": f"""
             {_MESSAGE} WHERE m.kind IN ('camt.056', 'camt.029') AND NOT EXISTS (
                SELECT 1 FROM wire_case c

@@ -15,19 +15,17 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import bank_key, read_content, seal_content
 from billfold.payments.files.inbound import WAIT
-from billfold.payments.wires.commands import SubmitWire
+from billfold.payments.wires.commands import RejectWire, SubmitWire
+from billfold.payments.wires.inbound.suspense import hold_rejected
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header, Message
-from billfold.payments.wires.rules import cut_offs, messages
-from billfold.payments.wires.rules.messages import MessageFields
-from billfold.payments.wires.rules.recording import WIRE_SEND
+from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.types import QueuedMessage, WireDirection
+from billfold.payments.wires.types import WireDirection
 from billfold.platform.database.claims import claimed
 from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError
@@ -43,6 +41,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MESSAGES_PER_FILE = 1_000
+SANCTIONS = "SANC"
+"""The code under which the bank itself stops a wire."""
 _CLAIM = "wire sending"
 _CUSTOMER_MESSAGE_KINDS = frozenset({"pacs.008", "pacs.004"})
 
@@ -72,6 +72,7 @@ class FedwireSender:
             for file in await files_store.list_unfinished(bank.pool, "WIRE", "OUT"):
                 await self._transmit(bank, file)
                 sent += 1
+            await _reject_stopped(bank)
             while (new_file := await self._compose(bank)) is not None:
                 await self._transmit(bank, new_file)
                 sent += 1
@@ -107,6 +108,23 @@ class FedwireSender:
         report: dict[str, object] = {"messages": len(messages)}
         await files_store.complete_file(bank.pool, file.file_id, "TRANSMITTED", now=await bank.now(), report=report)
         log.info("fedwire_file_transmitted", file=file.name, messages=len(messages))
+
+
+async def _reject_stopped(bank: Bank) -> None:
+    """Reject wires whose counterparty was stopped by sanctions screening while they waited."""
+    for customer_id, wire_id in await queue.list_stopped(bank.pool, await bank.now()):
+        answer = await bank.engine.submit(
+            RejectWire(
+                caller="wire-room:stopped",
+                key=wire_id,
+                customers=(customer_id,),
+                references=(wire_id,),
+                wire_id=wire_id,
+                code=SANCTIONS,
+            )
+        )
+        if answer.outcome.get("no_pocket"):
+            await hold_rejected(bank, wire_id)
 
 
 def _own_wires(messages: Sequence[SentMessage]) -> list[SentMessage]:
@@ -148,31 +166,6 @@ def _wire(bank: Bank, pending: PendingMessage, imad: str, now: datetime) -> Fedw
         created_at=now,
     )
     return FedwireMessage(header=header, message=message)
-
-
-async def queue_about(
-    bank: Bank, conn: Connection, wire_id: UUID, customer_id: UUID, kind: str, terms: MessageFields
-) -> None:
-    """Queue a message about a wire: one of a kind per wire and case.
-
-    Call it in a transaction: the message and its scheduled job belong together.
-    """
-    messages.expect_sendable(kind, terms)
-    now = await bank.now()
-    at = cut_offs.send_time(now, bank.calendars, bank.terms.wire_hours, international=False)
-    case_id = terms.get("case_id")
-    about = wire_id if case_id is None else f"{wire_id}:{case_id}"
-    message_id = derive(bank.seed, command_id(f"wire-message:{kind}", about), 0)
-    message = QueuedMessage(
-        message_id=message_id,
-        customer_id=customer_id,
-        wire_id=wire_id,
-        kind=kind,
-        send_at=at,
-        terms=msgspec.json.encode(terms).decode(),
-    )
-    await queue.enqueue(conn, message)
-    await jobs_store.schedule(conn, [ScheduledJob(WIRE_SEND, message_id, customer_id, at=at)])
 
 
 def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> Message:

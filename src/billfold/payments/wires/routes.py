@@ -37,6 +37,7 @@ READ = with_scope("transfers.read", "wires")
         "pocket-frozen",
         "counterparty-type-mismatch",
         "counterparty-not-verified",
+        "sanction-screen-failed",
         "insufficient-funds",
         "duplicate-id",
     ),

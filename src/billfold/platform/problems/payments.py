@@ -62,6 +62,14 @@ TRANSFERS = (
         "incoming wire) and send the payment when `status` says `VERIFIED`.",
     ),
     Problem(
+        "sanction-screen-failed",
+        409,
+        "The counterparty is stopped by sanctions screening",
+        meaning="Its name, or its bank's, is like one on a sanctions list, or is still being compared with the list. "
+        "Nothing is paid to it or collected from it until two operators of the bank have cleared the hit.",
+        remedy="Wait until the bank has reviewed it. A counterparty that is `UNLINKED` for it stays so for good.",
+    ),
+    Problem(
         "counterparty-not-linked",
         409,
         "The counterparty has been unlinked",

@@ -14,6 +14,7 @@ from billfold.accounts.counterparties.types import (
     CounterpartyRow,
     CounterpartyStatus,
     Payee,
+    SanctionsStatus,
     format_name,
     payee_from_row,
 )
@@ -30,6 +31,8 @@ VERIFICATION_EXPIRY = "counterparty.expire"
 """The scheduled job that ends the wait for an incoming wire."""
 DEPOSITS_DUE = "ach.micro_deposits"
 """The scheduled job that sends the two deposits."""
+SCREENING_DUE = "counterparty.screen"
+"""The scheduled job that compares the names of a counterparty with the sanctions list in force."""
 _STATUS_TEXTS = {
     CounterpartyStatus.LINKED: "was linked",
     CounterpartyStatus.PENDING: "was added and waits for its verification",
@@ -40,6 +43,8 @@ _DEPOSIT_MOST = 99
 
 def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcome:
     """LINKED at once where nothing is left to verify, UNLINKED where the name is not the owner's, else PENDING.
+
+    It is not paid before its names were screened (`settle_screening`).
 
     Refuses: customer-not-open, name-checks-exhausted.
     """
@@ -52,6 +57,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     verification = _verification(book, cmd, ctx, name=name, check=check)
     if check is not None:
         verification["name_check"] = check
+    verification["sanctions"] = SanctionsStatus.CLEAR if cmd.is_screened else SanctionsStatus.PENDING
     status = rules.initial_status(verification)
     if reason := ctx.terms.screening.unverifiable_name(name):
         verification = rules.close_verification(verification, "REJECTED", reason)
@@ -77,8 +83,10 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     book.enter("counterparty", str(counterparty_id), counterparty_id)
     if verification["type"] == "incoming_wire" and status == CounterpartyStatus.PENDING:
         book.schedule(VERIFICATION_EXPIRY, counterparty_id, ctx.now + rules.WIRE_VERIFICATION_PERIOD)
-    if verification["type"] == "micro_deposits" and status == CounterpartyStatus.PENDING:
-        book.schedule(DEPOSITS_DUE, counterparty_id, ctx.now)
+    if cmd.is_screened:
+        schedule_deposits(book, payee, ctx)
+    else:
+        book.schedule(SCREENING_DUE, counterparty_id, ctx.now)
     return {
         "counterparty_id": str(counterparty_id),
         "counterparties": [notification_of(payee, _STATUS_TEXTS[status], cmd.display_name)],
@@ -114,6 +122,12 @@ def keep_counterparty(book: Book, payee: Payee) -> None:
     book.keep_fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof)
     book.put(book.counterparties, payee.counterparty_id, payee)
     book.put(book.referenced, payee.counterparty_id, payee)
+
+
+def schedule_deposits(book: Book, payee: Payee, ctx: Context) -> None:
+    """Have the micro-deposits sent that a verification waits for."""
+    if payee.verification["type"] == "micro_deposits" and payee.status == CounterpartyStatus.PENDING:
+        book.schedule(DEPOSITS_DUE, payee.counterparty_id, ctx.now)
 
 
 def notification_of(payee: Payee, text: str, display_name: str | None = None) -> dict[str, Any]:

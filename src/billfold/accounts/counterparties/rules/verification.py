@@ -8,10 +8,15 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
-from billfold.accounts.counterparties.rules.manage import get_counterparty, keep_counterparty, notification_of
+from billfold.accounts.counterparties.rules.manage import (
+    get_counterparty,
+    keep_counterparty,
+    notification_of,
+    schedule_deposits,
+)
 from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account
-from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
+from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, SanctionsStatus
 from billfold.documents.types import DocumentRow
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
         ExpireVerification,
         FailVerification,
         SettleLink,
+        SettleScreening,
     )
 
 
@@ -94,6 +100,24 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
         _save(book, ctx, known)
         return _outcome(payee)
     return _close(book, ctx, known, status=status, text=f"The account's bank says: {cmd.link_status}.")
+
+
+def settle_screening(books: Books, cmd: SettleScreening, ctx: Context) -> Outcome:
+    """Keep what screening found of the names; a CONFIRMED one is UNLINKED for good."""
+    book = book_of(books, cmd.customers[0])
+    payee = get_counterparty(book, cmd.counterparty_id)
+    before = payee.sanctions
+    if before in {cmd.sanctions, SanctionsStatus.CONFIRMED}:
+        return _outcome(payee)
+    screened = msgspec.structs.replace(payee, verification={**payee.verification, "sanctions": cmd.sanctions})
+    if cmd.sanctions == SanctionsStatus.CONFIRMED:
+        return _close(book, ctx, screened, status="REJECTED", text=rules.SANCTION_SCREEN_FAILED)
+    _save(book, ctx, screened)
+    if cmd.sanctions == SanctionsStatus.OPEN:
+        return _outcome(payee, notification_of(payee, "is reviewed by the bank and cannot be paid until then"))
+    schedule_deposits(book, screened, ctx)
+    was_reviewed = before == SanctionsStatus.OPEN
+    return _outcome(payee, *([notification_of(payee, "was reviewed and can be used")] if was_reviewed else ()))
 
 
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:

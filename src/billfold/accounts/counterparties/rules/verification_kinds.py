@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_payee
-from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
+from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
 from billfold.platform.errors import Refused
 
 CONFIRMATION_ATTEMPTS_MAX: Final = 3
@@ -49,6 +49,15 @@ PROVIDER_STATUSES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What a linking provider says, in the words of verifications."""
+_SANCTIONS_TEXTS: Final[Mapping[SanctionsStatus, str]] = MappingProxyType(
+    {
+        SanctionsStatus.PENDING: "The counterparty's name is being compared with sanctions lists.",
+        SanctionsStatus.OPEN: "The counterparty's name may be on a sanctions list; the bank is reviewing it.",
+        SanctionsStatus.CONFIRMED: "The counterparty is on a sanctions list.",
+    }
+)
+SANCTION_SCREEN_FAILED: Final = "SANCTION_SCREEN_FAILED"
+"""Why a verification or a payment ends where a name is on a sanctions list (contract 1.7)."""
 _REVIEWED_KINDS: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
 _HEAD_OFFICE = "X" * 3
 NAME_CHECKS_MAX: Final = 20
@@ -86,8 +95,15 @@ def payment_refusal(payee: Payee, rail: str, *, unverified_wires: bool) -> str |
     return None
 
 
+def check_sanctions(payee: Payee) -> None:
+    """Raise Refused `sanction-screen-failed` unless nothing stands against the counterparty's names."""
+    if payee.sanctions != SanctionsStatus.CLEAR:
+        raise Refused("sanction-screen-failed", _SANCTIONS_TEXTS[payee.sanctions])
+
+
 def check_payable(payee: Payee, rail: str, *, unverified_wires: bool) -> None:
-    """Raise Refused `counterparty-type-mismatch` or `counterparty-not-verified`."""
+    """Raise Refused `sanction-screen-failed`, `counterparty-type-mismatch` or `counterparty-not-verified`."""
+    check_sanctions(payee)
     reason = payment_refusal(payee, rail, unverified_wires=unverified_wires)
     if reason is not None:
         other = payee.type not in RAILS[rail]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.ach.commands import SendMicroDeposits
 
@@ -19,7 +20,7 @@ async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
     async with bank.pool.acquire() as conn:
         referenced = await counterparty_store.find_payees(conn, [at.customer_id], [at.object_id])
     for _, counterparty_id, payee in referenced:
-        if payee.status != "PENDING":
+        if payee.status != "PENDING" or payee.sanctions != SanctionsStatus.CLEAR:
             continue
         await bank.engine.submit(
             SendMicroDeposits(

@@ -14,16 +14,18 @@ from uuid import UUID
 
 import structlog
 
+from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.ledger.engine.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import CollectAch, MarkAchTransmitted, RescheduleAch, SettleAch
+from billfold.payments.ach.commands import CollectAch, MarkAchTransmitted, RescheduleAch, ReviewAch, SettleAch
 from billfold.payments.ach.outbound.compose import AchFileComposer
 from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.ach.store import files
 from billfold.payments.ach.store.files import NumberedFile
+from billfold.payments.ach.types import AchStatus
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import bank_key, read_content, seal_content
 from billfold.payments.suspense.types import NOT_RETURNABLE
@@ -51,6 +53,7 @@ class AchWindows:
 
     async def open_window(self, bank: Bank, at: ScheduledJob) -> None:
         """Send everything that is due, and complete files of an interrupted process."""
+        await _reject_stopped(bank, at.at)
         await reschedule_late(bank)
         sent = await self.assign_numbers(bank, at.at)
         for file in await files.list_unconfirmed(bank.pool):
@@ -102,6 +105,22 @@ class AchWindows:
             async for answers in files.read_return_entries(conn, file.file_id):
                 await asyncio.to_thread(composer.add_return_entries, answers)
         return composer.end()
+
+
+async def _reject_stopped(bank: Bank, by: datetime) -> None:
+    """Cancel entries whose counterparty was stopped by sanctions screening while they waited."""
+    for customer_id, ach_id in await files.list_stopped(bank.pool, max(await bank.now(), by)):
+        await bank.engine.submit(
+            ReviewAch(
+                caller="ach-window:stopped",
+                key=ach_id,
+                customers=(customer_id,),
+                references=(ach_id,),
+                ach_id=ach_id,
+                decision=AchStatus.CANCELLED,
+                reason=SANCTION_SCREEN_FAILED,
+            )
+        )
 
 
 async def reschedule_late(bank: Bank) -> None:

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
 
 def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
-    """Accept an entry. Refuses: customer-not-open, pocket-not-open, pocket-frozen, insufficient-funds,
-    counterparty-type-mismatch, counterparty-not-verified. NotFound for a foreign pocket or counterparty.
+    """Accept an entry. Refuses: customer-not-open, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
+    counterparty-not-verified, sanction-screen-failed, insufficient-funds. NotFound for a foreign pocket or
+    counterparty.
     """
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.store import STOPPED_BY_SCREENING
 from billfold.payments.ach.types import ReturnEntry
 from billfold.platform.dates import ET, et_date
 from billfold.platform.ids import command_id
@@ -25,7 +26,10 @@ TRACE_NUMBERS = 10_000_000
 _FETCH_SIZE = 2_000
 _RETURN_ENTRY_DECODER = msgspec.json.Decoder(ReturnEntry)
 
-_IS_DUE = "status = 'APPROVED' AND file_id IS NULL AND due_at <= $1"
+_STOPPED = STOPPED_BY_SCREENING.format(table="ach_entry")
+_IS_WAITING = "status = 'APPROVED' AND file_id IS NULL AND due_at <= $1"
+_IS_DUE = f"{_IS_WAITING} AND NOT {_STOPPED}"
+_TO_REJECT = f"SELECT customer_id, ach_id FROM ach_entry WHERE {_IS_WAITING} AND {_STOPPED}"
 _LOCK_HEADS = f"""
 SELECT customer_id FROM ledger_head
  WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_IS_DUE})
@@ -164,6 +168,11 @@ async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank:
     await conn.execute(_NUMBER_ANSWERS, by, file_id, bank, first + entries, TRACE_NUMBERS)
     await conn.execute(_TIMES, file_id)
     return True
+
+
+async def list_stopped(conn: Connection | Pool, by: datetime) -> list[tuple[UUID, UUID]]:
+    """Return the entries due by then, with their customers, whose counterparty may not be paid."""
+    return [(row["customer_id"], row["ach_id"]) for row in await conn.fetch(_TO_REJECT, by)]
 
 
 async def list_late(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, list[UUID]]]:

@@ -16,7 +16,7 @@ from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments, return_item
 from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage
-from billfold.payments.wires.outbound import queue_about
+from billfold.payments.wires.queueing import queue_about
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import wire_details
 from billfold.payments.wires.store.wires import find_wire

@@ -42,7 +42,7 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
     """Book the wire and queue its message. A wire that screening stops is REJECTED and moves nothing.
 
     Refuses: customer-not-open, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
-    counterparty-not-verified, insufficient-funds. NotFound for a pocket
+    counterparty-not-verified, sanction-screen-failed, insufficient-funds. NotFound for a pocket
     or counterparty that is not the customer's.
 
     If the wire was approved before, a refusal raises `wire.rejected` and becomes the outcome.

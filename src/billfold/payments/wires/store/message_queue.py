@@ -9,12 +9,15 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.store import STOPPED_BY_SCREENING
 from billfold.payments.wires.types import QueuedMessage
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-_PENDING = """
+_STOPPED = STOPPED_BY_SCREENING.format(table="w")
+_IS_PAYMENT = "m.kind = 'pacs.008' AND w.direction = 'OUTGOING'"
+_PENDING = f"""
 SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
        (SELECT p.account_number FROM portal p
          WHERE p.customer_id = w.customer_id AND p.pocket_id = w.pocket_id
@@ -22,7 +25,13 @@ SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
          ORDER BY p.status DESC, p.created_at, p.written_no LIMIT 1) AS account_number
   FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
  WHERE m.file_id IS NULL AND m.send_at <= $1
+   AND ({_IS_PAYMENT} AND (w.status = 'REJECTED' OR {_STOPPED})) IS NOT TRUE
  ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED
+"""
+_TO_REJECT = f"""
+SELECT w.customer_id, w.wire_id
+  FROM wire_message m JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+ WHERE m.file_id IS NULL AND m.send_at <= $1 AND {_IS_PAYMENT} AND w.status = 'PENDING' AND {_STOPPED}
 """
 _NUMBERS = """
 INSERT INTO wire_sequence (day, last) VALUES ($1, $2)
@@ -80,6 +89,11 @@ class SentMessage(msgspec.Struct, frozen=True):
 async def claim_pending(conn: Connection, now: datetime, limit: int) -> list[PendingMessage]:
     """Return due messages, locked until the transaction ends."""
     return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit)]
+
+
+async def list_stopped(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, UUID]]:
+    """Return the wires, with their customers, whose message is due and whose counterparty may not be paid."""
+    return [(row["customer_id"], row["wire_id"]) for row in await conn.fetch(_TO_REJECT, now)]
 
 
 async def allocate_numbers(conn: Connection, day: date, count: int) -> range:
