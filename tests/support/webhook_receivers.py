@@ -65,7 +65,8 @@ class Receiver:
 
     async def serve_one(self, reader, writer):
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = dict(line.split(": ", 1) for line in head[1:] if line)
+        pairs = (line.split(": ", 1) for line in head[1:] if line)
+        headers = {name.lower(): value for name, value in pairs}
         body = await reader.readexactly(int(headers["content-length"]))
         got = Received(head[0].split(" ")[1], headers, body)
         self.requests.append(got)

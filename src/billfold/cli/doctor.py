@@ -100,6 +100,7 @@ async def _check_machine(context: CliContext, settings: Settings) -> list[Health
     looks = {
         "disk": _disk(settings),
         "adapters": _adapters(context, settings),
+        "linking provider": _linking_provider(context, settings),
         "file store": _file_store(context, settings),
     }
     return [await _attempt(what, look) for what, look in looks.items()]
@@ -154,6 +155,10 @@ async def _disk(settings: Settings) -> HealthCheck:
 
 async def _adapters(context: CliContext, settings: Settings) -> HealthCheck:
     return HealthCheck("adapters", context.check_adapters(settings))
+
+
+async def _linking_provider(context: CliContext, settings: Settings) -> HealthCheck:
+    return HealthCheck("linking provider", await context.check_linking_provider(settings))
 
 
 async def _file_store(context: CliContext, settings: Settings) -> HealthCheck:

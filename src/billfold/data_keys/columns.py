@@ -50,7 +50,8 @@ class SealedColumn(NamedTuple):
 
 
 CUSTOMER_PROFILE: Final = SealedColumn("customer", "customer_id", "profile", is_json=True)
-SEALED_COLUMNS: Final = (CUSTOMER_PROFILE,)
+LINKING_ACCESS: Final = SealedColumn("linking_exchange", "exchange_id", "access")
+SEALED_COLUMNS: Final = (CUSTOMER_PROFILE, LINKING_ACCESS)
 """Every column of the database that is sealed as a whole."""
 
 

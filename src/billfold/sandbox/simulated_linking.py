@@ -41,36 +41,36 @@ class SimulatedLinking:
         lifetime = _TOKEN_LIFETIME if access is None else _UPDATE_TOKEN_LIFETIME
         return LinkToken(token=f"link-sandbox-{self._derive(str(parts))}", expires_at=now + lifetime)
 
-    async def exchange(self, public_token: str, account_ids: list[str]) -> LinkedInstitution:
-        """Return an account for every id. Raises LinkError."""
+    async def exchange(self, public_token: str) -> str:
+        """Return the same secret whenever it is called. Raises LinkError."""
         if not public_token.startswith(PUBLIC_TOKEN_PREFIX) or public_token == PUBLIC_TOKEN_PREFIX:
             raise LinkError("public_token", "is not a token of the linking provider")
+        return _ACCESS_PREFIX + self._derive(public_token)
+
+    async def accounts(self, access: str, account_ids: list[str]) -> LinkedInstitution:
+        """Return an account for every id. Raises LinkError."""
         unknown = [each for each in account_ids if "unknown" in each]
         if unknown:
             raise LinkError("accounts", f"{unknown[0]} is no account of this link")
         return LinkedInstitution(
-            access=_ACCESS_PREFIX + self._derive(public_token),
             institution_name="First Sandbox Bank",
-            accounts=tuple(self._account(public_token, each) for each in account_ids),
+            accounts=tuple(self._account(access, each, _first_status(each)) for each in account_ids),
         )
 
-    async def status_of(self, access: str, account_id: str) -> LinkStatus:
-        """Return what became of an account's verification."""
-        if not access.startswith(_ACCESS_PREFIX):
-            return "VERIFICATION_EXPIRED"
-        if "fail" in account_id:
-            return "VERIFICATION_FAILED"
-        return "MANUALLY_VERIFIED" if "manual" in account_id else "AUTOMATICALLY_VERIFIED"
+    async def refresh(self, access: str, account_id: str) -> LinkedAccount:
+        """Return an account with what became of its verification."""
+        status: LinkStatus = "MANUALLY_VERIFIED" if "manual" in account_id else "AUTOMATICALLY_VERIFIED"
+        return self._account(access, account_id, "VERIFICATION_FAILED" if "fail" in account_id else status)
 
-    def _account(self, public_token: str, account_id: str) -> LinkedAccount:
-        number = str(int(self._derive(public_token + account_id), 16) % 10**_DIGITS).zfill(_DIGITS)
+    def _account(self, access: str, account_id: str, status: LinkStatus) -> LinkedAccount:
+        number = str(int(self._derive(access + account_id), 16) % 10**_DIGITS).zfill(_DIGITS)
         return LinkedAccount(
             account_id=account_id,
             routing_number=_ROUTING_NUMBER,
             account_number=number,
             account_type="SAVINGS" if "savings" in account_id else "CHECKING",
             mask=number[-4:],
-            status=_first_status(account_id),
+            status=status,
         )
 
     def _derive(self, text: str) -> str:

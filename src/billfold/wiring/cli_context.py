@@ -40,6 +40,7 @@ from billfold.wiring.providers import (
     archive_of,
     check_adapters,
     check_file_store,
+    check_linking_provider,
     email_transport_of,
     master_keys_of,
     webhook_client_of,
@@ -131,6 +132,7 @@ class Wiring:
     check_bank = staticmethod(check_bank)
     check_adapters = staticmethod(check_adapters)
     check_file_store = staticmethod(check_file_store)
+    check_linking_provider = staticmethod(check_linking_provider)
     initialize_database = staticmethod(initialize_database)
     seal_earlier_data = staticmethod(seal_earlier_data)
     vault = staticmethod(vault_of)

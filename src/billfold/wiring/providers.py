@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from contextlib import aclosing
 from datetime import timedelta
 from email.headerregistry import Address
 from email.utils import parseaddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from billfold.accounts.counterparties.plaid import PlaidLinking
 from billfold.accounts.counterparties.ports import LinkingProvider
 from billfold.audit.file_archive import FileArchive
 from billfold.cli.context import CliError
@@ -26,7 +28,7 @@ from billfold.onboarding.applications.ports import IdentityCheck
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
-from billfold.platform.settings.kinds import NO_ADAPTER
+from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
 from billfold.platform.settings.mistakes import variable_name
 from billfold.platform.settings.settings import Settings
 
@@ -146,8 +148,30 @@ def custodian_of(settings: Settings, simulation: Simulation | None) -> Custodian
 
 def linking_provider_of(settings: Settings, simulation: Simulation | None) -> LinkingProvider | None:
     """Return the configured linking provider, or the simulated one of a sandbox. Raises CliError."""
+    if settings.linking_provider == PLAID:
+        return _plaid(settings)
     found: LinkingProvider | None = _adapter("linking_provider", settings.linking_provider, LinkingProvider)
     return simulation.linking if simulation and settings.linking_provider is None else found
+
+
+def _plaid(settings: Settings) -> PlaidLinking:
+    return PlaidLinking(
+        url=settings.linking_url,
+        client_id=settings.linking_client_id or "",
+        secret=settings.linking_secret or "",
+    )
+
+
+async def check_linking_provider(settings: Settings) -> str:
+    """Find out whether accounts can be linked, and say by whom. Raises CliError."""
+    if settings.linking_provider != PLAID:
+        return settings.linking_provider or "simulated"
+    async with aclosing(_plaid(settings)) as plaid:
+        problem = await plaid.check()
+    if problem:
+        names = map(variable_name, ("linking_url", "linking_client_id", "linking_secret"))
+        raise CliError(f"{settings.linking_url}: {problem}", f"Check {', '.join(names)}.")
+    return f"{PLAID} at {settings.linking_url}"
 
 
 def identity_check_of(settings: Settings, simulation: Simulation | None) -> IdentityCheck | None:

@@ -33,6 +33,8 @@ LOGIN_ATTEMPT_RETENTION = timedelta(days=1)
 DEVICE_RETENTION = timedelta(days=180)
 EMAIL_RETENTION = timedelta(days=30)
 """How long e-mails are kept, and after its end what they led to."""
+LINKING_EXCHANGE_RETENTION = timedelta(days=1)
+"""How long a link is kept whose accounts were not added: longer than a request is repeated."""
 _NONE = timedelta(0)
 
 _EXPIRED_ROWS = {
@@ -54,6 +56,7 @@ _EXPIRED_ROWS = {
     "email_link": ("link_hash", "expires_at", EMAIL_RETENTION),
     "invitation": ("member_id", "link_expires_at", EMAIL_RETENTION),
     "outbound_email": ("email_id", "created_at", EMAIL_RETENTION),
+    "linking_exchange": ("customer_id, exchange_id", "exchanged_at", LINKING_EXCHANGE_RETENTION),
     "failed_work": ("kind, item", "failed_at", EMAIL_RETENTION),
 }
 """Table -> its key, the column of an instant, and how long after that instant a row is kept."""

@@ -185,6 +185,28 @@ def test_a_bucket_goes_with_its_server_and_keys_and_is_reached_by_https():
         assert set(_mistakes(_BUCKET | wrong)) == set(wrong)
 
 
+_PLAID = {
+    "BILLFOLD_LINKING_PROVIDER": "plaid",
+    "BILLFOLD_LINKING_CLIENT_ID": "5f0c",
+    "BILLFOLD_LINKING_SECRET": "tell nobody",
+}
+
+
+def test_plaid_goes_with_its_credentials_and_is_reached_by_https():
+    found = Settings.from_env(_PLAID)
+    assert found.linking_url == "https://production.plaid.com"
+    assert "tell nobody" not in repr(found)
+    for name in _PLAID:
+        assert set(_mistakes(_PLAID | {name: ""})) == {name}
+    for wrong in (
+        {"BILLFOLD_LINKING_URL": "http://production.plaid.com"},
+        {"BILLFOLD_LINKING_URL": "https://production.plaid.com/link"},
+        {"BILLFOLD_LINKING_PROVIDER": "Plaid"},
+        {"BILLFOLD_LINKING_PROVIDER": "none"},
+    ):
+        assert set(_mistakes(_PLAID | wrong)) == set(wrong)
+
+
 def test_secrets_never_show():
     secret = {"BILLFOLD_DATABASE_URL": "postgresql://u:canary@h/d", "BILLFOLD_SEED": "canary"}
 

@@ -113,13 +113,14 @@ class ExpireVerification(Command, frozen=True, kw_only=True):
 
 
 class SettleLink(Command, frozen=True, kw_only=True):
-    """Go on by what the linking provider says of the account now."""
+    """Go on by what the linking provider says of the account now; `numbers` are its details, once they are known."""
 
     rule = settle_link
     fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     link_status: str
+    numbers: dict[str, str] | None = None
 
 
 class SettleScreening(Command, frozen=True, kw_only=True):

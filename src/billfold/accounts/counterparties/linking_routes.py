@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +12,7 @@ import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, SettleLink
-from billfold.accounts.counterparties.ports import LinkedAccount, LinkedInstitution, LinkError, LinkingProvider
+from billfold.accounts.counterparties.ports import LinkedAccount, LinkError, LinkingProvider
 from billfold.accounts.counterparties.requests import add_counterparty, read_counterparty
 from billfold.accounts.counterparties.v1_schemas import (
     V1_COUNTERPARTY_TYPES,
@@ -25,11 +27,14 @@ from billfold.accounts.counterparties.v1_schemas import (
 )
 from billfold.accounts.customers.schemas import parse_person_name
 from billfold.accounts.pockets.routes import V1_READS
+from billfold.data_keys.columns import LINKING_ACCESS
+from billfold.data_keys.types import DataKey
 from billfold.http.caller import Caller
 from billfold.http.operations import get, post
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
+from billfold.platform.crypto import associated_data, hash_token, is_sealed_text
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _COUNTERPARTIES_MAX = 1000
@@ -39,7 +44,7 @@ _COUNTERPARTIES_MAX = 1000
     "/api/v1/customers/{customer_id}/counterparties/linking-provider/link-token/",
     tag="counterparties",
     status=200,
-    refuses=("rail-not-available", "counterparty-type-mismatch"),
+    refuses=("linking-provider-not-configured", "link-login-required", "counterparty-type-mismatch"),
 )
 async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data: LinkTokenRequest) -> LinkTokenAnswer:
     """Create link token.
@@ -52,21 +57,22 @@ async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data:
     provider, access = _provider(bank), None
     if data.counterparty_id is not None:
         access, _ = await _link_of(bank, owner, data.counterparty_id)
-    token = await provider.link_token(
-        client_name=data.client_name,
-        user=str(owner),
-        now=caller.wall,
-        redirect_uri=data.redirect_uri,
-        android_package_name=data.android_package_name,
-        access=access,
-    )
+    with _naming_fields():
+        token = await provider.link_token(
+            client_name=data.client_name,
+            user=str(owner),
+            now=caller.wall,
+            redirect_uri=data.redirect_uri,
+            android_package_name=data.android_package_name,
+            access=access,
+        )
     return LinkTokenAnswer(link_token=token.token, expiration=token.expires_at)
 
 
 @post(
     "/api/v1/customers/{customer_id}/counterparties/linking-provider/",
     tag="counterparties",
-    refuses=("rail-not-available", "customer-not-open"),
+    refuses=("linking-provider-not-configured", "link-login-required", "customer-not-open"),
 )
 async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: LinkRequest) -> LinkedCounterparties:
     """Link accounts.
@@ -77,13 +83,14 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     chosen = [each.id for each in data.accounts]
     if len(set(chosen)) != len(chosen):
         raise InvalidInput.at("body", "accounts", msg="name an account twice")
-    try:
-        linked = await _provider(bank).exchange(data.public_token, chosen)
-    except LinkError as refused:
-        raise InvalidInput.at("body", refused.field, msg=str(refused)) from None
     customer = await find_customer(bank.pool, owner)
     if customer is None:
         raise NotFound("There is no such customer.")
+    provider, exchange = _provider(bank), UUID(bytes=hash_token(data.public_token)[:16])
+    with _naming_fields():
+        access = await _exchange(caller, bank, owner, token=(exchange, data.public_token))
+        linked = await provider.accounts(access, chosen)
+    data_key = await bank.data_keys.of(bank.pool, owner)
     created = []
     for step, (requested, account) in enumerate(zip(data.accounts, linked.accounts, strict=True)):
         command = AddCounterparty(
@@ -91,11 +98,12 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
             type="ach",
             counterparty_name=_counterparty_name(customer),
             display_name=requested.name or None,
-            details=_account_details(linked, account),
+            details=_known(institution_name=linked.institution_name, **_numbers(account)),
             verification="linking_provider",
-            linked=_stored_link(bank, owner, linked, account=account),
+            linked=_stored_link(data_key, access, account),
         )
         created.append(await add_counterparty(bank, command))
+    await counterparty_store.forget_exchanged(bank.pool, owner, exchange)
     return LinkedCounterparties(items=[await read_counterparty(bank, owner, each) for each in created])
 
 
@@ -103,7 +111,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     "/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/linking-provider/verify/",
     tag="counterparties",
     status=204,
-    refuses=("rail-not-available", "counterparty-type-mismatch"),
+    refuses=("linking-provider-not-configured", "link-login-required", "counterparty-type-mismatch"),
 )
 async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID) -> None:
     """Refresh linked account.
@@ -112,9 +120,12 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
     """
     owner = await caller.owner(bank, customer_id)
     access, account_id = await _link_of(bank, owner, counterparty_id)
-    status = await _provider(bank).status_of(access, account_id)
+    status, numbers = "VERIFICATION_FAILED", None
+    with suppress(LinkError):  # the bank knows the account no more
+        account = await _provider(bank).refresh(access, account_id)
+        status, numbers = account.status, None if account.account_number is None else _numbers(account)
     await bank.engine.submit(
-        SettleLink(**caller.command_fields(owner), counterparty_id=counterparty_id, link_status=status)
+        SettleLink(**caller.command_fields(owner), counterparty_id=counterparty_id, link_status=status, numbers=numbers)
     )
 
 
@@ -149,8 +160,30 @@ async def get_v1_counterparty(
 
 def _provider(bank: Bank) -> LinkingProvider:
     if bank.linking is None:
-        raise Refused("rail-not-available", "The bank has no linking provider.")
+        raise Refused("linking-provider-not-configured", "The bank has no linking provider.")
     return bank.linking
+
+
+async def _exchange(caller: Caller, bank: Bank, owner: UUID, *, token: tuple[UUID, str]) -> str:
+    """Return the secret of the link, which is kept before it is used: its token is good once. Raises LinkError."""
+    exchange_id, public_token = token
+    data_key = await bank.data_keys.of(bank.pool, owner)
+    sealed = await counterparty_store.find_exchanged(bank.pool, owner, exchange_id)
+    if sealed is not None:
+        return LINKING_ACCESS.open(data_key, exchange_id, sealed)
+    access = await _provider(bank).exchange(public_token)
+    sealed = LINKING_ACCESS.seal(data_key, exchange_id, access)
+    await counterparty_store.keep_exchanged(bank.pool, owner, exchange_id, access=sealed, wall=caller.wall)
+    return access
+
+
+@contextmanager
+def _naming_fields() -> Iterator[None]:
+    """Report what the provider refuses at the field of the body that caused it."""
+    try:
+        yield
+    except LinkError as refused:
+        raise InvalidInput.at("body", refused.field, msg=str(refused)) from None
 
 
 async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str, str]:
@@ -159,29 +192,37 @@ async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str,
     account = msgspec.json.decode(row.verification).get("account")
     if account is None:
         raise Refused("counterparty-type-mismatch", "The counterparty was not linked through the provider.")
-    sealed = base64.b64decode(account["access"])
-    return bank.vault.open(sealed, owner.bytes).decode(), account["id"]
+    if not is_sealed_text(account["access"]):  # of an earlier release
+        return bank.vault.open(base64.b64decode(account["access"]), owner.bytes).decode(), account["id"]
+    data_key = await bank.data_keys.of(bank.pool, owner)
+    return data_key.open_text(account["access"], _place(owner, account["id"])), account["id"]
 
 
-def _account_details(linked: LinkedInstitution, account: LinkedAccount) -> dict[str, Any]:
-    fields = {
-        "routing_number": account.routing_number,
-        "account_number": account.account_number,
-        "account_type": account.account_type,
-        "institution_name": linked.institution_name,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _stored_link(bank: Bank, owner: UUID, linked: LinkedInstitution, account: LinkedAccount) -> dict[str, str]:
+def _stored_link(data_key: DataKey, access: str, account: LinkedAccount) -> dict[str, str]:
     """Return what is kept of a link with the verification; the secret is sealed."""
-    sealed = bank.vault.seal(linked.access.encode(), owner.bytes)
     return {
         "id": account.account_id,
         "mask": account.mask,
         "status": account.status,
-        "access": base64.b64encode(sealed).decode(),
+        "access": data_key.seal_text(access, _place(data_key.subject_id, account.account_id)),
     }
+
+
+def _place(owner: UUID, account_id: str) -> bytes:
+    return associated_data("counterparty", "verification.access", account_id, tenant_id=owner)
+
+
+def _numbers(account: LinkedAccount) -> dict[str, str]:
+    """Return the details of an account that the provider knows by now."""
+    return _known(
+        routing_number=account.routing_number,
+        account_number=account.account_number,
+        account_type=account.account_type,
+    )
+
+
+def _known(**fields: str | None) -> dict[str, str]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _counterparty_name(customer: CustomerRow) -> dict[str, Any]:

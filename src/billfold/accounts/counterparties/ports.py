@@ -23,35 +23,43 @@ class LinkToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinkedAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """An account as its bank describes it; `mask` are the last digits of its number."""
+    """An account as its bank describes it; `mask` are the last digits of its number.
+
+    One whose verification is pending may have no numbers yet.
+    """
 
     account_id: str
-    routing_number: str
-    account_number: str
+    routing_number: str | None
+    account_number: str | None
     account_type: Literal["CHECKING", "SAVINGS"]
     mask: str
     status: LinkStatus
 
 
 class LinkedInstitution(msgspec.Struct, frozen=True, kw_only=True):
-    """Accounts that were chosen, and the secret under which the provider knows the link."""
+    """Accounts at one institution."""
 
-    access: str
     institution_name: str | None
     accounts: tuple[LinkedAccount, ...]
 
 
 class LinkError(Exception):
-    """The provider does not know the token or the account; `field` says which of them."""
+    """The provider refuses what the caller sent; `field` says what of it."""
 
-    def __init__(self, field: Literal["public_token", "accounts"], sentence: str) -> None:
+    def __init__(
+        self, field: Literal["public_token", "accounts", "redirect_uri", "android_package_name"], sentence: str
+    ) -> None:
         super().__init__(sentence)
         self.field = field
 
 
 @runtime_checkable
 class LinkingProvider(Protocol):
-    """Links accounts at other banks. Raises `platform.errors.Unavailable` when it does not answer."""
+    """Links accounts at other banks.
+
+    Raises `platform.errors.Unavailable` when it does not answer, and Refused `link-login-required` for a link that
+    needs its user.
+    """
 
     async def link_token(
         self,
@@ -63,10 +71,16 @@ class LinkingProvider(Protocol):
         android_package_name: str | None = None,
         access: str | None = None,
     ) -> LinkToken:
-        """Return what opens the provider's pages; with `access` to mend a link there is."""
+        """Return what opens the provider's pages; with `access` to mend a link there is. Raises LinkError."""
 
-    async def exchange(self, public_token: str, account_ids: list[str]) -> LinkedInstitution:
+    async def exchange(self, public_token: str) -> str:
+        """Return `access`, the secret under which the provider knows the link. Raises LinkError.
+
+        It is called once for a token, unless it raised Unavailable.
+        """
+
+    async def accounts(self, access: str, account_ids: list[str]) -> LinkedInstitution:
         """Return the accounts a person chose, in this order. Raises LinkError."""
 
-    async def status_of(self, access: str, account_id: str) -> LinkStatus:
-        """Return how far the verification of a linked account is by now."""
+    async def refresh(self, access: str, account_id: str) -> LinkedAccount:
+        """Return an account that was linked before as it is by now. Raises LinkError when there is none any more."""

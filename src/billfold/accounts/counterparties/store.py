@@ -15,6 +15,7 @@ from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection, Pool
@@ -65,6 +66,12 @@ SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_
        SELECT * FROM counterparty o
         WHERE o.customer_id = k.customer_id AND o.counterparty_id = k.counterparty_id LIMIT 1) c
 """
+_FIND_EXCHANGED = "SELECT access FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"
+_KEEP_EXCHANGED = """
+INSERT INTO linking_exchange (customer_id, exchange_id, access, exchanged_at) VALUES ($1, $2, $3, $4)
+    ON CONFLICT DO NOTHING
+"""
+_FORGET_EXCHANGED = "DELETE FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"
 COUNTERPARTIES = KeysetList(
     f"""{_COLUMNS}
  WHERE customer_id = $1
@@ -112,6 +119,22 @@ def document_ids_of(row: CounterpartyRow) -> list[UUID]:
 async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
     """Counterparties whose documents wait for their review, the oldest first."""
     return [_counterparty(row) for row in await conn.fetch(_AWAITING_REVIEW, limit)]
+
+
+async def find_exchanged(pool: Pool, owner: UUID, exchange_id: UUID) -> str | None:
+    """Return the sealed secret of a link whose accounts were not all added."""
+    access: str | None = await pool.fetchval(_FIND_EXCHANGED, owner, exchange_id)
+    return access
+
+
+async def keep_exchanged(pool: Pool, owner: UUID, exchange_id: UUID, *, access: str, wall: datetime) -> None:
+    """Keep the sealed secret of a link until its accounts are added; of two for one token the first stays."""
+    await pool.execute(_KEEP_EXCHANGED, owner, exchange_id, access, wall)
+
+
+async def forget_exchanged(pool: Pool, owner: UUID, exchange_id: UUID) -> None:
+    """Remove what was kept of a link: its accounts are added, or its token leads to none."""
+    await pool.execute(_FORGET_EXCHANGED, owner, exchange_id)
 
 
 async def find_payees(

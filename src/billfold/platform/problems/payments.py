@@ -20,6 +20,21 @@ TRANSFERS = (
         remedy="Use one of the kinds named in `detail`, or ask the operator when the rail opens.",
     ),
     Problem(
+        "linking-provider-not-configured",
+        409,
+        "The bank has no linking provider",
+        meaning="Accounts are linked by signing in at their own bank through a provider, and this bank has none.",
+        remedy="Verify the account in another way, or ask the operator when there will be one.",
+    ),
+    Problem(
+        "link-login-required",
+        409,
+        "The user must sign in at their bank again",
+        meaning="The linking provider has no access to the account any more: a password or a consent has ended.",
+        remedy="Create a link token with this `counterparty_id`, have the user sign in on the provider's pages, and "
+        "send the request again. When no token is created either, link the account anew.",
+    ),
+    Problem(
         "insufficient-funds",
         422,
         "Not enough money",

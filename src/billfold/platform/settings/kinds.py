@@ -28,6 +28,8 @@ _DISTINCT_BYTES_MIN = 12
 _SEED_BYTES_MAX = 64
 NO_ADAPTER = "none"
 """What an adapter is set to where the bank has none: its operations are refused."""
+PLAID = "plaid"
+"""The linking provider that comes with Billfold."""
 _MASTER_KEY = re.compile(r"file|(aws-kms|vault-transit):[A-Za-z0-9/_.:=@-]{1,2000}")
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -127,7 +129,7 @@ def _https_origin(raw: str) -> str:
     return _require(raw.lower().rstrip("/"), ok)
 
 
-def _s3_endpoint(raw: str) -> str:
+def _provider_origin(raw: str) -> str:
     is_here = urlsplit(raw).scheme == "http" and urlsplit(raw).hostname in _THIS_MACHINE
     origin = _https_origin(f"https{raw.removeprefix('http')}" if is_here else raw)
     return f"http{origin.removeprefix('https')}" if is_here else origin
@@ -146,6 +148,10 @@ def _adapter(raw: str) -> str:
     words = raw.replace(":", ".").split(".")
     is_named = raw.count(":") == 1 and all(map(str.isidentifier, words)) and words[0] != "billfold"
     return _require(raw, is_named or raw == NO_ADAPTER)
+
+
+def _linking_provider(raw: str) -> str:
+    return raw if raw == PLAID else _adapter(raw)
 
 
 def _master_key(raw: str) -> str:
@@ -236,6 +242,7 @@ def is_hard_to_guess(key: bytes) -> bool:
 BOOLEAN = SettingType("true or false", _boolean)
 DATABASE = SettingType("an address like postgresql://user:password@host:5432/name", _database)
 ADAPTER = SettingType("`package.module:name` of what you installed, called without arguments, or none", _adapter)
+LINKING_PROVIDER = SettingType(f"{PLAID}, or {ADAPTER.expected}", _linking_provider)
 MASTER_KEY = SettingType("file, aws-kms:<key id, ARN or alias> or vault-transit:<mount>/<key>", _master_key)
 BIC = SettingType("a BIC of 8 or 11 characters", _bic)
 MAIL_ADDRESS = SettingType("an address like no-reply@bank.example or Bank <no-reply@bank.example>", _mail_address)
@@ -243,7 +250,10 @@ MAIL_SERVER = SettingType("an address like smtps://user:password@mail.example.co
 DOMAIN = SettingType("a host name", _domain)
 HOST = SettingType("an IP address or a host name", _host)
 HTTPS_ORIGIN = SettingType("an address like https://auth.example.com, without a path", _https_origin)
-S3_ENDPOINT = SettingType("an address like https://s3.us-east-1.amazonaws.com; http on this machine only", _s3_endpoint)
+S3_ENDPOINT = SettingType(
+    "an address like https://s3.us-east-1.amazonaws.com; http on this machine only", _provider_origin
+)
+LINKING_URL = SettingType("an address like https://production.plaid.com; http on this machine only", _provider_origin)
 BUCKET = SettingType("the name of a bucket: 3 to 63 lower-case letters, digits, points and hyphens", _bucket)
 OBJECT_PREFIX = SettingType(
     "names between slashes, of letters, digits, points, hyphens and underscores", _object_prefix

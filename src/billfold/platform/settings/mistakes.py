@@ -6,7 +6,7 @@ from datetime import datetime, time
 from typing import Any
 
 from billfold.platform.clock import EARLIEST, LATEST
-from billfold.platform.settings.kinds import Setting
+from billfold.platform.settings.kinds import PLAID, Setting
 
 PREFIX = "BILLFOLD_"
 FILE_SUFFIX = "_FILE"
@@ -15,6 +15,8 @@ WIRE_HOURS = {"wires_open": time(8), "wire_cutoff": time(16), "international_wir
 _SEED_BYTES_MIN = 16
 _WITH_A_BUCKET = ("files_s3_endpoint", "files_s3_access_key", "files_s3_secret_key")
 _ONLY_WITH_A_BUCKET = (*_WITH_A_BUCKET, "files_s3_region", "files_s3_prefix", "files_s3_trusted_ca")
+_WITH_PLAID = ("linking_client_id", "linking_secret")
+_ONLY_WITH_PLAID = ("linking_url", *_WITH_PLAID)
 _REQUIRED_IN_PRODUCTION = (
     *("database_url", "encryption_key", "seed", "domain", "mail_url", "mail_from"),
     *("custodian", "linking_provider", "identity_check"),
@@ -74,7 +76,7 @@ def find_conflicts(
     values: Mapping[str, Any], declared: Mapping[str, Setting], reported: set[str]
 ) -> list[SettingMistake]:
     """Return what is wrong with the settings together, leaving out what is reported already."""
-    found = _tls_mistakes(values) + _file_store_mistakes(values)
+    found = _tls_mistakes(values) + _file_store_mistakes(values) + _linking_mistakes(values)
     if values.get("environment") == "production":
         found += _production_mistakes(values, declared)
     if values.get("trusted_proxies") and not values.get("behind_proxy"):
@@ -130,6 +132,18 @@ def _file_store_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
     if trusted is not None and not trusted.is_file():
         found.append(SettingMistake(variable_name("files_s3_trusted_ca"), str(trusted), "a file that is there"))
     return found
+
+
+def _linking_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
+    provider, chosen = variable_name("linking_provider"), values.get("linking_provider")
+    if chosen == PLAID:
+        return [
+            SettingMistake(variable_name(name), None, f"to be set where {provider} is {PLAID}")
+            for name in _WITH_PLAID
+            if name not in values
+        ]
+    others = [variable_name(name) for name in _ONLY_WITH_PLAID if name in values]
+    return [SettingMistake(provider, chosen, f"{PLAID}, as {', '.join(others)} is set")] if others else []
 
 
 def _production_mistakes(values: Mapping[str, Any], declared: Mapping[str, Setting]) -> list[SettingMistake]:

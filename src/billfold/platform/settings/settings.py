@@ -135,7 +135,16 @@ class Settings:
         kinds.ADAPTER, "The adapter that delivers bills to other custodians. If unset, a sandbox simulates one.", None
     )
     linking_provider: str | None = setting(
-        kinds.ADAPTER, "The adapter that links accounts at other banks. If unset, a sandbox simulates one.", None
+        kinds.LINKING_PROVIDER, "What links accounts at other banks. If unset, a sandbox simulates it.", None
+    )
+    linking_url: str = setting(
+        kinds.LINKING_URL, "The address of Plaid, or of what answers as it does.", "https://production.plaid.com"
+    )
+    linking_client_id: str | None = setting(
+        kinds.text("an id", max_length=128), "As whom the bank calls it.", None, secret=True
+    )
+    linking_secret: str | None = setting(
+        kinds.text("a key", max_length=256), "The secret that proves it.", None, secret=True
     )
     identity_check: str | None = setting(
         kinds.ADAPTER, "The adapter that checks who applicants are. If unset, a sandbox simulates one.", None

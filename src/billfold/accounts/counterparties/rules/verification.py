@@ -88,15 +88,21 @@ def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> 
 
 
 def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
-    """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is."""
+    """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is.
+
+    An account without its numbers waits on, whatever the provider says: nothing could be sent to it.
+    """
     book = book_of(books, cmd.customers[0])
     payee = get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING or payee.verification["type"] != "linking_provider":
         return _outcome(payee)
     account = {**payee.verification["account"], "status": cmd.link_status}
-    known = msgspec.structs.replace(payee, verification={**payee.verification, "account": account})
+    details = {**payee.details, **(cmd.numbers or {})}
+    known = msgspec.structs.replace(payee, details=details, verification={**payee.verification, "account": account})
+    if cmd.numbers:
+        _save_details(book, ctx, known)
     status = rules.PROVIDER_STATUSES[cmd.link_status]
-    if status == "PENDING_REVIEW":
+    if status == "PENDING_REVIEW" or (status == "APPROVED" and rules.account_of(details) is None):
         _save(book, ctx, known)
         return _outcome(payee)
     return _close(book, ctx, known, status=status, text=f"The account's bank says: {cmd.link_status}.")
@@ -127,14 +133,7 @@ def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
     details = {**payee.details, **_corrected(cmd.correction)}
     if payee.type != "ach" or details == payee.details:
         return _outcome(payee)
-    keep_counterparty(book, msgspec.structs.replace(payee, details=details))
-    book.change(
-        CounterpartyRow,
-        payee.counterparty_id,
-        details=to_json(details),
-        account_number=details["account_number"],
-        updated_at=ctx.now,
-    )
+    _save_details(book, ctx, msgspec.structs.replace(payee, details=details))
     return _outcome(payee, notification_of(payee, "was corrected by its bank"))
 
 
@@ -188,6 +187,17 @@ def _save(book: Book, ctx: Context, payee: Payee) -> None:
         payee.counterparty_id,
         status=payee.status,
         verification=to_json(payee.verification),
+        updated_at=ctx.now,
+    )
+
+
+def _save_details(book: Book, ctx: Context, payee: Payee) -> None:
+    keep_counterparty(book, payee)
+    book.change(
+        CounterpartyRow,
+        payee.counterparty_id,
+        details=to_json(payee.details),
+        account_number=payee.details["account_number"],
         updated_at=ctx.now,
     )
 
