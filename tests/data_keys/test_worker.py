@@ -1,9 +1,10 @@
-"""A closed customer is forgotten when its retention ends: its key is destroyed, and the money stays proved."""
+"""Closed customers and rejected applicants are forgotten when retention ends: the key goes, the money stays proved."""
 
 from datetime import timedelta
 
 from tests.data_keys.test_sealed_columns import customer_with_contact, verified
 from tests.documents.test_routes import PAGE, sent
+from tests.support.applications import Applicant, run_jobs
 from tests.wiring.test_worker import set_clock
 
 from billfold.data_keys.worker import shred_after_retention
@@ -41,3 +42,29 @@ async def test_a_closed_customer_is_forgotten_after_six_years_and_an_open_one_ne
         status=409,
         code="customer-not-open",
     )
+
+
+async def test_an_applicant_who_became_no_customer_is_forgotten_after_six_years(partner_desk):
+    bank, applicant = partner_desk.bank, Applicant(partner_desk)
+    approved, rejected, given_up = [
+        await applicant.simple(name=name) for name in ("Approved LLC", "Reject LLC", "Given up LLC")
+    ]
+    for application, status in ((approved, "APPROVED"), (rejected, "REJECTED")):
+        assert (await applicant.decided(application))["status"] == status
+    await set_clock(bank, await bank.now() + timedelta(days=91))
+    await run_jobs(bank)
+    ended_at = await bank.now()
+
+    await set_clock(bank, ended_at + 6 * YEAR - timedelta(days=35))
+    assert await shred_after_retention(bank) == 1, "the rejected one, who ended before"
+    await set_clock(bank, ended_at + 6 * YEAR)
+    assert [await shred_after_retention(bank) for _ in range(2)] == [1, 0]
+
+    for application in (rejected, given_up):
+        await partner_desk.refused("GET", applicant.path(application), status=404, code="not-found")
+    assert (await applicant.get(approved))["status"] == "APPROVED"
+    entries = "SELECT customer_id, resource_id FROM audit_entry WHERE action = 'data_key.shredded'"
+    applicants = "SELECT customer_id, applicant_id::text FROM application WHERE status <> 'APPROVED'"
+    assert set(await bank.pool.fetch(entries)) == set(await bank.pool.fetch(applicants))
+    report = await verified(bank)
+    assert (report.is_clean, report.checked["data_key_shredded"]) == (True, 2), report.findings[:3]

@@ -1,11 +1,15 @@
 """In the file store lies ciphertext only, which opens for its own document."""
 
 import pytest
+from tests.data_keys.test_sealed_columns import verified
 from tests.documents.test_routes import PAGE, proof
+from tests.support.applications import Applicant
 
+from billfold.data_keys.columns import DOCUMENT_NAME
+from billfold.data_keys.earlier_rows import seal_earlier_rows
 from billfold.documents import store
 from billfold.documents.ports import StoredFileMissing
-from billfold.documents.sealed_files import fetch_opened, seal_earlier_files
+from billfold.documents.sealed_files import fetch_opened, open_names, seal_earlier_files
 from billfold.platform.errors import InvariantError
 
 
@@ -40,3 +44,27 @@ async def test_files_of_an_earlier_release_are_sealed_once_and_a_lost_one_hinder
     for file in plain:
         with pytest.raises(StoredFileMissing):
             await bank.files.fetch(file)
+
+
+async def test_the_name_of_a_file_is_sealed_with_the_key_of_whom_it_is_about(partner_desk):
+    bank, applicant = partner_desk.bank, Applicant(partner_desk)
+    application = await applicant.filled(uploaded=False)
+    await applicant.upload_all(application, name="Ada Marsh 123-45-6789.pdf")
+    shown = await applicant.documents(application)
+    assert {each["name"] for each in shown} == {"Ada Marsh 123-45-6789.pdf"}
+    stored = "SELECT document_id, name FROM document WHERE name IS NOT NULL ORDER BY document_id"
+    first, second, *_ = await bank.pool.fetch(stored)
+    assert first["name"].startswith("sealed:")
+
+    change = "UPDATE document SET name = $2 WHERE document_id = $1"
+    await bank.pool.execute(change, first["document_id"], "of an earlier release.pdf")
+    assert "of an earlier release.pdf" in {each["name"] for each in await applicant.documents(application)}
+    assert [await seal_earlier_rows(bank, DOCUMENT_NAME, lambda _: None) for _ in range(2)] == [1, 0]
+    assert "of an earlier release.pdf" in {each["name"] for each in await applicant.documents(application)}
+    assert (await verified(bank)).is_clean
+
+    await bank.pool.execute(change, second["document_id"], first["name"])
+    assert [each.key["document_id"] for each in (await verified(bank)).findings] == [second["document_id"]]
+    with pytest.raises(InvariantError, match="moved"):
+        await open_names(bank.pool, bank, [await store.get_document(bank.pool, second["document_id"])])
+    await bank.pool.execute(change, second["document_id"], second["name"])

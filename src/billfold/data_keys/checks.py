@@ -17,7 +17,7 @@ _BATCH_SIZE = 2_000
 _CHANGED = "its {column} does not open: it was altered, or moved from another row"
 _NO_KEY = "its {column} is sealed, and its customer's data key is missing"
 _ROWS = """
-SELECT customer_id, {key} AS row_id, {column}::text AS stored FROM {table}
+SELECT customer_id, {key} AS row_id, {column}::text AS stored, {subject} AS subject_id FROM {table}
  WHERE starts_with({column}::text, '{prefix}') ORDER BY customer_id, {key}
 """
 _COUNTS = """
@@ -41,22 +41,22 @@ async def check_sealed(conn: Connection, findings: Findings, keys: DataKeys | No
 
 async def _check_column(conn: Connection, findings: Findings, column: SealedColumn, keys: DataKeys) -> None:
     prefix = '"sealed:' if column.is_json else "sealed:"
-    query = _ROWS.format(table=column.table, key=column.key, column=column.column, prefix=prefix)
+    query = _ROWS.format(**column._asdict(), prefix=prefix)
     cursor = await conn.cursor(query, timeout=STATEMENT_TIMEOUT_SECONDS)
     damaged_keys = set()
     while rows := await cursor.fetch(_BATCH_SIZE, timeout=STATEMENT_TIMEOUT_SECONDS):
-        for customer_id, row_id, stored in rows:
-            if customer_id in damaged_keys:
+        for customer_id, row_id, stored, subject_id in rows:
+            if subject_id in damaged_keys:
                 continue
-            ring = await load_key(conn, findings, keys, customer_id)
+            ring = await load_key(conn, findings, keys, subject_id)
             if ring is None:
-                damaged_keys.add(customer_id)
+                damaged_keys.add(subject_id)
                 continue
             findings.checked[f"{column.table}.{column.column}"] += 1
             row_key = {"customer_id": customer_id, column.key: row_id}
-            if customer_id not in ring:
+            if subject_id not in ring:
                 findings.add(column.table, row_key, _NO_KEY.format(column=column.column), certainty=Certainty.MISSING)
-            elif (data_key := ring[customer_id]) is not None:
+            elif (data_key := ring[subject_id]) is not None:
                 try:
                     column.open(data_key, row_id, stored)
                 except InvariantError:

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 
 class SealedColumn(NamedTuple):
-    """A column whose values are sealed with the key of the row's customer; `key` finds the row among theirs."""
+    """A column whose values are sealed with the key of the row's customer; `key` finds the row among theirs.
+
+    `subject` is the expression of whose key it is, where it is not always the customer's.
+    """
 
     table: str
     key: str
     column: str
     is_json: bool = False
+    subject: str = "customer_id"
 
     def seal(self, data_key: DataKey, row_id: object, plain: str) -> str:
         """Return the value as a sealed text; equal values of a row are equal."""
@@ -45,29 +49,30 @@ class SealedColumn(NamedTuple):
         """Return a sealed text as the column holds it."""
         return json.dumps(sealed) if self.is_json else sealed
 
-    def _place(self, customer_id: UUID, row_id: object) -> bytes:
-        return associated_data(self.table, self.column, row_id, tenant_id=customer_id)
+    def _place(self, subject_id: UUID, row_id: object) -> bytes:
+        return associated_data(self.table, self.column, row_id, tenant_id=subject_id)
 
 
 CUSTOMER_PROFILE: Final = SealedColumn("customer", "customer_id", "profile", is_json=True)
 LINKING_ACCESS: Final = SealedColumn("linking_exchange", "exchange_id", "access")
-SEALED_COLUMNS: Final = (CUSTOMER_PROFILE, LINKING_ACCESS)
+DOCUMENT_NAME: Final = SealedColumn("document", "document_id", "name", subject="coalesce(subject_id, customer_id)")
+SEALED_COLUMNS: Final = (CUSTOMER_PROFILE, LINKING_ACCESS, DOCUMENT_NAME)
 """Every column of the database that is sealed as a whole."""
 
 
 async def open_column(
     keys: DataKeys, conn: Connection | Pool, column: SealedColumn, rows: Sequence[tuple[UUID, object, str]]
 ) -> list[str | None]:
-    """Return the values of rows given as (customer_id, row id, stored value), in their order.
+    """Return the values of rows given as (whose key it is, row id, stored value), in their order.
 
     What is in plain text is returned as it is; None stands for what was destroyed with its key.
     """
-    ring = await keys.load(conn, {customer for customer, _, stored in rows if column.sealed_in(stored) is not None})
+    ring = await keys.load(conn, {subject for subject, _, stored in rows if column.sealed_in(stored) is not None})
 
-    def plain(customer_id: UUID, row_id: object, stored: str) -> str | None:
+    def plain(subject_id: UUID, row_id: object, stored: str) -> str | None:
         if column.sealed_in(stored) is None:
             return stored
-        data_key = find_key(ring, customer_id)
+        data_key = find_key(ring, subject_id)
         return None if data_key is None else column.open(data_key, row_id, stored)
 
     return [plain(*row) for row in rows]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BATCH_SIZE = 500
 _PLAIN = """
-SELECT customer_id, {key} AS row_id, {column}::text AS stored FROM {table}
+SELECT customer_id, {key} AS row_id, {column}::text AS stored, {subject} AS subject_id FROM {table}
  WHERE NOT starts_with({column}::text, '"sealed:') AND NOT starts_with({column}::text, 'sealed:')
    AND {column}::text NOT IN ('{{}}', '') AND (customer_id, {key}) > ($1, $2)
  ORDER BY customer_id, {key} LIMIT $3
@@ -30,7 +30,7 @@ async def seal_earlier_rows(bank: Bank, column: SealedColumn, progress: Callable
 
     A row that changes meanwhile is left to whoever changed it: this release writes it sealed.
     """
-    names = {"table": column.table, "key": column.key, "column": column.column}
+    names = column._asdict()
     count, after = 0, (UUID(int=0), UUID(int=0))
     while rows := await bank.pool.fetch(_PLAIN.format(**names), *after, _BATCH_SIZE):
         for row in rows:
@@ -41,7 +41,7 @@ async def seal_earlier_rows(bank: Bank, column: SealedColumn, progress: Callable
 
 
 async def _seal(bank: Bank, column: SealedColumn, row: Record, statement: str) -> bool:
-    data_key = await bank.data_keys.of(bank.pool, row["customer_id"])
+    data_key = await bank.data_keys.of(bank.pool, row["subject_id"])
     stored = column.stored(column.seal(data_key, row["row_id"], row["stored"]))
     values = (row["customer_id"], row["row_id"], row["stored"], stored)
     return await bank.pool.fetchval(statement, *values) is not None

@@ -47,11 +47,14 @@ SELECT DISTINCT ON (master_key) subject_id, wrapped, master_key FROM data_key
  WHERE wrapped IS NOT NULL ORDER BY master_key, subject_id
 """
 _RETENTION_ENDED = """
-SELECT c.customer_id FROM customer c LEFT JOIN data_key k ON k.subject_id = c.customer_id
- WHERE c.account_status = 'CLOSED' AND c.role = 'customer'
-   AND c.closed_at <= $1::timestamptz - make_interval(years => $2)
-   AND (k.subject_id IS NULL OR k.wrapped IS NOT NULL)
- ORDER BY c.closed_at, c.customer_id LIMIT $3
+SELECT e.subject_id, e.log_id FROM (
+  SELECT customer_id AS subject_id, customer_id AS log_id, closed_at AS ended_at FROM customer
+   WHERE account_status = 'CLOSED' AND role = 'customer'
+  UNION ALL
+  SELECT applicant_id, customer_id, updated_at FROM application WHERE status IN ('REJECTED', 'CLOSED')
+) e LEFT JOIN data_key k USING (subject_id)
+ WHERE e.ended_at <= $1::timestamptz - make_interval(years => $2) AND (k.subject_id IS NULL OR k.wrapped IS NOT NULL)
+ ORDER BY e.ended_at, e.subject_id LIMIT $3
 """
 
 
@@ -116,6 +119,10 @@ async def list_one_of_each(conn: Connection | Pool) -> list[tuple[UUID, WrappedK
     return [(subject_id, WrappedKey(*wrapped)) for subject_id, *wrapped in await conn.fetch(_ONE_OF_EACH)]
 
 
-async def list_retention_ended(pool: Pool, now: datetime, years: int, limit: int) -> list[UUID]:
-    """Return customers who were closed so many years ago and whose key is not destroyed yet."""
-    return [row["customer_id"] for row in await pool.fetch(_RETENTION_ENDED, now, years, limit)]
+async def list_retention_ended(pool: Pool, now: datetime, years: int, limit: int) -> list[tuple[UUID, UUID]]:
+    """Return customers who were closed, and applicants who were rejected or gave up, so many years ago.
+
+    Only those whose key is not destroyed yet, each with the customer whose audit log is theirs: an applicant's is that
+    of who made the application.
+    """
+    return [(subject_id, log_id) for subject_id, log_id in await pool.fetch(_RETENTION_ENDED, now, years, limit)]

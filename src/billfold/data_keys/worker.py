@@ -1,4 +1,4 @@
-"""Destroys the data keys of customers whose retention has ended, on the business clock."""
+"""Destroys the data keys of customers and applicants whose retention has ended, on the business clock."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ _BATCH_SIZE = 500
 
 
 async def shred_after_retention(bank: Bank) -> int:
-    """Destroy the keys of customers who were closed that many years ago; return how many.
+    """Destroy the keys of customers who were closed that many years ago, and of applicants who became none.
 
-    The money they moved stays in the ledger and is proved as before. The audit log names who was forgotten.
+    Return how many. The money they moved stays in the ledger and is proved as before. The audit log names who was
+    forgotten.
     """
     now, count = await bank.now(), 0
     years = bank.settings.retention_years
-    while customer_ids := await store.list_retention_ended(bank.pool, now, years, _BATCH_SIZE):
-        for customer_id in customer_ids:
+    while ended := await store.list_retention_ended(bank.pool, now, years, _BATCH_SIZE):
+        for subject_id, log_id in ended:
             async with audited(
                 bank.pool,
                 bank.vault,
-                customer_id,
+                log_id,
                 origin=Origin.system(),
                 action="data_key.shredded",
-                resource=("data_key", customer_id),
+                resource=("data_key", subject_id),
                 details={"retention_years": years},
                 now=wall_now(),
             ) as action:
-                if await bank.data_keys.shred(action.conn, customer_id, now):
+                if await bank.data_keys.shred(action.conn, subject_id, now):
                     count += 1
                 else:
                     action.skip()  # another worker was quicker

@@ -9,7 +9,7 @@ import msgspec
 
 from billfold.documents import rules, store
 from billfold.documents.ports import FileKind, UploadRejected
-from billfold.documents.sealed_files import keep_sealed
+from billfold.documents.sealed_files import keep_sealed, open_names, seal_name
 from billfold.documents.types import APPLICATION_DOCUMENT_JOB, DocumentRow
 from billfold.http.caller import Call
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
@@ -116,7 +116,7 @@ async def _find_document(caller: Call, bank: Bank, document_id: UUID) -> Documen
         await caller.owner(bank, row.customer_id)
     except NotFound:
         raise NotFound("There is no such document.") from None
-    return row
+    return (await open_names(bank.pool, bank, [row]))[0]
 
 
 async def store_file(
@@ -136,7 +136,9 @@ async def store_file(
     """
     owner, document_id, document_type = key
     kind, name = await _inspect(bank, document_type, request)
+    invalid = bank.terms.screening.invalid_file(name)
     file = await keep_sealed(bank, subject or owner, document_id, request.body)
+    name = await seal_name(bank, subject or owner, document_id, name)
     job = ScheduledJob(APPLICATION_DOCUMENT_JOB, document_id, owner, call.now)
     async with call.audited(
         bank, owner, "document.uploaded", resource_id=document_id, details={"type": document_type}
@@ -148,15 +150,14 @@ async def store_file(
         row = await store.get_document(conn, document_id, owner)
         if is_new and row.file is not None:
             audited_action.skip()  # the same request ran before and was cut off
-            return row
-        invalid = bank.terms.screening.invalid_file(name)
+            return (await open_names(conn, bank, [row]))[0]
         stored = await store.put_file(conn, row, file, kind=kind, name=name, invalid=invalid, at=call.now)
         if stored.application_id is not None:
             await jobs_store.schedule(conn, [job])
     if stored.application_id is not None:
         # The worker would do it too; whoever sent the last file sees what it did.
         await run_job(bank, job)
-    return stored
+    return (await open_names(bank.pool, bank, [stored]))[0]
 
 
 async def _inspect(bank: Bank, document_type: str, request: RawRequest) -> tuple[FileKind, str | None]:

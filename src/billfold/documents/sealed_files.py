@@ -1,12 +1,15 @@
-"""Files of documents under the data keys of those whom they are about: in the store there is ciphertext only."""
+"""Files of documents and their names under the data keys of those whom they are about."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import msgspec
+
+from billfold.data_keys.columns import DOCUMENT_NAME, open_column
 from billfold.data_keys.types import DataShredded
 from billfold.documents import store
 from billfold.documents.ports import StoredFileMissing
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from billfold.documents.ports import StoredFile
     from billfold.documents.types import DocumentRow
     from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection, Pool
 
 _BATCH_SIZE = 100
 
@@ -24,6 +28,18 @@ async def keep_sealed(bank: Bank, subject: UUID, document_id: UUID, content: byt
     """Keep a document's file for good, sealed with a key; size and hash are those of what is kept."""
     data_key = await bank.data_keys.of(bank.pool, subject)
     return await bank.files.keep(await asyncio.to_thread(data_key.seal, content, _place(subject, document_id)))
+
+
+async def seal_name(bank: Bank, subject: UUID, document_id: UUID, name: str | None) -> str | None:
+    """Return the name of a document's file, sealed."""
+    return name and DOCUMENT_NAME.seal(await bank.data_keys.of(bank.pool, subject), document_id, name)
+
+
+async def open_names(conn: Connection | Pool, bank: Bank, rows: Sequence[DocumentRow]) -> list[DocumentRow]:
+    """Return documents with the names of their files as they were sent, None where one was destroyed with its key."""
+    named = [(row.subject, row.document_id, row.name) for row in rows if row.name is not None]
+    opened = iter(await open_column(bank.data_keys, conn, DOCUMENT_NAME, named))
+    return [row if row.name is None else msgspec.structs.replace(row, name=next(opened)) for row in rows]
 
 
 async def fetch_opened(bank: Bank, row: DocumentRow) -> bytes:

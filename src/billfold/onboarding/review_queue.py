@@ -16,6 +16,7 @@ from billfold.accounts.counterparties.types import payee_from_row
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.documents import store as document_store
+from billfold.documents.sealed_files import open_names
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.content import name_of, open_applications
 from billfold.onboarding.applications.decisions import decide as decide_application
@@ -127,7 +128,7 @@ async def _documents(bank: Bank, limit: int) -> list[PendingReview]:
             what=f"{row.type} {row.name or ''}".strip(),
             since=row.uploaded_at or row.created_at,
         )
-        for row in await document_store.list_awaiting_review(bank.pool, limit)
+        for row in await open_names(bank.pool, bank, await document_store.list_awaiting_review(bank.pool, limit))
     ]
 
 

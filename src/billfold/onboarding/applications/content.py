@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from billfold.data_keys.types import SealedValue
 from billfold.documents import store as document_store
+from billfold.documents.sealed_files import open_names
 from billfold.documents.types import DocumentRow
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, IndividualForm, RelatedPartyForm
@@ -91,7 +92,7 @@ async def open_applications(conn: Connection | Pool, bank: Bank, rows: Sequence[
     parties, documents = defaultdict(list), defaultdict(list)
     for party in await store.list_related_parties(conn, *ids):
         parties[party.customer_id, party.application_id].append(party)
-    for document in await document_store.list_application_documents(conn, *ids):
+    for document in await open_names(conn, bank, await document_store.list_application_documents(conn, *ids)):
         documents[document.customer_id, document.application_id].append(document)
     return [
         await _open(
