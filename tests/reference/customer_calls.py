@@ -31,9 +31,22 @@ async def play_customer_api(r, world, other):
     await _play_programs(r)
     await _play_approvals(r, other, pocket)
     base = f"{V2}/business-applications/"
+    await _play_invites(r, base)
     approved, _ = await play_applications(r, base)
     team = await r.post("create_application_team", f"{base}{approved['id']}/team/", [COLLEAGUE])
     r.name(*(each["member_id"] for group in team["groups"] for each in group["members"]))
+
+
+async def _play_invites(r, base):
+    """Invite three to an application, and withdraw one."""
+    one = f"{base}{(await r.post('-', base, {'name': 'Fabrikam Ltd'}))['id']}/"
+    person = {"email": "dan@fabrikam.example", "first_name": "Dan", "last_name": "Poe"}
+    await r.post("-", f"{one}invite/", {"invitation_type": "AUTHORIZED_PERSON", **person})
+    await r.post("-", f"{one}invite/", {"invitation_type": "RELATED_PARTY", **person})
+    helpers = {"invitation_type": "COLLABORATOR", "collaborators": [{"email": "carol@helpers.example"}]}
+    made = (await r.post("invite_to_application", f"{one}invite/", helpers))["invites"]
+    await r.get("list_application_invites", f"{one}invites/")
+    await r.delete("withdraw_application_invite", f"{one}invites/{made[0]['id']}/")
 
 
 async def _play_pockets(r, world):

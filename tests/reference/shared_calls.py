@@ -92,6 +92,8 @@ async def play_applications(r, base):
     one, parties = f"{base}{made}/", f"{base}{made}/{PARTIES[base]}/"
     changes = {name: value for name, value in BUSINESS.items() if name != "name"}
     await r.patch("update_business_application", one, changes)
+    other = (await r.post("-", base, {"name": "Northwind Holding"}))["id"]
+    await r.post("withdraw_business_application", f"{base}{other}/withdraw/", {})
     extra = (await r.post("-", parties, {"title": "Clerk"}))["id"]
     await r.delete("delete_related_party", f"{parties}{extra}/")
     party = (await r.post("create_related_party", parties, OWNER | {"title": "President"}))["id"]

@@ -20,25 +20,41 @@ def found(pattern, text):
 
 
 class _Forms(HTMLParser):
-    """Collects the forms of a page: where each is sent, and its fields."""
+    """Collects the forms of a page: where each is sent, and what a browser would send of its fields."""
 
     def __init__(self):
         super().__init__()
         self.forms = {}
         self._fields = None
+        self._open = None  # the select or the textarea that is being read
 
     @override
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         if tag == "form":
             self._fields = self.forms.setdefault(given["action"], {})
-        elif tag == "input" and self._fields is not None and "name" in given:
-            self._fields[given["name"]] = given.get("value", "")
+        elif self._fields is None:
+            return
+        elif tag == "input" and "name" in given:
+            if given.get("type") not in {"checkbox", "radio"} or "checked" in given:
+                self._fields[given["name"]] = given.get("value", "")
+        elif tag in {"select", "textarea"}:
+            self._open = given["name"]
+            self._fields[self._open] = ""
+        elif tag == "option" and "selected" in given:
+            self._fields[self._open] = given["value"]
+
+    @override
+    def handle_data(self, data):
+        if self._open is not None and self.lasttag == "textarea":
+            self._fields[self._open] += data
 
     @override
     def handle_endtag(self, tag):
         if tag == "form":
             self._fields = None
+        elif tag in {"select", "textarea"}:
+            self._open = None
 
 
 def forms_of(text):

@@ -31,7 +31,7 @@ class CustomerAuditLogEntry(msgspec.Struct, kw_only=True):
     ip_address: str | None
     user_agent: str | None
     details: dict[str, Any]
-    actor_type: Literal["MEMBER", "CLIENT", "PARTNER", "OPERATOR", "SYSTEM"]
+    actor_type: Literal["MEMBER", "CLIENT", "PARTNER", "OPERATOR", "SYSTEM", "INVITED"]
     client_id: str | None
     object_type: Literal["CustomerAuditLogEntry"] = "CustomerAuditLogEntry"
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-Actor = Literal["MEMBER", "CLIENT", "PARTNER", "OPERATOR", "SYSTEM"]
+Actor = Literal["MEMBER", "CLIENT", "PARTNER", "OPERATOR", "SYSTEM", "INVITED"]
 Outcome = Literal["SUCCESS", "FAILURE"]
 
 

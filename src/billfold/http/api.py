@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
-from weakref import WeakValueDictionary
 
 from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
@@ -31,6 +30,7 @@ from billfold.http.limits.idempotency import (
     rate_limit_headers,
 )
 from billfold.http.limits.rate_limits import count_address
+from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, raw_request_of, read_body, receive_file
 from billfold.http.responses import (
@@ -52,10 +52,6 @@ from billfold.platform.errors import BillfoldError
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Send
 
-FILES_RECEIVED_MAX = 16
-"""How many files of one tenant are received at a time; they are on the disk meanwhile."""
-FILE_WAIT_SECONDS = 300.0
-"""How long another one may wait until it is read."""
 _NOT_STORED = frozenset({401, 403, 429})
 _STORED_BYTES_MAX = 1024 * 1024
 _SERVER_ERROR = 500
@@ -120,8 +116,7 @@ class Api:
         self._store = IdempotencyStore(bank.pool, bank.vault)
         self._deprecations = Deprecations(bank.pool)
         self._clock = create_clock_headers(bank)
-        self._receiving: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
-        self._uploads: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
+        self._turns = UploadTurns(bank.settings.uploads_per_tenant)
         self._edge = EdgeMiddleware(self._router, bank.settings, self._clock)
 
     async def close(self) -> None:
@@ -180,20 +175,13 @@ class Api:
         Files beyond those that a tenant may send at once are not read until it is their turn.
         """
         tenant = sender.tenant
-        receiving = self._receiving.setdefault(tenant, asyncio.Semaphore(FILES_RECEIVED_MAX))
-        try:
-            await asyncio.wait_for(receiving.acquire(), FILE_WAIT_SECONDS)
-        except TimeoutError:
-            after = (b"retry-after", b"60")
-            raise ProblemWithHeaders("rate-limited", f"{FILES_RECEIVED_MAX} files are being received.", after) from None
-        try:
-            async with receive_file(request, receive) as received:
-                most = self.bank.settings.uploads_per_tenant
-                async with self._uploads.setdefault(tenant, asyncio.Semaphore(most)):
-                    request.body = await asyncio.to_thread(received.read)
-                    await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
-        finally:
-            receiving.release()
+        async with (
+            self._turns.receiving(tenant),
+            receive_file(request, receive) as received,
+            self._turns.in_memory(tenant),
+        ):
+            request.body = await asyncio.to_thread(received.read)
+            await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
 
     async def _serve_anybody(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send

@@ -142,7 +142,7 @@ def raw_request_of(scope: Any) -> RawRequest:  # noqa: ANN401 - any scope of the
 
 async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
     """Return the whole body. Raises `payload-too-large` before more than `limit` is in memory."""
-    parts = [part async for part in _parts(request, receive, limit)]
+    parts = [part async for part in body_parts(request, receive, limit)]
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -155,13 +155,14 @@ async def receive_file(request: RawRequest, receive: Receive) -> AsyncIterator[I
     with tempfile.TemporaryFile() as received:
         if is_file_kind(request):
             most = document_rules.max_file_bytes(kind_in(request), request.path_params.get("document_type"))
-            async for part in _parts(request, receive, most):
+            async for part in body_parts(request, receive, most):
                 received.write(part)
             received.seek(0)
         yield received
 
 
-async def _parts(request: RawRequest, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+async def body_parts(request: RawRequest, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """Yield the body as it comes. Raises `payload-too-large` when it is larger than `limit`."""
     declared = request.headers.get(b"content-length", b"")
     if declared.isdigit() and int(declared) > limit:
         raise too_large(limit)

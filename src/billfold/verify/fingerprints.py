@@ -114,6 +114,8 @@ FINGERPRINTED_TABLES = (
             ("application", ("application_id",)),
             ("application_move", ("move_id",)),
             ("related_party_application", ("application_id", "related_party_id")),
+            ("application_invite", ("invite_id",)),
+            ("awaited_team_member", ("member_id",)),
         )
     ),
     FingerprintedTable("sanctions_hit", ("hit_id",), ("sanctions_hit",), proof_of=_of_all, said=_ENTRIES),

@@ -22,9 +22,10 @@ from billfold.ledger.bank import JobRunners
 from billfold.onboarding.applications import worker as applications
 from billfold.onboarding.applications.approval import run_approve_job
 from billfold.onboarding.applications.rescreening import run_decided_job
-from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB
+from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
 from billfold.onboarding.screening.counterparties import run_screening_job
 from billfold.onboarding.screening.types import DECIDED_JOB
+from billfold.onboarding.team.awaited import run_team_job
 from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.outbound import windows as ach_windows
@@ -68,6 +69,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             REPORT_JOB: applications.run_report_job,
             APPROVE_JOB: run_approve_job,
             EXPIRE_JOB: applications.run_expire_job,
+            TEAM_JOB: run_team_job,
             APPLICATION_DOCUMENT_JOB: applications.run_document_job,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,

@@ -20,9 +20,10 @@ def routes(pages_app, method):
 
 def filled(path):
     unknown = "00000000-0000-4000-8000-000000000000"
-    for name in ("session_id", "passkey_id", "customer_id", "client_id", "key_id"):
+    ids = "session_id", "passkey_id", "customer_id", "client_id", "key_id", "invite_id", "party_id", "document_id"
+    for name in ids:
         path = path.replace(f"{{{name}:str}}", unknown)
-    return path.replace("{grant_id:str}", "x").replace("{name:str}", "pages.css")
+    return path.replace("{grant_id:str}", "x").replace("{name:str}", "pages.css").replace("{step:str}", "business")
 
 
 async def test_every_form_is_refused_when_another_site_sends_it(pages_app, browser, signed_in, bank):

@@ -28,6 +28,7 @@ from billfold.access.pages.theme import MEDIA_TYPES, page_headers
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.http.edge.middleware import EdgeMiddleware, create_clock_headers
+from billfold.http.file_forms import is_file_form
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.raw_request import raw_request_of, read_body
 from billfold.http.responses import HttpResponse, methods_of, response_to
@@ -66,15 +67,19 @@ class PageMiddleware:
             return
         if raw.method == "POST":
             await count_address(pool, raw.client, self._server.clock())
-        raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
+        handler: Any = scope["route_handler"]
+        takes_file = handler.opt.get("takes_file", False) and is_file_form(raw)
+        if not takes_file:
+            raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
         raw.check_encoding()
-        page = scope["state"][_CONTEXT] = PageContext(self._server, raw)
+        page = scope["state"][_CONTEXT] = PageContext(self._server, raw, receive)
         page.session = await patiently(
             lambda: user_store.find_session(pool, page.vault, page.cookie_hash, now=page.now)
         )
         if raw.method == "POST":
-            _check_form(page)
-        handler: Any = scope["route_handler"]
+            page.check_origin()
+            if not takes_file:
+                _check_form(page)
         next_page = _required_step(page, handler.opt.get("authentication", "both factors"))
         if next_page is not None:
             await _redirect(next_page).send(send)
@@ -145,7 +150,6 @@ async def show_file(name: str, page: PageContext) -> PageResponse:
 
 
 def _check_form(page: PageContext) -> None:
-    page.check_origin()
     if page.request.header(b"content-type") == "application/json":
         page.check_csrf(page.request.header(b"x-csrf"))
         return

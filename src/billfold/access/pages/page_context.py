@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 from uuid import UUID
 
@@ -27,16 +27,22 @@ from billfold.access.users.passkeys import RelyingParty
 from billfold.access.users.passwords import PasswordGate
 from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.access.users.types import ClientInfo, Session, User
+from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.raw_request import RawRequest, has_control, is_uuid
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 
+if TYPE_CHECKING:
+    from litestar.types import Receive
+
 RouteOptions = dict[str, Any]
 PageResponse = Response[Any]
 PUBLIC: RouteOptions = {"authentication": "none"}
 """Without authentication."""
+TAKES_FILE: RouteOptions = {"authentication": "none", "takes_file": True}
+"""Without authentication, and the body may be a form with a file, which the page function receives."""
 FIRST_FACTOR: RouteOptions = {"authentication": "first factor"}
 """For users who presented one factor, or both."""
 RECENT_AUTHENTICATION: RouteOptions = {"authentication": "recent"}
@@ -74,11 +80,14 @@ DONE = {
     "joined": "You have joined the team.",
     "key-added": "The key is added.",
     "key-revoked": "The key is revoked.",
+    "person-removed": "The person is removed.",
     "password-changed": "Your password is changed. You are signed out in all other browsers.",
     "reactivated": "The member is active again.",
     "role-changed": "The role is changed.",
+    "saved": "Saved.",
     "service-user-created": "The service user is created.",
     "signed-out": "Signed out.",
+    "uploaded": "The file is uploaded.",
 }
 """What a page says was done before it was shown, by the word in its address."""
 
@@ -109,6 +118,7 @@ class PageServer:
         self.clock = clock
         self.theme = Theme(bank.settings.bank_name)
         self.gate = PasswordGate()
+        self.turns = UploadTurns(bank.settings.uploads_per_tenant)
         self.origin = bank.settings.auth_origin
         host = self.origin.removeprefix("https://").partition(":")[0]
         self.site = RelyingParty(bank.settings.bank_name, host, self.origin)
@@ -118,13 +128,14 @@ class PageServer:
 class PageContext:
     """One request: the browser, its session, and what it sent."""
 
-    def __init__(self, server: PageServer, request: RawRequest) -> None:
+    def __init__(self, server: PageServer, request: RawRequest, receive: Receive | None = None) -> None:
         cookies = parse_cookies(request)
         cookie_sent = cookies.get(COOKIE, "")
         self.server = server
         self.pool = server.bank.pool
         self.vault = server.bank.vault
         self.request = request
+        self._receive = receive
         self.now = server.clock()
         self.is_new = _SECRET.fullmatch(cookie_sent) is None
         self.cookie = secrets.token_urlsafe(_COOKIE_BYTES) if self.is_new else cookie_sent
@@ -132,6 +143,12 @@ class PageContext:
         self.device = cookies.get(DEVICE_COOKIE, "")
         self.session: Session | None = None
         self.form: dict[str, str] = {}
+
+    @property
+    def receive(self) -> Receive:
+        """What gives the body of a page that takes a file."""
+        assert self._receive is not None
+        return self._receive
 
     @property
     def cookie_hash(self) -> bytes:

@@ -39,6 +39,17 @@ def invitation(first_name: str, customer: str, inviter: str, role: str, link: st
     )
 
 
+def application_invite(first_name: str | None, company: str, *, purpose: str, asks: str, link: str) -> EmailContent:
+    """Ask a person without an account to help with an application; `asks` is a sentence that says who wants what."""
+    greeting = f"Hello {first_name}" if first_name else "Hello"
+    return EmailContent(
+        f"{purpose} {company}",
+        f"{greeting},\n\n{asks}\n\nBegin here. The link works for seven days, on any "
+        f"device, and what you fill in is saved as you go:\n{link}\n\nWhoever has the link can see and change what you "
+        "can: do not forward it. If you did not expect this e-mail, ignore it.\n",
+    )
+
+
 def access_ended(user: User, customer: str, now: datetime) -> EmailContent:
     """Notify a user that they can no longer act for a company."""
     return _compose(

@@ -22,13 +22,14 @@ from billfold.audit.types import NewEntry, Origin
 from billfold.documents import store as document_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
+from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, content_of, open_application
 from billfold.onboarding.applications.forms import BusinessForm, FirstPocket, IndividualForm
 from billfold.onboarding.applications.schemas import mask_number
-from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus, Role
+from billfold.onboarding.applications.types import TEAM_JOB, ApplicationRow, ApplicationStatus, Role
 from billfold.platform.clock import wall_now
 from billfold.platform.ids import command_id
 
@@ -105,6 +106,8 @@ async def _complete(change: ApplicationChange) -> None:
             now=change.wall,
         )
     await _add_administrator(change)
+    if await store.list_awaited_members(conn, row):
+        await jobs_store.schedule(conn, [ScheduledJob(TEAM_JOB, row.applicant_id, row.customer_id, change.at)])
     await change.move(ApplicationStatus.APPROVED)
 
 

@@ -116,6 +116,8 @@ class ApplicationChange:
             await jobs_store.schedule(self.action.conn, [job])
         if status in _TITLES:
             await self._notify(moved)
+        if status in {ApplicationStatus.REJECTED, ApplicationStatus.CLOSED}:
+            await store.drop_awaited_members(self.action, moved)
         await self._reload(moved)
 
     async def request_documents(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -18,7 +19,13 @@ from billfold.onboarding.applications.content import (
     open_application,
     seal_application,
 )
-from billfold.onboarding.applications.forms import PARTIES_MAX, AnyForm, BusinessForm, RelatedPartyForm
+from billfold.onboarding.applications.forms import (
+    PARTIES_MAX,
+    AgreementConsent,
+    AnyForm,
+    BusinessForm,
+    RelatedPartyForm,
+)
 from billfold.onboarding.applications.rules.fields import (
     check_form,
     check_ownership,
@@ -40,14 +47,16 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 _MAC = "application"
+Check = Callable[[Application], None]
+"""Looks at an application before it is changed, and raises what stands in the way."""
 
 
 def owner_of(call: Call) -> UUID:
-    """Return whose applications the caller's are: the partner's own customer, or that of the token."""
+    """Return whose applications the caller's are: the partner's own customer, or that of the token or the invite."""
     if isinstance(call, Caller):
         return call.own_customer_id
-    assert isinstance(call, CustomerCaller)
-    return call.customer_id
+    assert call.only_customer_id is not None
+    return call.only_customer_id
 
 
 async def find_own(
@@ -89,22 +98,44 @@ async def create_application(
         return await open_application(action.conn, bank, found)
 
 
-async def update_application(call: Call, bank: Bank, row: ApplicationRow, data: BusinessForm) -> Application:
-    """Change fields. Raises InvalidInput, Refused `application-not-editable`."""
+async def update_application(
+    call: Call, bank: Bank, row: ApplicationRow, data: BusinessForm, *, check: Check | None = None
+) -> Application:
+    """Change fields; `check` sees the application first, locked. Raises InvalidInput, Refused, NotFound.
+
+    Refuses: application-not-editable.
+    """
     changes = content_of(data)
     async with _changing(call, bank, row, "updated", fields=sorted(changes)) as change:
         require_editable(change.row)
+        if check is not None:
+            check(change.application)
         content = _tidy(merge_content(content_of(change.application.form), changes))
         check_form(msgspec.convert(content, BusinessForm), now=call.now, wall=call.wall)
         await change.save(content)
         return change.application
 
 
-async def submit_application(call: Call, bank: Bank, row: ApplicationRow) -> Application:
-    """Submit for verification. Raises Refused `application-not-editable`, `application-incomplete`."""
+async def submit_application(
+    call: Call,
+    bank: Bank,
+    row: ApplicationRow,
+    *,
+    consent: AgreementConsent | None = None,
+    check: Check | None = None,
+) -> Application:
+    """Submit for verification, with a consent given now; `check` sees the application first, locked.
+
+    Refuses: application-not-editable, application-incomplete.
+    """
     user_id = call.access.user_id if isinstance(call, CustomerCaller) else None
     async with _changing(call, bank, row, "submitted") as change:
         require_editable(change.row)
+        if check is not None:
+            check(change.application)
+        if consent is not None:
+            accepted = {"agreement_consent": msgspec.to_builtins(consent)}
+            await change.save(merge_content(content_of(change.application.form), accepted))
         require_complete(change.application.missing(bank.seed))
         await change.move(
             ApplicationStatus.SUBMITTED,
@@ -116,6 +147,15 @@ async def submit_application(call: Call, bank: Bank, row: ApplicationRow) -> App
         return change.application
 
 
+async def withdraw_application(call: Call, bank: Bank, row: ApplicationRow) -> Application:
+    """Close an application that was never submitted. Raises Refused `application-not-editable`."""
+    async with _changing(call, bank, row, "withdrawn") as change:
+        if change.row.status != ApplicationStatus.CREATED:
+            raise Refused("application-not-editable", f"The application is {change.row.status}, and not CREATED.")
+        await change.move(ApplicationStatus.CLOSED)
+        return change.application
+
+
 async def add_related_party(
     call: Call, bank: Bank, row: ApplicationRow, data: RelatedPartyForm
 ) -> tuple[Application, UUID]:
@@ -123,22 +163,38 @@ async def add_related_party(
     party_id = call.new_resource_id(bank.seed)
     async with _changing(call, bank, row, "related_party_added", related_party_id=str(party_id)) as change:
         require_editable(change.row)
-        if len(change.application.parties) >= PARTIES_MAX and party_id not in change.application.parties:
-            raise InvalidInput.at("body", msg=f"An application has at most {PARTIES_MAX} related parties")
-        await _save_party(call, change, party_id, content_of(data))
+        await add_party(call, change, party_id, content_of(data))
         return change.application, party_id
 
 
+async def add_party(call: Call, change: ApplicationChange, party_id: UUID, content: Content) -> None:
+    """Add a related party in a change of its application. Raises InvalidInput."""
+    if len(change.application.parties) >= PARTIES_MAX and party_id not in change.application.parties:
+        raise InvalidInput.at("body", msg=f"An application has at most {PARTIES_MAX} related parties")
+    await _save_party(call, change, party_id, content)
+
+
 async def update_related_party(
-    call: Call, bank: Bank, row: ApplicationRow, party_id: UUID, data: RelatedPartyForm
+    call: Call,
+    bank: Bank,
+    row: ApplicationRow,
+    party_id: UUID,
+    data: RelatedPartyForm,
+    *,
+    check: Check | None = None,
 ) -> Application:
-    """Change a related party. Raises NotFound, InvalidInput, Refused `application-not-editable`."""
+    """Change a related party; `check` sees the application first, locked. Raises NotFound, InvalidInput, Refused.
+
+    Refuses: application-not-editable.
+    """
     await find_party(bank, row, party_id)
     changes = content_of(data)
     details = {"related_party_id": str(party_id), "fields": sorted(changes)}
     async with _changing(call, bank, row, "related_party_updated", **details) as change:
         require_editable(change.row)
-        party = _party_in(change.application, party_id)
+        party = party_in(change.application, party_id)
+        if check is not None:
+            check(change.application)
         await _save_party(call, change, party_id, merge_content(content_of(party), changes))
         return change.application
 
@@ -148,18 +204,19 @@ async def remove_related_party(call: Call, bank: Bank, row: ApplicationRow, part
     await find_party(bank, row, party_id)
     async with _changing(call, bank, row, "related_party_removed", related_party_id=str(party_id)) as change:
         require_editable(change.row)
-        _party_in(change.application, party_id)
+        party_in(change.application, party_id)
         await change.remove_party(party_id)
 
 
 async def find_party(bank: Bank, row: ApplicationRow, party_id: UUID) -> Application:
     """Return an application that has this related party. Raises NotFound."""
     application = await open_application(bank.pool, bank, row)
-    _party_in(application, party_id)
+    party_in(application, party_id)
     return application
 
 
-def _party_in(application: Application, party_id: UUID) -> RelatedPartyForm:
+def party_in(application: Application, party_id: UUID) -> RelatedPartyForm:
+    """Return a related party of an application. Raises NotFound."""
     if party_id not in application.parties:
         raise NotFound("There is no such related party.")
     return application.parties[party_id]

@@ -13,6 +13,7 @@ from billfold.approvals.store.fingerprints import proof_of
 from billfold.onboarding.applications.types import (
     ApplicationRow,
     ApplicationStatus,
+    AwaitedMemberRow,
     MoveRow,
     RelatedPartyRow,
 )
@@ -78,6 +79,15 @@ INSERT INTO agreement_acceptance
   (customer_id, application_id, version, accepted_at, recorded_at, ip_address, user_agent)
 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
 """
+
+
+_MEMBER_COLUMNS = ", ".join(AwaitedMemberRow.__struct_fields__)
+_ADD_MEMBER = f"INSERT INTO awaited_team_member ({_MEMBER_COLUMNS}) VALUES ($1, $2, $3, $4, $5) RETURNING *"
+_MEMBERS = f"""
+SELECT {_MEMBER_COLUMNS} FROM awaited_team_member
+ WHERE customer_id = $1 AND application_id = $2 ORDER BY created_at, written_no
+"""
+_DROP_MEMBERS = "DELETE FROM awaited_team_member WHERE customer_id = $1 AND application_id = $2 RETURNING member_id"
 
 
 def _as(struct: type[RowType], row: Record) -> RowType:
@@ -199,6 +209,25 @@ async def delete_related_party(action: AuditedAction, row: ApplicationRow, relat
     """Remove a related party."""
     await action.conn.execute(_DELETE_PARTY, row.customer_id, row.application_id, related_party_id)
     action.proves("related_party_application", f"{row.application_id}/{related_party_id}", None)
+
+
+async def list_awaited_members(conn: Connection | Pool, row: ApplicationRow) -> list[AwaitedMemberRow]:
+    """Return who is invited with the approval, in the order in which they were named."""
+    return [_as(AwaitedMemberRow, each) for each in await conn.fetch(_MEMBERS, row.customer_id, row.application_id)]
+
+
+async def add_awaited_member(action: AuditedAction, row: AwaitedMemberRow) -> None:
+    """Add somebody who is invited with the approval."""
+    written = await action.conn.fetchrow(_ADD_MEMBER, *msgspec.structs.astuple(row))
+    _prove(action, "awaited_team_member", row.member_id, written)
+
+
+async def drop_awaited_members(action: AuditedAction, row: ApplicationRow) -> bool:
+    """Wait for nobody any longer; tell whether anybody was waited for."""
+    found = await action.conn.fetch(_DROP_MEMBERS, row.customer_id, row.application_id)
+    for each in found:
+        action.proves("awaited_team_member", each["member_id"], None)
+    return bool(found)
 
 
 async def record_acceptance(

@@ -17,6 +17,8 @@ REPORT_JOB: Final = "application.report"
 """Raises the event of a move; its object is the move."""
 APPROVE_JOB: Final = "application.approve"
 """Creates the customer of an approved application; its object is the applicant."""
+TEAM_JOB: Final = "application.team"
+"""Invites the members of the team who wait for an approval; its object is the applicant."""
 EXPIRE_JOB: Final = "application.expire"
 """Closes an application that nobody changes; its object is the applicant."""
 
@@ -101,6 +103,16 @@ class RelatedPartyRow(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes
     created_at: datetime
     updated_at: datetime
+
+
+class AwaitedMemberRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who is invited into the team of the applicant with its approval; `content` is sealed."""
+
+    customer_id: UUID
+    application_id: UUID
+    member_id: UUID
+    content: bytes
+    created_at: datetime
 
 
 def applicant_id_of(seed: bytes, owner: UUID, application_id: UUID) -> UUID:

@@ -154,11 +154,20 @@ STATES = (
         remedy="Fill in, or upload, what `missing_requirements` names, then submit again.",
     ),
     Problem(
+        "invite-limit-reached",
+        429,
+        "Too many invites are mailed",
+        meaning="On a day so many invites are mailed to one address, for one application and for one customer. An "
+        "application has at most 100 invites.",
+        remedy="Wait until tomorrow (UTC), or remove invites that are not needed.",
+        retryable=True,
+    ),
+    Problem(
         "application-not-approved",
         409,
         "The application is not approved",
-        meaning="The company has no team before its application is approved.",
-        remedy="Wait until `status` is `APPROVED`, then send the request again.",
+        meaning="A team is invited while the application is `SUBMITTED` or `APPROVED`.",
+        remedy="Submit the application, or wait until `status` is `APPROVED`, then send the request again.",
     ),
     Problem(
         "application-not-in-review",

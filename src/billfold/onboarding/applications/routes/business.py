@@ -101,3 +101,18 @@ async def apply_business_application(caller: Call, bank: Bank, application_id: U
     """
     row = await requests.find_own(caller, bank, application_id)
     return render_business(await requests.submit_application(caller, bank, row), bank.seed)
+
+
+@post(
+    f"{V1}{{application_id}}/withdraw/", SIGNED, tag="applications", status=200, refuses=("application-not-editable",)
+)
+@post(
+    f"{V2}{{application_id}}/withdraw/", WRITES, tag="applications", status=200, refuses=("application-not-editable",)
+)
+async def withdraw_business_application(caller: Call, bank: Bank, application_id: UUID) -> BusinessApplication:
+    """Withdraw business application.
+
+    One that is CREATED is CLOSED, for good. Its invites open nothing any longer.
+    """
+    row = await requests.find_own(caller, bank, application_id)
+    return render_business(await requests.withdraw_application(caller, bank, row), bank.seed)

@@ -1,4 +1,4 @@
-"""The team of the company that an application became."""
+"""The team of a company that applies, or that has become a customer."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from billfold.onboarding.applications import requests
 from billfold.onboarding.applications.content import name_of, open_application
 from billfold.onboarding.applications.routes.business import V2, WRITES
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
+from billfold.onboarding.team.awaited import await_team, require_submitted
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 Invited = Annotated[list[InviteMember], msgspec.Meta(min_length=1, max_length=50)]
@@ -34,36 +35,45 @@ Invited = Annotated[list[InviteMember], msgspec.Meta(min_length=1, max_length=50
     refuses=("application-not-approved", "member-already-invited", "forbidden"),
 )
 async def create_application_team(member: CustomerCaller, bank: Bank, application_id: UUID, data: Invited) -> Team:
-    """Invite the team of an approved company.
+    """Invite the team of a company that applies.
 
-    Each is mailed a link. Only an administrator of the new company may do it: whoever submitted its application is one.
+    While the application is SUBMITTED they wait, and are mailed a link with its approval; nobody is when it is
+    rejected. Once it is APPROVED each is mailed a link at once. Whoever submitted the application may do it, and then
+    any administrator of the new company.
     """
     row = await requests.find_own(member, bank, application_id)
-    _check(data)
+    invited = _checked(data)
+    if row.status != ApplicationStatus.APPROVED:
+        require_submitted(row)
+        if member.access.user_id is None or member.access.user_id != row.submitted_by:
+            raise Refused("forbidden", "Only who submitted the application can invite the team of its company.")
+        awaited = await await_team(member, bank, row, invited)
+        if awaited is not None:
+            return render_team(row.applicant_id, awaited, private_of=lambda _: True)
+        row = await requests.find_own(member, bank, application_id)
     by = await _administrator(member, bank, row)
-    for each in data:
+    for each in invited:
         await invitations.invite(by, each)
     found = await team_store.list_team(bank.pool, bank.vault, row.applicant_id, now=member.now)
     return render_team(row.applicant_id, found, private_of=lambda _: True)
 
 
-def _check(invited: list[InviteMember]) -> None:
-    """Raise InvalidInput at whoever cannot be invited, or is there twice, before anybody is."""
-    seen: set[str] = set()
+def _checked(invited: list[InviteMember]) -> list[InviteMember]:
+    """Return them with normalized addresses. Raises InvalidInput at whoever cannot be invited, or is there twice."""
+    found: dict[str, InviteMember] = {}
     for index, each in enumerate(invited):
         try:
-            email = check_invited(each).email
+            checked = check_invited(each)
         except InvalidInput as wrong:
             raise InvalidInput(FieldError(("body", index, *e.loc), e.msg, e.type) for e in wrong.errors) from None
-        if email in seen:
+        if checked.email in found:
             raise InvalidInput.at("body", index, "email", msg="is there twice")
-        seen.add(email)
+        found[checked.email] = checked
+    return [*found.values()]
 
 
 async def _administrator(member: CustomerCaller, bank: Bank, row: ApplicationRow) -> Administrator:
-    """Return the caller as an administrator of the new company. Raises Refused."""
-    if row.status != ApplicationStatus.APPROVED:
-        raise Refused("application-not-approved", f"The application is {row.status}.")
+    """Return the caller as an administrator of the new company. Raises Refused `forbidden`."""
     user_id = member.access.user_id
     teams = [] if user_id is None else await list_user_memberships(bank.pool, user_id, only_active=True)
     if not any(each.customer_id == row.applicant_id and each.role == "ADMIN" for each in teams):

@@ -1,0 +1,226 @@
+"""What is filled in on each page of an application: the fields of the API, in the words of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from billfold.onboarding.applications.forms import INDUSTRIES
+from billfold.platform.countries import COUNTRIES
+
+
+class Kind(StrEnum):
+    """How a field is filled in."""
+
+    TEXT = "text"
+    LONG_TEXT = "long"
+    EMAIL = "email"
+    PHONE = "tel"
+    DATE = "date"
+    SELECT = "select"
+    COUNTRY = "country"
+    MANY = "many"
+    YES_NO = "yes-no"
+    PERCENT = "percent"
+    SECRET = "secret"  # noqa: S105 - a kind: what was saved is shown masked
+
+
+class Field(NamedTuple):
+    """A field of a form; `path` is its place in the body of the API. Of `options` the words are shown."""
+
+    path: str
+    label: str
+    kind: Kind = Kind.TEXT
+    options: Mapping[str, str] = MappingProxyType({})
+    hint: str = ""
+    autocomplete: str = "off"
+    optional: bool = False
+    chars_max: int = 250
+
+    @property
+    def top(self) -> str:
+        """The name of the field of the body that it is, or is a part of."""
+        return self.path.partition(".")[0]
+
+
+class Step(NamedTuple):
+    """One page of a form."""
+
+    key: str
+    title: str
+    fields: tuple[Field, ...]
+
+    def of(self, names: Iterable[str] | None) -> Step:
+        """Return the step with those of its fields alone that are asked for; None: with all."""
+        return self if names is None else self._replace(fields=tuple(each for each in self.fields if each.top in names))
+
+
+NO_CATEGORY: Final = "NONE"
+"""What is ticked to say that nothing of a list is so."""
+_COUNTRIES: Final = MappingProxyType({each: each for each in ("US", *sorted(COUNTRIES - {"US"}))})
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").capitalize().replace("Atm ", "ATM ")
+
+
+def _address(at: str, section: str) -> tuple[Field, ...]:
+    return (
+        Field(f"{at}.street_address", "Street and number", autocomplete=f"{section}address-line1"),
+        Field(
+            f"{at}.street_address2",
+            "Apartment, suite, floor",
+            autocomplete=f"{section}address-line2",
+            optional=True,
+        ),
+        Field(f"{at}.city", "City", autocomplete=f"{section}address-level2"),
+        Field(
+            f"{at}.state",
+            "State or region",
+            hint="In the US two letters, such as NY.",
+            autocomplete=f"{section}address-level1",
+            optional=True,
+            chars_max=50,
+        ),
+        Field(f"{at}.postal_code", "Postal code", autocomplete=f"{section}postal-code", chars_max=50),
+        Field(f"{at}.country", "Country", Kind.COUNTRY, _COUNTRIES, autocomplete=f"{section}country"),
+    )
+
+
+_ENTITIES: Final = {
+    "SOLE_PROPRIETOR": "Sole proprietor",
+    "CORPORATE": "Corporation",
+    "LLC": "LLC",
+    "PARTNERSHIP": "Partnership",
+    "INCORPORATED_ASSOCIATION": "Incorporated association",
+    "UNINCORPORATED_ASSOCIATION": "Unincorporated association",
+}
+_BUSINESS_NUMBERS: Final = {"EIN": "EIN", "TIN": "TIN", "NON_US_BUSINESS_ID": "Number of another country"}
+_CATEGORIES: Final = {
+    "INTERNET_GAMBLING": "Internet gambling",
+    "CANNABIS": "Cannabis",
+    "CRYPTOCURRENCY": "Cryptocurrency",
+    "CROWDFUNDING": "Crowdfunding",
+    "FINANCIAL_OR_MONEY_MOVEMENT": "Financial services or moving money for others",
+    NO_CATEGORY: "None of these",
+}
+_LOCATIONS: Final = {
+    "PRIMARILY_US": "Mostly in the US",
+    "MIX_OF_US_AND_NON_US": "In the US and elsewhere",
+    "PRIMARILY_NON_US": "Mostly outside the US",
+}
+_FUNDS: Final = {"INTERNAL_FUNDS": "Our own", "CLIENT_OR_EXTERNAL_FUNDS": "Money of clients or others"}
+_REVENUES: Final = {
+    "PRE_REVENUE": "None yet",
+    "5M_OR_LESS": "Up to $5 million",
+    "BETWEEN_5M_100M": "$5 to $100 million",
+    "100M_OR_MORE": "$100 million or more",
+}
+_TRANSACTIONS: Final = {"5_OR_LESS": "Up to 5", "BETWEEN_5_AND_15": "5 to 15", "15_OR_MORE": "15 or more"}
+_DEPOSITS: Final = {
+    "1M_OR_LESS": "Up to $1 million",
+    "BETWEEN_1M_AND_5M": "$1 to $5 million",
+    "BETWEEN_5M_AND_20M": "$5 to $20 million",
+    "BETWEEN_20M_AND_50M": "$20 to $50 million",
+    "50M_OR_MORE": "$50 million or more",
+}
+_PERSON_NUMBERS: Final = {"SSN": "Social Security number", "PASSPORT": "Passport", "NON_US_ID": "ID of another country"}
+_ROLES: Final = {
+    "CONTROL_PERSON": "Controls the business, as its chief executive does",
+    "AUTHORIZED_REPRESENTATIVE": "May act for the business",
+    "BENEFICIAL_OWNER": "Owns 25 % or more of it",
+}
+
+BUSINESS_STEPS: Final = (
+    Step(
+        "business",
+        "The business",
+        (
+            Field("name", "Legal name", autocomplete="organization"),
+            Field("doing_business_as", "Trading name", optional=True),
+            Field("website", "Website", autocomplete="url", optional=True),
+            Field("entity_type", "Type of business", Kind.SELECT, _ENTITIES),
+            Field("formation_date", "Formed on", Kind.DATE),
+            Field("identification_number.type", "Tax number", Kind.SELECT, _BUSINESS_NUMBERS),
+            Field("identification_number.identification_number", "Number", Kind.SECRET, chars_max=50),
+            Field(
+                "identification_number.issuing_country",
+                "Issued by",
+                Kind.COUNTRY,
+                _COUNTRIES,
+                optional=True,
+            ),
+            Field("industry.industry", "Industry", Kind.SELECT, {each: _words(each) for each in sorted(INDUSTRIES)}),
+            Field("industry.other_industry", "Which other industry", optional=True),
+        ),
+    ),
+    Step(
+        "contact",
+        "Address and contact",
+        (
+            *_address("address", ""),
+            Field("contact.name.first_name", "First name of the contact", autocomplete="given-name", chars_max=50),
+            Field("contact.name.last_name", "Last name of the contact", autocomplete="family-name", chars_max=50),
+            Field("contact.email", "Email of the contact", Kind.EMAIL, autocomplete="email", chars_max=254),
+            Field("contact.phone_number", "Phone of the contact", Kind.PHONE, autocomplete="tel", chars_max=30),
+        ),
+    ),
+    Step(
+        "activity",
+        "Activity and money",
+        (
+            Field("risk_info.company_mission", "What the business does", Kind.LONG_TEXT, optional=True, chars_max=2000),
+            Field("risk_info.risk_categories", "It deals with", Kind.MANY, _CATEGORIES),
+            Field("risk_info.primary_regulator", "Its regulator", optional=True),
+            Field("risk_info.has_current_enforcement_actions", "Is an authority acting against it now?", Kind.YES_NO),
+            Field("risk_info.business_activity_location", "It is active", Kind.SELECT, _LOCATIONS),
+            Field("risk_info.source_of_funds", "The money is", Kind.SELECT, _FUNDS),
+            Field("risk_info.account_usage", "The account is for", Kind.SELECT, {"MONEY_STORAGE": "Keeping money"}),
+            Field("risk_info.annual_revenue", "Revenue in a year", Kind.SELECT, _REVENUES),
+            Field("risk_info.monthly_transactions", "Payments in a month", Kind.SELECT, _TRANSACTIONS),
+            Field("risk_info.first_month_deposit", "Deposit in the first month", Kind.SELECT, _DEPOSITS),
+        ),
+    ),
+)
+PERSON_STEPS: Final = (
+    Step(
+        "person",
+        "Person",
+        (
+            Field("name.first_name", "First name", autocomplete="given-name", chars_max=50),
+            Field("name.middle_name", "Middle name", autocomplete="additional-name", optional=True, chars_max=50),
+            Field("name.last_name", "Last name", autocomplete="family-name", chars_max=50),
+            Field("title", "Title in the business", autocomplete="organization-title", optional=True),
+            Field("date_of_birth", "Date of birth", Kind.DATE, autocomplete="bday"),
+            Field("citizenship", "Citizenship", Kind.COUNTRY, _COUNTRIES, optional=True),
+            Field("email", "Email", Kind.EMAIL, autocomplete="email", optional=True, chars_max=254),
+            Field("phone_number", "Phone", Kind.PHONE, autocomplete="tel", optional=True, chars_max=30),
+        ),
+    ),
+    Step("address", "Home address", _address("address", "home ")),
+    Step(
+        "identification",
+        "Identification",
+        (
+            Field("identification_number.identification_type", "Kind of number", Kind.SELECT, _PERSON_NUMBERS),
+            Field("identification_number.identification_number", "Number", Kind.SECRET, chars_max=50),
+            Field(
+                "identification_number.identification_number_issuing_country",
+                "Issued by",
+                Kind.COUNTRY,
+                _COUNTRIES,
+                optional=True,
+            ),
+        ),
+    ),
+    Step(
+        "role",
+        "Role and share",
+        (
+            Field("roles", "The person", Kind.MANY, _ROLES),
+            Field("ownership_percentage", "Share of the business in percent", Kind.PERCENT, optional=True, chars_max=9),
+        ),
+    ),
+)

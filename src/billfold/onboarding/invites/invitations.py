@@ -1,0 +1,229 @@
+"""Inviting people to an application, once more, and taking an invite back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.users.rules import check_email
+from billfold.events.email import outbox
+from billfold.events.email import templates as notices
+from billfold.onboarding.applications.changes import ApplicationChange, changing
+from billfold.onboarding.applications.content import Application, name_of
+from billfold.onboarding.applications.requests import add_party, party_in
+from billfold.onboarding.applications.rules.status import require_editable
+from billfold.onboarding.applications.types import ApplicationRow
+from billfold.onboarding.invites import rules, store
+from billfold.onboarding.invites.types import InvitationType, Invite, Invitee, InviteRow, WantedInvite
+from billfold.platform import crypto
+from billfold.platform.crypto import associated_data
+from billfold.platform.errors import InvalidInput, Refused
+from billfold.platform.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.http.caller import Call
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection, Pool
+
+_COMPANY_CHARS_MAX = 100
+_PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
+    {
+        InvitationType.COLLABORATOR: ("Fill in the application of", "fill in"),
+        InvitationType.AUTHORIZED_PERSON: ("Review and submit the application of", "review and submit"),
+        InvitationType.RELATED_PARTY: ("Your details for the application of", "give your own details for"),
+    }
+)
+"""How the subject of the e-mail begins, and what it asks for."""
+_COUNTED: Final = {"address": "to one address", "application": "for an application", "owner": "for a customer"}
+
+
+class _Sender(NamedTuple):
+    """Who invites: the request, the bank, and the name of the customer who applies."""
+
+    call: Call
+    bank: Bank
+    name: str
+
+
+class _Planned(NamedTuple):
+    """An invite on its way: who is mailed, what there is of it already, and whether that was mailed moments ago."""
+
+    wanted: WantedInvite
+    invitee: Invitee
+    earlier: InviteRow | None
+    is_sent: bool
+
+
+async def invite(call: Call, bank: Bank, row: ApplicationRow, wanted: Sequence[WantedInvite]) -> list[Invite]:
+    """Invite people, all or none. Whoever is invited already gets a new link; the one before opens nothing any longer.
+
+    Raises NotFound, InvalidInput, Refused `application-not-editable`, `invite-limit-reached`.
+    """
+    sender = _Sender(call, bank, (await call.customer(bank, row.customer_id)).name)
+    async with changing(bank, row, "invited", origin=call.origin, at=call.now, wall=call.wall) as change:
+        require_editable(change.row)
+        known = await open_invites(change.action.conn, bank, change.application, now=call.now)
+        planned = [_plan(call, known, each, change.application) for each in wanted]
+        if len(known) + sum(each.earlier is None for each in planned) > rules.INVITES_MAX:
+            raise Refused("invite-limit-reached", f"An application has at most {rules.INVITES_MAX} invites.")
+        await _count_emails(change, [each.invitee for each in planned if not each.is_sent])
+        made = [await _do(sender, change, each, number=n) for n, each in enumerate(planned)]
+        change.action.details["invites"] = [
+            {"id": str(each.row.invite_id), "invitation_type": each.row.invitation_type} for each in made
+        ]
+    return made
+
+
+async def withdraw(call: Call, bank: Bank, row: ApplicationRow, invite_id: UUID) -> None:
+    """Take an invite back: its link opens nothing any longer, nor do browsers that have opened it. Raises NotFound."""
+    async with changing(bank, row, "invite_withdrawn", origin=call.origin, at=call.now, wall=call.wall) as change:
+        change.action.details["invite_id"] = str(invite_id)
+        await store.delete_invite(change.action, change.row, invite_id)
+
+
+async def open_invites(conn: Connection | Pool, bank: Bank, application: Application, *, now: datetime) -> list[Invite]:
+    """Return the invites of an application with who is invited, the first one first."""
+    rows = await store.list_invites(conn, application.row)
+    applicant_id = application.row.applicant_id
+    found = []
+    for each in rows:
+        content = await bank.data_keys.open(conn, applicant_id, each.content, aad=_place(each.invite_id, applicant_id))
+        found.append(_shown(each, msgspec.json.decode(content, type=Invitee), application, now=now))
+    return found
+
+
+async def _do(sender: _Sender, change: ApplicationChange, planned: _Planned, *, number: int) -> Invite:
+    if planned.is_sent and planned.earlier is not None:
+        return _shown(planned.earlier, planned.invitee, change.application, now=sender.call.now)
+    return await _renew(sender, change, planned, number)
+
+
+async def _renew(sender: _Sender, change: ApplicationChange, planned: _Planned, number: int) -> Invite:
+    """Write an invite, with a new link, and mail it; a related party that is not there yet is added."""
+    call, bank, wanted, earlier = sender.call, sender.bank, planned.wanted, planned.earlier
+    party_id = wanted.related_party_id or (earlier.related_party_id if earlier else None)
+    if wanted.invitation_type == InvitationType.RELATED_PARTY and party_id is None:
+        party_id = derive(bank.seed, command_id(call.key_owner, call.key), number)
+        await add_party(call, change, party_id, _new_party(planned.invitee))
+    secret, link_hash = crypto.new_token()
+    invite_id = (
+        earlier.invite_id if earlier else derive(bank.seed, command_id(f"invite:{call.key_owner}", call.key), number)
+    )
+    made = InviteRow(
+        customer_id=change.row.customer_id,
+        invite_id=invite_id,
+        application_id=change.row.application_id,
+        invitation_type=wanted.invitation_type,
+        related_party_id=party_id,
+        requested_fields=wanted.requested_fields,
+        content=await _seal(change, invite_id, planned.invitee),
+        created_at=earlier.created_at if earlier else call.now,
+        expires_at=call.now + rules.INVITE_LIFETIME,
+        sent_at=call.wall,
+        link_hash=link_hash,
+        link_expires_at=call.wall + rules.INVITE_LIFETIME,
+        accepted_at=None,
+    )
+    await store.end_sessions(change.action.conn, invite_id)
+    await store.put_invite(change.action, made)
+    await _mail(sender, change, planned, secret=secret)
+    return _shown(made, planned.invitee, change.application, now=call.now)
+
+
+def _plan(call: Call, known: Iterable[Invite], wanted: WantedInvite, application: Application) -> _Planned:
+    invitee = _addressed(wanted, application)
+    earlier = _find_earlier(known, wanted, invitee)
+    if earlier is None:
+        return _Planned(wanted, invitee, None, is_sent=False)
+    is_same = earlier.invitee == invitee and earlier.row.requested_fields == wanted.requested_fields
+    is_sent = is_same and rules.is_just_sent(earlier.row, now=call.now, wall=call.wall)
+    return _Planned(wanted, invitee, earlier.row, is_sent=is_sent)
+
+
+def _addressed(wanted: WantedInvite, application: Application) -> Invitee:
+    """Return who is to be mailed; of a related party what is not said is known. Raises NotFound, InvalidInput."""
+    invitee = wanted.invitee
+    if wanted.related_party_id is None:
+        return invitee
+    party = party_in(application, wanted.related_party_id)
+    email = invitee.email or (check_email(party.email) if party.email else "")
+    if not email:
+        raise InvalidInput.at("body", "email", msg="is needed: the related party has none", kind="missing")
+    name = party.name or None
+    return Invitee(
+        email=email,
+        first_name=invitee.first_name or (name and name.first_name),
+        last_name=invitee.last_name or (name and name.last_name),
+    )
+
+
+def _find_earlier(known: Iterable[Invite], wanted: WantedInvite, invitee: Invitee) -> Invite | None:
+    """Return the invite of the same person for the same: a related party has one, wherever it is mailed."""
+    for each in known:
+        if each.row.invitation_type != wanted.invitation_type:
+            continue
+        if wanted.related_party_id is not None:
+            if each.row.related_party_id == wanted.related_party_id:
+                return each
+        elif each.invitee.email == invitee.email and (
+            wanted.invitation_type != InvitationType.RELATED_PARTY or each.invitee == invitee
+        ):
+            return each
+    return None
+
+
+def _new_party(invitee: Invitee) -> dict[str, object]:
+    return {"name": {"first_name": invitee.first_name, "last_name": invitee.last_name}, "email": invitee.email}
+
+
+async def _count_emails(change: ApplicationChange, invitees: Sequence[Invitee]) -> None:
+    """Count what is going to be mailed, in one order for everybody. Refuses: invite-limit-reached."""
+    vault, row = change.bank.vault, change.row
+    addresses = [UUID(bytes=vault.blind_index(each.email, "invites mailed")[:16]) for each in invitees]
+    counts = Counter({(address, "address"): addresses.count(address) for address in addresses})
+    for subject, whose in ((row.applicant_id, "application"), (row.customer_id, "owner")):
+        counts[command_id("invites mailed", subject), whose] = len(invitees)
+    day = change.wall.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    for (subject, whose), more in sorted(counts.items()):
+        if more and await store.count_emails(change.action.conn, subject, day, more) > rules.EMAILS_PER_DAY[whose]:
+            most = f"At most {rules.EMAILS_PER_DAY[whose]} invites are mailed on a day"
+            raise Refused("invite-limit-reached", f"{most} {_COUNTED[whose]}.")
+
+
+async def _mail(sender: _Sender, change: ApplicationChange, planned: _Planned, *, secret: str) -> None:
+    bank, invitee = sender.bank, planned.invitee
+    company, inviter = _mailable(name_of(change.application)), _mailable(sender.name)
+    purpose, verb = _PURPOSES[planned.wanted.invitation_type]
+    notice = notices.application_invite(
+        invitee.first_name if rules.may_be_mailed(invitee.first_name or "") else None,
+        company,
+        purpose=purpose,
+        asks=f"{inviter} asks you to {verb} the application of {company} for an account at {bank.settings.bank_name}.",
+        link=f"{bank.settings.auth_origin}/onboarding?link={secret}",
+    )
+    await outbox.queue_email(change.action.conn, bank.vault, invitee.email, notice=notice, now=change.wall)
+
+
+def _mailable(name: str) -> str:
+    """Return a name that others chose as it may stand in an e-mail."""
+    return name[:_COMPANY_CHARS_MAX] if rules.may_be_mailed(name) else "a business"
+
+
+async def _seal(change: ApplicationChange, invite_id: UUID, invitee: Invitee) -> bytes:
+    applicant_id = change.row.applicant_id
+    place = _place(invite_id, applicant_id)
+    return await change.bank.data_keys.seal(change.action.conn, applicant_id, msgspec.json.encode(invitee), aad=place)
+
+
+def _shown(row: InviteRow, invitee: Invitee, application: Application, *, now: datetime) -> Invite:
+    return Invite(row=row, invitee=invitee, status=rules.status_of(row, application.parties, now))
+
+
+def _place(invite_id: UUID, applicant_id: UUID) -> bytes:
+    return associated_data(store.TABLE, "content", invite_id, tenant_id=applicant_id)

@@ -1,0 +1,181 @@
+"""What an invited person reads and does: the functions of the APIs, each after what their invite lets them do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import msgspec
+from typing_extensions import override
+
+from billfold.audit.types import Origin
+from billfold.documents.routes import store_file
+from billfold.http.caller import Call
+from billfold.onboarding.agreements.texts import current_agreement
+from billfold.onboarding.applications import requests
+from billfold.onboarding.applications import store as application_store
+from billfold.onboarding.applications.changes import changing
+from billfold.onboarding.applications.content import Application, content_of, open_application
+from billfold.onboarding.applications.forms import AgreementConsent, BusinessForm, RelatedPartyForm
+from billfold.onboarding.applications.rules.status import EDITABLE, require_editable
+from billfold.onboarding.applications.types import ApplicationRow
+from billfold.onboarding.invites import rules, store
+from billfold.onboarding.invites.types import InvitationType, InviteRow
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.documents.types import DocumentRow
+    from billfold.http.raw_request import RawRequest
+    from billfold.ledger.bank import Bank
+    from billfold.onboarding.applications.requests import Check
+
+_NAMES: Final = {
+    InvitationType.COLLABORATOR: "Invited collaborator",
+    InvitationType.AUTHORIZED_PERSON: "Invited authorized person",
+    InvitationType.RELATED_PARTY: "Invited related party",
+}
+
+
+class InvitedCall(Call, frozen=True, kw_only=True):
+    """One request of a browser that opened an invite."""
+
+    invite: InviteRow
+
+    @property
+    @override
+    def origin(self) -> Origin:
+        """The invite: who it was mailed to is known, and not who opened it."""
+        return Origin(kind="INVITED", name=self.name, ip_address=self.address, user_agent=self.agent)
+
+    @property
+    @override
+    def only_customer_id(self) -> UUID:
+        """The owner of the application."""
+        return self.invite.customer_id
+
+    @override
+    def may(self, scope: str) -> bool:
+        """Tell that no scope is included."""
+        return False
+
+
+class InvitedView(msgspec.Struct, frozen=True, kw_only=True):
+    """What an invited person is shown: of a related party nothing but their own, and the name of the business."""
+
+    row: ApplicationRow
+    form: BusinessForm
+    parties: dict[UUID, RelatedPartyForm]
+    documents: list[DocumentRow]
+    missing: list[str]
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether the application can be changed now."""
+        return self.row.status in EDITABLE
+
+
+def name_in_log(row: InviteRow) -> str:
+    """Return how the audit log names whoever uses an invite."""
+    return f"{_NAMES[row.invitation_type]} {row.invite_id}"
+
+
+async def find_application(bank: Bank, invite: InviteRow) -> ApplicationRow:
+    """Return the application of an invite."""
+    return await application_store.get_application(bank.pool, invite.customer_id, invite.application_id)
+
+
+async def read(bank: Bank, invite: InviteRow) -> InvitedView:
+    """Return what the invite shows. Raises NotFound when the application was destroyed after its retention."""
+    row = await find_application(bank, invite)
+    return view_of(await open_application(bank.pool, bank, row), invite, bank.seed)
+
+
+def view_of(application: Application, invite: InviteRow, seed: bytes) -> InvitedView:
+    """Return what an invite shows of an application. Raises NotFound."""
+    form, party_id = application.form, invite.related_party_id
+    assert isinstance(form, BusinessForm)
+    parties, missing = application.parties, application.missing(seed)
+    if party_id is None:
+        return InvitedView(
+            row=application.row, form=form, parties=parties, documents=application.documents, missing=missing
+        )
+    party = content_of(requests.party_in(application, party_id))
+    shown = {name: value for name, value in party.items() if name in rules.own_fields(invite)}
+    return InvitedView(
+        row=application.row,
+        form=BusinessForm(name=form.name),
+        parties={party_id: msgspec.convert(shown, RelatedPartyForm)},
+        documents=application.documents_of(party_id),
+        missing=[each for each in missing if each.startswith(f"related_parties.{party_id}.")],
+    )
+
+
+async def accept(call: InvitedCall, bank: Bank) -> None:
+    """Note that the invited person has begun. Raises Refused `application-not-editable`."""
+    row = await find_application(bank, call.invite)
+    async with changing(bank, row, "invite_accepted", origin=call.origin, at=call.now, wall=call.wall) as change:
+        require_editable(change.row)
+        change.action.details["invite_id"] = str(call.invite.invite_id)
+        invites = await store.list_invites(change.action.conn, change.row)
+        found = next((each for each in invites if each.invite_id == call.invite.invite_id), None)
+        if found is None or found.link_hash != call.invite.link_hash:
+            raise NotFound("There is no such invite.")
+        if found.accepted_at is not None:
+            change.action.skip()
+            return
+        await store.put_invite(change.action, msgspec.structs.replace(found, accepted_at=call.wall))
+
+
+async def save_business(call: InvitedCall, bank: Bank, data: BusinessForm, *, check: Check) -> None:
+    """Change what the application says. Raises as `update_application`, and Refused `forbidden`."""
+    rules.require_may_edit_business(call.invite)
+    await requests.update_application(call, bank, await find_application(bank, call.invite), data, check=check)
+
+
+async def add_party(call: InvitedCall, bank: Bank, data: RelatedPartyForm) -> UUID:
+    """Add a related party; the same call adds the same one. Raises as `add_related_party`, Refused `forbidden`."""
+    rules.require_may_edit_business(call.invite)
+    row = await find_application(bank, call.invite)
+    return (await requests.add_related_party(call, bank, row, data))[1]
+
+
+async def save_party(call: InvitedCall, bank: Bank, party_id: UUID, data: RelatedPartyForm, *, check: Check) -> None:
+    """Change a related party. Raises as `update_related_party`, and Refused `forbidden`."""
+    rules.require_may_edit_party(call.invite, party_id, content_of(data))
+    row = await find_application(bank, call.invite)
+    await requests.update_related_party(call, bank, row, party_id, data, check=check)
+
+
+async def remove_party(call: InvitedCall, bank: Bank, party_id: UUID) -> None:
+    """Remove a related party. Raises as `remove_related_party`, and Refused `forbidden`."""
+    rules.require_may_edit_business(call.invite)
+    await requests.remove_related_party(call, bank, await find_application(bank, call.invite), party_id)
+
+
+async def upload(call: InvitedCall, bank: Bank, document_id: UUID, request: RawRequest) -> None:
+    """Store the file that is the body for a document of the application.
+
+    Raises as `store_file`, NotFound, Refused `application-not-editable`, `forbidden`.
+    """
+    row = await find_application(bank, call.invite)
+    require_editable(row)
+    application = await open_application(bank.pool, bank, row)
+    document = next((each for each in application.documents if each.document_id == document_id), None)
+    if document is None:
+        raise NotFound("There is no such document.")
+    rules.require_may_upload(call.invite, document.related_party_id)
+    key = (document.customer_id, document_id, document.type)
+    await store_file(call, bank, key, request=request, subject=document.subject)
+
+
+async def submit(call: InvitedCall, bank: Bank, *, version: str, check: Check) -> None:
+    """Accept this version of the agreements and submit the application.
+
+    Raises as `submit_application`, Refused `forbidden`, `content-changed` when another version is in force.
+    """
+    rules.require_may_submit(call.invite)
+    if version != current_agreement().version:
+        raise Refused("content-changed", "The agreements have changed meanwhile. Read them, and accept them again.")
+    row = await find_application(bank, call.invite)
+    consent = AgreementConsent(version=version, timestamp=call.wall)
+    await requests.submit_application(call, bank, row, consent=consent, check=check)

@@ -1,0 +1,83 @@
+"""How long an invite lasts, how many are sent, and what an invited person may do. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
+from uuid import UUID
+
+from billfold.onboarding.applications.forms import RelatedPartyForm
+from billfold.onboarding.invites.types import InvitationType, InviteRow, InviteStatus
+from billfold.platform.errors import Refused
+
+INVITE_LIFETIME: Final = timedelta(days=7)
+RESEND_INTERVAL: Final = timedelta(minutes=1)
+"""An invite that is repeated sooner is not sent again."""
+SESSION_IDLE_LIMIT: Final = timedelta(hours=1)
+SESSION_LIFETIME: Final = timedelta(hours=12)
+INVITES_MAX: Final = 100
+"""How many invites an application may have."""
+COLLABORATORS_MAX: Final = 20
+EMAILS_PER_DAY: Final[Mapping[str, int]] = MappingProxyType({"address": 3, "application": 50, "owner": 200})
+"""How many invites are mailed on a day (UTC, wall time) to an address, for an application and for its owner."""
+PARTY_FIELDS: Final = frozenset(RelatedPartyForm.__struct_fields__)
+_CLAIMS: Final = frozenset({"roles", "ownership_percentage"})
+"""What a business says of a person: the person says it only where they are asked to."""
+_LINK: Final = re.compile(r"://|\bwww\.|\.[a-z]{2,}/|[<>@]", re.IGNORECASE)
+
+
+def status_of(row: InviteRow, parties: Collection[UUID], now: datetime) -> InviteStatus:
+    """Return where an invite stands among these related parties; `now` is business time."""
+    if row.related_party_id is not None and row.related_party_id not in parties:
+        return InviteStatus.EXPIRED
+    if row.accepted_at is not None:
+        return InviteStatus.ACCEPTED
+    return InviteStatus.EXPIRED if row.expires_at <= now else InviteStatus.PENDING
+
+
+def is_just_sent(row: InviteRow, *, now: datetime, wall: datetime) -> bool:
+    """Tell whether an invite is open and was mailed moments ago."""
+    return row.expires_at > now and row.sent_at > wall - RESEND_INTERVAL
+
+
+def may_be_mailed(text: str) -> bool:
+    """Tell whether a text that others choose may stand in an e-mail: it leads nowhere."""
+    return _LINK.search(text) is None
+
+
+def own_fields(row: InviteRow) -> frozenset[str]:
+    """Return the fields that an invited related party may read and fill in."""
+    return frozenset(row.requested_fields) or PARTY_FIELDS - _CLAIMS
+
+
+def require_may_edit_business(row: InviteRow) -> None:
+    """Refuses: forbidden."""
+    if row.invitation_type != InvitationType.COLLABORATOR:
+        raise Refused("forbidden", "This invite does not let you change the application.")
+
+
+def require_may_submit(row: InviteRow) -> None:
+    """Refuses: forbidden."""
+    if row.invitation_type != InvitationType.AUTHORIZED_PERSON:
+        raise Refused("forbidden", "This invite does not let you submit the application.")
+
+
+def require_may_edit_party(row: InviteRow, party_id: UUID, fields: Collection[str]) -> None:
+    """Refuses: forbidden, for another person, or for a field that was not requested."""
+    if row.invitation_type == InvitationType.COLLABORATOR:
+        return
+    if row.invitation_type != InvitationType.RELATED_PARTY or row.related_party_id != party_id:
+        raise Refused("forbidden", "This invite does not let you change this person.")
+    if excess := sorted(set(fields) - own_fields(row)):
+        raise Refused("forbidden", f"This invite does not ask for {', '.join(excess)}.")
+
+
+def require_may_upload(row: InviteRow, related_party_id: UUID | None) -> None:
+    """Refuses: forbidden, for a document that is not about the invited person."""
+    if row.invitation_type == InvitationType.COLLABORATOR:
+        return
+    if row.invitation_type != InvitationType.RELATED_PARTY or row.related_party_id != related_party_id:
+        raise Refused("forbidden", "This invite does not let you upload this document.")

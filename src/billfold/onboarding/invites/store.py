@@ -1,0 +1,144 @@
+"""Rows of invites, of the browsers that opened them, and of what is typed and not complete."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.approvals.store.fingerprints import proof_of
+from billfold.onboarding.invites.types import InviteRow
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.audit.record import AuditedAction
+    from billfold.onboarding.applications.types import ApplicationRow
+    from billfold.platform.database.pool import Connection, Pool
+
+TABLE = "application_invite"
+_NAMES = InviteRow.__struct_fields__
+_COLUMNS = ", ".join(f"i.{name}" for name in _NAMES)
+_RENEWED = [name for name in _NAMES if name not in {"customer_id", "invite_id", "application_id", "created_at"}]
+_PUT = f"""
+INSERT INTO application_invite ({", ".join(_NAMES)})
+VALUES ({", ".join(f"${n}" for n in range(1, len(_NAMES) + 1))})
+ON CONFLICT (invite_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _RENEWED)}
+RETURNING *
+"""
+_DELETE = "DELETE FROM application_invite WHERE customer_id = $1 AND application_id = $2 AND invite_id = $3 RETURNING 1"
+_OF_APPLICATION = f"""
+SELECT {_COLUMNS} FROM application_invite i WHERE customer_id = $1 AND application_id = $2 ORDER BY written_no
+"""
+_IS_OPEN = """i.expires_at > $2 AND i.link_expires_at > $3 AND (
+  i.related_party_id IS NULL OR EXISTS (
+    SELECT 1 FROM related_party_application p
+     WHERE p.customer_id = i.customer_id AND p.application_id = i.application_id
+       AND p.related_party_id = i.related_party_id))"""
+_BY_LINK = f"SELECT {_COLUMNS} FROM application_invite i WHERE link_hash = $1 AND {_IS_OPEN}"
+_BY_SESSION = f"""
+SELECT {_COLUMNS} FROM application_invite i JOIN invite_session s USING (invite_id)
+ WHERE s.session_hash = $1 AND {_IS_OPEN} AND s.invite_id = $4 AND s.ends_at > $3 AND s.last_seen_at > $5
+"""
+_OPEN_SESSION = """
+INSERT INTO invite_session (session_hash, invite_id, last_seen_at, ends_at) VALUES ($1, $2, $3, $4)
+"""
+_TOUCH = "UPDATE invite_session SET last_seen_at = $2 WHERE session_hash = $1"
+_COUNT_EMAILS = """
+INSERT INTO invite_email_count AS c (subject, starts_at, sent) VALUES ($1, $2, $3)
+ON CONFLICT (subject, starts_at) DO UPDATE SET sent = c.sent + excluded.sent RETURNING sent
+"""
+_PUT_DRAFT = """
+INSERT INTO invite_draft (invite_id, step, content) VALUES ($1, $2, $3)
+ON CONFLICT (invite_id, step) DO UPDATE SET content = excluded.content
+"""
+
+
+def _row(record: Record) -> InviteRow:
+    return msgspec.convert({name: record[name] for name in _NAMES}, InviteRow)
+
+
+async def list_invites(conn: Connection | Pool, application: ApplicationRow) -> list[InviteRow]:
+    """Return the invites of an application, the first one first."""
+    found = await conn.fetch(_OF_APPLICATION, application.customer_id, application.application_id)
+    return [_row(each) for each in found]
+
+
+async def put_invite(action: AuditedAction, row: InviteRow) -> None:
+    """Add an invite, or change it."""
+    written = await action.conn.fetchrow(_PUT, *msgspec.structs.astuple(row))
+    assert written is not None
+    action.proves(TABLE, row.invite_id, proof_of(written, written.keys()))
+
+
+async def delete_invite(action: AuditedAction, application: ApplicationRow, invite_id: UUID) -> None:
+    """Remove an invite; its link and the browsers that opened it are worth nothing. Raises NotFound."""
+    key = (application.customer_id, application.application_id, invite_id)
+    if await action.conn.fetchval(_DELETE, *key) is None:
+        raise NotFound("There is no such invite.")
+    action.proves(TABLE, invite_id, None)
+
+
+async def find_by_link(conn: Connection | Pool, link_hash: bytes, *, now: datetime, wall: datetime) -> InviteRow | None:
+    """Return the invite that a link opens while it does."""
+    found = await conn.fetchrow(_BY_LINK, link_hash, now, wall)
+    return None if found is None else _row(found)
+
+
+async def find_by_session(
+    conn: Connection | Pool,
+    session_hash: bytes,
+    invite_id: UUID,
+    *,
+    now: datetime,
+    wall: datetime,
+    idle_since: datetime,
+) -> InviteRow | None:
+    """Return this invite, if a browser has opened it and was seen after `idle_since`."""
+    found = await conn.fetchrow(_BY_SESSION, session_hash, now, wall, invite_id, idle_since)
+    return None if found is None else _row(found)
+
+
+async def open_session(
+    conn: Connection | Pool, session_hash: bytes, invite_id: UUID, *, wall: datetime, ends_at: datetime
+) -> None:
+    """Note that a browser has opened an invite."""
+    await conn.execute(_OPEN_SESSION, session_hash, invite_id, wall, ends_at)
+
+
+async def touch_session(conn: Connection | Pool, session_hash: bytes, wall: datetime) -> None:
+    """Put off the idle end of a session."""
+    await conn.execute(_TOUCH, session_hash, wall)
+
+
+async def end_session(conn: Connection | Pool, session_hash: bytes) -> None:
+    """End the session of a browser."""
+    await conn.execute("DELETE FROM invite_session WHERE session_hash = $1", session_hash)
+
+
+async def end_sessions(conn: Connection, invite_id: UUID) -> None:
+    """End the sessions of all browsers that opened an invite."""
+    await conn.execute("DELETE FROM invite_session WHERE invite_id = $1", invite_id)
+
+
+async def count_emails(conn: Connection, subject: UUID, day: datetime, more: int) -> int:
+    """Count e-mails on a day; return how many there are now. Others who count the same subject wait."""
+    sent: int = await conn.fetchval(_COUNT_EMAILS, subject, day, more)
+    return sent
+
+
+async def list_drafts(conn: Connection | Pool, invite_id: UUID) -> dict[str, bytes]:
+    """Return what was typed and is not complete, sealed, by step."""
+    rows = await conn.fetch("SELECT step, content FROM invite_draft WHERE invite_id = $1", invite_id)
+    return {row["step"]: row["content"] for row in rows}
+
+
+async def put_draft(conn: Connection | Pool, invite_id: UUID, step: str, content: bytes | None) -> None:
+    """Keep what was typed in a step, sealed; None: nothing is left."""
+    if content is None:
+        await conn.execute("DELETE FROM invite_draft WHERE invite_id = $1 AND step = $2", invite_id, step)
+    else:
+        await conn.execute(_PUT_DRAFT, invite_id, step, content)

@@ -1,0 +1,147 @@
+"""Members of a team that are invited with the approval of their company's application, and dropped without one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.team import invitations
+from billfold.access.team.administrator import Administrator
+from billfold.access.team.types import InviteMember, Member
+from billfold.access.users import store as user_store
+from billfold.audit.types import Origin
+from billfold.onboarding.applications import store
+from billfold.onboarding.applications.changes import changing
+from billfold.onboarding.applications.content import name_of, open_application
+from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus, AwaitedMemberRow
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import associated_data
+from billfold.platform.errors import InvalidInput, Refused
+from billfold.platform.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.http.caller import CustomerCaller
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.platform.database.pool import Connection, Pool
+
+AWAITED_MAX: Final = 50
+
+
+async def await_team(
+    member: CustomerCaller, bank: Bank, row: ApplicationRow, wanted: Sequence[InviteMember]
+) -> list[Member] | None:
+    """Let these be invited with the approval; return all who are. None when the application is approved meanwhile.
+
+    `wanted` is checked. Raises InvalidInput, Refused `member-already-invited`, `application-not-approved`.
+    """
+    async with changing(bank, row, "team_awaited", origin=member.origin, at=member.now, wall=member.wall) as change:
+        if change.row.status == ApplicationStatus.APPROVED:
+            change.action.skip()
+            return None
+        require_submitted(change.row)
+        known = await list_awaited(change.action.conn, bank, change.row)
+        if len(known) + len(wanted) > AWAITED_MAX:
+            raise InvalidInput.at("body", msg=f"At most {AWAITED_MAX} members are invited with an approval")
+        if {each.email for each in known} & {each.email for each in wanted}:
+            raise Refused("member-already-invited", "One of them is invited with the approval already.")
+        command = command_id(f"team:{member.key_owner}", member.key)
+        for number, each in enumerate(wanted):
+            member_id = derive(bank.seed, command, number)
+            content = await bank.data_keys.seal(
+                change.action.conn, row.applicant_id, msgspec.json.encode(each), aad=_place(row, member_id)
+            )
+            await store.add_awaited_member(
+                change.action,
+                AwaitedMemberRow(
+                    customer_id=row.customer_id,
+                    application_id=row.application_id,
+                    member_id=member_id,
+                    content=content,
+                    created_at=change.at,
+                ),
+            )
+        return await list_awaited(change.action.conn, bank, change.row)
+
+
+async def list_awaited(conn: Connection | Pool, bank: Bank, row: ApplicationRow) -> list[Member]:
+    """Return who is invited with the approval, in the order in which they were named."""
+    found = []
+    for each in await store.list_awaited_members(conn, row):
+        place = _place(row, each.member_id)
+        content = await bank.data_keys.open(conn, row.applicant_id, each.content, aad=place)
+        wanted = msgspec.json.decode(content, type=InviteMember)
+        found.append(
+            Member(
+                member_id=each.member_id,
+                user_id=None,
+                client_id=None,
+                status="PENDING",
+                scopes=None,
+                created_at=each.created_at,
+                last_login_at=None,
+                invite_expires_at=None,
+                **msgspec.structs.asdict(wanted),
+            )
+        )
+    return found
+
+
+async def run_team_job(bank: Bank, job: ScheduledJob) -> None:
+    """Invite whom an approved company waits for, in the name of its administrator; then nobody is waited for."""
+    row = await store.find_by_applicant(bank.pool, job.object_id)
+    if row is None or row.status != ApplicationStatus.APPROVED:
+        return
+    by = await _submitter(bank, row)
+    for each in await list_awaited(bank.pool, bank, row) if by is not None else ():
+        assert by is not None
+        wanted = InviteMember(**{name: getattr(each, name) for name in InviteMember.__struct_fields__})
+        try:
+            await invitations.invite(by, wanted, member_id=each.member_id)
+        except Refused as refused:
+            if refused.code != "member-already-invited":
+                raise
+    now = await bank.now()
+    async with changing(bank, row, "team_invited", origin=Origin.system(), at=now, wall=wall_now()) as change:
+        if not await store.drop_awaited_members(change.action, change.row):
+            change.action.skip()
+
+
+def require_submitted(row: ApplicationRow) -> None:
+    """Refuses: application-not-approved."""
+    if row.status != ApplicationStatus.SUBMITTED:
+        raise Refused("application-not-approved", f"The application is {row.status}.")
+
+
+async def _submitter(bank: Bank, row: ApplicationRow) -> Administrator | None:
+    """Return who submitted the application as an administrator of the new company, if they are one still."""
+    user = None if row.submitted_by is None else await user_store.find_user(bank.pool, bank.vault, row.submitted_by)
+    teams = [] if user is None else await user_store.list_user_memberships(bank.pool, user.user_id, only_active=True)
+    own = next((each for each in teams if each.customer_id == row.applicant_id and each.role == "ADMIN"), None)
+    if own is None or user is None:
+        return None
+    now = await bank.now()
+    return Administrator(
+        pool=bank.pool,
+        vault=bank.vault,
+        customer_id=row.applicant_id,
+        customer_name=name_of(await open_application(bank.pool, bank, row)),
+        member_id=own.member_id,
+        user_id=user.user_id,
+        client_id="",
+        role=own.role,
+        scopes=None,
+        name=user.name,
+        origin=Origin(kind="MEMBER", member_id=own.member_id, name=user.name),
+        pages=bank.settings.auth_origin,
+        now=now,
+        business_date=bank.calendars.business_date(now),
+        wall=wall_now(),
+    )
+
+
+def _place(row: ApplicationRow, member_id: UUID) -> bytes:
+    return associated_data("awaited_team_member", "content", member_id, tenant_id=row.applicant_id)

@@ -1,0 +1,173 @@
+"""Invites to applications at the Customer API: who is invited, how often, and when no longer."""
+
+import asyncio
+
+import pytest
+from tests.support.applications import V2, Applicant, run_jobs
+from tests.support.damage import undetected
+from tests.support.guests import invite_path, link_in, mailed
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.verify.fingerprints import check_fingerprints
+
+CAROL = "carol@helpers.example"
+HELPERS = {"invitation_type": "COLLABORATOR", "collaborators": [{"email": CAROL}]}
+PERSON = {"email": "dan@northwind.example", "first_name": "Dan", "last_name": "Poe"}
+SIGNER = {"invitation_type": "AUTHORIZED_PERSON", **PERSON}
+PARTY = {"invitation_type": "RELATED_PARTY"}
+
+
+@pytest.fixture
+async def made(customer_desk):
+    """The id of an application that is being filled in."""
+    return (await customer_desk.post(V2, {"name": "Fabrikam Ltd"}))["id"]
+
+
+async def test_each_kind_is_mailed_its_own_link_and_listed(customer_desk, other_customer, made):
+    invite, invites = invite_path(made, "invite"), invite_path(made, "invites")
+    two = {
+        "invitation_type": "COLLABORATOR",
+        "collaborators": [{"email": "Carol@Helpers.example"}, {"email": "e@x.org"}],
+    }
+    sent = [*(await customer_desk.post(invite, two))["invites"]]
+    sent += (await customer_desk.post(invite, SIGNER))["invites"]
+    asked = {"requested_fields": ["address", "address", "date_of_birth"]}
+    sent += (await customer_desk.post(invite, PARTY | PERSON | asked))["invites"]
+    assert [each["email"] for each in sent] == [CAROL, "e@x.org", PERSON["email"], PERSON["email"]]
+    assert {each["status"] for each in sent} == {"PENDING"}
+    assert (await customer_desk.get(invites))["invites"] == sent
+    (party,) = await customer_desk.get(Applicant(customer_desk, V2).parties(made))
+    assert (sent[3]["related_party_id"], party["name"]["last_name"]) == (party["id"], "Poe")
+    emails = await mailed(customer_desk.bank)
+    assert emails[CAROL][0] == "Fill in the application of Fabrikam Ltd"
+    assert "Hello Dan,\n" in emails[PERSON["email"]][1]
+    assert len({link_in(each) for each in emails.values()}) == 3
+    stored = await customer_desk.bank.pool.fetchval("SELECT string_agg(t::text, ' ') FROM application_invite t")
+    assert not [each for each in ("carol", "helpers", link_in(emails[CAROL])[-43:]) if each in stored]
+    await customer_desk.later(days=7)
+    assert {each["status"] for each in (await customer_desk.get(invites))["invites"]} == {"EXPIRED"}
+    async with customer_desk.bank.pool.acquire() as conn:
+        assert await undetected(conn, "application_invite", check_fingerprints) == []
+    for method, path, body in (
+        ("POST", invite, HELPERS),
+        ("GET", invites, b""),
+        ("DELETE", invite_path(made, "invites", sent[0]["id"]), b""),
+    ):
+        await other_customer.refused(method, path, body, status=404, code="not-found")
+
+
+async def test_an_invite_that_is_repeated_is_one_and_that_of_a_party_moves_with_its_address(customer_desk, made):
+    invite = invite_path(made, "invite")
+    first, again = [(await customer_desk.post(invite, HELPERS))["invites"] for _ in range(2)]
+    assert (first, len(await mailed(customer_desk.bank))) == (again, 1)
+    party = (await customer_desk.post(invite, PARTY | PERSON))["invites"][0]
+    moved = PARTY | {"related_party_id": party["related_party_id"], "email": "other@northwind.example"}
+    renewed = (await customer_desk.post(invite, moved))["invites"][0]
+    assert (renewed["id"], renewed["email"]) == (party["id"], "other@northwind.example")
+    assert len(await customer_desk.get(Applicant(customer_desk, V2).parties(made))) == 1
+    await customer_desk.ask("DELETE", invite_path(made, "invites", first[0]["id"]), status=204)
+    path = invite_path(made, "invites", first[0]["id"])
+    await customer_desk.refused("DELETE", path, status=404, code="not-found")
+    assert [each["id"] for each in (await customer_desk.get(invite_path(made, "invites")))["invites"]] == [party["id"]]
+
+
+async def test_strangers_are_not_mailed_in_bulk_and_nobody_more_than_thrice_a_day(customer_desk, made):
+    others = [{"email": f"nobody{n}@x.example"} for n in range(20)]
+    crowd = {"invitation_type": "COLLABORATOR", "collaborators": others}
+    for n in range(3):
+        more = [{"email": f"{n}{each['email']}"} for each in others]
+        path = invite_path(made, "invite")
+        sent = await customer_desk.send("POST", path, crowd | {"collaborators": more})
+    assert (sent.status_code, sent.json()["code"]) == (429, "invite-limit-reached")
+    ids = [(await customer_desk.post(V2, {"name": f"Company {n}"}))["id"] for n in range(6)]
+    answers = await asyncio.gather(*(customer_desk.send("POST", invite_path(each, "invite"), HELPERS) for each in ids))
+    assert sorted(each.status_code for each in answers) == [201] * 3 + [429] * 3
+    assert len((await customer_desk.get(invite_path(made, "invites")))["invites"]) == 40
+
+
+@pytest.mark.parametrize(
+    ("body", "loc"),
+    [
+        ({"invitation_type": "FRIEND"}, "body.invitation_type"),
+        ({"invitation_type": "COLLABORATOR"}, "body.collaborators"),
+        ({"invitation_type": "COLLABORATOR", "collaborators": []}, "body.collaborators"),
+        (HELPERS | {"collaborators": [{"email": CAROL}, {"email": CAROL.upper()}]}, "body.collaborators.1.email"),
+        (HELPERS | {"collaborators": [{"email": "a@b.example\r\nBcc: c@d.example"}]}, "body.collaborators.0.email"),
+        (SIGNER | {"first_name": "Dan\nBcc: c@d.example"}, "body.first_name"),
+        (SIGNER | {"last_name": "P\u202eoe"}, "body.last_name"),
+        (SIGNER | {"last_name": "Visit https://evil.example"}, "body.last_name"),
+        (SIGNER | {"last_name": "x" * 51}, "body.last_name"),
+        (SIGNER | {"requested_fields": ["name"]}, "body.requested_fields"),
+        (PARTY, "body.email"),
+        (PARTY | PERSON | {"requested_fields": ["name", "ssn"]}, "body.requested_fields.1"),
+    ],
+)
+async def test_what_is_wrong_with_an_invite_is_named(customer_desk, made, body, loc):
+    await customer_desk.invalid("POST", invite_path(made, "invite"), body, loc=loc)
+    assert (await customer_desk.get(invite_path(made, "invites")))["invites"] == []
+
+
+async def test_nobody_is_invited_to_what_cannot_be_changed_or_by_a_reader(customer_desk, customer_desks):
+    applicant = Applicant(customer_desk, V2)
+    made = await applicant.simple(name="Review Co")
+    await customer_desk.refused(
+        "POST", invite_path(made, "invite"), PARTY | {"related_party_id": UNKNOWN}, status=404, code="not-found"
+    )
+    nameless = await customer_desk.post(applicant.parties(made), {"title": "Clerk"})
+    await customer_desk.invalid(
+        "POST", invite_path(made, "invite"), PARTY | {"related_party_id": nameless["id"]}, loc="body.email"
+    )
+    await customer_desk.ask("DELETE", applicant.parties(made, nameless["id"]), status=204)
+    await applicant.decided(made)
+    for body in (HELPERS, SIGNER, PARTY | PERSON):
+        await customer_desk.refused(
+            "POST", invite_path(made, "invite"), body, status=409, code="application-not-editable"
+        )
+    viewer = await customer_desks(customer_desk.team.customer, role="VIEWER")
+    await viewer.ask("POST", invite_path(made, "invite"), HELPERS, status=403)
+    await viewer.get(invite_path(made, "invites"))
+
+
+async def test_a_withdrawn_application_is_closed_and_a_submitted_one_stays(customer_desk, made):
+    applicant = Applicant(customer_desk, V2)
+    closed = await customer_desk.post(applicant.path(made, "withdraw"), {}, status=200)
+    assert closed["status"] == "CLOSED"
+    submitted = await applicant.simple()
+    await applicant.apply(submitted)
+    for each in (made, submitted):
+        path = applicant.path(each, "withdraw")
+        await customer_desk.refused("POST", path, {}, status=409, code="application-not-editable")
+
+
+async def test_a_team_named_while_an_application_is_submitted_is_invited_with_its_approval(
+    customer_desk, customer_desks
+):
+    applicant = Applicant(customer_desk, V2)
+    clerks = [
+        {"first_name": "Dee", "last_name": "Fox", "email": f"dee{n}@northwind.example", "role": "VIEWER"}
+        for n in range(3)
+    ]
+    made, rejected = [await applicant.simple(name=name) for name in ("Fabrikam", "Reject Co")]
+    team = applicant.path(made, "team")
+    await customer_desk.refused("POST", team, clerks[:1], status=409, code="application-not-approved")
+    for each in (made, rejected):
+        await applicant.apply(each)
+        planned = await customer_desk.post(applicant.path(each, "team"), clerks[:2])
+    planned = await customer_desk.post(team, clerks[2:])
+    (pending,) = [group["members"] for group in planned["groups"] if group["members"]]
+    assert [(each["email"], each["status"]) for each in pending] == [(each["email"], "PENDING") for each in clerks]
+    await customer_desk.refused("POST", team, clerks[:1], status=409, code="member-already-invited")
+    colleague = await customer_desks(customer_desk.team.customer)
+    await colleague.refused("POST", team, [clerks[0] | {"email": "x@y.example"}], status=403, code="forbidden")
+    bank = customer_desk.bank
+    assert await mailed(bank) == {}
+    async with bank.pool.acquire() as conn:
+        assert await undetected(conn, "awaited_team_member", check_fingerprints) == []
+    await run_jobs(bank)
+    assert set(await mailed(bank)) >= {each["email"] for each in clerks}
+    approved = (await applicant.get(made))["customer_id"]
+    assert approved == planned["customer_id"]
+    invited = await bank.pool.fetch("SELECT member_id::text FROM invitation WHERE customer_id = $1", approved)
+    assert {each["member_id"] for each in invited} == {each["member_id"] for each in pending}
+    assert await bank.pool.fetchval("SELECT count(*) FROM awaited_team_member") == 0
+    assert (await applicant.get(rejected))["status"] == "REJECTED"
