@@ -25,8 +25,8 @@ class _Forms(HTMLParser):
     def __init__(self):
         super().__init__()
         self.forms = {}
-        self._fields = None
-        self._open = None  # the select or the textarea that is being read
+        self._fields: dict[str, str] | None = None
+        self._open = ""  # the name of the select or of the textarea that is being read
 
     @override
     def handle_starttag(self, tag, attrs):
@@ -37,16 +37,16 @@ class _Forms(HTMLParser):
             return
         elif tag == "input" and "name" in given:
             if given.get("type") not in {"checkbox", "radio"} or "checked" in given:
-                self._fields[given["name"]] = given.get("value", "")
+                self._fields[given["name"] or ""] = given.get("value") or ""
         elif tag in {"select", "textarea"}:
-            self._open = given["name"]
+            self._open = given["name"] or ""
             self._fields[self._open] = ""
         elif tag == "option" and "selected" in given:
-            self._fields[self._open] = given["value"]
+            self._fields[self._open] = given["value"] or ""
 
     @override
     def handle_data(self, data):
-        if self._open is not None and self.lasttag == "textarea":
+        if self._open and self._fields is not None and self.lasttag == "textarea":
             self._fields[self._open] += data
 
     @override
@@ -54,7 +54,7 @@ class _Forms(HTMLParser):
         if tag == "form":
             self._fields = None
         elif tag in {"select", "textarea"}:
-            self._open = None
+            self._open = ""
 
 
 def forms_of(text):
