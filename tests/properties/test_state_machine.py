@@ -88,7 +88,13 @@ class Books(RuleBasedStateMachine, Commands):
 
     @rule(number=st.integers(0, 1), status=st.sampled_from(("OPEN", "OPEN", "FROZEN")))
     def freeze_customer(self, number, status):
-        self.submit(SetCustomerState, self.customer(number), status=status, reason="an order")
+        self.submit(
+            SetCustomerState,
+            self.customer(number),
+            references=(self.customer(number),),
+            status=status,
+            reason="an order",
+        )
 
     @rule(place=places, weeks=st.sampled_from((*WEEKS, None)))
     def reinvest(self, place, weeks):

@@ -49,9 +49,13 @@ class CloseCustomer(Command, frozen=True, kw_only=True):
 
 
 class SetCustomerState(Command, frozen=True, kw_only=True):
-    """Freeze the customer (FROZEN) or lift it (OPEN), which only the bank does, and says why."""
+    """Freeze the customer (FROZEN) or lift it (OPEN), which only the bank does, and says why.
+
+    `references` is the customer, whose hits of the sanctions screening the rule must see.
+    """
 
     rule = set_customer_state
+    reference_kinds = (Reference.SANCTIONS_HIT,)
     needs_identifiers = False
     audit = AuditedAction(
         "customer", lambda c: "frozen" if c.status == CustomerStatus.FROZEN else "unfrozen", fields=("reason",)

@@ -43,6 +43,7 @@ class Reference(StrEnum):
     COUNTERPARTY = "counterparty"
     DOCUMENT = "document"
     OPEN_ACH_ENTRIES = "open_ach_entries"
+    SANCTIONS_HIT = "sanctions_hit"
     SECURITY_TRANSFER = "security_transfer"
     SUSPENSE_ITEM = "suspense_item"
     TRANSACTION = "transaction"

@@ -9,6 +9,7 @@ from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
 from billfold.ledger.engine.pending_command import ReferenceReaders
 from billfold.ledger.ports import IdentifierLoader
+from billfold.onboarding.screening import hits as sanctions_hits
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.custody import store as custody_store
 from billfold.payments.on_us.store import load_pending
@@ -23,6 +24,7 @@ def reference_readers() -> ReferenceReaders:
         Reference.COUNTERPARTY: counterparty_store.find_payees,
         Reference.DOCUMENT: document_store.find_referenced,
         Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
+        Reference.SANCTIONS_HIT: sanctions_hits.find_standing_of_customers,
         Reference.SECURITY_TRANSFER: custody_store.load_references,
         Reference.SUSPENSE_ITEM: suspense_store.load_references,
         Reference.TRANSACTION: find_bank_bookings,

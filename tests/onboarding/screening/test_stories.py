@@ -2,6 +2,7 @@
 
 import asyncpg
 import pytest
+from tests.support import payees
 from tests.support.applications import ABROAD, MINORITY, PERSON, RETAIL, SIMPLE, Applicant, run_jobs
 from tests.support.damage import undetected
 from tests.support.screening import NOTE, act, clear, import_list, listing, only_hit
@@ -105,8 +106,41 @@ async def test_an_import_finds_customers_and_owners_and_a_confirmed_one_is_froze
         await act(bank, "anna", cli.confirm, each[0], note="The same.")
     await run_jobs(bank)
     assert (await applicant.get(waiting))["status"] == "REJECTED"
-    pockets = await desk.get(f"/api/v2/customers/{customer_id}/pockets/")
-    assert [each["status"] for each in pockets["items"]] == ["FROZEN"]
+    assert (await desk.get(f"/api/v1/customers/{customer_id}/"))["account_status"] == "FROZEN"
+
+
+async def test_a_customer_with_a_hit_pays_nothing_until_it_is_cleared_and_nobody_else_unfreezes_it(
+    partner_desks, tmp_path
+):
+    desk = await partner_desks("acme", features=("wires",))
+    bank, pocket = desk.bank, await desk.funded(500_000_00, await desk.customer("Ostravel Trading"))
+    path, state = f"/api/v2/customers/{pocket.customer}/", f"/api/v1/sandbox/customers/{pocket.customer}/"
+    own = f"/api/v1/customers/{pocket.customer}/"
+    linked = await desk.post(f"{path}counterparties/", payees.wire())
+    verified = {"counterparty_id": linked["id"], "status": "APPROVED"}
+    await desk.ask("POST", "/api/v1/sandbox/counterparty-verification/", verified, status=202)
+    order = f"/api/v1/service-accounts/{pocket.id}/wires/", {"counterparty_id": linked["id"], "amount_usdc": 10_00}
+    await desk.until("2025-08-29T18:30:00-04:00")
+    waiting = await desk.post(*order)
+
+    await import_list(bank, tmp_path, listing("OSTRAVEL TRADING", 2))
+    for where, body in (order, (f"{path}pockets/", POCKET), (f"{path}counterparties/", payees.wire())):
+        await desk.refused("POST", where, body, status=409, code="customer-not-open")
+    await desk.wire(pocket, 1_00)
+    lifted = {"status": "OPEN", "reason": "It is urgent"}
+    await desk.refused("POST", state, lifted, status=409, code="sanctions-hit-open")
+    await desk.until("2025-09-02T08:00:00-04:00")
+    rejected = await desk.get(f"/api/v1/wires/{waiting['id']}/")
+    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+
+    await clear(bank, (await only_hit(bank))[0])
+    assert (await desk.get(own))["account_status"] == "OPEN"
+    await desk.post(*order)
+    await import_list(bank, tmp_path, listing("OSTRAVEL TRADING GROUP", 3))
+    await desk.post(state, {"status": "FROZEN", "reason": "Court order"}, status=200)
+    await clear(bank, (await only_hit(bank))[0])
+    assert (await desk.get(own))["account_status"] == "FROZEN"
+    await desk.post(state, lifted, status=200)
 
 
 async def test_an_edited_hit_is_found_by_verify_and_none_can_be_deleted(applicant):

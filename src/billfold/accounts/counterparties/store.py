@@ -38,12 +38,13 @@ _FIND_PAYEES = f"""{_PAYEES}
    AND counterparty_id = ANY((SELECT $2::text::uuid[])::uuid[])
 """
 _PAYEES_OF_CUSTOMERS = f"{_PAYEES} WHERE customer_id = ANY($1::uuid[])"
-STOPPED_BY_SCREENING = """
-EXISTS (SELECT FROM counterparty stopped
-         WHERE stopped.customer_id = {table}.customer_id AND stopped.counterparty_id = {table}.counterparty_id
-           AND coalesce(stopped.verification->>'sanctions', 'CLEAR') <> 'CLEAR')
+_STOPPED = """
+(EXISTS (SELECT FROM customer payer
+          WHERE payer.customer_id = {table}.customer_id AND payer.account_status = 'FROZEN')
+ OR EXISTS (SELECT FROM counterparty stopped
+             WHERE stopped.customer_id = {table}.customer_id AND stopped.counterparty_id = {table}.counterparty_id
+               AND coalesce(stopped.verification->>'sanctions', 'CLEAR') <> 'CLEAR'))
 """
-"""The condition that the row of a table is a payment to a counterparty that may not be paid (`check_sanctions`)."""
 _AWAITING_REVIEW = f"""{_COLUMNS} c
  WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
    AND NOT EXISTS (SELECT 1 FROM document d
@@ -114,6 +115,14 @@ async def get_counterparty(conn: Connection | Pool, customer_id: UUID, counterpa
 def document_ids_of(row: CounterpartyRow) -> list[UUID]:
     """Return the ids of the documents that a counterparty's verification names."""
     return [UUID(each) for each in _decode(row.verification).get("document_ids", ())]
+
+
+def is_stopped(table: str) -> str:
+    """Return the condition that payments, rows of a table, may not leave any more.
+
+    Their counterparty is stopped by sanctions screening (`check_sanctions`), or their customer is frozen.
+    """
+    return _STOPPED.format(table=table)
 
 
 async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:

@@ -39,7 +39,9 @@ async def unfreeze(bank: Bank, customer_id: CustomerId, *, reason: Reason) -> st
 
 async def _set(bank: Bank, customer_id: UUID, status: CustomerStatus, *, reason: str) -> str:
     row = await _get(bank, customer_id)
-    outcome = await submit_as_operator(bank, SetCustomerState, row.customer_id, status=status, reason=reason)
+    outcome = await submit_as_operator(
+        bank, SetCustomerState, row.customer_id, references=(row.customer_id,), status=status, reason=reason
+    )
     already = " already" if outcome["before"] == outcome["status"] else ""
     return f"{row.name} is {outcome['status']}{already}."
 

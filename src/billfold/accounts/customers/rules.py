@@ -12,7 +12,7 @@ from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.platform.dates import et_date
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
 from billfold.treasury.overdraft.rules import overdraft_of
 
 if TYPE_CHECKING:
@@ -54,9 +54,10 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
 
 
 def set_customer_state(books: Books, cmd: SetCustomerState, ctx: Context) -> Outcome:
-    """Freeze the customer or lift it; its Pockets stay as they are. Refuses: customer-not-open once it is closed.
+    """Freeze the customer or lift it; its Pockets stay as they are.
 
-    Raises InvalidInput without a reason in one line.
+    Refuses: customer-not-open once it is closed; to lift it sanctions-hit-open. Raises InvalidInput without a reason in
+    one line.
     """
     del ctx
     if not (1 <= len(cmd.reason.strip()) <= REASON_CHARS_MAX and cmd.reason.isprintable()):
@@ -70,10 +71,19 @@ def set_customer_state(books: Books, cmd: SetCustomerState, ctx: Context) -> Out
     if cmd.status == CustomerStatus.FROZEN:
         after = CustomerStatus.FROZEN
     else:
+        _require_cleared(book, cmd)
         after = CustomerStatus.OPEN if book.pockets else CustomerStatus.PENDING
     if after != before:
         book.set_account_status(after)
     return {"customer_id": str(book.customer_id), "before": before, "status": after}
+
+
+def _require_cleared(book: Book, cmd: SetCustomerState) -> None:
+    """Refuse to lift what sanctions screening froze: the operators who clear its hits do."""
+    if cmd.references != (book.customer_id,):
+        raise InvariantError("A customer is unfrozen without a look at its hits.", customer_id=str(book.customer_id))
+    if book.customer_id in book.referenced:
+        raise Refused("sanctions-hit-open", "A name of the customer may be on a sanctions list: clear its hits first.")
 
 
 def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:

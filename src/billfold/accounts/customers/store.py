@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
@@ -17,6 +18,16 @@ SELECT k.kind, k.value, c.customer_id, c.partner_id, c.role, c.type, c.name, c.a
   FROM unnest($1::text[], $2::text[]) AS k(kind, value)
   JOIN directory d ON d.kind = k.kind AND d.value = k.value
   JOIN customer c USING (customer_id)
+"""
+
+_FROZEN_BY_OTHERS = """
+SELECT EXISTS (
+  SELECT FROM command c
+   WHERE c.customer_id = $1 AND c.accepted AND c.kind = 'SetCustomerState' AND c.caller <> $2
+     AND c.outcome->>'status' = 'FROZEN'
+     AND c.version >= coalesce((SELECT max(o.version) FROM command o
+                                 WHERE o.customer_id = $1 AND o.accepted AND o.kind = 'SetCustomerState'
+                                   AND o.outcome->>'status' <> 'FROZEN'), 0))
 """
 
 Entry = tuple[str, str]
@@ -42,3 +53,8 @@ async def list_owners(conn: Connection | Pool, entries: Collection[Entry]) -> di
         return {}
     kinds, values = zip(*entries, strict=True)
     return {(kind, value): CustomerRow(*row) for kind, value, *row in await conn.fetch(_OWNERS, kinds, values)}
+
+
+async def is_frozen_by_others(conn: Connection | Pool, customer_id: UUID, caller: str) -> bool:
+    """Tell whether others than a caller have frozen a customer since it was unfrozen last."""
+    return bool(await conn.fetchval(_FROZEN_BY_OTHERS, customer_id, caller))

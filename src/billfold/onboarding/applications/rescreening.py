@@ -10,15 +10,14 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.accounts.commands import SetPocketState
+from billfold.accounts.commands import SetCustomerState
 from billfold.accounts.customers.profiles import open_profile
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.customers.store import is_frozen_by_others
 from billfold.audit.types import Origin
 from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import PocketStatus
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import open_application
@@ -29,11 +28,11 @@ from billfold.onboarding.screening import backlog, hits
 from billfold.onboarding.screening.backlog import Task
 from billfold.onboarding.screening.counterparties import screen_counterparties
 from billfold.onboarding.screening.screening import names_of_countries, screen
-from billfold.onboarding.screening.types import REASON, HitRow, HitStatus, ScreenedName, Subject, SubjectKind
+from billfold.onboarding.screening.types import REASON, HitStatus, ScreenedName, Subject, SubjectKind
+from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
 _UNTIL_ENROLLED: Final = timedelta(minutes=1)
 _BATCH_MAX: Final = 50
+_CALLER: Final = "sanctions"
 _LOCK: Final = 0x7363726E  # "scrn"
 """The advisory lock under which one process at a time works through the backlog."""
 log = structlog.get_logger(__name__)
@@ -64,13 +64,13 @@ async def run_decided_job(bank: Bank, job: ScheduledJob) -> None:
     """Do what follows from a hit that was cleared or confirmed; `job.object_id` is its id.
 
     A counterparty is screened again, which finds what else its names are like, and may be used when nothing stands
-    against it; a confirmed one is unlinked. A confirmed applicant is rejected, and a customer's Pockets are frozen.
+    against it; a confirmed one is unlinked. A confirmed applicant is rejected. A customer is frozen while a hit stands.
     """
     hit = await hits.get_hit(bank.pool, job.object_id)
     if hit.subject_kind == SubjectKind.COUNTERPARTY:
         await screen_counterparties(bank, [(hit.owner_id, hit.subject_id)])
-    elif hit.status == HitStatus.CONFIRMED:
-        await _refuse(bank, hit, job)
+    else:
+        await _refuse_or_freeze(bank, hit.owner_id, job)
 
 
 async def _screen_some(bank: Bank, conn: Connection) -> int:
@@ -119,17 +119,43 @@ async def _screen_one(bank: Bank, task: Task) -> None:
         known = {each.name.name for each in subjects if each.kind == SubjectKind.APPLICATION}
         subjects += [each for each in _customer(await open_profile(bank, customer)) if each.name.name not in known]
     await screen(bank, subjects, now=await bank.now())
+    await settle_customer(bank, task.subject_id)
 
 
-async def _refuse(bank: Bank, hit: HitRow, job: ScheduledJob) -> None:
-    """Reject the application of a confirmed hit; freeze the Pockets of whoever is a customer already."""
-    row = await store.find_by_applicant(bank.pool, hit.owner_id)
-    if row is not None and row.status not in ENDED and not row.is_approved:
-        await _reject(bank, row)
-    elif await find_customer(bank.pool, hit.owner_id) is not None:
-        await _freeze(bank, hit)
-    elif row is not None and row.is_approved:
+async def _refuse_or_freeze(bank: Bank, owner_id: UUID, job: ScheduledJob) -> None:
+    """Reject the application of a confirmed hit; freeze or unfreeze whoever is a customer already."""
+    row = await store.find_by_applicant(bank.pool, owner_id)
+    if await find_customer(bank.pool, owner_id) is not None:
+        await settle_customer(bank, owner_id)
+    elif row is None or await hits.find_standing(bank.pool, owner_id) != HitStatus.CONFIRMED:
+        return
+    elif row.is_approved:
         await jobs_store.schedule(bank.pool, [job._replace(at=job.at + _UNTIL_ENROLLED)])
+    elif row.status not in ENDED:
+        await _reject(bank, row)
+
+
+async def settle_customer(bank: Bank, customer_id: UUID) -> None:
+    """Freeze a customer while a hit of its names is not cleared; unfreeze it if nobody else has frozen it since."""
+    while True:
+        customer = await find_customer(bank.pool, customer_id)
+        if customer is None or customer.account_status == CustomerStatus.CLOSED:
+            return
+        stands = await hits.find_standing(bank.pool, customer_id) is not None
+        is_frozen = customer.account_status == CustomerStatus.FROZEN
+        if stands == is_frozen or (is_frozen and await is_frozen_by_others(bank.pool, customer_id, _CALLER)):
+            return
+        await bank.engine.submit(
+            SetCustomerState(
+                caller=_CALLER,
+                key=ids.new(),
+                customers=(customer_id,),
+                origin=Origin.system(),
+                references=(customer_id,),
+                status=CustomerStatus.FROZEN if stands else CustomerStatus.OPEN,
+                reason=REASON,
+            )
+        )
 
 
 async def _reject(bank: Bank, row: ApplicationRow) -> None:
@@ -138,23 +164,6 @@ async def _reject(bank: Bank, row: ApplicationRow) -> None:
             change.action.skip()
             return
         await change.move(ApplicationStatus.REJECTED, reasons=(REASON,))
-
-
-async def _freeze(bank: Bank, hit: HitRow) -> None:
-    pockets = await pocket_store.list_ids(bank.pool, hit.owner_id)
-    for pocket in await pocket_store.list_by_id(bank.pool, [(hit.owner_id, each) for each in pockets]):
-        if pocket.status != PocketStatus.OPEN:
-            continue
-        await bank.engine.submit(
-            SetPocketState(
-                caller="sanctions",
-                key=command_id(f"sanctions.freeze:{hit.hit_id}", pocket.pocket_id),
-                customers=(hit.owner_id,),
-                origin=Origin.system(),
-                pocket_id=pocket.pocket_id,
-                status=PocketStatus.FROZEN,
-            )
-        )
 
 
 def _customer(row: CustomerRow) -> Iterator[Subject]:

@@ -34,8 +34,9 @@ SELECT {_COLUMNS} FROM sanctions_hit WHERE $1::text IS NULL OR status = $1 ORDER
 """
 _OPEN = f"SELECT {_COLUMNS} FROM sanctions_hit WHERE status = 'OPEN' ORDER BY found_at, hit_id LIMIT $1"
 _STANDING = """
-SELECT CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' WHEN count(*) > 0 THEN 'OPEN' END
-  FROM sanctions_hit WHERE owner_id = $1 AND subject_kind <> 'COUNTERPARTY' AND status <> 'CLEARED'
+SELECT owner_id, CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' ELSE 'OPEN' END AS status
+  FROM sanctions_hit WHERE owner_id = ANY($1) AND subject_kind <> 'COUNTERPARTY' AND status <> 'CLEARED'
+ GROUP BY owner_id
 """
 _STANDING_OF_COUNTERPARTIES = """
 SELECT subject_id, CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' ELSE 'OPEN' END
@@ -47,8 +48,16 @@ SELECT subject_id, CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' ELSE
 
 async def find_standing(conn: Connection | Pool, owner_id: UUID) -> HitStatus | None:
     """Return the worst status of the hits of an owner and its related parties; None: all are cleared."""
-    status = await conn.fetchval(_STANDING, owner_id)
-    return None if status is None else HitStatus(status)
+    row = await conn.fetchrow(_STANDING, [owner_id])
+    return None if row is None else HitStatus(row["status"])
+
+
+async def find_standing_of_customers(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return the worst status of the hits of customers, under their own ids, for flows to see."""
+    del ids
+    return [(owner_id, owner_id, HitStatus(status)) for owner_id, status in await conn.fetch(_STANDING, customer_ids)]
 
 
 async def list_standing(

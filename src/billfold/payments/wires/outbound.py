@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MESSAGES_PER_FILE = 1_000
-SANCTIONS = "SANC"
-"""The code under which the bank itself stops a wire."""
+_BLOCKED, _SANCTIONS = "AC06", "SANC"
+"""The codes under which the bank itself stops a wire."""
 _CLAIM = "wire sending"
 _CUSTOMER_MESSAGE_KINDS = frozenset({"pacs.008", "pacs.004"})
 
@@ -111,8 +111,8 @@ class FedwireSender:
 
 
 async def _reject_stopped(bank: Bank) -> None:
-    """Reject wires whose counterparty was stopped by sanctions screening while they waited."""
-    for customer_id, wire_id in await queue.list_stopped(bank.pool, await bank.now()):
+    """Reject wires whose customer was frozen, or counterparty stopped by sanctions screening, while they waited."""
+    for customer_id, wire_id, is_frozen in await queue.list_stopped(bank.pool, await bank.now()):
         answer = await bank.engine.submit(
             RejectWire(
                 caller="wire-room:stopped",
@@ -120,7 +120,7 @@ async def _reject_stopped(bank: Bank) -> None:
                 customers=(customer_id,),
                 references=(wire_id,),
                 wire_id=wire_id,
-                code=SANCTIONS,
+                code=_BLOCKED if is_frozen else _SANCTIONS,
             )
         )
         if answer.outcome.get("no_pocket"):

@@ -179,8 +179,9 @@ STATES = (
     Problem(
         "sanctions-hit-open",
         409,
-        "The application has a name that may be on a sanctions list",
-        meaning="Nothing is approved while a hit of the sanctions screening is not cleared.",
+        "A name may be on a sanctions list",
+        meaning="No application is approved and no customer is unfrozen while a hit of the sanctions screening is not "
+        "cleared.",
         remedy="Look at the hit with `billfold screening hits`; two operators clear it, or one confirms it.",
     ),
     Problem(

@@ -98,13 +98,19 @@ def _name_and_profile(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
     return data.name, {}
 
 
-@sandbox_post("customers/{customer_id}/", name="sandbox_customer_state", status=200, refuses=("customer-not-open",))
+_STATE_REFUSES = ("customer-not-open", "sanctions-hit-open")
+
+
+@sandbox_post("customers/{customer_id}/", name="sandbox_customer_state", status=200, refuses=_STATE_REFUSES)
 async def set_customer(caller: Caller, bank: Bank, customer_id: UUID, data: CustomerState) -> ChangedCustomer:
     """Do what only the operator does: freeze a customer, and unfreeze it."""
     row = await caller.customer(bank, customer_id)
     answer = await bank.engine.submit(
         SetCustomerState(
-            **caller.command_fields(row.customer_id), status=CustomerStatus(data.status), reason=data.reason
+            **caller.command_fields(row.customer_id),
+            references=(row.customer_id,),
+            status=CustomerStatus(data.status),
+            reason=data.reason,
         )
     )
     return ChangedCustomer(id=row.customer_id, account_status=CustomerStatus(answer.outcome["status"]))

@@ -108,8 +108,8 @@ class AchWindows:
 
 
 async def _reject_stopped(bank: Bank, by: datetime) -> None:
-    """Cancel entries whose counterparty was stopped by sanctions screening while they waited."""
-    for customer_id, ach_id in await files.list_stopped(bank.pool, max(await bank.now(), by)):
+    """Cancel entries whose customer was frozen, or counterparty stopped by sanctions screening, while they waited."""
+    for customer_id, ach_id, is_frozen in await files.list_stopped(bank.pool, max(await bank.now(), by)):
         await bank.engine.submit(
             ReviewAch(
                 caller="ach-window:stopped",
@@ -118,7 +118,7 @@ async def _reject_stopped(bank: Bank, by: datetime) -> None:
                 references=(ach_id,),
                 ach_id=ach_id,
                 decision=AchStatus.CANCELLED,
-                reason=SANCTION_SCREEN_FAILED,
+                reason="ACCOUNT_UNAVAILABLE" if is_frozen else SANCTION_SCREEN_FAILED,
             )
         )
 

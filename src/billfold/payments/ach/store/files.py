@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.store import STOPPED_BY_SCREENING
+from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.ach.types import ReturnEntry
 from billfold.platform.dates import ET, et_date
 from billfold.platform.ids import command_id
@@ -26,10 +26,13 @@ TRACE_NUMBERS = 10_000_000
 _FETCH_SIZE = 2_000
 _RETURN_ENTRY_DECODER = msgspec.json.Decoder(ReturnEntry)
 
-_STOPPED = STOPPED_BY_SCREENING.format(table="ach_entry")
+_STOPPED = is_stopped("ach_entry")
 _IS_WAITING = "status = 'APPROVED' AND file_id IS NULL AND due_at <= $1"
 _IS_DUE = f"{_IS_WAITING} AND NOT {_STOPPED}"
-_TO_REJECT = f"SELECT customer_id, ach_id FROM ach_entry WHERE {_IS_WAITING} AND {_STOPPED}"
+_TO_REJECT = f"""
+SELECT customer_id, ach_id, account_status = 'FROZEN' AS is_frozen
+  FROM ach_entry JOIN customer USING (customer_id) WHERE {_IS_WAITING} AND {_STOPPED}
+"""
 _LOCK_HEADS = f"""
 SELECT customer_id FROM ledger_head
  WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_IS_DUE})
@@ -170,9 +173,10 @@ async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank:
     return True
 
 
-async def list_stopped(conn: Connection | Pool, by: datetime) -> list[tuple[UUID, UUID]]:
-    """Return the entries due by then, with their customers, whose counterparty may not be paid."""
-    return [(row["customer_id"], row["ach_id"]) for row in await conn.fetch(_TO_REJECT, by)]
+async def list_stopped(conn: Connection | Pool, by: datetime) -> list[tuple[UUID, UUID, bool]]:
+    """Return customer and id of the entries due by then that may not leave, and whether the customer is frozen."""
+    rows = await conn.fetch(_TO_REJECT, by)
+    return [(row["customer_id"], row["ach_id"], row["is_frozen"]) for row in rows]
 
 
 async def list_late(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, list[UUID]]]:

@@ -9,13 +9,13 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.store import STOPPED_BY_SCREENING
+from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.wires.types import QueuedMessage
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-_STOPPED = STOPPED_BY_SCREENING.format(table="w")
+_STOPPED = is_stopped("w")
 _IS_PAYMENT = "m.kind = 'pacs.008' AND w.direction = 'OUTGOING'"
 _PENDING = f"""
 SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
@@ -29,8 +29,9 @@ SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
  ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED
 """
 _TO_REJECT = f"""
-SELECT w.customer_id, w.wire_id
-  FROM wire_message m JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+SELECT w.customer_id, w.wire_id, k.account_status = 'FROZEN' AS is_frozen
+  FROM wire_message m JOIN customer k ON k.customer_id = m.customer_id
+  JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
  WHERE m.file_id IS NULL AND m.send_at <= $1 AND {_IS_PAYMENT} AND w.status = 'PENDING' AND {_STOPPED}
 """
 _NUMBERS = """
@@ -91,9 +92,10 @@ async def claim_pending(conn: Connection, now: datetime, limit: int) -> list[Pen
     return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit)]
 
 
-async def list_stopped(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, UUID]]:
-    """Return the wires, with their customers, whose message is due and whose counterparty may not be paid."""
-    return [(row["customer_id"], row["wire_id"]) for row in await conn.fetch(_TO_REJECT, now)]
+async def list_stopped(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, UUID, bool]]:
+    """Return customer and id of the wires that are due and may not leave, and whether the customer is frozen."""
+    rows = await conn.fetch(_TO_REJECT, now)
+    return [(row["customer_id"], row["wire_id"], row["is_frozen"]) for row in rows]
 
 
 async def allocate_numbers(conn: Connection, day: date, count: int) -> range:
