@@ -172,3 +172,19 @@ async def test_a_store_that_cannot_be_used_is_found_with_the_setting_that_is_wro
             await files.keep(b"a letter")
         with pytest.raises(Unavailable):
             await files.fetch(StoredFile(key="0" * 40, size_bytes=1, sha256=""))
+
+
+async def test_a_role_of_the_machine_is_used_as_its_keys_change(s3_server, monkeypatch):
+    """What the SDK gives is asked for again: a first key that nobody knows, then the right one."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3_server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3_server.secret_key)
+    monkeypatch.setitem(s3_store._RETRIES, "max_retries", 1)
+    given = s3_store.aws_credentials()()
+    assert (given["access_key_id"], given["secret_access_key"]) == (s3_server.access_key, s3_server.secret_key)
+    assert given["expires_at"] is not None
+    assert timedelta(0) < given["expires_at"] - wall_now() <= timedelta(minutes=5)
+    keys = [{**given, "secret_access_key": "old", "expires_at": wall_now() + timedelta(milliseconds=1)}, given]
+    files = s3_server.store(f"role/{ids.new()}", credentials=lambda: keys.pop(0) if len(keys) > 1 else keys[0])
+    with pytest.raises(Unavailable):
+        await files.keep(b"a letter")
+    assert await files.fetch(await files.keep(b"a letter")) == b"a letter"

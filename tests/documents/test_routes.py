@@ -189,10 +189,11 @@ WRONG = [
 ]
 
 
-async def test_the_type_limits_a_file_before_it_is_read(customer_desk, customer_world, monkeypatch):
+async def test_the_type_limits_a_file_before_it_is_read(customer_desk, customer_world, other_customer, monkeypatch):
     async def not_read(*_):
         raise AssertionError("the file is inspected")
 
+    passport = await proof(customer_desk, path="/api/v1/documents/PASSPORT/", name="invalid.pdf")
     monkeypatch.setattr(customer_desk.bank.inspection, "inspect", not_read)
     owned = f"/api/v1/customers/{customer_desk.team.customer}/documents"
     for kind, document_type, most in (
@@ -212,6 +213,10 @@ async def test_the_type_limits_a_file_before_it_is_read(customer_desk, customer_
                 413,
                 f"The body may have at most {most:,} bytes.",
             )
+    for desk, version, status in ((customer_desk, 2, 413), (customer_world.client, 1, 413), (other_customer, 2, 404)):
+        by_id = await upload(desk, f"/api/v{version}/documents/{passport}/", bytes(5 * 1024 * 1024 + 1))
+        assert by_id.status_code == status
+        assert (by_id.json()["detail"] == "The body may have at most 5,242,880 bytes.") == (status == 413)
 
 
 async def test_a_file_by_its_id_has_a_name(customer_desk):

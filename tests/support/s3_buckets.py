@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import obstore
 from obstore.store import S3Store
 
-from billfold.documents.s3_store import S3FileStore
+from billfold.documents.s3_store import S3FileStore, fixed_credentials
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class S3Server:
     access_key: str
     secret_key: str
 
-    def store(self, prefix="documents", **changes):
+    def store(self, prefix="documents", credentials=None, **changes):
         """The bank's store in this bucket."""
         server = replace(self, **changes)
         return S3FileStore(
@@ -28,8 +28,7 @@ class S3Server:
             server.bucket,
             region="us-east-1",
             prefix=prefix,
-            access_key=server.access_key,
-            secret_key=server.secret_key,
+            credentials=credentials or fixed_credentials(server.access_key, server.secret_key),
         )
 
     async def write(self, name, content):

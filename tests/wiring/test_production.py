@@ -164,6 +164,8 @@ def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(bill
         "BILLFOLD_FILES_S3_ACCESS_KEY": s3_server.access_key,
         "BILLFOLD_FILES_S3_SECRET_KEY": s3_server.secret_key,
     }
+    plaid = {"PROVIDER": "plaid", "URL": "http://127.0.0.1:9", "CLIENT_ID": "x", "SECRET": "x"}
+    nobody = {f"BILLFOLD_LINKING_{name}": value for name, value in plaid.items()}
     assert f"file store {s3_server.endpoint}/bank-files" in billfold(environment | bucket, "doctor")[1]
     for command, changes, named in (
         ("serve", {"BILLFOLD_CUSTODIAN": ""}, "BILLFOLD_CUSTODIAN is not set"),
@@ -184,7 +186,8 @@ def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(bill
         ("doctor", key, "not the key of the bank"),
         ("serve", {"BILLFOLD_DOMAIN": "bnak.example"}, "domain is bank.example, not bnak.example"),
         ("serve", bucket | {"BILLFOLD_FILES_S3_BUCKET": "none"}, "bucket. Next: Check BILLFOLD_FILES_S3_BUCKET."),
-        ("doctor", bucket | {"BILLFOLD_FILES_S3_SECRET_KEY": "x"}, "Next: Check BILLFOLD_FILES_S3_SECRET_KEY."),
+        ("worker", bucket | {"BILLFOLD_FILES_S3_SECRET_KEY": "x"}, "Next: Check BILLFOLD_FILES_S3_SECRET_KEY."),
+        ("doctor", nobody, "Check BILLFOLD_LINKING_URL, BILLFOLD_LINKING_CLIENT_ID, BILLFOLD_LINKING_SECRET."),
     ):
         status, said = billfold(environment | changes, command)
         assert (status, "Traceback" in said) == (1, False), said

@@ -59,6 +59,7 @@ def worker(
 
         async def run() -> None:
             stop = stop_on_signals()
+            await context.check_file_store(settings)
             async with context.bank(settings, database.dsn) as bank:
                 await context.work(bank, stop)
 

@@ -10,6 +10,7 @@ import asyncio
 import re
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import obstore
@@ -22,7 +23,7 @@ from billfold.documents.stored_files import altered, check_key, check_unaltered,
 from billfold.platform.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -39,6 +40,7 @@ _RETRIES: RetryConfig = {
     "retry_timeout": timedelta(seconds=20),  # as long as a request waits for a database that is away
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=3), "base": 2},
 }
+_CREDENTIALS_KEPT = timedelta(minutes=5)
 _OBJECTS_PER_PAGE = 1000
 _RETRY_AFTER_SECONDS = 5
 _ERROR_CODE = re.compile(r"<Code>(\w+)</Code>")
@@ -47,6 +49,8 @@ _WRONG_SETTINGS = {
     "InvalidBucketName": ("files_s3_bucket", "has no such bucket"),
     "InvalidAccessKeyId": ("files_s3_access_key", "does not know the access key"),
     "SignatureDoesNotMatch": ("files_s3_secret_key", "refuses the secret key"),
+    "ExpiredToken": ("files_s3_credentials", "refuses credentials that have expired"),
+    "InvalidToken": ("files_s3_credentials", "does not know the credentials"),
     "AccessDenied": ("files_s3_access_key", "gives the access key no right to list the bucket"),
     "AuthorizationHeaderMalformed": ("files_s3_region", "has the bucket in another region"),
     "PermanentRedirect": ("files_s3_region", "has the bucket in another region"),
@@ -64,8 +68,7 @@ class S3FileStore:
         *,
         region: str,
         prefix: str,
-        access_key: str,
-        secret_key: str,
+        credentials: Callable[[], S3Credential],
         trusted_ca: Path | None = None,
     ) -> None:
         self._place = f"{endpoint}/{bucket}/{prefix}".rstrip("/")
@@ -78,9 +81,6 @@ class S3FileStore:
         }
         if trusted_ca is not None:
             client["root_certificate"] = trusted_ca.read_bytes()
-
-        def credentials() -> S3Credential:
-            return {"access_key_id": access_key, "secret_access_key": secret_key, "token": None, "expires_at": None}
 
         # All that variables of the environment for other programs could change is said here.
         self._bucket = S3Store(
@@ -142,6 +142,24 @@ class S3FileStore:
         check_key(key)
         with _answering():
             await obstore.delete_async(self._bucket, key)
+
+
+def fixed_credentials(access_key: str, secret_key: str) -> Callable[[], S3Credential]:
+    """Return what gives a key that does not expire."""
+    return lambda: {"access_key_id": access_key, "secret_access_key": secret_key, "token": None, "expires_at": None}
+
+
+def aws_credentials() -> Callable[[], S3Credential]:
+    """Return what gives the credentials that the AWS SDK finds, each time they may have changed.
+
+    Raises ImportError without the SDK, ValueError where it finds none.
+    """
+    # Only a bank that uses them has the SDK installed.
+    from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415
+
+    # The SDK fetches new ones ten minutes before the end. Only the credentials are its: the region is the setting.
+    provider = Boto3CredentialProvider(ttl=_CREDENTIALS_KEPT)
+    return partial(provider)
 
 
 @contextmanager

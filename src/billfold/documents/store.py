@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.documents.types import DocumentRow
@@ -71,6 +71,19 @@ UPDATE document SET status = $2, exception_reason = $3
  WHERE document_id = $1 AND status = 'PENDING_REVIEW'
 RETURNING {_COLUMNS}
 """
+
+
+class OwnedType(NamedTuple):
+    """The type of a document, and whose it is."""
+
+    customer_id: UUID
+    type: str
+
+
+async def find_type(pool: Pool, document_id: UUID) -> OwnedType | None:
+    """Return the type of a document of anybody, with its owner."""
+    row = await pool.fetchrow("SELECT customer_id, type FROM document WHERE document_id = $1", document_id)
+    return None if row is None else OwnedType(*row)
 
 
 async def get_document(conn: Connection | Pool, document_id: UUID, customer_id: UUID | None = None) -> DocumentRow:

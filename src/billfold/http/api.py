@@ -20,6 +20,7 @@ from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 
+from billfold.documents.store import find_type
 from billfold.http.caller import Call
 from billfold.http.deprecations import Deprecations, announcement
 from billfold.http.edge.middleware import EdgeMiddleware, clock_header, create_clock_headers
@@ -32,6 +33,7 @@ from billfold.http.limits.idempotency import (
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.operations import Access, Operation, Proof
+from billfold.http.parameters import parse_uuid
 from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, raw_request_of, read_body, receive_file
 from billfold.http.responses import (
     Header,
@@ -175,13 +177,24 @@ class Api:
         Files beyond those that a tenant may send at once are not read until it is their turn.
         """
         tenant = sender.tenant
+        document_type = await patiently(lambda: self._document_type(tenant, request))
         async with (
             self._turns.receiving(tenant),
-            receive_file(request, receive) as received,
+            receive_file(request, receive, document_type) as received,
             self._turns.in_memory(tenant),
         ):
             request.body = await asyncio.to_thread(received.read)
             await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
+
+    async def _document_type(self, tenant: UUID, request: RawRequest) -> str | None:
+        """Return the type in the path, or that of the document named there; None for one that is not the tenant's."""
+        named = request.path_params.get("document_id")
+        if named is None:
+            return request.path_params.get("document_type")
+        found = await find_type(self.bank.pool, parse_uuid("path", "document_id", named))
+        entry = None if found is None else await self.bank.directory.find("customer", found.customer_id)
+        is_own = entry is not None and tenant in {entry.partner_id, entry.customer_id}
+        return found.type if found is not None and is_own else None
 
     async def _serve_anybody(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send

@@ -147,14 +147,14 @@ async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYT
 
 
 @asynccontextmanager
-async def receive_file(request: RawRequest, receive: Receive) -> AsyncIterator[IO[bytes]]:
-    """Receive the file that is the body, on the disk. Raises as `read_body`.
+async def receive_file(request: RawRequest, receive: Receive, document_type: str | None) -> AsyncIterator[IO[bytes]]:
+    """Receive the file of a document of this type that is the body, on the disk. Raises as `read_body`.
 
     A file of another type is not read: the operation refuses it, after whoever may not send one.
     """
     with tempfile.TemporaryFile() as received:
         if is_file_kind(request):
-            most = document_rules.max_file_bytes(kind_in(request), request.path_params.get("document_type"))
+            most = document_rules.max_file_bytes(kind_in(request), document_type)
             async for part in body_parts(request, receive, most):
                 received.write(part)
             received.seek(0)

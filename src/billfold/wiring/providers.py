@@ -83,15 +83,25 @@ def file_store_of(settings: Settings) -> FileStore:
     """Return the store of uploaded documents: the configured bucket or folder, or one in the state directory."""
     if settings.files_s3_bucket is None:
         return LocalFileStore(settings.files_dir or settings.state_dir / "files")
-    from billfold.documents.s3_store import S3FileStore  # noqa: PLC0415 - loads a client that most banks do not need
+    from billfold.documents import s3_store  # noqa: PLC0415 - loads a client that most banks do not need
 
-    return S3FileStore(
+    try:
+        credentials = (
+            s3_store.aws_credentials()
+            if settings.files_s3_credentials == "aws"
+            else s3_store.fixed_credentials(settings.files_s3_access_key or "", settings.files_s3_secret_key or "")
+        )
+    except Exception as error:  # the SDK is missing, or finds none
+        raise CliError(
+            f"The AWS SDK has no credentials for the file store: {error}",
+            f"Install billfold[aws] and run on a machine with a role, or set {variable_name('files_s3_credentials')}.",
+        ) from error
+    return s3_store.S3FileStore(
         settings.files_s3_endpoint or "",
         settings.files_s3_bucket,
         region=settings.files_s3_region,
         prefix=settings.files_s3_prefix,
-        access_key=settings.files_s3_access_key or "",
-        secret_key=settings.files_s3_secret_key or "",
+        credentials=credentials,
         trusted_ca=settings.files_s3_trusted_ca,
     )
 

@@ -170,6 +170,10 @@ def test_a_bucket_goes_with_its_server_and_keys_and_is_reached_by_https():
     found = Settings.from_env(_BUCKET | here)
     assert (found.files_s3_endpoint, found.files_s3_prefix) == ("http://localhost:9000", "bank/files")
     assert Settings.from_env(_BUCKET).files_s3_endpoint == "https://s3.bank.example"
+    keys = {name: "" for name in _BUCKET if name.endswith("_KEY")}
+    role = {"BILLFOLD_FILES_S3_CREDENTIALS": "aws"}
+    assert Settings.from_env(_BUCKET | keys | role).files_s3_access_key is None
+    assert set(_mistakes(_BUCKET | role)) == set(keys)
     assert "tell nobody" not in repr(found)
     for name in _BUCKET:
         wanted = "BILLFOLD_FILES_S3_BUCKET" if name.endswith("_BUCKET") else name

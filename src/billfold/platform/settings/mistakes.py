@@ -13,8 +13,11 @@ FILE_SUFFIX = "_FILE"
 MASK = "[hidden]"
 WIRE_HOURS = {"wires_open": time(8), "wire_cutoff": time(16), "international_wire_cutoff": time(15)}
 _SEED_BYTES_MIN = 16
-_WITH_A_BUCKET = ("files_s3_endpoint", "files_s3_access_key", "files_s3_secret_key")
-_ONLY_WITH_A_BUCKET = (*_WITH_A_BUCKET, "files_s3_region", "files_s3_prefix", "files_s3_trusted_ca")
+_S3_KEYS = ("files_s3_access_key", "files_s3_secret_key")
+_ONLY_WITH_A_BUCKET = (
+    *("files_s3_endpoint", "files_s3_credentials", *_S3_KEYS),
+    *("files_s3_region", "files_s3_prefix", "files_s3_trusted_ca"),
+)
 _WITH_PLAID = ("linking_client_id", "linking_secret")
 _ONLY_WITH_PLAID = ("linking_url", *_WITH_PLAID)
 _REQUIRED_IN_PRODUCTION = (
@@ -121,10 +124,16 @@ def _file_store_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
     if "files_s3_bucket" not in values:
         others = [variable_name(name) for name in _ONLY_WITH_A_BUCKET if name in values]
         return [SettingMistake(bucket, None, f"to be set with {', '.join(others)}")] if others else []
+    is_keyless = values.get("files_s3_credentials") == "aws"
     found = [
         SettingMistake(variable_name(name), None, f"to be set with {bucket}")
-        for name in _WITH_A_BUCKET
+        for name in ("files_s3_endpoint", *(() if is_keyless else _S3_KEYS))
         if name not in values
+    ]
+    found += [
+        SettingMistake(variable_name(name), MASK, f"nothing, since {variable_name('files_s3_credentials')} is aws")
+        for name in _S3_KEYS
+        if is_keyless and name in values
     ]
     if "files_dir" in values:
         expected = f"nothing, since {bucket} is set"

@@ -178,6 +178,11 @@ class Settings:
     )
     files_s3_region: str = setting(kinds.text("a region", max_length=64), "The region of that bucket.", "us-east-1")
     files_s3_prefix: str = setting(kinds.OBJECT_PREFIX, "What the names of all files in that bucket begin with.", "")
+    files_s3_credentials: str = setting(
+        kinds.choice("keys", "aws"),
+        "Whether the two keys below are used, or temporary ones that the AWS SDK finds, such as a machine's role.",
+        "keys",
+    )
     files_s3_access_key: str | None = setting(
         kinds.text("a key id", max_length=128), "Who reads, writes, lists and deletes there.", None, secret=True
     )
