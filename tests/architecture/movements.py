@@ -22,11 +22,11 @@ from billfold.accounts.counterparties.commands import (
     DecideVerification,
     ExpireVerification,
     FailVerification,
+    SealCounterparty,
     SettleLink,
     SettleScreening,
     UpdateCounterparty,
 )
-from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.ledger.jobs.commands import CatchUp
@@ -170,19 +170,23 @@ def play_counterparties(new_stage):
         stage.receive_money(pocket, 50_000_00, sender=Account("021000021", "12345678"))
     document = {"document_ids": (UUID(int=13),)}
     linked = {"linked": {"id": "x", "mask": "5678", "status": "PENDING_MANUAL_VERIFICATION", "access": ""}}
-    correction = Correction(account_number="87654321", transaction_code="32")
+    corrected = {"account_number": "87654321", "account_type": "SAVINGS"}
     for title, verification, more, kind, fields in (
         ("Micro-deposits confirmed", "micro_deposits", {}, ConfirmDeposits, {"amounts": (22, 11)}),
         ("Verification decided", "supporting_documents", document, DecideVerification, {"approved": True}),
         ("Verification failed", "micro_deposits", {}, FailVerification, {"reason": "They came back."}),
         ("Verification expired", "incoming_wire", {}, ExpireVerification, {}),
-        ("Account corrected by its bank", "micro_deposits", {}, CorrectAccount, {"correction": correction}),
+        ("Account corrected by its bank", "micro_deposits", {}, CorrectAccount, {"details": corrected}),
         ("Account linking completed", "linking_provider", linked, SettleLink, {"link_status": "MANUALLY_VERIFIED"}),
         ("Screening settled", "incoming_wire", {}, SettleScreening, {"sanctions": SanctionsStatus.OPEN}),
     ):
         counterparty = waiting(verification, f"5647{stage.count:06}", **more)
         with stage.row(title):
             stage.submit(kind, anna, counterparty_id=counterparty, **fields)
+    counterparty = waiting("micro_deposits", f"5647{stage.count:06}")
+    read = stage.bank.books[anna].counterparties[counterparty].proof
+    with stage.row("Counterparty encrypted"):
+        stage.submit(SealCounterparty, anna, counterparty_id=counterparty, read=read, details={})
 
 
 def play_bills_elsewhere(new_stage):

@@ -1,12 +1,17 @@
-"""What customers say of themselves comes in through HTTP, and is found in no dump, file, e-mail or log."""
+"""What customers say of themselves and of whom they pay is found in no dump, file, e-mail or log."""
 
 import asyncio
 import base64
 import re
 from itertools import chain
+from uuid import UUID
 
+import pytest
+from tests.accounts.counterparties.test_linking_routes import link, path_of
 from tests.documents.test_routes import PAGE, sent
+from tests.support import payees
 from tests.support.applications import MINORITY, Applicant
+from tests.support.approvals import CHANGES, REQUESTS, decide, hold_roles, wire
 
 from billfold.documents.store import get_document
 
@@ -58,8 +63,8 @@ def decodings(content):
             yield base64.b64decode(cut + b"A" * (-len(cut) % 4), altchars=altchars)
 
 
-def found_in(content):
-    return {said for each in decodings(content) for said in SAID if said in each.lower()}
+def found_in(content, all_said=SAID):
+    return {said for each in decodings(content) for said in all_said if said in each.lower()}
 
 
 async def dumped(bank):
@@ -78,12 +83,12 @@ async def dumped(bank):
     return tables
 
 
-async def places_of_personal_data(bank, logged):
+async def places_of_personal_data(bank, logged, all_said=SAID):
     """Return where something of what was said is found: tables, files, e-mails, the log."""
     state = bank.settings.files_dir.parent
     files = {str(path): path.read_bytes() for path in state.rglob("*") if path.is_file()}
     everything = chain((await dumped(bank)).items(), files.items(), [("log", logged.encode())])
-    return {place: said for place, content in everything if (said := found_in(content))}
+    return {place: said for place, content in everything if (said := found_in(content, all_said))}
 
 
 async def test_what_a_customer_says_is_found_nowhere(partner_desk, capfd):
@@ -114,3 +119,98 @@ async def test_what_a_customer_says_is_found_nowhere(partner_desk, capfd):
     assert await places_of_personal_data(bank, "") == {"customer": {SAID[0]}}, "and into every table"
     document = await get_document(bank.pool, answer.json()["document_id"])
     assert document.file_sealed
+
+
+PAYEE_HOME = {"street_address": "9 Marrowgate Row", "city": "Pellworth", "postal_code": "60699", "country": "US"}
+WALLET, FURTHER = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "for further credit to 5550198812"
+SAID_OF_PAYEES = (
+    b"marrowgate",
+    b"pellworth",
+    b"60699",
+    b"77310004421987",
+    b"8833012277",
+    b"8833012279",
+    b"4410998877",
+    b"nl91abna0417164300",
+    b"nl91 abna 0417 1643 00",
+    WALLET.lower().encode(),
+    b"5550198812",
+)
+
+
+FORMS = (
+    payees.ach(account_number="8833012277", routing_number="091000019"),
+    payees.ach(account_number="8833012279", verification={"type": "micro_deposits"}),
+    payees.wire(identifier="77310004421987", address=PAYEE_HOME | {"state": "IL"}, wire_instructions=FURTHER),
+    payees.abroad(identifier="NL91 ABNA 0417 1643 00", address=PAYEE_HOME | {"country": "NL"}),
+    payees.wallet(wallet_address=WALLET),
+)
+
+
+@pytest.fixture
+async def customer_world(partner_desks):
+    """The desk of a partner who sends wires."""
+    return await partner_desks("acme", features=("wires",))
+
+
+async def add_payees(admin, customer_world):
+    """Add a counterparty of each kind and one that is linked at its bank; verify those that are paid."""
+    made = [await admin.post("/api/v2/counterparties/", each) for each in FORMS]
+    for form, shown in zip(FORMS, made, strict=True):
+        given = {name: form[name] for name in form.keys() & {"wallet_address", "account_number", "wire_instructions"}}
+        assert shown | given == shown == await admin.get(f"/api/v2/counterparties/{shown['id']}/")
+    assert made[3]["account_number"] == "NL91ABNA0417164300"
+    for each in made[0], made[2], made[3]:
+        approved = {"counterparty_id": each["id"], "status": "APPROVED"}
+        await customer_world.ask("POST", "/api/v1/sandbox/counterparty-verification/", approved, status=202)
+    path = path_of(admin.team.customer, "linking-provider/")
+    return [*made, (await customer_world.post(path, link("checking")))["items"][0]]
+
+
+async def add_payees_for_approval(admin, approver, pocket, customer_world):
+    """Request counterparties, one an account of this very bank, and approve them."""
+    await hold_roles(admin.bank, UUID(admin.team.customer), "NEW_COUNTERPARTY")
+    own = (await customer_world.get(f"{pocket.path}portals/"))["items"][0]
+    owner = {"type": "business", "business_name": "Northwind"}
+    known = payees.wire(routing_number=own["routing_number"], identifier=own["account_number"], counterparty_name=owner)
+    for form in (known, FORMS[2]):
+        waiting = await admin.post("/api/v2/counterparties/", form, status=202)
+        shown = (await approver.get(f"{CHANGES}{waiting['id']}/"))["change"]["counterparty"]
+        assert shown["details"]["address"] | form["address"] == shown["details"]["address"]
+        await approver.patch(f"{CHANGES}{waiting['id']}/status/", {"status": "APPROVED"})
+        assert ("Marrowgate" in (shown["holder_address"] or "")) == (form is known)
+
+
+async def test_what_is_said_of_payees_is_found_nowhere(customer_desks, customer_world, capfd):
+    bank, admin = customer_world.bank, await customer_desks()
+    approver, pocket = await customer_desks(admin.team.customer, role="APPROVER"), await admin.pocket()
+    await customer_world.wire(pocket, 500_000_00)
+    home = PAYEE_HOME | {"state": "IL"}
+    await customer_world.patch(f"/api/v1/customers/{admin.team.customer}/", {"address": home})
+    to_return, _, domestic, abroad, _, to_change = await add_payees(admin, customer_world)
+    account = f"/api/v1/service-accounts/{pocket.id}/"
+    entries = []
+    for each in (to_return, to_change):
+        body = {"counterparty_id": each["id"], "direction": "CREDIT", "amount_usdc": 1_420_00}
+        made = await customer_world.post(f"{account}ach-originating/", body, status=200)
+        entries.append(made["id"])
+    body = {"counterparty_id": abroad["id"], "amount_usdc": 700_00, "wire_instructions": FURTHER}
+    assert (await customer_world.post(f"{account}wires/", body))["wire_instructions"] == FURTHER
+    asked = await admin.post(REQUESTS, wire(pocket, 50_00, domestic["id"], wire_instructions=FURTHER))
+    assert (await decide(approver, asked))["transfer"]["wire_instructions"] == FURTHER
+    await add_payees_for_approval(admin, approver, pocket, customer_world)
+    await customer_world.days(2)
+    move = {"move": "change", "code": "C01", "corrected": "4410998877"}
+    await customer_world.ask("POST", f"/api/v1/sandbox/ach/{entries[1]}/", move, status=202)
+    await customer_world.days(1)
+    assert (await customer_world.get(f"{account}ach-originating/{entries[0]}/"))["return_code"] == "R03"
+    assert (await admin.get(f"/api/v2/counterparties/{to_change['id']}/"))["account_number"] == "4410998877"
+
+    captured = capfd.readouterr()
+    said = (*SAID_OF_PAYEES, to_change["account_number"].encode())
+    found = await places_of_personal_data(bank, captured.out + captured.err, said)
+    # A file in the folder of a rail says what it must to the other bank.
+    handed_over = {place for place in found if "/rails/" in place}
+    assert {place: said for place, said in found.items() if place not in handed_over} == {}
+    numbers = {b"8833012277", b"77310004421987", b"nl91abna0417164300", b"8833012279"}
+    assert set().union(*(found[place] for place in handed_over)) >= numbers, "and in the folder they are found"

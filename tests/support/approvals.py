@@ -65,13 +65,13 @@ async def require_mfa(customer_desk, *, required=True):
         await set_step_up(audited_action, UUID(customer_desk.team.customer), required=required)
 
 
-async def hold_roles(bank, customer_id):
+async def hold_roles(bank, customer_id, action="MEMBER_ROLE"):
     """Let the operator make a rule by which changes of a team need an approval."""
     now = await bank.now()
     rule = Rule(
         rule_id=ids.new(),
         name="Roles",
-        actions=("MEMBER_ROLE",),
+        actions=(action,),
         required_approvals=1,
         created_at=now,
         updated_at=now,

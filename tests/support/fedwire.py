@@ -115,7 +115,7 @@ class Fedwire:
         """The last message of ours about a wire, or about what is held."""
         sent = await queue.find_last_sent(self.bank.pool, wire_id, SENT)
         assert sent is not None
-        return message_sent(self.bank, sent)
+        return await message_sent(self.bank, sent)
 
     # -- the bank -------------------------------------------------------------------------
 

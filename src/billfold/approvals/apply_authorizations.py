@@ -18,6 +18,7 @@ from billfold.access.team.service_users import ServiceUser
 from billfold.access.team.types import CreateProgram, InviteMember, Member, MemberState
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.counterparties.requests import add_counterparty
+from billfold.accounts.counterparties.sealed_details import are_sealed, seal_details
 from billfold.approvals.authorization_requests import check_requester
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
@@ -76,7 +77,8 @@ async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> U
     content: dict[str, Any] = msgspec.json.decode(change.content)["change"]
     by = await _administrator(bank, change, content["scopes"], now=now)
     if change.action == "counterparty.create":
-        return await add_counterparty(bank, _link(change, content["counterparty"], by.origin))
+        counterparty = await _sealed(bank, change, content["counterparty"])
+        return await add_counterparty(bank, _link(change, counterparty, by.origin))
     if change.action == "member.invite":
         return await _invite(by, change.request_id, msgspec.convert(content["invited"], InviteMember))
     if change.action == "service_user.create":
@@ -132,6 +134,14 @@ def _made(result: Made | AuthorizationRequestRow) -> Made:
     if isinstance(result, AuthorizationRequestRow):
         raise InvariantError("an approved change was requested again")
     return result
+
+
+async def _sealed(bank: Bank, change: AuthorizationRequestRow, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a counterparty to add with its details sealed, also one that was requested of an earlier release."""
+    if are_sealed(fields["type"], fields["details"]):
+        return fields
+    data_key = await bank.data_keys.of(bank.pool, change.customer_id)
+    return fields | {"details": seal_details(data_key, fields["type"], fields["details"])}
 
 
 def _link(change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin) -> AddCounterparty:

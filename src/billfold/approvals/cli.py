@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import msgspec
 import typer
 
+from billfold.accounts.counterparties.sealed_details import open_order
 from billfold.approvals.apply_authorizations import apply_authorization_request
 from billfold.approvals.authorization_requests import confirm_as_operator
 from billfold.approvals.store.approval_rules import set_step_up
@@ -54,7 +55,11 @@ async def show(bank: Bank, customer: CustomerId, request: RequestId) -> None:
     """Show what an authorization request changes, exactly as it would be applied, and why it waits."""
     found = await AUTHORIZATION_REQUESTS.get(bank.pool, customer, request, now=await bank.now())
     blockers = await find_blockers(bank.pool, customer, [found], kind=AUTHORIZATION_REQUESTS)
-    print_line(msgspec.json.format(found.content, indent=2))
+    content: dict[str, Any] = msgspec.json.decode(found.content)
+    if (added := content["change"].get("counterparty")) is not None:
+        ring = await bank.data_keys.load(bank.pool, (customer,))
+        content["change"]["counterparty"] = open_order(ring.get(customer), added)
+    print_line(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
     print_line(f"{found.status}, SHA-256 {found.content_hash.hex()}")
     for blocker in blockers.values():
         print_line(blocker)

@@ -182,7 +182,7 @@ def _wire(
         at_most=content.most_cents,
         counterparty_id=order.counterparty_id,
         description=order.description,
-        wire_instructions=order.wire_instructions,
+        wire_instructions=content.instructions,
         end_to_end_identification=order.end_to_end_identification,
         created_by=CALLER,
         unverified_wires=unverified_wires,

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_payee
+from billfold.accounts.counterparties.sealed_details import open_order
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_request_schemas import (
     DecideTransferRequest,
@@ -18,6 +19,7 @@ from billfold.approvals.transfer_request_schemas import (
     render_shared,
 )
 from billfold.approvals.types import Action, AuthorizationRequestRow, Rule, TransferType
+from billfold.data_keys.types import DataKey
 from billfold.http.schemas import NOT_BLANK
 from billfold.payments.on_us.schemas import MOST_CENTS
 
@@ -154,14 +156,14 @@ def render_rule(rule: Rule) -> ApprovalRule:
     return msgspec.convert(fields, ApprovalRule)
 
 
-def render_change(row: AuthorizationRequestRow, state: ReviewState) -> AuthorizationRequest:
-    """Return a sensitive change as it is shown; a rule as rules are shown."""
+def render_change(row: AuthorizationRequestRow, state: ReviewState, data_key: DataKey | None) -> AuthorizationRequest:
+    """Return a sensitive change as it is shown; a rule as rules are shown. The key is the customer's."""
     change = msgspec.json.decode(row.content)["change"]
     if "rule" in change:
         change = {"rule": msgspec.to_builtins(render_rule(msgspec.convert(change["rule"], Rule)))}
     change.pop("scopes", None)
     if "counterparty" in change:
-        change["counterparty"] = _shown_counterparty(change["counterparty"])
+        change["counterparty"] = _shown_counterparty(open_order(data_key, change["counterparty"]))
     return AuthorizationRequest(
         action=row.action,
         resource_type=row.resource_type,

@@ -80,13 +80,15 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
     """The content that is approved: the order, the payee at that time, and the named reviewers.
 
     Approvals are void when the payee of the counterparty has changed. `value` is what the Pocket of a full
-    withdrawal was worth at that time, in cents: rules and limits look at it.
+    withdrawal was worth at that time, in cents: rules and limits look at it. `wire_instructions` are those of the
+    order, sealed: there they are left out.
     """
 
     transfer: OrderedTransfer
     payee: dict[str, Any] | None = None
     reviewers: tuple[UUID, ...] = ()
     value: int | UnsetType = UNSET
+    wire_instructions: str | UnsetType = UNSET
 
     @property
     def request_id(self) -> UUID:
@@ -126,6 +128,13 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
         """The amount in a sentence."""
         text = format_usd(self.amount)
         return f"the whole balance (about {text})" if self.requested_cents is None else text
+
+    @property
+    def instructions(self) -> str | None:
+        """The instructions of a wire, sealed; earlier releases left them with the order."""
+        if self.wire_instructions is not UNSET:
+            return self.wire_instructions
+        return self.transfer.wire_instructions if isinstance(self.transfer, WireOrder) else None
 
     @property
     def counterparty_id(self) -> UUID | None:

@@ -17,6 +17,7 @@ from billfold.accounts.customers.schemas import Address, address_of
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
+from billfold.data_keys.types import DataKey, PartyField
 from billfold.http.schemas import Amount, usd
 from billfold.ledger.directory.types import CustomerRow
 from billfold.payments.wires.schemas import WireFee
@@ -139,11 +140,15 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
 
 
 class RequestDetails(NamedTuple):
-    """What is read beside requests: members and reviews, the transactions they caused, and who owns what they pay."""
+    """What is read beside requests: members and reviews, the transactions they caused, and who owns what they pay.
+
+    The key is that of the customer whose requests they are.
+    """
 
     state: ReviewState
     moved: Mapping[UUID, Sequence[UUID]]
     owners: Mapping[UUID, CustomerRow]
+    data_key: DataKey | None
 
 
 def render_person(user: Reviewer) -> DualAuthUser:
@@ -195,6 +200,8 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
     kept = ("details", "counterparty_id", "description", "wire_instructions", "end_to_end_identification")
     in_full = content.requested_cents is None
     fields = {name: order[name] for name in kept if name in order}
+    if content.instructions is not None:
+        fields["wire_instructions"] = PartyField.TEXT.open(details.data_key, content.instructions)
     if content.payee is not None:
         fields["counterparty_name"] = format_name(content.payee["counterparty_name"])
     if content.payee is not None and (owner := details.owners.get(row.request_id)) is not None:

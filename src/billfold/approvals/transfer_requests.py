@@ -119,13 +119,14 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
     any more; as `check_feasible` and `duplicate-id` when it would be the last approval, which then does not count.
     """
     decision = verdict.decision
+    ring = await bank.data_keys.load(bank.pool, (by.customer_id,))
     async with TRANSFER_REQUESTS.audited(by, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await TRANSFER_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
         status = await record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
         if decision == "APPROVED":
             await _check_requester(conn, by.customer_id, found)
-            await check_same_payee(conn, by.customer_id, content_of(found))
+            await check_same_payee(conn, by.customer_id, content_of(found), ring.get(by.customer_id))
         audited_action.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
             await _check_id(conn, request_id)

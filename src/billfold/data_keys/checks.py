@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.data_keys.columns import SEALED_COLUMNS, SealedColumn
+from billfold.data_keys.columns import COUNTERPARTY_ACCOUNT, SEALED_COLUMNS, SealedColumn
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.errors import InvariantError
 
@@ -33,7 +33,7 @@ async def check_sealed(conn: Connection, findings: Findings, keys: DataKeys | No
     Values of a destroyed key are not opened either; how many keys are destroyed is counted.
     """
     if keys is not None:
-        for column in SEALED_COLUMNS:
+        for column in (*SEALED_COLUMNS, COUNTERPARTY_ACCOUNT):
             await _check_column(conn, findings, column, keys)
     findings.checked.update(dict(await conn.fetchrow(_COUNTS) or {}))
     findings.next_section()

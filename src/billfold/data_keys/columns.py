@@ -1,6 +1,7 @@
 """The columns that hold sealed texts, and how a value of one is sealed and opened.
 
-A value stands for a whole column of a row, bound to it. It is a text; in a JSON column it is a JSON string.
+A value stands for a whole column of a row, bound to it; a `field` is bound to the row's customer only. It is a text; in
+a JSON column it is a JSON string.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from billfold.data_keys.keys import DataKeys, find_key
+from billfold.data_keys.types import PartyField
 from billfold.platform.crypto import associated_data, is_sealed_text
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class SealedColumn(NamedTuple):
     column: str
     is_json: bool = False
     subject: str = "customer_id"
+    field: PartyField | None = None
 
     def seal(self, data_key: DataKey, row_id: object, plain: str) -> str:
         """Return the value as a sealed text; equal values of a row are equal."""
@@ -50,6 +53,8 @@ class SealedColumn(NamedTuple):
         return json.dumps(sealed) if self.is_json else sealed
 
     def _place(self, subject_id: UUID, row_id: object) -> bytes:
+        if self.field is not None:
+            return self.field.place(subject_id)
         return associated_data(self.table, self.column, row_id, tenant_id=subject_id)
 
 
@@ -57,7 +62,10 @@ CUSTOMER_PROFILE: Final = SealedColumn("customer", "customer_id", "profile", is_
 LINKING_ACCESS: Final = SealedColumn("linking_exchange", "exchange_id", "access")
 DOCUMENT_NAME: Final = SealedColumn("document", "document_id", "name", subject="coalesce(subject_id, customer_id)")
 SEALED_COLUMNS: Final = (CUSTOMER_PROFILE, LINKING_ACCESS, DOCUMENT_NAME)
-"""Every column of the database that is sealed as a whole."""
+"""Every column of the database that is sealed as a whole, and that no chain and no fingerprint covers."""
+COUNTERPARTY_ACCOUNT: Final = SealedColumn(
+    "counterparty", "counterparty_id", "account_number", field=PartyField.ACCOUNT
+)
 
 
 async def open_column(

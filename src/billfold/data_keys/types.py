@@ -121,15 +121,16 @@ class PartyField(StrEnum):
 
     def seal(self, data_key: DataKey, plain: str) -> str:
         """Return the text sealed; equal texts of a customer are equal."""
-        return data_key.seal_text(plain, self._place(data_key.subject_id))
+        return data_key.seal_text(plain, self.place(data_key.subject_id))
 
     def open(self, data_key: DataKey | None, stored: str) -> str | None:
         """Return the text; what an earlier release stored in plain text as it is. None when the key is destroyed."""
         if not is_sealed_text(stored):
             return stored
-        return None if data_key is None else data_key.open_text(stored, self._place(data_key.subject_id))
+        return None if data_key is None else data_key.open_text(stored, self.place(data_key.subject_id))
 
-    def _place(self, customer_id: UUID) -> bytes:
+    def place(self, customer_id: UUID) -> bytes:
+        """Return the `aad` of a customer's fields of this kind."""
         return associated_data("party", self, "", tenant_id=customer_id)
 
 

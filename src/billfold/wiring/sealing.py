@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from billfold.access.users.earlier_rows import seal_contact_details
+from billfold.accounts.counterparties.earlier_rows import seal_earlier_counterparties
 from billfold.data_keys.columns import SEALED_COLUMNS
 from billfold.data_keys.earlier_rows import seal_earlier_rows
 from billfold.documents.sealed_files import seal_earlier_files
@@ -27,6 +28,7 @@ _STEPS: Final[tuple[Callable[..., Awaitable[int]], ...]] = (
     seal_contact_details,
     seal_earlier_descriptions,
     seal_earlier_emails,
+    seal_earlier_counterparties,
     *(partial(seal_earlier_rows, column=column) for column in SEALED_COLUMNS),
 )
 

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from billfold.accounts.counterparties.rules.manage import add_counterparty, update_counterparty
 from billfold.accounts.counterparties.rules.names import NameMatch, match_payee
-from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification import (
     confirm_deposits,
     correct_account,
     decide_verification,
     expire_verification,
     fail_verification,
+    seal_counterparty,
     settle_link,
     settle_screening,
 )
@@ -134,10 +134,21 @@ class SettleScreening(Command, frozen=True, kw_only=True):
 
 
 class CorrectAccount(Command, frozen=True, kw_only=True):
-    """Use what the account's bank says in a notification of change from now on."""
+    """Use what the account's bank says in a notification of change from now on: the details that it gives anew."""
 
     rule = correct_account
     fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
-    correction: Correction
+    details: dict[str, str]
+
+
+class SealCounterparty(Command, frozen=True, kw_only=True):
+    """Seal the details that an earlier release stored in plain text; `read` is the proof of the row they are of."""
+
+    rule = seal_counterparty
+    fingerprints = (CounterpartyRow,)
+
+    counterparty_id: UUID
+    read: str
+    details: dict[str, Any]

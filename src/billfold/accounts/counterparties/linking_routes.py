@@ -14,6 +14,7 @@ from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, SettleLink
 from billfold.accounts.counterparties.ports import LinkedAccount, LinkError, LinkingProvider
 from billfold.accounts.counterparties.requests import add_counterparty, read_counterparty
+from billfold.accounts.counterparties.sealed_details import open_counterparties, seal_details
 from billfold.accounts.counterparties.v1_schemas import (
     V1_COUNTERPARTY_TYPES,
     LinkedCounterparties,
@@ -93,12 +94,13 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     data_key = await bank.data_keys.of(bank.pool, owner)
     created = []
     for step, (requested, account) in enumerate(zip(data.accounts, linked.accounts, strict=True)):
+        details = _known(institution_name=linked.institution_name, **_numbers(account))
         command = AddCounterparty(
             **caller.command_fields(owner, step=step),
             type="ach",
             counterparty_name=_counterparty_name(customer),
             display_name=requested.name or None,
-            details=_known(institution_name=linked.institution_name, **_numbers(account)),
+            details=seal_details(data_key, "ach", details),
             verification="linking_provider",
             linked=_stored_link(data_key, access, account),
         )
@@ -120,10 +122,13 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
     """
     owner = await caller.owner(bank, customer_id)
     access, account_id = await _link_of(bank, owner, counterparty_id)
+    data_key = await bank.data_keys.of(bank.pool, owner)
     status, numbers = "VERIFICATION_FAILED", None
     with suppress(LinkError):  # the bank knows the account no more
         account = await _provider(bank).refresh(access, account_id)
-        status, numbers = account.status, None if account.account_number is None else _numbers(account)
+        status, numbers = account.status, None
+        if account.account_number is not None:
+            numbers = seal_details(data_key, "ach", _numbers(account))
     await bank.engine.submit(
         SettleLink(**caller.command_fields(owner), counterparty_id=counterparty_id, link_status=status, numbers=numbers)
     )
@@ -139,7 +144,8 @@ async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) 
     rows = await counterparty_store.COUNTERPARTIES.rows(
         bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, limit=_COUNTERPARTIES_MAX
     )
-    shown = [render_v1_counterparty(row) for row in rows if has_v1_form(row)]
+    opened = await open_counterparties(bank, [row for row in rows if has_v1_form(row)])
+    shown = [render_v1_counterparty(row) for row in opened]
     return OlderCounterparties(count=len(shown), counterparties=shown)
 
 
@@ -155,7 +161,7 @@ async def get_v1_counterparty(
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     if not has_v1_form(row):
         raise NotFound("There is no such counterparty.")
-    return render_v1_counterparty(row)
+    return render_v1_counterparty((await open_counterparties(bank, [row]))[0])
 
 
 def _provider(bank: Bank) -> LinkingProvider:

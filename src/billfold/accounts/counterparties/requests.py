@@ -24,6 +24,7 @@ from billfold.accounts.counterparties.schemas import (
     WireForm,
     render_counterparty,
 )
+from billfold.accounts.counterparties.sealed_details import open_counterparties, seal_details
 from billfold.accounts.counterparties.store import document_ids_of
 from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.accounts.customers.profiles import open_profile
@@ -31,6 +32,7 @@ from billfold.accounts.customers.schemas import address_of, format_address
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import NETWORK_DIGITS
 from billfold.accounts.portals.types import PortalRow
+from billfold.data_keys.types import PartyField
 from billfold.documents import store as document_store
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.documents.types import DocumentRow
@@ -88,7 +90,7 @@ class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
     """Return the command that links the account of a checked form. Raises InvalidInput."""
     verification = getattr(form, "verification", None)
-    details = details_of(form)
+    kind, details = str(form.__struct_config__.tag), details_of(form)
     target = await _find_target(bank, form) if isinstance(form, OnUsForm) else None
     if isinstance(form, OnUsForm | WalletForm) and verification is not None and not verification.document_ids:
         verification = None  # neither a wire nor deposits come from there
@@ -96,16 +98,17 @@ async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Fo
         await _check_documents(bank, owner, verification.document_ids)
     holder = await _find_holder(bank, details, target)
     address = None if holder is None else address_of(holder)
+    data_key = await bank.data_keys.of(bank.pool, owner)
     return AddCounterparty(
         **call.command_fields(owner),
-        type=str(form.__struct_config__.tag),
+        type=kind,
         counterparty_name=msgspec.to_builtins(form.counterparty_name),
         display_name=form.display_name,
-        details=details,
+        details=seal_details(data_key, kind, details),
         verification=None if verification is None else verification.type,
         document_ids=() if verification is None else tuple(verification.document_ids or ()),
         holder=None if holder is None else holder.name,
-        holder_address=None if holder is None or address is None else format_address(address),
+        holder_address=None if address is None else PartyField.ADDRESS.seal(data_key, format_address(address)),
         target_customer_id=None if target is None else target.customer_id,
         target_pocket_id=None if target is None else target.pocket_id,
     )
@@ -149,6 +152,7 @@ async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> C
 
 async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
     """Return counterparties with the documents of their verifications, as they stand now."""
+    rows = await open_counterparties(bank, rows)
     named = {row.counterparty_id: document_ids_of(row) for row in rows}
     ids = {each for own in named.values() for each in own}
     found = await document_store.list_documents(bank.pool, owner, ids) if ids else {}

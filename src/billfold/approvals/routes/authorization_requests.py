@@ -90,8 +90,10 @@ async def render_authorization_requests(
     """Return changes as they are shown, with requester and reviews."""
     if not rows:
         return []
-    state = await load_reviews(bank.pool, rows[0].customer_id, rows, kind=AUTHORIZATION_REQUESTS)
-    return [render_change(row, state) for row in rows]
+    customer_id = rows[0].customer_id
+    state = await load_reviews(bank.pool, customer_id, rows, kind=AUTHORIZATION_REQUESTS)
+    data_key = (await bank.data_keys.load(bank.pool, (customer_id,))).get(customer_id)
+    return [render_change(row, state, data_key) for row in rows]
 
 
 async def respond_pending(bank: Bank, requested: AuthorizationRequestRow) -> HttpResponse:

@@ -7,6 +7,7 @@ from typing import Annotated, get_args
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
 from billfold.access.users import store as user_store
 from billfold.accounts.pockets import store as pocket_store
@@ -20,7 +21,13 @@ from billfold.approvals.rules import MAY_APPROVE, find_candidates
 from billfold.approvals.store import payees
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
 from billfold.approvals.store.reviews import list_other_members, load_reviews, users_behind
-from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, OrderedTransfer, RequestContent
+from billfold.approvals.transfer_orders import (
+    InternalReallocation,
+    OnUsOrder,
+    OrderedTransfer,
+    RequestContent,
+    WireOrder,
+)
 from billfold.approvals.transfer_request_schemas import (
     ChangeTransferRequest,
     CreateTransferRequest,
@@ -32,6 +39,7 @@ from billfold.approvals.transfer_request_schemas import (
     render_request,
 )
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
+from billfold.data_keys.types import PartyField
 from billfold.http.caller import CustomerCaller
 from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
@@ -89,7 +97,7 @@ async def create_transfer_request(
         bank.pool, caller, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=member.wall
     )
     by = await principal_of(member, bank)
-    content = _content(data.transfer, data.reviewers)
+    content = await _content(member, bank, data.transfer, reviewers=data.reviewers)
     found = await transfer_requests.find_same(by, content)
     if found is None:
         content = await _with_payee(member, bank, content)
@@ -166,10 +174,11 @@ async def update_transfer_request(
     """
     found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, transfer_id, now=member.now)
     before = transfer_orders.content_of(found)
-    content = _content(
-        before.transfer if data.transfer is None else data.transfer,
-        before.reviewers if data.reviewers is None else data.reviewers,
-    )
+    reviewers = before.reviewers if data.reviewers is None else data.reviewers
+    if data.transfer is None:
+        content = msgspec.structs.replace(before, reviewers=_unique(reviewers), payee=None, value=UNSET)
+    else:
+        content = await _content(member, bank, data.transfer, reviewers=reviewers)
     if (content.request_id, content.type) != (found.request_id, found.type):
         raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
     content = await _with_payee(member, bank, content)
@@ -224,10 +233,12 @@ async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRe
     state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS)
     done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
     moved = await transactions_of(bank.pool, customer_id, done)
+    ring = await bank.data_keys.load(bank.pool, (customer_id,))
     return RequestDetails(
         state,
         {row.request_id: moved.get(row.request_id, ()) for row in rows},
         owners=await payees.list_registered_owners(bank, rows),
+        data_key=ring.get(customer_id),
     )
 
 
@@ -241,9 +252,23 @@ async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str 
     return member_id
 
 
-def _content(order: OrderedTransfer, reviewers: Sequence[UUID]) -> RequestContent:
-    """Return what is ordered, each reviewer once; nothing is looked up yet."""
-    return RequestContent(transfer=order, reviewers=tuple(dict.fromkeys(reviewers)))
+async def _content(
+    member: CustomerCaller, bank: Bank, order: OrderedTransfer, *, reviewers: Sequence[UUID]
+) -> RequestContent:
+    """Return what is ordered, its instructions sealed; nothing is looked up yet."""
+    content = RequestContent(transfer=order, reviewers=_unique(reviewers))
+    if not isinstance(order, WireOrder) or order.wire_instructions is None:
+        return content
+    data_key = await bank.data_keys.of(bank.pool, member.customer_id)
+    return msgspec.structs.replace(
+        content,
+        transfer=msgspec.structs.replace(order, wire_instructions=None),
+        wire_instructions=PartyField.TEXT.seal(data_key, order.wire_instructions),
+    )
+
+
+def _unique(reviewers: Sequence[UUID]) -> tuple[UUID, ...]:
+    return tuple(dict.fromkeys(reviewers))
 
 
 # -- what is ordered ---------------------------------------------------------------------

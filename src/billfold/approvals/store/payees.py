@@ -10,6 +10,7 @@ import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules import verification_kinds
+from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.profiles import open_profiles
 from billfold.accounts.customers.store import list_owners
@@ -18,6 +19,7 @@ from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.approvals.types import TransferRequest
+    from billfold.data_keys.types import DataKey
     from billfold.ledger.bank import Bank
     from billfold.ledger.directory.types import CustomerRow
     from billfold.platform.database.pool import Connection
@@ -45,24 +47,39 @@ async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent
     return snapshot
 
 
-async def check_same_payee(conn: Connection, customer_id: UUID, content: RequestContent) -> None:
-    """Refuse a payee that may no longer be paid, or has changed. Raises as `get_payee`, Refused `content-changed`."""
-    if content.counterparty_id is not None and await get_payee(conn, customer_id, content) != content.payee:
+async def check_same_payee(
+    conn: Connection, customer_id: UUID, content: RequestContent, data_key: DataKey | None
+) -> None:
+    """Refuse a payee that may no longer be paid, or has changed. Raises as `get_payee`, Refused `content-changed`.
+
+    The key is the customer's: a payee of an earlier release may have been sealed since.
+    """
+    if content.counterparty_id is None:
+        return
+    now, then = await get_payee(conn, customer_id, content), content.payee or {}
+    if now != then and _opened(now, data_key) != _opened(then, data_key):
         raise Refused("content-changed", "The counterparty has changed since the request. Send a new request.")
+
+
+def _opened(payee: Mapping[str, Any], data_key: DataKey | None) -> dict[str, Any]:
+    return {**payee, "details": open_details(data_key, payee.get("details", {}))}
 
 
 async def list_registered_owners(bank: Bank, requests: Sequence[TransferRequest]) -> dict[UUID, CustomerRow]:
     """Return by request who owns the account it pays, where that is one of this bank."""
-    paid = {each.request_id: _entry_of(content_of(each).payee, bank.settings.bank_routing_number) for each in requests}
+    ring = await bank.data_keys.load(bank.pool, {each.customer_id for each in requests})
+    paid = {
+        each.request_id: _entry_of(_opened(payee, ring.get(each.customer_id)), bank.settings.bank_routing_number)
+        for each in requests
+        if (payee := content_of(each).payee) is not None
+    }
     owners = await list_owners(bank.pool, {entry for entry in paid.values() if entry is not None})
     opened = dict(zip(owners, await open_profiles(bank, list(owners.values())), strict=True))
     return {request_id: opened[entry] for request_id, entry in paid.items() if entry in opened}
 
 
-def _entry_of(payee: Mapping[str, Any] | None, own_routing_number: str) -> tuple[str, str] | None:
+def _entry_of(payee: Mapping[str, Any], own_routing_number: str) -> tuple[str, str] | None:
     """Return what the account of a payee is in the directory, None for one of another bank."""
-    if payee is None:
-        return None
     if payee["target_pocket_id"] is not None:
         return "pocket", payee["target_pocket_id"]
     account = verification_kinds.account_of(payee["details"])

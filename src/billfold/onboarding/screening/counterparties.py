@@ -8,6 +8,7 @@ from uuid import UUID
 
 from billfold.accounts.counterparties.commands import SettleScreening
 from billfold.accounts.counterparties.rules.identifiers import bic_error
+from billfold.accounts.counterparties.sealed_details import open_payees
 from billfold.accounts.counterparties.store import find_payees
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
 from billfold.audit.types import Origin
@@ -33,7 +34,7 @@ async def run_screening_job(bank: Bank, job: ScheduledJob) -> None:
 
 async def screen_counterparties(bank: Bank, keys: Sequence[Key]) -> None:
     """Compare the names of counterparties with the list in force, and keep with each what stands against it."""
-    payees = await _load(bank, keys)
+    payees = await open_payees(bank, await _load(bank, keys))
     subjects = [
         subject
         for customer_id, payee in payees

@@ -115,7 +115,7 @@ class ReceiveAchReturn(EntryCommand, frozen=True, kw_only=True):
 
 
 class RecordNoc(EntryCommand, frozen=True, kw_only=True):
-    """Record a notification of change (NOC) from the receiving bank."""
+    """Record a notification of change (NOC) from the receiving bank; `corrected` is sealed."""
 
     rule = record_noc
     former_names = ("NoteAchChange",)
@@ -167,7 +167,7 @@ class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
 
 
 class SendMicroDeposits(Command, frozen=True, kw_only=True):
-    """Send these amounts (cents) to a counterparty's account, on behalf of the bank."""
+    """Send these amounts (cents) to a counterparty's account, sealed with the bank's key, on behalf of the bank."""
 
     rule = send_micro_deposits
     fingerprints = (AchEntry,)

@@ -11,12 +11,14 @@ import structlog
 
 from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.verification_kinds import Account
+from billfold.data_keys.types import PartyField
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.types import IncomingAch, IncomingPayment, IncomingWire
 from billfold.payments.wires.rules import incoming
 
 if TYPE_CHECKING:
+    from billfold.data_keys.types import DataKey
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Outcome
 
@@ -38,11 +40,15 @@ async def receive(bank: Bank, payment: IncomingPayment) -> Outcome:
         log.warning("payment_account_not_found", amount=payment.amount)
         return {"status": "REJECTED", "reason": NO_ACCOUNT}
     pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
-    answer = await bank.engine.submit(_command(payment, entry.customer_id, entry.object_id, pocket_id=pocket_id))
-    return answer.outcome
+    owner = entry.customer_id
+    data_key = (await bank.data_keys.load(bank.pool, (owner,))).get(owner)
+    command = _command(payment, owner, entry.object_id, pocket_id=pocket_id, data_key=data_key)
+    return (await bank.engine.submit(command)).outcome
 
 
-def _command(payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocket_id: UUID) -> ReceiveMoney:
+def _command(
+    payment: IncomingPayment, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID, data_key: DataKey | None
+) -> ReceiveMoney:
     fields: dict[str, Any] = {
         "caller": "correspondent",
         "request_hash": sha256(msgspec.json.encode(payment)).digest(),
@@ -73,13 +79,15 @@ def _command(payment: IncomingPayment, customer_id: UUID, portal_id: UUID, pocke
         rail=Rail.WIRE,
         description=payment.description,
         details=incoming.details_of(wire, payment.wire_id),
-        sender=_sender(payment),
+        sender=_sender(payment, data_key),
         remittance=incoming.remittance_of(payment.message),
         wire=wire,
     )
 
 
-def _sender(wire: IncomingWire) -> Account | None:
-    """Return the account that sent a wire, if the wire names it."""
+def _sender(wire: IncomingWire, data_key: DataKey | None) -> Account | None:
+    """Return the account that sent a wire as counterparties name theirs, if the wire names it."""
     bank, number = wire.sender_routing_number, wire.sender_account_number
-    return Account(bank.upper(), compact(number)) if bank and number else None
+    if not bank or not number or data_key is None:  # who has no key has no counterparty
+        return None
+    return Account(bank.upper(), PartyField.ACCOUNT.seal(data_key, compact(number)))

@@ -52,7 +52,7 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     requests = await cases.list_cases_of(bank.pool, wire_id, WireDirection.OUTGOING)
     _expect_answered(requests, today=fedwire_day(bank, await bank.now()))
     sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
-    message = None if sent is None else message_sent(bank, sent)
+    message = None if sent is None else await message_sent(bank, sent)
     if not isinstance(message, CreditTransfer):
         raise InvariantError("A settled wire has no message.", wire_id=str(wire_id))
     case_id = f"{wire_id.hex}-{len(requests) + 1}" if requests else wire_id.hex

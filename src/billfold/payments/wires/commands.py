@@ -14,7 +14,7 @@ from billfold.payments.wires.types import QueuedMessage, WireRow
 class SendWire(Command, frozen=True, kw_only=True):
     """Pay `amount` cents (None: the whole balance, net of fees) to a counterparty by wire, `at_most` so many.
 
-    `wire_instructions` override the counterparty's; `request` is the JSON text of the request. If
+    `wire_instructions` override the counterparty's, sealed as those are; `request` is the JSON text of the request. If
     the wire was `approved` before, a refusal raises `wire.rejected` and becomes the outcome.
     """
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 import structlog
 
+from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.data_keys.types import DataShredded
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import bank_key, read_content, seal_content
@@ -32,8 +34,10 @@ from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
+    from billfold.data_keys.keys import KeyRing
     from billfold.ledger.bank import Bank
     from billfold.payments.files.types import RailFile
+    from billfold.payments.wires.rules.messages import MessageFields
     from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
     from billfold.platform.database.pool import Connection
     from billfold.platform.settings.settings import Settings
@@ -81,12 +85,14 @@ class FedwireSender:
     async def _compose(self, bank: Bank) -> RailFile | None:
         """Write due messages into a file and store it; None if nothing is due."""
         now, data_key = await bank.now(), await bank_key(bank)
+        await bank.data_keys.load(bank.pool, await queue.list_pending_customers(bank.pool, now, MESSAGES_PER_FILE))
         async with bank.pool.acquire() as conn, conn.transaction():
             pending = await queue.claim_pending(conn, now, MESSAGES_PER_FILE)
             if not pending:
                 return None
             numbered_messages = await _number(conn, bank, pending, now=now)
-            content = write_messages([_wire(bank, *each, now) for each in numbered_messages], "outgoing")
+            ring = await bank.data_keys.load(conn, {each.customer_id for each in pending})
+            content = write_messages([_wire(bank, ring, *each, now) for each in numbered_messages], "outgoing")
             first = numbered_messages[0][1]
             file_id = derive(bank.seed, command_id("wire-file", first), 0)
             await queue.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now=now)
@@ -155,8 +161,8 @@ async def _number(
     return [(each, f"{day:%Y%m%d}{source}{number:06}") for each, number in zip(pending, numbers, strict=True)]
 
 
-def _wire(bank: Bank, pending: PendingMessage, imad: str, now: datetime) -> FedwireMessage:
-    message = message_of(bank, pending, imad, at=now)
+def _wire(bank: Bank, ring: KeyRing, pending: PendingMessage, imad: str, now: datetime) -> FedwireMessage:
+    message = _message_of(bank, ring, pending, imad, at=now)
     header = Header(
         sender=bank.settings.bank_routing_number,
         receiver=FEDWIRE_ROUTING_NUMBER,
@@ -168,17 +174,25 @@ def _wire(bank: Bank, pending: PendingMessage, imad: str, now: datetime) -> Fedw
     return FedwireMessage(header=header, message=message)
 
 
-def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> Message:
-    """Return the message to send now, with the payer's account number."""
-    terms: dict[str, Any] = msgspec.json.decode(waiting.terms)
+def _message_of(bank: Bank, ring: KeyRing, waiting: PendingMessage, imad: str, *, at: datetime) -> Message:
+    """Return the message to send now, with the payer's account number. Raises DataShredded."""
+    terms: MessageFields = msgspec.json.decode(waiting.terms)
+    if messages.PAYEE in terms:
+        payee = open_details(ring.get(waiting.customer_id), terms[messages.PAYEE])
+        if payee["identifier"] is None:
+            raise DataShredded(waiting.customer_id)
+        terms = messages.with_payee(terms, payee)
     if waiting.kind == "pacs.008" and waiting.account_number is not None:
         terms["debtor_account"] = {"number": waiting.account_number}
     return messages.message_of(waiting.kind, terms, imad, at=at, day=fedwire_day(bank, at))
 
 
-def message_sent(bank: Bank, sent: SentMessage) -> Message:
-    """Return a message as it was sent."""
-    terms: dict[str, Any] = msgspec.json.decode(sent.terms)
+async def message_sent(bank: Bank, sent: SentMessage) -> Message:
+    """Return a message as it was sent, without what was destroyed since."""
+    terms: MessageFields = msgspec.json.decode(sent.terms)
+    if messages.PAYEE in terms:
+        ring = await bank.data_keys.load(bank.pool, (sent.customer_id,))
+        terms = messages.with_payee(terms, open_details(ring.get(sent.customer_id), terms[messages.PAYEE]))
     return messages.message_of(sent.kind, terms, sent.imad, at=sent.sent_at, day=fedwire_day(bank, sent.sent_at))
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.types import PartyField
 from billfold.http.caller import Caller, CustomerCaller
 from billfold.http.list_params import OrderedQuery, page_of
 from billfold.http.operations import SIGNED, get, post, with_scope
@@ -16,6 +17,7 @@ from billfold.payments.on_us.schemas import requested_cents, with_amount
 from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.schemas import CreateWire, Wire, WireFilters, render_wire
 from billfold.payments.wires.store import wires as store
+from billfold.payments.wires.types import WireRow
 from billfold.platform.errors import NotFound, Refused
 
 WIRES_FEATURE = "wires"
@@ -50,9 +52,11 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
     sent, data = data, with_amount(data)
     owner, pocket_id = await caller.pocket(bank, account_id)
     caller.require_feature(WIRES_FEATURE)
+    data, plain = await _sealed(bank, owner, data), data
     # Earlier releases stored a request as it was spelled.
     request, *_ = requests = [
-        msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(each)}).decode() for each in (data, sent)
+        msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(each)}).decode()
+        for each in (data, plain, sent)
     ]
     if (existing := await _find_existing(caller, bank, data.wire_id, requests=requests)) is not None:
         return existing
@@ -77,7 +81,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
         if (existing := await _find_existing(caller, bank, data.wire_id, requests=requests)) is None:
             raise
         return existing
-    return render_wire(await store.get_wire(bank.pool, owner, UUID(answer.outcome["wire_id"])))
+    return await _read(bank, owner, UUID(answer.outcome["wire_id"]))
 
 
 @get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",))
@@ -107,7 +111,7 @@ async def list_wires(
         filters.direction,
         scope=f"wires:{owner}:{owner_id}",
     )
-    return page_of(page, [render_wire(row) for row in page.items])
+    return page_of(page, await _rendered(bank, page.items))
 
 
 @get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires")
@@ -119,7 +123,7 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
     owner = caller.customer_id if isinstance(caller, CustomerCaller) else (await caller.owned(bank, "wire", wire_id))[0]
     if customer_id not in {None, owner}:
         raise NotFound("There is no such wire.")
-    return render_wire(await store.get_wire(bank.pool, owner, wire_id))
+    return await _read(bank, owner, wire_id)
 
 
 async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, requests: Sequence[str]) -> Wire | None:
@@ -130,4 +134,22 @@ async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, reque
     row = await store.get_wire(bank.pool, entry.customer_id, entry.object_id)
     if entry.partner_id != caller.partner_id or row.request not in requests:
         raise Refused("duplicate-id", "Another wire already has this wire_id.")
-    return render_wire(row)
+    return (await _rendered(bank, [row]))[0]
+
+
+async def _sealed(bank: Bank, owner: UUID, data: CreateWire) -> CreateWire:
+    """Return a wire to send as it is stored: its instructions may name an account or a person."""
+    if data.wire_instructions is None:
+        return data
+    data_key = await bank.data_keys.of(bank.pool, owner)
+    return msgspec.structs.replace(data, wire_instructions=PartyField.TEXT.seal(data_key, data.wire_instructions))
+
+
+async def _read(bank: Bank, owner: UUID, wire_id: UUID) -> Wire:
+    return (await _rendered(bank, [await store.get_wire(bank.pool, owner, wire_id)]))[0]
+
+
+async def _rendered(bank: Bank, rows: Sequence[WireRow]) -> list[Wire]:
+    """Return wires as they are shown, opened with the keys of their customers."""
+    ring = await bank.data_keys.load(bank.pool, {row.customer_id for row in rows if row.wire_instructions})
+    return [render_wire(row, ring.get(row.customer_id)) for row in rows]

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.types import DataKey, PartyField
 from billfold.http.parameters import Query
 from billfold.http.schemas import Amount, usd
 from billfold.payments.on_us.schemas import Cents, FullWithdrawal, RequestedAmount
@@ -75,8 +76,9 @@ class Wire(msgspec.Struct, kw_only=True):
     object_type: Literal["Wire"] = "Wire"
 
 
-def render_wire(row: WireRow) -> Wire:
-    """Return a wire from its row."""
+def render_wire(row: WireRow, data_key: DataKey | None) -> Wire:
+    """Return a wire from its row; the key is its customer's."""
+    instructions = row.wire_instructions
     return msgspec.convert(
         {
             "id": row.wire_id,
@@ -85,6 +87,7 @@ def render_wire(row: WireRow) -> Wire:
             "time_created": row.created_at,
             "time_settled": row.settled_at,
             **{name: getattr(row, name) for name in _SHARED_FIELDS},
+            "wire_instructions": instructions and PartyField.TEXT.open(data_key, instructions),
         },
         Wire,
     )

@@ -203,7 +203,7 @@ async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:
 
 async def _sent_message(bank: Bank, wire: WireRow) -> CreditTransfer | PaymentReturn:
     sent = await queue.find_last_sent(bank.pool, wire.wire_id, ["pacs.008", "pacs.004"])
-    message = None if sent is None else message_sent(bank, sent)
+    message = None if sent is None else await message_sent(bank, sent)
     if not isinstance(message, CreditTransfer | PaymentReturn):
         raise InvariantError("A wire has left without a message.", wire_id=str(wire.wire_id))
     return message

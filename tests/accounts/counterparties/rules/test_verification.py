@@ -238,14 +238,14 @@ def test_a_linked_account_goes_on_by_what_its_bank_says(teller, status, stands):
 def test_a_correction_changes_the_numbers_that_are_used(teller):
     done = add(teller)
     correction = Correction(account_number="87654321", transaction_code="32")
-    told = teller.do(CorrectAccount, counterparty_id=done, correction=correction)
+    told = teller.do(CorrectAccount, counterparty_id=done, details=correction.details)
     assert teller.book.counterparties[done].details == {
         "routing_number": "021000021",
         "account_number": "87654321",
         "account_type": "SAVINGS",
     }
     assert told["counterparties"][0]["said"] == ("The counterparty Bert Stone was corrected by its bank.")
-    again = teller.do(CorrectAccount, counterparty_id=done, correction=correction)
+    again = teller.do(CorrectAccount, counterparty_id=done, details=correction.details)
     assert "counterparties" not in again
 
 

@@ -221,7 +221,7 @@ async def answered(fedwire, wire_id, verdict, reason):
     await fedwire.room.sender.send(bank)
     sent = await queue.find_last_sent(bank.pool, wire_id, ["camt.056"])
     assert sent is not None
-    asked = message_sent(bank, sent)
+    asked = await message_sent(bank, sent)
     assert isinstance(asked, ReturnRequest)
     accept_return = fedwire.fed.accept_return(asked, await bank.now())
     return changed(accept_return, verdict=verdict, reason=reason)

@@ -17,11 +17,21 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     transaction_code: str | None = None
     identification: str | None = None
 
+    @property
+    def details(self) -> dict[str, str]:
+        """The details of a counterparty that are given anew."""
+        code = self.transaction_code
+        given = {
+            "routing_number": self.routing_number,
+            "account_number": self.account_number,
+            "account_type": code and ("SAVINGS" if code.startswith("3") else "CHECKING"),
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
 
 def _routing(text: str) -> str:
     if not rtn.is_valid(text):
-        reason = f"{text!r} is no routing number"
-        raise ValueError(reason)
+        raise ValueError("there is no routing number")  # what stands there instead may be an account: it is not shown
     return text
 
 
@@ -33,8 +43,7 @@ def _account(text: str) -> str:
 
 def _code(text: str) -> str:
     if text not in {"22", "27", "32", "37", "23", "28", "33", "38"}:
-        reason = f"{text!r} is no transaction code"
-        raise ValueError(reason)
+        raise ValueError("there is no transaction code")
     return text
 
 

@@ -14,7 +14,6 @@ from billfold.accounts.counterparties.rules.manage import (
     notification_of,
     schedule_deposits,
 )
-from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, SanctionsStatus
 from billfold.documents.types import DocumentRow
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
         DecideVerification,
         ExpireVerification,
         FailVerification,
+        SealCounterparty,
         SettleLink,
         SettleScreening,
     )
@@ -130,11 +130,20 @@ def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
     """Replace the old numbers by the corrected ones; the verification stays."""
     book = book_of(books, cmd.customers[0])
     payee = get_counterparty(book, cmd.counterparty_id)
-    details = {**payee.details, **_corrected(cmd.correction)}
+    details = {**payee.details, **cmd.details}
     if payee.type != "ach" or details == payee.details:
         return _outcome(payee)
     _save_details(book, ctx, msgspec.structs.replace(payee, details=details))
     return _outcome(payee, notification_of(payee, "was corrected by its bank"))
+
+
+def seal_counterparty(books: Books, cmd: SealCounterparty, ctx: Context) -> Outcome:
+    """Put sealed details in the place of those that were read, if they still stand."""
+    book = book_of(books, cmd.customers[0])
+    payee = get_counterparty(book, cmd.counterparty_id)
+    if payee.proof == cmd.read:
+        _save_details(book, ctx, msgspec.structs.replace(payee, details=cmd.details))
+    return _outcome(payee)
 
 
 def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | None, list[Any]]:
@@ -197,7 +206,7 @@ def _save_details(book: Book, ctx: Context, payee: Payee) -> None:
         CounterpartyRow,
         payee.counterparty_id,
         details=to_json(payee.details),
-        account_number=payee.details["account_number"],
+        account_number=payee.details.get("account_number") or payee.details.get("identifier"),
         updated_at=ctx.now,
     )
 
@@ -212,14 +221,3 @@ def _require_documents(book: Book, payee: Payee) -> None:
 def _outcome(payee: Payee, *moves: dict[str, Any]) -> Outcome:
     outcome: Outcome = {"counterparty_id": str(payee.counterparty_id)}
     return outcome | {"counterparties": list(moves)} if moves else outcome
-
-
-def _corrected(correction: Correction) -> dict[str, str]:
-    """Return the details that a notification of change gives anew."""
-    code = correction.transaction_code
-    given = {
-        "routing_number": correction.routing_number,
-        "account_number": correction.account_number,
-        "account_type": code and ("SAVINGS" if code.startswith("3") else "CHECKING"),
-    }
-    return {name: value for name, value in given.items() if value is not None}

@@ -16,6 +16,8 @@ CONFIRMATION_ATTEMPTS_MAX: Final = 3
 """How often micro-deposits may be confirmed with other amounts before it is over."""
 WIRE_VERIFICATION_PERIOD: Final = timedelta(days=90)
 """How long an incoming wire is waited for."""
+ACCOUNT_KEY: Final = "account_key"
+"""Of sealed details, the account's number as machines write it, sealed: what accounts are compared by."""
 
 RAILS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -72,7 +74,7 @@ _CHECK_RESULTS: Final = MappingProxyType(
 
 
 class Account(NamedTuple):
-    """An account anywhere, by its bank's number (ABA or BIC) and its own, compact."""
+    """An account anywhere, by its bank's number (ABA or BIC) and its own, compact; sealed where rules compare it."""
 
     bank: str
     number: str
@@ -114,7 +116,7 @@ def account_of(details: Mapping[str, Any]) -> Account | None:
     """Return the account that the details of a counterparty name; None for a wallet."""
     number = details.get("identifier") or details.get("account_number")
     bank = details.get("routing_number")
-    return Account(bank, compact(number)) if bank and number else None
+    return Account(bank, details.get(ACCOUNT_KEY) or compact(number)) if bank and number else None
 
 
 def accounts_match(one: Account, other: Account) -> bool:

@@ -17,6 +17,8 @@ import msgspec
 
 from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
 from billfold.accounts.counterparties.rules.notification_of_change import correction_of
+from billfold.accounts.counterparties.sealed_details import seal_details
+from billfold.data_keys.types import PartyField
 from billfold.ledger.engine.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -49,6 +51,7 @@ from billfold.platform.ids import command_id
 if TYPE_CHECKING:
     from asyncpg import Record
 
+    from billfold.data_keys.types import DataKey
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command, Outcome
     from billfold.payments.files.types import RailFile
@@ -158,7 +161,9 @@ class AchFileBooking:
         async for line, outcome in self._submit((each, self._return(each, originals)) for each in returned):
             await self._after_return(line, outcome, originals)
         changed = [each for each in chunk if each.changed is not None]
-        async for line, outcome in self._submit((each, self._noc(each, originals)) for each in changed):
+        owners = {entry.customer_id for each in changed if (entry := _original(each, originals)) is not None}
+        data_keys = {owner: await self._bank.data_keys.of(self._bank.pool, owner) for owner in owners}
+        async for line, outcome in self._submit((each, self._noc(each, originals, data_keys)) for each in changed):
             self.report.changes += 1
             self.report.name(line, "NOTED", outcome["code"])
         await self._apply_corrections(changed, originals)
@@ -254,14 +259,17 @@ class AchFileBooking:
         else:
             self._hold(line, why, _dishonored_return(line, return_addenda, code), code=code)
 
-    def _noc(self, line: EntryLine, originals: Mapping[str, AchEntry]) -> RecordNoc | None:
+    def _noc(
+        self, line: EntryLine, originals: Mapping[str, AchEntry], data_keys: Mapping[UUID, DataKey]
+    ) -> RecordNoc | None:
         entry, noc_addenda = _original(line, originals), line.changed
         assert noc_addenda is not None
         if entry is None:
             self.report.name(line, "FITS_NO_ENTRY", noc_addenda.change_code)
             return None
         fields = self._command_fields(line, entry.customer_id, entry.ach_id)
-        return RecordNoc(**fields, code=noc_addenda.change_code, corrected=noc_addenda.corrected_data)
+        corrected = PartyField.TEXT.seal(data_keys[entry.customer_id], noc_addenda.corrected_data)
+        return RecordNoc(**fields, code=noc_addenda.change_code, corrected=corrected)
 
     async def _apply_corrections(self, lines: Sequence[EntryLine], originals: Mapping[str, AchEntry]) -> None:
         """Apply notifications of change to the counterparties of their entries."""
@@ -272,7 +280,9 @@ class AchFileBooking:
             if fields is not None and noc_addenda is not None:
                 correction = correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
                 key = command_id("correct", self._key(line))
-                commands.append(CorrectAccount(**fields, key=key, correction=correction))
+                data_key = await self._bank.data_keys.of(self._bank.pool, fields["customers"][0])
+                details = seal_details(data_key, "ach", correction.details)
+                commands.append(CorrectAccount(**fields, key=key, details=details))
         async for _ in submit_in_lots(self._bank, commands):
             pass
 

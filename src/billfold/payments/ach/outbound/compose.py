@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from billfold.data_keys.types import DataShredded, PartyField
 from billfold.ledger.types import Direction
 from billfold.payments.ach.nacha.types import (
     AchFile,
@@ -19,6 +20,8 @@ from billfold.platform.ids import digits
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from billfold.data_keys.keys import KeyRing
+    from billfold.data_keys.types import DataKey
     from billfold.ledger.bank import Bank
     from billfold.payments.ach.store.files import NumberedFile, OutgoingEntry
     from billfold.payments.ach.types import ReturnEntry
@@ -52,13 +55,13 @@ class AchFileComposer:
         self._batches = 0
         self._batch_key: tuple[object, ...] | None = None
 
-    def add(self, entries: Iterable[OutgoingEntry]) -> None:
-        """Write entries in the order of their trace numbers."""
+    def add(self, entries: Iterable[OutgoingEntry], ring: KeyRing) -> None:
+        """Write entries in the order of their trace numbers, opened with the keys of their customers."""
         for each in entries:
             if each.batch_key != self._batch_key:
                 self._batch_key = each.batch_key
                 self._writer.begin(self._batch(each))
-            self._writer.add(self._entry(each))
+            self._writer.add(self._entry(each, ring.get(each.customer_id)))
 
     def add_return_entries(self, return_entries: Iterable[tuple[str, ReturnEntry]]) -> None:
         """Write returns, each with its trace number, in order."""
@@ -95,11 +98,14 @@ class AchFileComposer:
             company_descriptive_date=same_day_descriptive_date(first.due_at, first.effective_on),
         )
 
-    def _entry(self, entry: OutgoingEntry) -> Entry:
+    def _entry(self, entry: OutgoingEntry, data_key: DataKey | None) -> Entry:
+        account_number = PartyField.ACCOUNT.open(data_key, entry.account_number)
+        if account_number is None:
+            raise DataShredded(entry.customer_id)
         return Entry(
             transaction_code=_CODES[entry.account_type, entry.direction],
             routing_number=entry.routing_number,
-            dfi_account_number=entry.account_number,
+            dfi_account_number=account_number,
             amount=entry.amount,
             individual_name=to_ach_text(entry.party_name, 22),
             individual_identification_number=entry.identification,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import SanctionsStatus
+from billfold.data_keys.types import PartyField
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.ach.commands import SendMicroDeposits
 
@@ -19,18 +21,22 @@ async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
     assert at.customer_id is not None
     async with bank.pool.acquire() as conn:
         referenced = await counterparty_store.find_payees(conn, [at.customer_id], [at.object_id])
-    for _, counterparty_id, payee in referenced:
+    house_id = bank_customer_id(bank.seed)
+    house_key = await bank.data_keys.of(bank.pool, house_id)
+    for customer_id, counterparty_id, payee in referenced:
         if payee.status != "PENDING" or payee.sanctions != SanctionsStatus.CLEAR:
             continue
+        ring = await bank.data_keys.load(bank.pool, (customer_id,))
+        account_number = open_details(ring.get(customer_id), payee.details)["account_number"]
         await bank.engine.submit(
             SendMicroDeposits(
                 caller="micro-deposits",
                 key=counterparty_id,
-                customers=(bank_customer_id(bank.seed),),
+                customers=(house_id,),
                 counterparty_id=counterparty_id,
                 amounts=tuple(payee.verification["deposits"]),
                 routing_number=payee.details["routing_number"],
-                account_number=payee.details["account_number"],
+                account_number=PartyField.ACCOUNT.seal(house_key, account_number),
                 account_type=payee.details["account_type"],
                 party_name=payee.name,
                 company_name=bank.settings.bank_name,

@@ -101,7 +101,8 @@ class AchWindows:
         composer = AchFileComposer(bank, file)
         async with bank.pool.acquire() as conn, conn.transaction():
             async for entries in files.read_entries(conn, file.file_id):
-                await asyncio.to_thread(composer.add, entries)
+                ring = await bank.data_keys.load(bank.pool, {each.customer_id for each in entries})
+                await asyncio.to_thread(composer.add, entries, ring)
             async for answers in files.read_return_entries(conn, file.file_id):
                 await asyncio.to_thread(composer.add_return_entries, answers)
         return composer.end()

@@ -6,6 +6,7 @@ Terms are the fields of a message of `iso20022.types` as JSON-ready values.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ MessageFields = dict[str, Any]
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _UNSENDABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NO_REFERENCE = "NOTPROVIDED"
+PAYEE = "payee"
+"""Of the terms of a payment, what is sealed of its payee, in the words of the APIs: account, address, instructions."""
 
 
 def fit_text(text: str | None, max_length: int) -> str | None:
@@ -43,7 +46,8 @@ def fit_text(text: str | None, max_length: int) -> str | None:
 def credit_transfer(wire: WireRow, payee: Payee, *, payer: str, bank: str, correspondent: str) -> MessageFields:
     """Return the terms of a pacs.008. `bank` and `correspondent` are routing numbers.
 
-    The routing number of an international payee is a BIC, and the payment goes through the correspondent.
+    The routing number of an international payee is a BIC, and the payment goes through the correspondent. What is
+    sealed of the payee stands apart as it is: `with_payee` makes elements of it, once it is opened.
     """
     international, details = payee.type == "international_wire", payee.details
     return _without_none(
@@ -57,23 +61,36 @@ def credit_transfer(wire: WireRow, payee: Payee, *, payer: str, bank: str, corre
             "receiver": correspondent if international else details["routing_number"],
             "debtor": {"name": fit_text(payer, 140) or _NO_REFERENCE},
             "debtor_agent": {"routing_number": bank},
-            **_creditor(payee.name, details, "bic" if international else "routing_number"),
-            "instructions": fit_text(wire.wire_instructions, 140),
+            "creditor": {"name": fit_text(payee.name, 140) or _NO_REFERENCE},
+            "creditor_agent": _without_none(
+                {
+                    "bic" if international else "routing_number": details["routing_number"],
+                    "name": fit_text(details.get("institution_name"), 140),
+                }
+            ),
             "remittance": fit_text(wire.description, 140),
+            PAYEE: _without_none(
+                {
+                    "identifier": details["identifier"],
+                    "address": details.get("address"),
+                    "wire_instructions": wire.wire_instructions,
+                }
+            ),
         }
     )
 
 
-def _creditor(payee: str, details: dict[str, Any], scheme: str) -> MessageFields:
-    """Return the creditor, its account and its bank, identified by BIC or routing number."""
-    party = {"name": fit_text(payee, 140) or _NO_REFERENCE}
-    address = address_of(details.get("address"))
-    bank = fit_text(details.get("institution_name"), 140)
-    return {
-        "creditor": _without_none({**party, "address": address}),
-        "creditor_account": account_of(str(details["identifier"])),
-        "creditor_agent": _without_none({scheme: details["routing_number"], "name": bank}),
-    }
+def with_payee(terms: MessageFields, payee: Mapping[str, Any]) -> MessageFields:
+    """Return terms with what they keep of the payee, opened, as elements; what was destroyed is left out."""
+    identifier, address = payee.get("identifier"), address_of(payee.get("address"))
+    return _without_none(
+        {
+            **{name: value for name, value in terms.items() if name != PAYEE},
+            "creditor": _without_none({**terms["creditor"], "address": address}),
+            "creditor_account": identifier and account_of(identifier),
+            "instructions": fit_text(payee.get("wire_instructions"), 140),
+        }
+    )
 
 
 def account_of(identifier: str) -> MessageFields:
@@ -82,7 +99,7 @@ def account_of(identifier: str) -> MessageFields:
     return {"iban": compacted} if _IBAN.fullmatch(compacted) else {"number": compacted[:34]}
 
 
-def address_of(address: dict[str, Any] | None) -> MessageFields | None:
+def address_of(address: Mapping[str, Any] | None) -> MessageFields | None:
     """Return an address of the APIs as elements of a message."""
     if not address:
         return None

@@ -28,6 +28,11 @@ SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
    AND ({_IS_PAYMENT} AND (w.status = 'REJECTED' OR {_STOPPED})) IS NOT TRUE
  ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED
 """
+_PENDING_CUSTOMERS = """
+SELECT DISTINCT customer_id FROM (
+  SELECT customer_id FROM wire_message WHERE file_id IS NULL AND send_at <= $1
+   ORDER BY send_at, message_id LIMIT $2) due
+"""
 _TO_REJECT = f"""
 SELECT w.customer_id, w.wire_id, k.account_status = 'FROZEN' AS is_frozen
   FROM wire_message m JOIN customer k ON k.customer_id = m.customer_id
@@ -85,6 +90,11 @@ class SentMessage(msgspec.Struct, frozen=True):
     direction: str | None
     wire_type: str | None
     status: str | None
+
+
+async def list_pending_customers(conn: Connection | Pool, now: datetime, limit: int) -> list[UUID]:
+    """Return whose messages are due next."""
+    return [row["customer_id"] for row in await conn.fetch(_PENDING_CUSTOMERS, now, limit)]
 
 
 async def claim_pending(conn: Connection, now: datetime, limit: int) -> list[PendingMessage]:

@@ -1,0 +1,77 @@
+"""Counterparties are stored sealed, whatever they say of themselves, and read without a key that is gone."""
+
+from uuid import UUID
+
+from tests.data_keys.test_sealed_columns import verified
+from tests.support import payees
+from tests.support.commands import DETAILS, EngineCommands
+
+from billfold.accounts.counterparties.earlier_rows import seal_earlier_counterparties
+
+LOOKS_SEALED = "sealed:AzEyMzQ"
+
+
+def path_of(customer):
+    return f"/api/v2/customers/{customer}/counterparties/"
+
+
+async def test_what_looks_sealed_is_refused_as_a_number_and_a_text_like_any_other(partner_desk):
+    mine, other = [(await partner_desk.pocket()).customer for _ in range(2)]
+    made = await partner_desk.post(path_of(other), payees.wire(wire_instructions="Attn. Ada"))
+    stored = await partner_desk.bank.pool.fetchrow("SELECT account_number, details FROM counterparty")
+    assert stored["account_number"].startswith("sealed:")
+    assert "Main" not in stored["details"]
+    for text in (LOOKS_SEALED, stored["account_number"]):
+        for body, field in (
+            (payees.ach(account_number=text), "account_number"),
+            (payees.wire(identifier=text), "identifier"),
+            (payees.abroad(identifier=text), "identifier"),
+            (payees.wallet(wallet_address=text), "wallet_address"),
+            ({"type": "on_us", "counterparty_name": payees.ADA, "account_number": text}, "account_number"),
+        ):
+            await partner_desk.invalid("POST", path_of(mine), body, loc=f"body.{field}")
+    home = payees.HOME | {"street_address": LOOKS_SEALED}
+    sent = payees.wire(wire_instructions=LOOKS_SEALED, institution_name=LOOKS_SEALED, address=home)
+    shown = await partner_desk.post(path_of(mine), sent)
+    assert (shown["wire_instructions"], shown["institution_name"]) == (LOOKS_SEALED, LOOKS_SEALED)
+    assert shown["address"]["street_address"] == LOOKS_SEALED
+    assert shown == await partner_desk.get(f"{path_of(mine)}{shown['id']}/")
+    await partner_desk.get(f"{path_of(mine)}{made['id']}/", status=404)
+
+
+async def test_counterparties_of_an_earlier_release_are_read_sealed_once_and_compared(partner_desk):
+    bank, customer = partner_desk.bank, UUID((await partner_desk.pocket()).customer)
+    commands, abroad = EngineCommands(bank), DETAILS["wire"] | {"routing_number": "COBADEFFXXX"}
+    for kind in ("ach", "wire", "international_wire", "crypto_wallet_address"):
+        details = DETAILS.get(kind, abroad)
+        await commands.add_counterparty(customer, kind, details=details, verification="incoming_wire")
+    before = await partner_desk.get(path_of(customer))
+
+    assert [await seal_earlier_counterparties(bank, lambda _: None) for _ in range(2)] == [4, 0]
+
+    assert await partner_desk.get(path_of(customer)) == before
+    stored = str(await bank.pool.fetch("SELECT account_number, details FROM counterparty"))
+    assert not [each for own in DETAILS.values() for each in (own.get("identifier"),) if each and each in stored]
+    assert (await verified(bank)).is_clean
+
+
+async def test_a_number_moved_to_another_customer_is_named_and_one_whose_key_is_gone_is_unknown(partner_desk):
+    bank, pool = partner_desk.bank, partner_desk.bank.pool
+    first, second = [UUID((await partner_desk.pocket()).customer) for _ in range(2)]
+    made = [await partner_desk.post(path_of(each), payees.ach()) for each in (first, second)]
+    move = """
+    UPDATE counterparty c SET account_number = o.account_number,
+           details = jsonb_set(c.details::jsonb, '{account_number}', to_jsonb(o.account_number))::json
+      FROM counterparty o WHERE c.customer_id = $1 AND o.customer_id = $2"""
+    was = await pool.fetchrow("SELECT account_number, details FROM counterparty WHERE customer_id = $1", first)
+    await pool.execute(move, first, second)
+    named = [(each.table, each.key["customer_id"]) for each in (await verified(bank)).findings]
+    assert set(named) == {("counterparty", first)}
+    await pool.execute("UPDATE counterparty SET account_number = $2, details = $3 WHERE customer_id = $1", first, *was)
+
+    await bank.data_keys.shred(pool, first, await bank.now())
+    shown = await partner_desk.get(f"{path_of(first)}{made[0]['id']}/")
+    assert (shown["account_number"], shown["routing_number"]) == (None, "021000021")
+    older = await partner_desk.get(f"/api/v1/customers/{first}/counterparties/")
+    assert older["counterparties"][0]["ach"]["account_number"] is None
+    assert (await verified(bank)).is_clean
