@@ -1,13 +1,15 @@
 """Every movement of money and of what stands around it, under its name in the tables of ARCHITECTURE.md."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from uuid import UUID
 
 from tests.architecture.movements_of_rails import play_ach, play_incoming_ach, play_reviews, play_wires
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
+from billfold.accounts.agreements.types import AcceptedBy, Consent
 from billfold.accounts.commands import (
+    AcceptAgreements,
     CloseCustomer,
     OpenPortal,
     SetCustomerState,
@@ -30,6 +32,7 @@ from billfold.accounts.counterparties.commands import (
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.ledger.jobs.commands import CatchUp
+from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.commands import SendMicroDeposits
@@ -43,6 +46,8 @@ from billfold.treasury.commands import InvestWaitingCash
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 BILL = "912797PT8"
+AGREEMENTS = Agreements([AgreementTerms("2025-06-01", None)])
+CONSENT = Consent(version="2025-06-01", accepted_at=datetime(2025, 6, 2, tzinfo=UTC), accepted_by=AcceptedBy.USER)
 
 
 def play_all(functions):
@@ -96,9 +101,11 @@ def play_maturities(new_stage):
 
 
 def play_accounts(new_stage):
-    stage = new_stage()
+    stage = new_stage(agreements=AGREEMENTS)
     anna = stage.new_customer("Anna")
     pocket, other = stage.new_pocket(anna), stage.new_pocket(anna)
+    with stage.row("Agreements accepted"):
+        stage.submit(AcceptAgreements, anna, consent=CONSENT)
     with stage.row("Customer updated"):
         stage.submit(UpdateCustomer, anna, profile=None)
     with stage.row("Portal opened"):

@@ -36,6 +36,8 @@ async def play_partner_api(r):
     order = {"status": "FROZEN", "reason": "Court order 7/25"}
     await r.post("sandbox_customer_state", f"{BOX}/customers/{payee}/", order)
     await r.patch("update_customer", f"{V1}/customers/{customer}/", {"email": "treasury@northwind.example"})
+    consent = {"version": "2025-06-01", "timestamp": "2025-06-02T13:00:00Z", "ip_address": "203.0.113.7"}
+    await r.post("accept_agreements", f"{V1}/customers/{customer}/agreement-consent/", consent)
     await r.patch("update_pocket", f"{made}{other}/", {"pocket_name": "Longer"})
     await _play_applications(r)
     await _play_clock(r)
@@ -64,6 +66,7 @@ async def _play_reads(r, customer, pocket):
     of_customer, of_pocket = f"{V2}/customers/{customer}", f"{V2}/pockets/{pocket}"
     account = f"{V1}/service-accounts/{pocket}"
     for name, path in (
+        ("get_agreements", f"{V1}/agreements/"),
         ("list_customers", f"{V1}/customers/"),
         ("get_customer", f"{V1}/customers/{customer}/"),
         ("list_accounts", f"{V1}/customers/{customer}/service-accounts/"),

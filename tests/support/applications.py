@@ -5,7 +5,7 @@ from typing import Any
 from tests.documents.inspection.test_sandboxed_process import a_pdf, a_picture
 
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
-from billfold.onboarding.agreements.texts import current_agreement
+from billfold.onboarding.agreements.texts import shipped_texts
 
 V1, V2, RETAIL = "/api/v1/business-applications/", "/api/v2/business-applications/", "/api/v1/applications/"
 PARTIES = {V1: "related-party-applications", V2: "related-parties"}
@@ -16,7 +16,7 @@ ADDRESS = {
     "postal_code": "10001",
     "country": "US",
 }
-CONSENT = {"version": current_agreement().version, "timestamp": "2025-06-02T12:59:00Z"}
+CONSENT = {"version": shipped_texts().version, "timestamp": "2025-06-02T12:59:00Z"}
 BUSINESS: dict[str, Any] = {
     "name": "Northwind Trading LLC",
     "doing_business_as": "Northwind",

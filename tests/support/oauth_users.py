@@ -21,7 +21,7 @@ async def company(conn, name="Northwind", *, partner_id="new", opened_at=None):
     customer_id = ids.new()
     await conn.execute(
         "INSERT INTO customer (customer_id, partner_id, role, type, name, account_status, profile, "
-        "opened_at) VALUES ($1, $2, 'customer', 'BUSINESS', $3, 'OPEN', '{}', $4)",
+        "opened_at, agreement_version) VALUES ($1, $2, 'customer', 'BUSINESS', $3, 'OPEN', '{}', $4, '2025-06-01')",
         customer_id,
         ids.new() if partner_id == "new" else partner_id,
         name,

@@ -20,6 +20,8 @@ from billfold.documents.inspection.sandboxed_process import SubprocessFileInspec
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
+from billfold.ledger.types import Agreements
+from billfold.onboarding.agreements.store import load_terms
 from billfold.onboarding.screening.screening import CurrentList
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids
@@ -62,6 +64,7 @@ async def open_bank(dsn, **changes):
         ach_cutoff=settings.ach_cutoff,
         wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),
         correspondent=settings.correspondent_routing_number,
+        agreements=Agreements(await load_terms(pool)),
     )
     engine = Engine(
         pool,

@@ -104,6 +104,7 @@ OTHERWISE = {
     ("posting", "phase"): "1",
     ("customer", "role"): "'partner'",
     ("customer", "account_status"): "'FROZEN'",
+    ("customer", "agreement_version"): "'2999-01-01'",
     ("pocket", "status"): "'CLOSED'",
     ("pocket", "uninvested"): "cents_in_hand + 1",
     ("portal", "status"): "'CLOSED'",

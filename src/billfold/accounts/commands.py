@@ -7,6 +7,8 @@ from uuid import UUID
 
 from typing_extensions import override
 
+from billfold.accounts.agreements.rules import accept_agreements
+from billfold.accounts.agreements.types import AcceptanceRow, Consent
 from billfold.accounts.customers.rules import close_customer, enrol_customer, set_customer_state, update_customer
 from billfold.accounts.pockets.rules import open_pocket, set_pocket_state, update_pocket
 from billfold.accounts.portals.rules import open_portal, update_portal
@@ -21,12 +23,29 @@ class EnrolCustomer(Command, frozen=True, kw_only=True):
     rule = enrol_customer
     creates_customer = True
     audit = AuditedAction("customer", "created", fields=("role", "type", "name"))
+    fingerprints = (AcceptanceRow,)
 
     partner_id: UUID | None
     role: str
     type: str
     name: str
     profile: str | None
+    consent: Consent | None = None
+
+
+class AcceptAgreements(Command, frozen=True, kw_only=True):
+    """Record that the customer accepted the agreements in force."""
+
+    rule = accept_agreements
+    audit = AuditedAction("customer", "accepted_agreements")
+    fingerprints = (AcceptanceRow,)
+
+    consent: Consent
+
+    @override
+    def audited_fields(self) -> dict[str, Any]:
+        """Return which version was accepted, and by whom."""
+        return {"version": self.consent.version, "accepted_by": self.consent.accepted_by}
 
 
 class UpdateCustomer(Command, frozen=True, kw_only=True):

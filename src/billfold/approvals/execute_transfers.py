@@ -40,6 +40,7 @@ INSUFFICIENT_FUNDS: Final = "INSUFFICIENT_FUNDS"
 _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
 """A customer, the Pocket that is paid, and the network addresses of both Pockets."""
 _REASONS = {
+    "agreement-not-accepted": "ACCOUNT_UNAVAILABLE",
     "counterparty-not-verified": "ACCOUNT_UNAVAILABLE",
     "insufficient-funds": INSUFFICIENT_FUNDS,
     "counterparty-not-linked": "ACCOUNT_UNAVAILABLE",

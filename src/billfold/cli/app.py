@@ -44,6 +44,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "approvals": "billfold.approvals.cli",
         "review": "billfold.onboarding.cli",
         "applications": "billfold.onboarding.applications.cli",
+        "agreements": "billfold.onboarding.agreements.cli",
         "screening": "billfold.onboarding.screening.cli",
         "audit": "billfold.audit.cli",
         "keys": "billfold.data_keys.cli",

@@ -1,25 +1,37 @@
-"""A text as a PDF in US Letter. The same text is the same file, byte for byte."""
+"""Texts as PDFs: tagged, with their language, title and fonts inside (PDF/UA-1). The same text is the same file.
+
+A template in Typst lays out facts that are given as data: nothing in them is read as markup or as a program.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from io import BytesIO
-from xml.sax.saxutils import escape
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
 
-from reportlab.lib.pagesizes import letter
-from reportlab.lib.styles import getSampleStyleSheet
-from reportlab.platypus import Flowable, Paragraph, SimpleDocTemplate, Spacer
+import msgspec
+import typst
 
-_SPACE = 8
+from billfold.platform.dates import et_instant
 
 
-def text_pdf(title: str, paragraphs: Sequence[str]) -> bytes:
-    """Return the file: the title, then one paragraph below the other, over as many pages."""
-    styles = getSampleStyleSheet()
-    story: list[Flowable] = [Paragraph(escape(title), styles["Title"])]
-    for paragraph in paragraphs:
-        story += [Paragraph(escape(paragraph), styles["BodyText"]), Spacer(1, _SPACE)]
-    out = BytesIO()
-    # invariant: no time and no random id in the file.
-    SimpleDocTemplate(out, pagesize=letter, title=title, invariant=1).build(story)
-    return out.getvalue()
+class Unprintable(ValueError):
+    """A text has letters that no font has; the message says which."""
+
+
+def typeset(template: bytes, facts: Mapping[str, object], *, made_on: date, fonts: Sequence[Path] = ()) -> bytes:
+    """Return the file that a template makes of facts, which it reads as `json(bytes(sys.inputs.facts))`.
+
+    Its letters are those of the fonts that Typst brings (Latin, Greek, Cyrillic, Arabic and others), and of the fonts
+    in these folders. Raises Unprintable.
+    """
+    try:
+        return typst.compile(
+            template,
+            sys_inputs={"facts": msgspec.json.encode(facts).decode()},
+            font_paths=typst.Fonts(include_system_fonts=False, font_paths=[str(each) for each in fonts]),
+            pdf_standards="ua-1",
+            timestamp=int(et_instant(made_on, 0).timestamp()),
+        )
+    except typst.TypstError as error:
+        raise Unprintable(error.message.removeprefix("PDF/UA-1 error: ")) from None

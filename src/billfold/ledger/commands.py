@@ -18,6 +18,7 @@ import msgspec
 from billfold.audit.types import Origin
 from billfold.bills.rules.pricing import subtract_spread
 from billfold.ledger.ports import NoScreening, Screening
+from billfold.ledger.types import Agreements
 from billfold.platform.calendars import WireHours
 from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_date
@@ -129,7 +130,7 @@ class Missing(Exception):
 
 
 class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """The bank's settings that decide money."""
+    """What of the bank decides money: its settings, and its agreements."""
 
     aum_fee_bps: int = 25
     haircut_bps: int = 0
@@ -143,6 +144,8 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     correspondent: str = ""
     delivers_bills: bool = True
     """Whether the bank has a custodian that delivers bills to others."""
+    agreements: Agreements = msgspec.field(default_factory=Agreements)
+    """Published by an operator while the bank runs."""
 
 
 class Context:

@@ -1,6 +1,9 @@
-"""Kinds of accounts, journal entries, transactions and trades."""
+"""Kinds of accounts, journal entries, transactions and trades; which agreements are in force."""
 
+from collections.abc import Iterable
+from datetime import date
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Direction(StrEnum):
@@ -93,3 +96,35 @@ class PocketStatus(StrEnum):
 
 NOT_CLOSED = frozenset({PocketStatus.OPEN, PocketStatus.FROZEN})
 """States in which a pocket takes money in."""
+
+
+class AgreementTerms(NamedTuple):
+    """A version of the agreements, named by the day from which on it is in force, like `2025-06-01`.
+
+    Who has not accepted it by the start of `required_by` can make no payments after that.
+    """
+
+    version: str
+    required_by: date | None
+
+
+class Agreements:
+    """The versions that a process knows of. One object per process, kept as new as their table."""
+
+    def __init__(self, published: Iterable[AgreementTerms] = ()) -> None:
+        self.published = tuple(published)
+
+    def in_force(self, today: date) -> str | None:
+        """Return the version in force on a day; before the first release day that is the first."""
+        versions = [each.version for each in self.published]
+        released = [each for each in versions if each <= today.isoformat()]
+        return max(released, default=min(versions, default=None))
+
+    def is_released(self, version: str, today: date) -> bool:
+        """Tell whether there is such a version, in force on a day or replaced before."""
+        return any(each.version == version for each in self.published) and version <= (self.in_force(today) or "")
+
+    def required(self, today: date) -> str | None:
+        """Return the version that a customer must have accepted by a day to make payments, or None."""
+        due = [each.version for each in self.published if each.required_by and each.required_by <= today]
+        return max(due, default=None)

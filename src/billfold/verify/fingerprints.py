@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
+from billfold.accounts import commands as account_commands
+from billfold.accounts.agreements.types import AcceptanceRow
 from billfold.accounts.counterparties import commands as counterparty_commands
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.approvals.store.fingerprints import KEYS, proof_of
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
     from billfold.platform.database.rows import Row
 
-LEAVING = (ach_commands, counterparty_commands, deposit_commands, suspense_commands, wire_commands)
+LEAVING = (account_commands, ach_commands, counterparty_commands, deposit_commands, suspense_commands, wire_commands)
 """Loaded, so that `commands` knows all that leave a fingerprint."""
 _BATCH_SIZE = 2_000
 _CHANGED = "it differs from its last fingerprint"
@@ -102,6 +104,8 @@ FINGERPRINTED_TABLES = (
     ),
     _proved(CounterpartyRow, "counterparty_id", lambda row: payee_from_row(row).proof),
     _proved(SuspenseItem, "item_id"),
+    # Earlier releases left none.
+    _proved(AcceptanceRow, "acceptance_id", needs_one="t.accepted_by IS NOT NULL"),
     *(
         FingerprintedTable(
             table, key, ("transfer_request", "authorization_request", "customer"), proof_of=_of_all, said=_ENTRIES
@@ -117,6 +121,10 @@ FINGERPRINTED_TABLES = (
             ("application_invite", ("invite_id",)),
             ("awaited_team_member", ("member_id",)),
         )
+    ),
+    *(
+        FingerprintedTable(table, key, ("agreements",), proof_of=_of_all, said=_ENTRIES)
+        for table, key in (("agreement_version", ("version",)), ("agreement_document", ("version", "type")))
     ),
     FingerprintedTable("sanctions_hit", ("hit_id",), ("sanctions_hit",), proof_of=_of_all, said=_ENTRIES),
 )

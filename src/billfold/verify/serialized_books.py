@@ -19,7 +19,7 @@ from billfold.verify.streams import ACCOUNTS, CUSTOMERS, HOLDS, LEDGER_HEADS, PO
 if TYPE_CHECKING:
     from asyncpg import Record
 
-_CUSTOMER_COLUMNS = ("partner_id", "name", "account_status", "role")
+_CUSTOMER_COLUMNS = ("partner_id", "name", "account_status", "role", "agreement_version")
 _ACCOUNT_COLUMNS = ("kind", "asset", "reserved", "tax_basis", "earnings_basis", "balance")
 _Difference = tuple[str, Mapping[str, object], str]
 

@@ -35,7 +35,9 @@ ACCOUNT_COLUMNS = (
     "customer_id, account_no, kind, pocket_id, asset, acquired_on, "
     "live, debits, credits, reserved, tax_basis, earnings_basis"
 )
-CUSTOMER_COLUMNS = "customer_id, partner_id, role, name, account_status, opened_at, closed_at, closure_reason"
+CUSTOMER_COLUMNS = (
+    "customer_id, partner_id, role, name, account_status, opened_at, closed_at, closure_reason, agreement_version"
+)
 
 
 class Table:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import billfold
 from billfold.access.partners.customers import enrol
+from billfold.audit.types import Origin
 from billfold.bills.imports import load_bundled_market
 from billfold.bills.market_log import begin_market_log
 from billfold.cli.context import CliError
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.onboarding.agreements.publishing import Publisher, publish_first
 from billfold.onboarding.screening.imports import read_list, replace_current
 from billfold.platform.clock import ClockState, read_clock, write_clock
 from billfold.platform.crypto import associated_data
@@ -82,6 +84,8 @@ async def initialize_bank(
             await replace_current(conn, read_list(_SANDBOX_LIST), now=wall)
         await load_bundled_market(conn)
         await begin_market_log(conn, vault)
+        publisher = Publisher(bank_customer_id(stored.seed), settings.bank_name, vault, Origin.system())
+        await publish_first(conn, publisher, now=wall)
 
 
 def check_identity(stored: BankIdentity, settings: Settings, vault: Vault) -> None:

@@ -26,6 +26,7 @@ from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.ports import NoScreening, Screening
 from billfold.migrations import runner
+from billfold.onboarding.agreements.refresh import run_agreements_refresher
 from billfold.onboarding.screening.screening import CurrentList
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
@@ -111,7 +112,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
         )
         await engine.start()
         try:
-            async with run_market_refresher(pool, market):
+            async with run_market_refresher(pool, market), run_agreements_refresher(pool, bank.terms.agreements):
                 yield bank
         finally:
             await bank.background.close()

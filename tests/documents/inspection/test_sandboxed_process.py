@@ -7,6 +7,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pikepdf
@@ -20,7 +21,7 @@ from reportlab.pdfgen import canvas
 from billfold.documents.inspection import sandboxed_process
 from billfold.documents.inspection.child import INSPECTORS, UnsafeContent
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
-from billfold.documents.pdf import text_pdf
+from billfold.documents.pdf import typeset
 from billfold.documents.ports import FileKind, UploadRejected
 from billfold.platform.errors import Unavailable
 
@@ -169,6 +170,9 @@ def in_jpeg_comment(content: bytes) -> bytes:
     return made[:2] + b"\xff\xfe" + struct.pack(">H", len(content) + 2) + content + made[2:]
 
 
+AGREEMENT = b'#set document(title: "A")\n#json(bytes(sys.inputs.facts)).text'
+
+
 def stream_of(content: bytes) -> Callable[[pikepdf.Pdf], object]:
     def change(pdf: pikepdf.Pdf) -> None:
         pdf.pages[0].Contents = pdf.make_stream(content)
@@ -181,7 +185,7 @@ def stream_of(content: bytes) -> Callable[[pikepdf.Pdf], object]:
     [
         (a_pdf(), PDF),
         (a_pdf(12), PDF),
-        (text_pdf("An account", ["<script> & /JavaScript"] * 90), PDF),
+        (typeset(AGREEMENT, {"text": "<script> & /JavaScript " * 900}, made_on=date(2025, 6, 2)), PDF),
         (
             by_pypdf(
                 lambda made: made.add_annotation(0, Link(rect=(0, 0, 9, 9), url="https://bank.example/JavaScript"))

@@ -69,6 +69,7 @@ _LABELS = {
 """What a form calls a field whose name does not say it."""
 DONE = {
     "access-revoked": "The access is revoked.",
+    "agreements-accepted": "The agreements are accepted.",
     "application-registered": "The application is registered.",
     "application-revoked": "The application is revoked.",
     "confirmed": "Your identity is confirmed. Take the step again.",

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
+from billfold.accounts.agreements.types import AcceptedBy, Consent
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.customers.profiles import seal_profile
+from billfold.platform.dates import et_date
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
@@ -102,5 +104,13 @@ async def enrol(
             type="BUSINESS",
             name=name,
             profile=await seal_profile(bank, customer_id, profile or {}),
+            consent=await _consent(bank) if role == "customer" else None,
         )
     )
+
+
+async def _consent(bank: Bank) -> Consent | None:
+    """Return that an operator accepts the agreements in force for a customer to try."""
+    now = await bank.now()
+    version = bank.terms.agreements.in_force(et_date(now))
+    return None if version is None else Consent(version=version, accepted_at=now, accepted_by=AcceptedBy.OPERATOR)

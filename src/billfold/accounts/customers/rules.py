@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from billfold.accounts.agreements.rules import record_consent
 from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_ach_entries
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.book.draft import to_json
@@ -23,10 +24,12 @@ REASON_CHARS_MAX = 500
 
 
 def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
-    """The account is PENDING until its first pocket opens."""
+    """The account is PENDING until its first pocket opens. A consent to agreements that are not published is none."""
     book = book_of(books, cmd.customers[0])
     book.name, book.partner_id, book.account_status = (cmd.name, cmd.partner_id, CustomerStatus.PENDING)
     book.role = cmd.role
+    if cmd.consent and ctx.terms.agreements.is_released(cmd.consent.version, ctx.today):
+        record_consent(book, cmd.consent, ctx)
     book.draft.add(
         CustomerRow(
             customer_id=book.customer_id,
@@ -37,6 +40,7 @@ def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
             account_status=book.account_status,
             profile=to_json(cmd.profile or {}),
             opened_at=ctx.now,
+            agreement_version=book.agreement_version,
         )
     )
     book.enter("customer", str(book.customer_id), book.customer_id)

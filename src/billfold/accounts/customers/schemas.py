@@ -84,6 +84,8 @@ class Customer(msgspec.Struct, kw_only=True):
     trusted_contact: TrustedContact | None
     date_of_birth: date | None
     identification_number: dict[str, Any] | None
+    agreement_version: str | None
+    """The version of the agreements that it accepted last."""
     object_type: Literal["Customer"] = "Customer"
 
 
@@ -154,6 +156,7 @@ def render_customer(row: CustomerRow) -> Customer:
         role="partner" if row.role == "partner" else "customer",
         type="INDIVIDUAL" if row.type == "INDIVIDUAL" else "BUSINESS",
         account_status=row.account_status,
+        agreement_version=row.agreement_version,
         **fields,
     )
 

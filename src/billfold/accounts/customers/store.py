@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _OWNERS = """
 SELECT k.kind, k.value, c.customer_id, c.partner_id, c.role, c.type, c.name, c.account_status, c.profile,
-       c.opened_at, c.closed_at, c.closure_reason
+       c.opened_at, c.closed_at, c.closure_reason, c.agreement_version
   FROM unnest($1::text[], $2::text[]) AS k(kind, value)
   JOIN directory d ON d.kind = k.kind AND d.value = k.value
   JOIN customer c USING (customer_id)
@@ -36,7 +36,7 @@ Entry = tuple[str, str]
 CUSTOMERS = KeysetList(
     """
 SELECT customer_id, partner_id, role, type, name, account_status, profile, opened_at, closed_at, closure_reason,
-       written_no
+       agreement_version, written_no
   FROM customer
  WHERE partner_id = $1 AND role IN ('customer', 'partner')
    AND ($2::text IS NULL OR account_status = $2) AND ($3::text IS NULL OR type = $3) AND {page}

@@ -31,6 +31,7 @@ from billfold.platform.paging import LIMIT_DEFAULT
 READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 V1_READS = Deprecation(since=date(2025, 1, 6), sunset=date(2027, 1, 6))
 _ACCOUNTS_MAX = 1000
+_OPEN_REFUSES = ("customer-not-open", "agreement-not-accepted")
 _UPDATE_REFUSES = (
     "pocket-not-open",
     "customer-not-open",
@@ -55,8 +56,8 @@ class CreatePocket(NewPocket, kw_only=True):
     pocket_configuration_id: str | None = None
 
 
-@post("/api/v2/customers/{customer_id}/pockets/", takes=CreatePocket, refuses=("customer-not-open",))
-@post("/api/v2/pockets/", WRITES, refuses=("customer-not-open",))
+@post("/api/v2/customers/{customer_id}/pockets/", takes=CreatePocket, refuses=_OPEN_REFUSES)
+@post("/api/v2/pockets/", WRITES, refuses=_OPEN_REFUSES)
 async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data: NewPocket) -> Pocket:
     """Create Pocket.
 

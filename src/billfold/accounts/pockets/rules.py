@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets.types import OpenEntry
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
 
 
 def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
-    """Open the pocket, its two accounts and its default portal. Refuses: customer-not-open."""
+    """Open the pocket, its two accounts and its default portal. Refuses: customer-not-open, agreement-not-accepted."""
     book = book_of(books, cmd.customers[0])
     require_active(book.account_status)
+    require_accepted(book, ctx)
     _require_strategy(cmd.deposit_weeks, cmd.reinvestment_weeks)
     pocket = PocketBook(
         pocket_id=cmd.pocket_id or ctx.ids.next(),

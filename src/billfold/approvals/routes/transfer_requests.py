@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.access.users import store as user_store
+from billfold.accounts.agreements.rules import require_version
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.schemas import valuation
@@ -49,6 +50,7 @@ from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.rules import require_active
+from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
 
@@ -60,6 +62,7 @@ CREATIONS_PER_SECOND = 1
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
 _EXECUTION_ERRORS = (
     "customer-not-open",
+    "agreement-not-accepted",
     "pocket-not-open",
     "pocket-frozen",
     "counterparty-not-verified",
@@ -278,10 +281,11 @@ async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestConten
     """Return the content with its payee, if every Pocket and counterparty exists and is usable.
 
     Raises NotFound, Refused `customer-not-open`, `pocket-not-open`, `pocket-frozen`, `same-pocket`,
-    `counterparty-type-mismatch`, `counterparty-not-verified`, `sanction-screen-failed`, and `insufficient-funds` for
-    the whole of nothing.
+    `agreement-not-accepted`, `counterparty-type-mismatch`, `counterparty-not-verified`, `sanction-screen-failed`, and
+    `insufficient-funds` for the whole of nothing.
     """
-    require_active((await member.customer(bank)).account_status)
+    customer = await member.customer(bank)
+    require_active(customer.account_status)
     pays = await _check_pocket(member, bank, content.pocket_id, receives=False)
     if content.requested_cents is None:
         if (value := valuation(pays, bank, member.now).total_value) <= 0:
@@ -294,6 +298,7 @@ async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestConten
             raise Refused("same-pocket", "A transfer needs two different pockets.")
         await _check_pocket(member, bank, to_pocket_id, receives=True)
         return content
+    require_version(customer.agreement_version, bank.terms.agreements, et_date(member.now))
     async with bank.pool.acquire() as conn:
         payee = await payees.get_payee(conn, member.customer_id, content)
     return msgspec.structs.replace(content, payee=payee)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 USD = "USD"
 
 _BANK = AccountKind.BANK  # Python 3.11 is slow to find a member, and each posting asks twice
-_NUMBERS = ("entry_no", "event_no", "account_no", "booked_at", "business_date", "account_status")
+_NUMBERS = ("entry_no", "event_no", "account_no", "booked_at", "business_date", "account_status", "agreement_version")
 """What `undo` must restore of a book itself."""
 _numbers: Callable[[Book], tuple[Any, ...]] = attrgetter(*_NUMBERS)
 
@@ -70,6 +70,7 @@ class Book:
         self.name = ""
         self.partner_id: UUID | None = None
         self.role = "customer"
+        self.agreement_version: str | None = None
         self.pockets: dict[UUID, PocketBook] = {}
         self.house: dict[tuple[str, str], Account] = {}
         self.due_at: datetime | None = None

@@ -29,7 +29,7 @@ SELECT k.nth - 1, d.customer_id, d.object_id, d.partner_id
 """
 _CUSTOMER = """
 SELECT customer_id, partner_id, role, type, name, account_status, profile, opened_at, closed_at,
-       closure_reason
+       closure_reason, agreement_version
   FROM customer WHERE customer_id = $1
 """
 

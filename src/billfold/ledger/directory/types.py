@@ -52,3 +52,4 @@ class CustomerRow(Row, frozen=True):
     opened_at: datetime
     closed_at: datetime | None = None
     closure_reason: str | None = None
+    agreement_version: str | None = None

@@ -25,7 +25,7 @@ SELECT h.customer_id, h.version, h.entry_no, h.event_no, h.account_no, h.booked_
  ORDER BY h.customer_id FOR UPDATE
 """
 _CUSTOMERS = """
-SELECT customer_id, partner_id, role, name, account_status
+SELECT customer_id, partner_id, role, name, account_status, agreement_version
   FROM customer WHERE customer_id = ANY($1::uuid[])
 """
 _ACCOUNTS = """
@@ -103,6 +103,7 @@ def _book(head: Record) -> Book:
 def _apply_customer(book: Book, row: Record) -> None:
     book.partner_id, book.name = row["partner_id"], row["name"]
     book.account_status, book.role = row["account_status"], row["role"]
+    book.agreement_version = row["agreement_version"]
 
 
 def _apply_pocket(books: dict[UUID, Book], row: Record) -> None:

@@ -17,7 +17,7 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import Account, PocketBook
 from billfold.ledger.directory.types import CustomerStatus
 
-SERIALIZATION_VERSION = 2
+SERIALIZATION_VERSION = 3
 """Goes up with every change of the fields below, of `Account`, `Lot` or `PocketBook`."""
 _CHECKSUM_BYTES = 4
 
@@ -30,6 +30,7 @@ class SerializedBook(msgspec.Struct, array_like=True, eq=False):
     name: str
     account_status: CustomerStatus
     role: str
+    agreement_version: str | None
     pockets: list[PocketBook]
     house: list[Account]
 
@@ -54,6 +55,7 @@ def serialize_book(book: Book) -> bytes:
             book.name,
             account_status=book.account_status,
             role=book.role,
+            agreement_version=book.agreement_version,
             pockets=pockets,
             house=list(book.house.values()),
         )
@@ -82,6 +84,7 @@ def restore_book(book: Book, serialized: SerializedBook) -> None:
     if serialized.partner_id is not None:
         book.partner_id = pgproto.UUID(serialized.partner_id.bytes)
     book.name, book.account_status, book.role = (serialized.name, serialized.account_status, serialized.role)
+    book.agreement_version = serialized.agreement_version
     for account in serialized.house:
         book.house[account.kind, account.asset] = account
     for pocket in serialized.pockets:

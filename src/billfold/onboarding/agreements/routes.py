@@ -1,71 +1,97 @@
-"""The agreements in force, and each of them as a public file."""
+"""The agreements in force, each of them as a public file, and acceptances that a partner reports."""
 
 from __future__ import annotations
 
-from datetime import date
-from typing import Annotated, Literal
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from typing import Annotated, Final
+from uuid import UUID
 
 import msgspec
 
-from billfold.documents.pdf import text_pdf
-from billfold.http.caller import CustomerCaller
-from billfold.http.operations import OPEN, get, with_scope
+from billfold.accounts.agreements.types import AcceptedBy, Consent
+from billfold.accounts.commands import AcceptAgreements
+from billfold.accounts.customers.profiles import open_profile
+from billfold.accounts.customers.schemas import Customer, render_customer
+from billfold.http.caller import Call, Caller
+from billfold.http.operations import OPEN, SIGNED, get, post, with_scope
 from billfold.http.responses import HttpResponse
-from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
-from billfold.onboarding.agreements.texts import Category, current_agreement
-from billfold.platform.errors import NotFound
+from billfold.onboarding.agreements import store
+from billfold.onboarding.agreements.schemas import Agreement, read_agreement
+from billfold.onboarding.agreements.texts import TYPES, slug_of
+from billfold.platform.dates import require_aware
+from billfold.platform.errors import InvalidInput, NotFound
 
 READS = with_scope("agreements.read", "agreements")
+_KINDS = {f"{slug_of(each)}.pdf": each for each in TYPES}
+_LEEWAY: Final = timedelta(minutes=5)
+_AGENT_MAX: Final = 500
 
 
-class AgreementDocument(msgspec.Struct, kw_only=True):
-    """One text, as a file."""
+class NewAgreementConsent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Which version the customer accepted, when, and from where as far as is known."""
 
-    type: Annotated[str, one_of(*(each.type for each in current_agreement().documents))]
-    title: str
-    category: Category
-    pdf_download_url: str
-
-
-class Agreement(msgspec.Struct, kw_only=True):
-    """All texts in force."""
-
-    version: str
-    release_date: date
-    documents: list[AgreementDocument]
-    object_type: Literal["Agreement"] = "Agreement"
+    version: Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
+    timestamp: datetime
+    ip_address: Annotated[str, msgspec.Meta(min_length=1, max_length=45)] | None = None
+    user_agent: Annotated[str, msgspec.Meta(min_length=1, max_length=_AGENT_MAX)] | None = None
 
 
-@get("/api/v1/agreements/", READS, tag="agreements")
-async def get_agreements(member: CustomerCaller, bank: Bank) -> Agreement:
+@get("/api/v1/agreements/", SIGNED, READS, tag="agreements")
+async def get_agreements(caller: Call, bank: Bank) -> Agreement:
     """Read the agreements in force."""
-    del member
-    agreement = current_agreement()
-    where = f"{bank.settings.customer_origin}/agreements/{agreement.version}"
-    return Agreement(
-        version=agreement.version,
-        release_date=agreement.release_date,
-        documents=[
-            AgreementDocument(
-                type=each.type, title=each.title, category=each.category, pdf_download_url=f"{where}/{each.slug}.pdf"
-            )
-            for each in agreement.documents
-        ],
-    )
+    return await read_agreement(bank, caller.now)
 
 
 @get("/agreements/{version}/{file}", OPEN, READS, hidden=True)
-async def show_agreement(version: str, file: str) -> HttpResponse:
-    """Show one text as a PDF."""
-    agreement = current_agreement()
-    for each in agreement.documents:
-        if version == agreement.version and file == f"{each.slug}.pdf":
-            disposition = f'attachment; filename="{file}"'
-            return HttpResponse(
-                200,
-                "application/pdf",
-                text_pdf(each.title, each.paragraphs),
-                headers=[(b"content-disposition", disposition.encode())],
-            )
-    raise NotFound("There is no such agreement.")
+async def show_agreement(bank: Bank, version: str, file: str) -> HttpResponse:
+    """Show one text as a PDF, of any version that was ever published."""
+    if file not in _KINDS:
+        raise NotFound("There is no such agreement.")
+    pdf = await store.get_pdf(bank.pool, version, _KINDS[file])
+    disposition = f'attachment; filename="{version}-{file}"'
+    return HttpResponse(200, "application/pdf", pdf, headers=[(b"content-disposition", disposition.encode())])
+
+
+@post(
+    "/api/v1/customers/{customer_id}/agreement-consent/",
+    tag="customers",
+    status=200,
+    refuses=("customer-not-open", "agreement-not-in-force"),
+)
+async def accept_agreements(caller: Caller, bank: Bank, customer_id: UUID, data: NewAgreementConsent) -> Customer:
+    """Accept agreements.
+
+    The customer has accepted the agreements in force, on pages of the partner. To accept them twice changes nothing.
+    """
+    row = await caller.customer(bank, customer_id)
+    _check_timestamp(data.timestamp, latest=max(caller.now, caller.wall) + _LEEWAY)
+    consent = Consent(
+        version=data.version,
+        accepted_at=data.timestamp,
+        accepted_by=AcceptedBy.PARTNER,
+        accepted_by_id=caller.partner_id,
+        ip_address=_checked_address(data.ip_address) or caller.address,
+        user_agent=data.user_agent or (caller.agent or "")[:_AGENT_MAX] or None,
+    )
+    await bank.engine.submit(AcceptAgreements(**caller.command_fields(row.customer_id), consent=consent))
+    return render_customer(await open_profile(bank, await caller.customer(bank, row.customer_id)))
+
+
+def _check_timestamp(at: datetime, latest: datetime) -> None:
+    """Raise InvalidInput for an instant without an offset, and for one to come."""
+    try:
+        is_future = require_aware(at) > latest
+    except ValueError:
+        raise InvalidInput.at("body", "timestamp", msg="needs an offset, such as Z or -04:00") from None
+    if is_future:
+        raise InvalidInput.at("body", "timestamp", msg="may not be in the future")
+
+
+def _checked_address(text: str | None) -> str | None:
+    """Return an IP address as it is usually written. Raises InvalidInput."""
+    try:
+        return None if text is None else str(ip_address(text))
+    except ValueError:
+        raise InvalidInput.at("body", "ip_address", msg="must be an IP address, like 203.0.113.7") from None

@@ -13,6 +13,7 @@ from billfold.access.users import members as user_members
 from billfold.access.users import rules as user_rules
 from billfold.access.users import store as user_store
 from billfold.access.users.welcome import send_password_link
+from billfold.accounts.agreements.types import AcceptedBy, Consent
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.customers.profiles import seal_profile
 from billfold.accounts.customers.schemas import Name
@@ -27,10 +28,11 @@ from billfold.ledger.jobs.types import ScheduledJob
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, content_of, open_application
-from billfold.onboarding.applications.forms import BusinessForm, FirstPocket, IndividualForm
+from billfold.onboarding.applications.forms import AnyForm, BusinessForm, FirstPocket, IndividualForm
 from billfold.onboarding.applications.schemas import mask_number
 from billfold.onboarding.applications.types import TEAM_JOB, ApplicationRow, ApplicationStatus, Role
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id
 
 _CALLER = "application"
@@ -67,44 +69,61 @@ async def _enrol(bank: Bank, application: Application) -> None:
             type=row.kind,
             name=form.name.written if isinstance(form, IndividualForm) else str(form.name),
             profile=await seal_profile(bank, row.applicant_id, profile),
+            consent=_consent_of(row, form),
         )
     )
 
 
+def _consent_of(row: ApplicationRow, form: AnyForm) -> Consent | None:
+    given = form.agreement_consent
+    if not given:
+        return None
+    by = (AcceptedBy.PARTNER, row.partner_id)
+    if row.submitted_invite_id is not None:
+        by = (AcceptedBy.INVITED, row.submitted_invite_id)
+    elif row.submitted_by is not None:
+        by = (AcceptedBy.USER, row.submitted_by)
+    return Consent(
+        version=given.version,
+        accepted_at=given.timestamp,
+        accepted_by=by[0],
+        accepted_by_id=by[1],
+        ip_address=row.submitted_address,
+        user_agent=row.submitted_agent,
+        application_id=row.application_id,
+    )
+
+
 async def _open_first_pocket(bank: Bank, row: ApplicationRow, pocket: FirstPocket) -> None:
+    """Open it, unless an operator approved an old consent and agreements are required since: the customer opens it."""
     deposit, reinvestment = resolve_strategies(
         pocket.deposit_strategy_id,
         pocket.reinvestment_strategy_id,
         pocket_configuration_id=pocket.pocket_configuration_id,
         trading_strategy_id=pocket.trading_strategy_id,
     )
-    await bank.engine.submit(
-        OpenPocket(
-            caller=_CALLER,
-            key=command_id("application.first_pocket", row.applicant_id),
-            customers=(row.applicant_id,),
-            origin=Origin.system(),
-            partner_id=row.partner_id,
-            name=pocket.pocket_name,
-            deposit_weeks=deposit,
-            reinvestment_weeks=reinvestment,
-        )
+    command = OpenPocket(
+        caller=_CALLER,
+        key=command_id("application.first_pocket", row.applicant_id),
+        customers=(row.applicant_id,),
+        origin=Origin.system(),
+        partner_id=row.partner_id,
+        name=pocket.pocket_name,
+        deposit_weeks=deposit,
+        reinvestment_weeks=reinvestment,
     )
+    try:
+        await bank.engine.submit(command)
+    except Refused as refused:
+        if refused.code != "agreement-not-accepted":
+            raise
 
 
 async def _complete(change: ApplicationChange) -> None:
     """Record what came with the approval, and move to APPROVED."""
-    row, form, conn = change.row, change.application.form, change.action.conn
+    row, conn = change.row, change.action.conn
     documents = [each.document_id for each in change.application.documents]
     await document_store.review_documents(conn, row.customer_id, documents, status="APPROVED", reason=None)
-    if form.agreement_consent:
-        await store.record_acceptance(
-            conn,
-            row,
-            version=form.agreement_consent.version,
-            accepted_at=form.agreement_consent.timestamp,
-            now=change.wall,
-        )
     await _add_administrator(change)
     if await store.list_awaited_members(conn, row):
         await jobs_store.schedule(conn, [ScheduledJob(TEAM_JOB, row.applicant_id, row.customer_id, change.at)])

@@ -122,9 +122,12 @@ async def submit_application(
     row: ApplicationRow,
     *,
     consent: AgreementConsent | None = None,
+    invite_id: UUID | None = None,
     check: Check | None = None,
 ) -> Application:
     """Submit for verification, with a consent given now; `check` sees the application first, locked.
+
+    `invite_id`: whoever was invited submits it.
 
     Refuses: application-not-editable, application-incomplete.
     """
@@ -143,6 +146,7 @@ async def submit_application(
             submitted_by=user_id,
             submitted_address=call.address,
             submitted_agent=call.agent,
+            submitted_invite_id=invite_id,
         )
         return change.application
 

@@ -74,11 +74,6 @@ SELECT customer_id, move_id, application_id, move_no, status, moved_at FROM appl
 _MOVE = """
 SELECT customer_id, move_id, application_id, move_no, status, moved_at FROM application_move WHERE move_id = $1
 """
-_ACCEPT = """
-INSERT INTO agreement_acceptance
-  (customer_id, application_id, version, accepted_at, recorded_at, ip_address, user_agent)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
-"""
 
 
 _MEMBER_COLUMNS = ", ".join(AwaitedMemberRow.__struct_fields__)
@@ -228,14 +223,6 @@ async def drop_awaited_members(action: AuditedAction, row: ApplicationRow) -> bo
     for each in found:
         action.proves("awaited_team_member", each["member_id"], None)
     return bool(found)
-
-
-async def record_acceptance(
-    conn: Connection, row: ApplicationRow, *, version: str, accepted_at: datetime, now: datetime
-) -> None:
-    """Record which agreements a new customer accepted, when, and from where."""
-    place = (row.submitted_address, row.submitted_agent)
-    await conn.execute(_ACCEPT, row.applicant_id, row.application_id, version, accepted_at, now, *place)
 
 
 def _prove(action: AuditedAction, table: str, row_id: UUID, written: Record | None) -> Record:

@@ -76,6 +76,7 @@ class ApplicationRow(msgspec.Struct, frozen=True, kw_only=True):
     submitted_by: UUID | None
     submitted_address: str | None
     submitted_agent: str | None
+    submitted_invite_id: UUID | None = None
 
     @property
     def move_id(self) -> UUID:

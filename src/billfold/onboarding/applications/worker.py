@@ -8,7 +8,6 @@ from billfold.audit.types import Origin
 from billfold.documents import store as document_store
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
-from billfold.onboarding.agreements.texts import current_agreement
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.commands import ReportApplication
@@ -19,6 +18,7 @@ from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.applications.rules.status import IDLE_LIMIT, reviewed_result
 from billfold.onboarding.applications.types import ApplicationStatus, move_id_of
 from billfold.platform.clock import wall_now
+from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ async def run_check_job(bank: Bank, job: ScheduledJob) -> None:
     result = CheckResult(status=CheckStatus.MANUAL_REVIEW)
     if bank.identity is not None:
         result = await bank.identity.check(_checked(application), now)
-    result = reviewed_result(result, application.form, agreement_version=current_agreement().version)
+    result = reviewed_result(result, application.form, agreement_version=bank.terms.agreements.in_force(et_date(now)))
     await settle_check(bank, row, result, move_id=move.move_id, now=now)
     if result.look_again_at is not None and result.status in {CheckStatus.WAITING, CheckStatus.IN_PROGRESS}:
         # Of a move that has become another one, this looks once more and finds nothing to do.

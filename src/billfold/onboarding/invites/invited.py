@@ -11,7 +11,6 @@ from typing_extensions import override
 from billfold.audit.types import Origin
 from billfold.documents.routes import store_file
 from billfold.http.caller import Call
-from billfold.onboarding.agreements.texts import current_agreement
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.changes import changing
@@ -21,6 +20,7 @@ from billfold.onboarding.applications.rules.status import EDITABLE, require_edit
 from billfold.onboarding.applications.types import ApplicationRow
 from billfold.onboarding.invites import rules, store
 from billfold.onboarding.invites.types import InvitationType, InviteRow
+from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -174,8 +174,8 @@ async def submit(call: InvitedCall, bank: Bank, *, version: str, check: Check) -
     Raises as `submit_application`, Refused `forbidden`, `content-changed` when another version is in force.
     """
     rules.require_may_submit(call.invite)
-    if version != current_agreement().version:
+    if version != bank.terms.agreements.in_force(et_date(call.now)):
         raise Refused("content-changed", "The agreements have changed meanwhile. Read them, and accept them again.")
     row = await find_application(bank, call.invite)
     consent = AgreementConsent(version=version, timestamp=call.wall)
-    await requests.submit_application(call, bank, row, consent=consent, check=check)
+    await requests.submit_application(call, bank, row, consent=consent, invite_id=call.invite.invite_id, check=check)

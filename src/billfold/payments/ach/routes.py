@@ -33,6 +33,7 @@ Direction = Literal["CREDIT", "DEBIT"] | None
     refuses=(
         "sec-code-not-enabled",
         "customer-not-open",
+        "agreement-not-accepted",
         "pocket-not-open",
         "pocket-frozen",
         "counterparty-type-mismatch",

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed, require_open
 from billfold.bills.rules import fees
 from billfold.bills.rules import lots as lots_module
@@ -67,13 +68,15 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
 def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     """Book the delivery, and schedule its order to the custodian.
 
-    Refuses: rail-not-available, customer-not-open, pocket-frozen, pocket-not-open, bill-not-deliverable,
+    Refuses: rail-not-available, customer-not-open, agreement-not-accepted, pocket-frozen, pocket-not-open,
+    bill-not-deliverable,
     insufficient-funds.
     """
     if not ctx.terms.delivers_bills:
         raise Refused("rail-not-available", "The bank has no custodian that delivers bills.")
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
+    require_accepted(book, ctx)
     require_open(book, pocket)
     _outstanding_bill(ctx, cmd.cusip)
     _require_deliverable(pocket, cmd, ctx)

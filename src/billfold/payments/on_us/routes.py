@@ -41,6 +41,7 @@ _DIRECTION_RULES = {
     refuses=(
         "not-found",
         "customer-not-open",
+        "agreement-not-accepted",
         "pocket-not-open",
         "pocket-frozen",
         "counterparty-not-verified",

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED, check_sanctions
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.bills.rules import fees, lots
@@ -77,8 +78,8 @@ class _Transfer(NamedTuple):
 def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     """Execute the transfer, or record why it is rejected. A rejected transfer posts nothing.
 
-    Refuses: customer-not-open, pocket-not-open, pocket-frozen, sanction-screen-failed, counterparty-not-verified,
-    same-pocket. NotFound for pockets of other customers.
+    Refuses: customer-not-open, agreement-not-accepted between customers, pocket-not-open, pocket-frozen,
+    sanction-screen-failed, counterparty-not-verified, same-pocket. NotFound for pockets of other customers.
     """
     payer = book_of(books, cmd.customers[0])
     payee = book_of(books, cmd.customers[-1])
@@ -88,10 +89,10 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     transfer_id = cmd.transfer_id or ctx.ids.next()
     amount, status, reason = cmd.amount or 0, TransferStatus.PENDING, None
     if cmd.later and not cmd.accepted:
-        require_open(payer, origin)
+        _require_may_pay(payer, origin, payee, ctx=ctx)
         return _record_transfer(payer, cmd, ctx, transfer_id=transfer_id, status=status, reason=reason, amount=amount)
     try:
-        destination = _require_movable(payer, origin, payee, cmd=cmd)
+        destination = _require_movable(payer, origin, payee, cmd=cmd, ctx=ctx)
         transfer = _Transfer(cmd, ctx, transfer_id, payer=payer, origin=origin, payee=payee, destination=destination)
         amount = _move_bills(transfer) if cmd.order.in_kind else _move_money(transfer)
         _require_at_most(cmd, amount)
@@ -106,10 +107,10 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 # -- conditions -----------------------------------------------------------------------
 
 
-def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
+def _require_movable(payer: Book, origin: PocketBook, payee: Book, *, cmd: TransferOnUs, ctx: Context) -> PocketBook:
     """Return the destination if both pockets may take part; else refuse, or reject what was accepted before."""
     try:
-        require_open(payer, origin)
+        _require_may_pay(payer, origin, payee, ctx=ctx)
         if cmd.references:
             _require_linked(payer, cmd)
         destination = _destination(payee, cmd, payer)
@@ -119,6 +120,12 @@ def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: Transfer
         is_sanctioned = refusal.code == "sanction-screen-failed"
         raise _Rejected(SANCTION_SCREEN_FAILED if is_sanctioned else "ACCOUNT_UNAVAILABLE") from None
     return destination
+
+
+def _require_may_pay(payer: Book, origin: PocketBook, payee: Book, *, ctx: Context) -> None:
+    require_open(payer, origin)
+    if payee is not payer:
+        require_accepted(payer, ctx)
 
 
 def _require_at_most(cmd: TransferOnUs, amount: int) -> None:

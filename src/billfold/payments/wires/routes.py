@@ -35,6 +35,7 @@ READ = with_scope("transfers.read", "wires")
     refuses=(
         "feature-not-enabled",
         "customer-not-open",
+        "agreement-not-accepted",
         "pocket-not-open",
         "pocket-frozen",
         "counterparty-type-mismatch",

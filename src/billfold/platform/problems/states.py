@@ -12,6 +12,23 @@ STATES = (
         "until the bank lifts it; a closed one must apply again.",
     ),
     Problem(
+        "agreement-not-accepted",
+        409,
+        "The agreements have not been accepted",
+        meaning="The agreements changed, and the day has come by which the customer had to accept them. Until then"
+        " nothing is paid out and no pocket is opened; money comes in, and moves between the customer's own pockets.",
+        remedy="Let the customer read and accept the agreements in force, then send the request again. A partner"
+        " reports it with `POST /api/v1/customers/{customer_id}/agreement-consent/`; an administrator accepts them on"
+        " the bank's pages after signing in.",
+    ),
+    Problem(
+        "agreement-not-in-force",
+        409,
+        "These agreements are not in force",
+        meaning="Only the version in force can be accepted: not an earlier one, nor one whose day has not come.",
+        remedy="Read `GET /api/v1/agreements/`, show its documents, and accept its `version`.",
+    ),
+    Problem(
         "customer-has-balance",
         422,
         "The customer still has money",

@@ -42,6 +42,7 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
     refuses=(
         "not-found",
         "customer-not-open",
+        "agreement-not-accepted",
         "pocket-not-open",
         "pocket-frozen",
         "bill-not-deliverable",

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.agreements.types import AcceptedBy, Consent
 from billfold.accounts.commands import EnrolCustomer, SetCustomerState, SetPocketState
 from billfold.accounts.customers.profiles import seal_profile
 from billfold.accounts.customers.rules import REASON_CHARS_MAX
@@ -15,6 +16,7 @@ from billfold.http.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
+from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.sandbox.operations import derived_id, sandbox_post
 
@@ -83,9 +85,25 @@ async def create_customer(caller: Caller, bank: Bank, data: NewCustomer) -> Enro
             type=data.type,
             name=name if isinstance(name, str) else name.written,
             profile=await seal_profile(bank, customer_id, profile),
+            consent=_consent(caller, bank),
         )
     )
     return EnrolledCustomer(id=customer_id, name=name, type=data.type)
+
+
+def _consent(caller: Caller, bank: Bank) -> Consent | None:
+    """Return that he accepted the agreements in force: there was no application to ask him in."""
+    version = bank.terms.agreements.in_force(et_date(caller.now))
+    if version is None:
+        return None
+    return Consent(
+        version=version,
+        accepted_at=caller.now,
+        accepted_by=AcceptedBy.PARTNER,
+        accepted_by_id=caller.partner_id,
+        ip_address=caller.address,
+        user_agent=caller.agent,
+    )
 
 
 def _name_and_profile(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from billfold.access.pages.onboarding.overview import document_name, missing_lab
 from billfold.access.pages.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS
 from billfold.access.pages.onboarding.visit import Visit, visit_of
 from billfold.access.pages.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
-from billfold.onboarding.agreements.texts import current_agreement
+from billfold.onboarding.agreements.schemas import read_agreement
 from billfold.onboarding.applications.content import content_of
 from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.drafts import mark_of, unless_changed
@@ -33,7 +33,7 @@ class Section(NamedTuple):
 async def show_review(invite_id: str, page: PageContext) -> PageResponse:
     """Show the whole application, and the form that submits it."""
     visit = await _visit(page, invite_id)
-    return _page(visit) if isinstance(visit, Visit) else visit
+    return await _page(visit) if isinstance(visit, Visit) else visit
 
 
 @post("/onboarding/{invite_id:str}/review", opt=PUBLIC)
@@ -43,7 +43,7 @@ async def submit(invite_id: str, page: PageContext) -> PageResponse:
     if not isinstance(visit, Visit):
         return visit
     if page.form.get("accept") != "yes":
-        return _page(visit, InvalidInput.at("accept", msg="must be accepted"))
+        return await _page(visit, InvalidInput.at("accept", msg="must be accepted"))
 
     invite, bank = visit.invite, visit.bank
     check = unless_changed(bank, page.form.get("mark", ""), lambda found: _marked(view_of(found, invite, bank.seed)))
@@ -55,7 +55,7 @@ async def submit(invite_id: str, page: PageContext) -> PageResponse:
         if refused.code not in _SHOWN_AGAIN:
             raise
         visit = await _visit(page, invite_id)
-        return _page(visit, refused) if isinstance(visit, Visit) else visit
+        return await _page(visit, refused) if isinstance(visit, Visit) else visit
     return redirect(visit.base)
 
 
@@ -66,10 +66,9 @@ async def _visit(page: PageContext, invite_id: str) -> Visit | PageResponse:
     return visit
 
 
-def _page(visit: Visit, wrong: Mistake = "") -> PageResponse:
-    view, agreement = visit.view, current_agreement()
+async def _page(visit: Visit, wrong: Mistake = "") -> PageResponse:
+    view, agreement = visit.view, await read_agreement(visit.bank, visit.call.now)
     status = 409 if isinstance(wrong, Refused) and wrong.code == "content-changed" else None
-    where = f"{visit.bank.settings.customer_origin}/agreements/{agreement.version}"
     if status is not None:
         wrong = "The application was changed while you read it. Read it again below, then submit it."
     return visit.render(
@@ -91,7 +90,6 @@ def _page(visit: Visit, wrong: Mistake = "") -> PageResponse:
         documents=[(document_name(each.type), each.status, each.name) for each in view.documents],
         lacking=missing_labels(visit),
         agreement=agreement,
-        texts=[(each.title, f"{where}/{each.slug}.pdf") for each in agreement.documents],
         mark=mark_of(visit.bank, _marked(view)),
     )
 

@@ -13,6 +13,8 @@ from billfold.access.users import lockout, sessions
 from billfold.access.users.lockout import AttemptSubject
 from billfold.access.users.types import AuthMethod, User
 from billfold.events.email import templates as notices
+from billfold.onboarding.agreements.store import find_unaccepted
+from billfold.platform.dates import et_date
 
 _DEVICE_BYTES = 32
 _DEVICE_CHARS_MAX = 64
@@ -87,4 +89,13 @@ async def _finish_sign_in(page: PageContext, user: User, cookie: str, *, to: str
     device = known or secrets.token_urlsafe(_DEVICE_BYTES)
     if await sessions.remember_device(page.pool, user.user_id, device, now=page.now):
         await send_email(page.pool, page, user, notice=notices.new_device(user, page.client_info, page.now))
+    to = await _by_way_of_agreements(page, user, to)
     return redirect(to, [session_cookie(cookie), device_cookie(device)])
+
+
+async def _by_way_of_agreements(page: PageContext, user: User, to: str) -> str:
+    """Return where to go first: to the agreements while a company of an administrator has not accepted them."""
+    bank = page.server.bank
+    version = bank.terms.agreements.in_force(et_date(await bank.now()))
+    company = version and await find_unaccepted(page.pool, user.user_id, version)
+    return f"/companies/{company}/agreements?next={quote(to, safe='')}" if company else to

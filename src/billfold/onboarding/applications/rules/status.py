@@ -53,7 +53,7 @@ def require_complete(missing: list[str]) -> None:
         )
 
 
-def reviewed_result(result: CheckResult, form: AnyForm, *, agreement_version: str) -> CheckResult:
+def reviewed_result(result: CheckResult, form: AnyForm, *, agreement_version: str | None) -> CheckResult:
     """Return the result of an identity check, after what only a person may approve."""
     if result.status != CheckStatus.APPROVED:
         return result

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import require_not_closed, require_open
@@ -41,15 +42,17 @@ if TYPE_CHECKING:
 
 
 def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
-    """Accept an entry. Refuses: customer-not-open, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
-    counterparty-not-verified, sanction-screen-failed, insufficient-funds. NotFound for a foreign pocket or
-    counterparty.
+    """Accept an entry. Refuses: customer-not-open, agreement-not-accepted for a credit, pocket-not-open,
+    pocket-frozen, counterparty-type-mismatch, counterparty-not-verified, sanction-screen-failed,
+    insufficient-funds. NotFound for a foreign pocket or counterparty.
     """
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
     payee = book.referenced.get(cmd.counterparty_id)
     if pocket is None or not isinstance(payee, Payee):
         raise NotFound
+    if cmd.direction == Direction.CREDIT:
+        require_accepted(book, ctx)
     _must_be_usable(book, pocket, payee, direction=cmd.direction)
     times = schedule(
         ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT, cutoff=ctx.terms.ach_cutoff

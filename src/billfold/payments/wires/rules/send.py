@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
     """Book the wire and queue its message. A wire that screening stops is REJECTED and moves nothing.
 
-    Refuses: customer-not-open, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
+    Refuses: customer-not-open, agreement-not-accepted, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
     counterparty-not-verified, sanction-screen-failed, insufficient-funds. NotFound for a pocket
     or counterparty that is not the customer's.
 
@@ -59,7 +60,7 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
 
 
 def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
-    pocket = _payable_pocket(book, cmd)
+    pocket = _payable_pocket(book, cmd, ctx)
     payee = _payable_counterparty(book, cmd)
     wire = _requested_wire(book, pocket, cmd, ctx=ctx, payee=payee)
     if reason := ctx.terms.screening.stopped_wire(cmd.amount):
@@ -77,8 +78,9 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
 # -- conditions -----------------------------------------------------------------------
 
 
-def _payable_pocket(book: Book, cmd: SendWire) -> PocketBook:
+def _payable_pocket(book: Book, cmd: SendWire, ctx: Context) -> PocketBook:
     pocket = pocket_of(book, cmd.pocket_id)
+    require_accepted(book, ctx)
     require_open(book, pocket)
     return pocket
 

@@ -1,0 +1,1 @@
+"""The agreements in force, which an administrator reads and accepts for a company."""

@@ -1,0 +1,81 @@
+"""The agreements in force, and the form by which an administrator accepts them for a company."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from litestar import get, post
+
+from billfold.access.pages.page_context import HOME, Mistake, PageContext, PageResponse, redirect
+from billfold.access.pages.team.administrator import ByAdministrator
+from billfold.access.team.administrator import Administrator
+from billfold.accounts.agreements.types import AcceptedBy, Consent
+from billfold.accounts.commands import AcceptAgreements
+from billfold.ledger.directory.store import find_customer
+from billfold.onboarding.agreements import store
+from billfold.onboarding.agreements.schemas import read_agreement
+from billfold.platform import ids
+from billfold.platform.dates import et_date
+from billfold.platform.errors import Refused
+
+_PATH = "/companies/{customer_id:str}/agreements"
+
+
+@get(_PATH)
+async def show_agreements(page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Show what is in force, what of it changed since the company accepted, and the form."""
+    return await _show(page, by)
+
+
+@post(_PATH)
+async def accept_agreements(page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Accept what was shown."""
+    consent = Consent(
+        version=page.form.get("version", ""),
+        accepted_at=by.now,
+        accepted_by=AcceptedBy.USER,
+        accepted_by_id=by.user_id,
+        ip_address=page.request.client,
+        user_agent=page.user_agent,
+    )
+    command = AcceptAgreements(
+        caller=f"member:{by.member_id}",
+        key=ids.new(),
+        customers=(by.customer_id,),
+        origin=by.origin,
+        consent=consent,
+    )
+    try:
+        await page.server.bank.engine.submit(command)
+    except Refused as refused:
+        return await _show(page, by, refused)
+    to = page.next_path
+    return redirect(HOME, done="agreements-accepted") if to == HOME else redirect(to)
+
+
+async def _show(page: PageContext, by: Administrator, wrong: Mistake = "") -> PageResponse:
+    bank = page.server.bank
+    customer = await find_customer(page.pool, by.customer_id)
+    accepted = customer.agreement_version if customer else None
+    current = await read_agreement(bank, by.now)
+    before = {} if accepted is None else await store.find_documents(page.pool, accepted)
+    now = await store.find_documents(page.pool, current.version)
+    terms = next(each for each in bank.terms.agreements.published if each.version == current.version)
+    today = et_date(by.now)
+    return page.render(
+        "agreements",
+        wrong=wrong,
+        by=by,
+        agreement=current,
+        accepted=accepted,
+        is_due=(accepted or "") < current.version,
+        changed={kind for kind, text in now.items() if before and before.get(kind) != text},
+        released=_written(current.release_date),
+        required_by=_written(terms.required_by) if terms.required_by else "",
+        is_required=terms.required_by is not None and terms.required_by <= today,
+        next=page.next_path,
+    )
+
+
+def _written(day: date) -> str:
+    return f"{day:%B} {day.day}, {day.year}"

@@ -1,0 +1,61 @@
+"""A customer accepts the agreements in force, and makes no payments without those that are required."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.accounts.agreements.types import AcceptanceRow
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus
+from billfold.platform.errors import Refused
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from billfold.accounts.agreements.types import Consent
+    from billfold.accounts.commands import AcceptAgreements
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.types import Agreements
+
+
+def accept_agreements(books: Books, cmd: AcceptAgreements, ctx: Context) -> Outcome:
+    """Record an acceptance; another one of the same version changes nothing.
+
+    Refuses: customer-not-open, agreement-not-in-force.
+    """
+    book = book_of(books, cmd.customers[0])
+    if book.account_status == CustomerStatus.CLOSED:
+        raise Refused("customer-not-open", "The customer is CLOSED.")
+    current = ctx.terms.agreements.in_force(ctx.today)
+    if cmd.consent.version != current:
+        raise Refused("agreement-not-in-force", f"The agreements in force are those of {current}.", version=current)
+    if record_consent(book, cmd.consent, ctx):
+        book.change(CustomerRow, book.customer_id, agreement_version=book.agreement_version)
+    return {"customer_id": str(book.customer_id), "version": current}
+
+
+def record_consent(book: Book, consent: Consent, ctx: Context) -> bool:
+    """Record which version was accepted, unless one as new was before; tell whether it is recorded."""
+    if (book.agreement_version or "") >= consent.version:
+        return False
+    given = {name: getattr(consent, name) for name in consent.__struct_fields__}
+    row = AcceptanceRow(customer_id=book.customer_id, acceptance_id=ctx.ids.next(), recorded_at=ctx.now, **given)
+    book.agreement_version = consent.version
+    book.draft.add(row)
+    book.keep_fingerprint(AcceptanceRow, row.acceptance_id, row.proof)
+    return True
+
+
+def require_accepted(book: Book, ctx: Context) -> None:
+    """Raise Refused agreement-not-accepted if the customer has not accepted what is required by now."""
+    if book.role == "customer":
+        require_version(book.agreement_version, ctx.terms.agreements, ctx.today)
+
+
+def require_version(accepted: str | None, agreements: Agreements, today: date) -> None:
+    """Raise Refused agreement-not-accepted if a version is older than the one that is required on a day."""
+    required = agreements.required(today)
+    if required is not None and (accepted or "") < required:
+        raise Refused(
+            "agreement-not-accepted", f"The agreements of {required} have not been accepted.", version=required
+        )

@@ -1,0 +1,56 @@
+"""Who accepted which version of the agreements, when and from where."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.crypto import fingerprint
+from billfold.platform.database.rows import Row
+
+
+class AcceptedBy(StrEnum):
+    """Who accepted: a user, a partner for its customer, whoever was invited to an application, an operator."""
+
+    USER = "USER"
+    PARTNER = "PARTNER"
+    INVITED = "INVITED"
+    OPERATOR = "OPERATOR"
+
+
+class Consent(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that was accepted. `accepted_by_id` is the id of the user, the partner or the invite."""
+
+    version: str
+    accepted_at: datetime
+    accepted_by: AcceptedBy
+    accepted_by_id: UUID | None = None
+    ip_address: str | None = None
+    user_agent: str | None = None
+    application_id: UUID | None = None
+
+
+class AcceptanceRow(Row, frozen=True, kw_only=True):
+    """An acceptance as stored. `accepted_at` is what was stated, `recorded_at` business time."""
+
+    table = "agreement_acceptance"
+    key_column = "acceptance_id"
+
+    customer_id: UUID
+    acceptance_id: UUID
+    version: str
+    accepted_at: datetime
+    recorded_at: datetime
+    accepted_by: AcceptedBy
+    accepted_by_id: UUID | None
+    ip_address: str | None
+    user_agent: str | None
+    application_id: UUID | None
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of all of it."""
+        return fingerprint(msgspec.structs.astuple(self))

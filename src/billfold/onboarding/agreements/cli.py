@@ -1,0 +1,107 @@
+"""`billfold agreements`: versions of the agreements, and which of them a customer accepted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+
+from billfold.audit.types import Origin
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.context import CliError
+from billfold.ledger.directory.store import find_customer
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.onboarding.agreements import store
+from billfold.onboarding.agreements.publishing import Publisher, Release, publish
+from billfold.onboarding.agreements.refresh import REFRESH_SECONDS
+from billfold.onboarding.agreements.texts import InvalidAgreements, read_texts, to_toml
+from billfold.platform.clock import wall_now
+from billfold.platform.dates import et_date
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+_DAY = ["%Y-%m-%d"]
+group = CommandGroup("agreements", "Publish a version of the agreements, and see who accepted which.", example="list")
+
+
+@group.table("list", columns=("version", "required by", "published", "state"))
+async def list_versions(bank: Bank) -> Iterable[Row]:
+    """List all versions, the last one first."""
+    today = et_date(await bank.now())
+    current = bank.terms.agreements.in_force(today)
+    found = await store.list_versions(bank.pool)
+    return [(each.version, each.required_by, each.published_at, _state(each.version, current)) for each in found]
+
+
+@group.view("show 2025-06-01 > agreements.toml")
+async def show(bank: Bank, version: Annotated[str, typer.Argument(help="The version, from the list.")]) -> None:
+    """Print the texts of a version, as a file that can be changed and published."""
+    try:
+        documents = await store.list_documents(bank.pool, version)
+    except NotFound:
+        raise CliError(f"There are no agreements of {version}.", "See the list.") from None
+    typer.echo(to_toml(documents), nl=False)
+
+
+@group.command("publish agreements.toml --release-date 2025-09-01 --required-by 2025-10-01")
+async def publish_file(
+    bank: Bank,
+    file: Annotated[Path, typer.Argument(help="All texts, as `show` prints them.")],
+    *,
+    release_date: Annotated[datetime, typer.Option(formats=_DAY, help="From when on it is in force; its name.")],
+    required_by: Annotated[
+        datetime | None,
+        typer.Option(formats=_DAY, help="From when on who has not accepted it makes no payments. Never without it."),
+    ] = None,
+    fonts: Annotated[
+        Path | None, typer.Option(help="A folder of fonts, for letters that the product's own do not have.")
+    ] = None,
+) -> str:
+    """Publish a version later than all others. It stays readable for ever, and cannot be changed."""
+    try:
+        release = Release(
+            read_texts(file.read_bytes()),
+            release_date.date(),
+            required_by.date() if required_by else None,
+            fonts=(fonts,) if fonts else (),
+        )
+        by = Publisher(bank_customer_id(bank.seed), bank.settings.bank_name, bank.vault, Origin.operator())
+        today = et_date(await bank.now())
+        async with bank.pool.acquire() as conn:
+            await publish(conn, by, release, today=today, now=wall_now())
+    except OSError as error:
+        raise CliError(f"{file} cannot be read: {error.strerror}.", "Name a file that can.") from None
+    except InvalidAgreements as wrong:
+        raise CliError(f"{file} {wrong}.", "Nothing was published. Correct the file or the dates.") from None
+    if release.released_on == today:
+        await asyncio.sleep(2 * REFRESH_SECONDS)  # by then every process knows it
+    required = f" Who has not accepted it makes no payments from {release.required_by} on." if required_by else ""
+    return f"The agreements of {release.version} are published, and in force from that day on.{required}"
+
+
+@group.table(
+    f"acceptances {EXAMPLE_ID}",
+    columns=("version", "accepted", "by", "id", "address", "user agent"),
+    empty="It accepted no agreements.",
+)
+async def acceptances(
+    bank: Bank, customer: Annotated[UUID, typer.Argument(help="The customer's id.")]
+) -> Iterable[Row]:
+    """List which versions a customer accepted, when, by whom and from where; the last one first."""
+    if await find_customer(bank.pool, customer) is None:
+        raise CliError(f"There is no customer {customer}.", "Find its id in the API.")
+    return [(*place, escape(agent or "")) for *place, agent in await store.list_acceptances(bank.pool, customer)]
+
+
+def _state(version: str, current: str | None) -> str:
+    if version == current:
+        return "in force"
+    return "to come" if version > (current or "") else "replaced"
