@@ -36,7 +36,8 @@ def test_what_an_operator_does_is_in_the_banks_own_log_with_who_did_it(founded, 
         ("partner", "list"),
     ):
         founded(*words, BILLFOLD_OPERATOR="anna")
-    log = [json.loads(line) for line in _lines(founded("audit", "export")[1])]
+    first, *log = [json.loads(line) for line in _lines(founded("audit", "export")[1])]
+    assert (first["action"], first["actor_name"]) == ("agreements.published", "billfold")
     assert {each["actor_name"] for each in log} == {"anna"}
     assert [(each["action"], each["outcome"]) for each in log] == [
         ("partner.create", "SUCCESS"),
