@@ -142,7 +142,9 @@ async def test_an_authorized_person_submits_what_they_have_read(customer_desk, g
     assert submitted["agreement_consent"]["version"] == BUSINESS["agreement_consent"]["version"]
     await run_jobs(customer_desk.bank)
     assert (await applicant.get(made))["status"] == "APPROVED"
-    accepted = await customer_desk.bank.pool.fetchrow("SELECT ip_address, user_agent, accepted_by FROM agreement_acceptance")
+    accepted = await customer_desk.bank.pool.fetchrow(
+        "SELECT ip_address, user_agent FROM agreement_acceptance WHERE accepted_by = 'INVITED'"
+    )
     assert tuple(accepted) == ("203.0.113.7", dan.http.headers["user-agent"])
     (sent,) = (await customer_desk.get(invite_path(made, "invites")))["invites"]
     assert sent["status"] == "ACCEPTED"
