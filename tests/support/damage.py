@@ -31,9 +31,9 @@ def checks_of(*modules: ModuleType) -> Check:
     async def check(conn, found):
         await run_checks(conn, found, checks)
         bank_id = await conn.fetchval("SELECT bank_customer_id FROM bank")
-        bank_key = (await DataKeys(FileMasterKey(VAULT)).load(conn, (bank_id,)))[bank_id]
+        bank_key = (await DataKeys(FileMasterKey(VAULT)).load(conn, (bank_id,))).get(bank_id)
         for module in modules:
-            if hasattr(module, "check_opened"):
+            if bank_key is not None and hasattr(module, "check_opened"):
                 await module.check_opened(conn, found, bank_key)
 
     return check

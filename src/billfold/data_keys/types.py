@@ -84,6 +84,10 @@ class DataKey:
         """Return the text that was sealed. Raises InvariantError."""
         return self.open(sealed_of_text(sealed), aad).decode()
 
+    def has_sealed(self, text: str) -> bool:
+        """Tell whether a text names this key as the one that it was sealed with."""
+        return sealed_of_text(text).startswith(_STABLE + self._key_id)
+
     def digest(self, plain: bytes) -> bytes:
         """Return 32 bytes by which a value is recognized, and which tell nobody without the key what it may be."""
         return hmac.digest(self._digest_key, plain, "sha256")

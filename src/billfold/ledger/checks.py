@@ -133,13 +133,14 @@ def directory_checks(tracked: TrackedTable, kind: str | None = None, value: str 
     )
 
 
-def change_check(table: str, column: str, id_column: str | None = None) -> Check:
-    """Find rows that changed at a time at which no command of their customer was accepted."""
+def change_check(table: str, column: str, id_column: str | None = None, *, unless: str = "false") -> Check:
+    """Find rows `t` that changed at a time at which no command of their customer was accepted, but `unless` holds."""
     key = "t.customer_id" + (f", t.{id_column}" if id_column else "")
     return Check(
         table,
         f"{column} is {{at}}, and no command was booked then",
         f"""SELECT {key}, t.{column} AS at FROM {table} t
              WHERE t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM command c
-               WHERE c.customer_id = t.customer_id AND c.accepted AND c.booked_at = t.{column})""",
+               WHERE c.customer_id = t.customer_id AND c.accepted AND c.booked_at = t.{column})
+               AND NOT {unless}""",
     )

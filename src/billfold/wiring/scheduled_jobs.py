@@ -26,8 +26,8 @@ from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIR
 from billfold.onboarding.screening.counterparties import run_screening_job
 from billfold.onboarding.screening.types import DECIDED_JOB
 from billfold.onboarding.team.awaited import run_team_job
-from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
+from billfold.payments.ach.inbound.returns import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.entries import ACH_WINDOW

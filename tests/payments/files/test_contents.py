@@ -5,9 +5,10 @@ from hashlib import sha256
 from tests.payments.ach.inbound.test_files import Room, entry, file_of
 from tests.support.whole_bank import VAULT
 
+from billfold.data_keys.payment_keys import bank_key
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import bank_key, open_content, read_content, seal_earlier_contents
+from billfold.payments.files.contents import open_content, read_content, seal_earlier_contents
 from billfold.verify.runner import verify_bank
 
 _AS_EARLIER = "UPDATE rail_file SET content = $2, sha256 = $3, digest = NULL WHERE file_id = $1"

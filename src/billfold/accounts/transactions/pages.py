@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.transactions.opened import open_transactions
 from billfold.accounts.transactions.store import Activity, TransactionFilters, TransactionRow, swept
 from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts_among
 from billfold.http.parameters import Query, parse_choice
@@ -82,7 +83,8 @@ async def transaction_page(
         start=position,
         sort_key_of=lambda half: (*activity.sort_key_of(half[0]), half[1]),
     )
-    return Page([_row_of(half) for half in page.items], page.next_page, page.prev_page)
+    opened = await open_transactions(bank, [_row_of(half) for half in page.items])
+    return Page(opened, page.next_page, page.prev_page)
 
 
 def _before(place: Place, *, descending: bool) -> Place:

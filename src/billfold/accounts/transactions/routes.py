@@ -10,6 +10,7 @@ import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.routes import V1_READS
+from billfold.accounts.transactions.opened import open_transactions
 from billfold.accounts.transactions.pages import (
     SweepQuery,
     TransactionQuery,
@@ -107,7 +108,8 @@ async def get_transactions_csv(member: CustomerCaller, bank: Bank, query: Transa
 
     async def fetch(last: TransactionRow | None) -> list[TransactionRow]:
         after = None if last is None else (last.entry_no, last.posting_no)
-        return await activity.rows(bank.pool, query, now=member.now, after=after, limit=ROWS_PER_PAGE)
+        rows = await activity.rows(bank.pool, query, now=member.now, after=after, limit=ROWS_PER_PAGE)
+        return await open_transactions(bank, rows)
 
     return csv_stream(
         "transactions.csv", _COLUMNS, fetch, cells_of=lambda row: _cells(render_transaction(row, member.now))
@@ -124,7 +126,7 @@ async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, tran
     key: tuple[UUID, UUID | None] = (
         (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
     )
-    return render_transaction(await get_transaction_row(bank.pool, *key, transaction_id), caller.now)
+    return render_transaction(await _read(bank, *key, transaction_id), caller.now)
 
 
 class V1Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +187,12 @@ async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, trans
     As v1 shows it. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
-    return render_v1_transaction(await get_transaction_row(bank.pool, *key, transaction_id), caller.now)
+    return render_v1_transaction(await _read(bank, *key, transaction_id), caller.now)
+
+
+async def _read(bank: Bank, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID) -> TransactionRow:
+    row = await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id)
+    return (await open_transactions(bank, [row]))[0]
 
 
 async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, query: TransactionQuery) -> Page[TransactionRow]:

@@ -10,6 +10,8 @@ from uuid import UUID
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, customer_of_pocket, submit_as_operator
+from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.types import PartyField
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.custody.store import list_transfers
 from billfold.platform import ids
@@ -90,6 +92,8 @@ async def _transfer(
     """Submit the command; return the bills' market value."""
     key = key or ids.new()
     customer_id = await customer_of_pocket(bank, pocket_id)
-    fields |= {"transfer_id": key, "pocket_id": pocket_id}
+    keys = await PaymentKeys.prepare(bank, (customer_id,))
+    account = PartyField.ACCOUNT.seal(keys.of(customer_id), fields.pop("counterparty_account"))
+    fields |= {"transfer_id": key, "pocket_id": pocket_id, "counterparty_account": account}
     outcome = await submit_as_operator(bank, command, customer_id, key=key, **fields)
     return format_usd(int(outcome["market_value"]))

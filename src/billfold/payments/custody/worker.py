@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import structlog
 
+from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.types import PartyField
 from billfold.payments.custody.commands import EndDelivery
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.custody.store import get_transfer
@@ -24,7 +27,9 @@ async def deliver(custodian: Custodian, bank: Bank, job: ScheduledJob) -> None:
     transfer = await get_transfer(bank.pool, job.customer_id, job.object_id)
     if transfer.status != SecurityTransferStatus.PENDING:
         return
-    reason = await custodian.deliver(transfer)
+    keys = await PaymentKeys.load(bank, (transfer.customer_id,))
+    account = keys.open(PartyField.ACCOUNT, transfer.customer_id, transfer.counterparty_account)
+    reason = await custodian.deliver(msgspec.structs.replace(transfer, counterparty_account=account or ""))
     await bank.engine.submit(
         EndDelivery(
             caller="custodian",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -11,11 +10,13 @@ import structlog
 
 from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.verification_kinds import Account
+from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.types import IncomingAch, IncomingPayment, IncomingWire
 from billfold.payments.wires.rules import incoming
+from billfold.payments.wires.sealed_messages import seal_payment, seal_text
 
 if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey
@@ -41,17 +42,17 @@ async def receive(bank: Bank, payment: IncomingPayment) -> Outcome:
         return {"status": "REJECTED", "reason": NO_ACCOUNT}
     pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
     owner = entry.customer_id
-    data_key = (await bank.data_keys.load(bank.pool, (owner,))).get(owner)
+    data_key = (await PaymentKeys.prepare(bank, (owner,))).of(owner)
     command = _command(payment, owner, entry.object_id, pocket_id=pocket_id, data_key=data_key)
     return (await bank.engine.submit(command)).outcome
 
 
 def _command(
-    payment: IncomingPayment, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID, data_key: DataKey | None
+    payment: IncomingPayment, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID, data_key: DataKey
 ) -> ReceiveMoney:
     fields: dict[str, Any] = {
         "caller": "correspondent",
-        "request_hash": sha256(msgspec.json.encode(payment)).digest(),
+        "request_hash": data_key.digest(msgspec.json.encode(payment)),
         "customers": (customer_id,),
         "portal_id": portal_id,
         "pocket_id": pocket_id,
@@ -66,28 +67,28 @@ def _command(
             details={
                 "company_name": payment.company_name,
                 "company_entry_description": payment.company_entry_description,
-                "individual_identification_number": payment.individual_identification_number,
+                "individual_identification_number": seal_text(data_key, payment.individual_identification_number),
                 "trace_number": payment.trace_number,
                 "ach_id": str(payment.ach_id),
                 "ach_direction": "RECEIVING",
             },
         )
-    wire = incoming.incoming_wire_of(payment.message, payment.omad)
+    wire = seal_payment(data_key, payment.message, payment.omad)
     return ReceiveMoney(
         **fields,
         key=payment.wire_id,
         rail=Rail.WIRE,
-        description=payment.description,
+        description=seal_text(data_key, payment.description) or "",
         details=incoming.details_of(wire, payment.wire_id),
         sender=_sender(payment, data_key),
-        remittance=incoming.remittance_of(payment.message),
+        remittance=incoming.remittance_of(payment.message, seal_text(data_key, payment.message.remittance)),
         wire=wire,
     )
 
 
-def _sender(wire: IncomingWire, data_key: DataKey | None) -> Account | None:
+def _sender(wire: IncomingWire, data_key: DataKey) -> Account | None:
     """Return the account that sent a wire as counterparties name theirs, if the wire names it."""
     bank, number = wire.sender_routing_number, wire.sender_account_number
-    if not bank or not number or data_key is None:  # who has no key has no counterparty
+    if not bank or not number:
         return None
     return Account(bank.upper(), PartyField.ACCOUNT.seal(data_key, compact(number)))

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.data_keys.payment_keys import bank_key
 from billfold.payments.files import store
 from billfold.payments.files.types import SealedContent
 from billfold.platform.crypto import associated_data
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey
     from billfold.ledger.bank import Bank
     from billfold.payments.files.types import RailFile
-
-
-async def bank_key(bank: Bank) -> DataKey:
-    """Return the data key of the bank itself. It is never destroyed."""
-    return await bank.data_keys.of(bank.pool, bank_customer_id(bank.seed))
 
 
 def seal_content(data_key: DataKey, file_id: UUID, plain: bytes) -> SealedContent:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import msgspec
 import structlog
 
+from billfold.data_keys.payment_keys import bank_key
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import bank_key, is_content_of, read_content, seal_content
+from billfold.payments.files.contents import is_content_of, read_content, seal_content
 from billfold.payments.files.types import DuplicateFile, InvalidFile, OversizedFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed

@@ -12,6 +12,7 @@ from billfold.cli.command import CommandGroup, Row, submit_as_operator
 from billfold.cli.context import CliError
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
+from billfold.payments.suspense.owner_details import details_for_owner
 from billfold.payments.suspense.store import get_item, list_items
 from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform.ids import command_id
@@ -79,5 +80,6 @@ async def assign(
         portal_id=entry.object_id,
         pocket_id=await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id),
         references=(item_id,),
+        details=await details_for_owner(bank, await get_item(bank.pool, item_id), entry.customer_id),
     )
     return f"{format_usd((await get_item(bank.pool, item_id)).amount)} are in the Pocket."

@@ -45,7 +45,10 @@ class ReturnFromSuspense(Command, frozen=True, kw_only=True):
 
 
 class AssignFromSuspense(Command, frozen=True, kw_only=True):
-    """Assign an item to a portal of its owner. `customers` are the bank and the owner."""
+    """Assign an item to a portal of its owner. `customers` are the bank and the owner.
+
+    `details` are those of the item, sealed for the owner; None: as the item has them.
+    """
 
     rule = assign_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)
@@ -55,3 +58,4 @@ class AssignFromSuspense(Command, frozen=True, kw_only=True):
     item_id: UUID
     portal_id: UUID
     pocket_id: UUID
+    details: dict[str, Any] | None = None

@@ -78,8 +78,8 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     item = _held_item(book, cmd.item_id)
     if item.direction != Direction.CREDIT:
         raise Refused("suspense-item-settled", "A debit cannot be assigned. Return it.")
-    details = _details(item)
-    entry_no, fee = _post(book, ctx, item, released=True), details.get(FEE, 0)
+    details = cmd.details or _details(item)
+    entry_no, fee = _post(book, ctx, item, released=True), _details(item).get(FEE, 0)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
@@ -128,19 +128,32 @@ _DEPOSIT_FIELDS = ("transaction_id", "wire_id")
 def _original_payment(item: SuspenseItem, details: dict[str, Any], owner: UUID) -> dict[str, Any]:
     """Return the fields of `ReceiveMoney`; those of a wire come from its message."""
     if item.rail != Rail.WIRE or "message" not in details:
-        return {"details": details.get("details", details)}
-    message = msgspec.convert(details["message"], CreditTransfer | PaymentReturn)
+        shown = details.get("details") or {name: details[name] for name in _ACH_DETAILS if name in details}
+        return {"details": shown}
+    message, stored = msgspec.convert(details["message"], CreditTransfer | PaymentReturn), to_json(details["message"])
     if isinstance(message, PaymentReturn):
         own = details.get("customer_id") == str(owner)
         original = UUID(details["original_wire_id"]) if own else None
         wire = incoming.returned_wire_of(message, details.get("omad"), original)
+        wire = msgspec.structs.replace(wire, message=stored if own else None)
         return {"wire": wire, "details": incoming.details_of(wire, item.item_id)}
     wire = incoming.incoming_wire_of(message, details.get("omad"))
+    # An earlier release left instructions and remittance in the message, in plain text.
+    instructions = details.get("instructions") or message.instructions
     return {
-        "wire": wire,
+        "wire": msgspec.structs.replace(wire, message=stored, instructions=instructions),
         "details": incoming.details_of(wire, item.item_id),
-        "remittance": incoming.remittance_of(message),
+        "remittance": incoming.remittance_of(message, details.get("remittance") or message.remittance),
     }
+
+
+_ACH_DETAILS = (
+    "company_name",
+    "company_entry_description",
+    "individual_identification_number",
+    "trace_number",
+    "ach_direction",
+)
 
 
 def _details(item: SuspenseItem) -> dict[str, Any]:

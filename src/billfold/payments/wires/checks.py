@@ -31,6 +31,9 @@ WIRE_OUTCOMES = f"""
 _WIRE = "SELECT w.customer_id, w.wire_id FROM wire w"
 _MESSAGE = "SELECT m.customer_id, m.message_id FROM wire_message m"
 _CASE = "SELECT c.direction, c.case_id FROM wire_case c"
+# The command of what was assigned from suspense is the bank's; its money is in a journal entry of the owner.
+_IS_ASSIGNED = """EXISTS (SELECT 1 FROM journal_entry j WHERE j.customer_id = t.customer_id
+                    AND j.entry_no = t.entry_no AND j.booked_at = t.updated_at)"""
 _KINDS = names_in_sql(*WIRE_COMMANDS)
 
 _WIRES = {
@@ -210,7 +213,7 @@ _TRACKED = TrackedTable(
 CHECKS = (
     *creation_checks(_TRACKED),
     *directory_checks(_TRACKED),
-    change_check("wire", "updated_at", "wire_id"),
+    change_check("wire", "updated_at", "wire_id", unless=_IS_ASSIGNED),
     *declared(_WIRES, _MESSAGES, _CASES),
 )
 COUNTED = ("wire", "wire_case")

@@ -16,10 +16,11 @@ import msgspec
 import structlog
 
 from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.data_keys.payment_keys import bank_key
 from billfold.data_keys.types import DataShredded
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import bank_key, read_content, seal_content
+from billfold.payments.files.contents import read_content, seal_content
 from billfold.payments.files.inbound import WAIT
 from billfold.payments.wires.commands import RejectWire, SubmitWire
 from billfold.payments.wires.inbound.suspense import hold_rejected

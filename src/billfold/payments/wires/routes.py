@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.http.caller import Caller, CustomerCaller
 from billfold.http.list_params import OrderedQuery, page_of
@@ -152,5 +153,5 @@ async def _read(bank: Bank, owner: UUID, wire_id: UUID) -> Wire:
 
 async def _rendered(bank: Bank, rows: Sequence[WireRow]) -> list[Wire]:
     """Return wires as they are shown, opened with the keys of their customers."""
-    ring = await bank.data_keys.load(bank.pool, {row.customer_id for row in rows if row.wire_instructions})
-    return [render_wire(row, ring.get(row.customer_id)) for row in rows]
+    keys = await PaymentKeys.load(bank, {row.customer_id for row in rows})
+    return [render_wire(row, keys) for row in rows]

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.types import DataKey, PartyField
+from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.types import PartyField
 from billfold.http.parameters import Query
 from billfold.http.schemas import Amount, usd
 from billfold.payments.on_us.schemas import Cents, FullWithdrawal, RequestedAmount
@@ -76,9 +77,12 @@ class Wire(msgspec.Struct, kw_only=True):
     object_type: Literal["Wire"] = "Wire"
 
 
-def render_wire(row: WireRow, data_key: DataKey | None) -> Wire:
-    """Return a wire from its row; the key is its customer's."""
-    instructions = row.wire_instructions
+def render_wire(row: WireRow, keys: PaymentKeys) -> Wire:
+    """Return a wire from its row, with the keys that open it."""
+
+    def plain(stored: str | None) -> str | None:
+        return stored and keys.open(PartyField.TEXT, row.customer_id, stored)
+
     return msgspec.convert(
         {
             "id": row.wire_id,
@@ -87,7 +91,8 @@ def render_wire(row: WireRow, data_key: DataKey | None) -> Wire:
             "time_created": row.created_at,
             "time_settled": row.settled_at,
             **{name: getattr(row, name) for name in _SHARED_FIELDS},
-            "wire_instructions": instructions and PartyField.TEXT.open(data_key, instructions),
+            "description": plain(row.description),
+            "wire_instructions": plain(row.wire_instructions),
         },
         Wire,
     )

@@ -8,6 +8,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.types import PartyField
 from billfold.http.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
@@ -55,6 +57,7 @@ async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRe
     A `counterparty_name` with REFUSE in it takes none: they come back. Either has happened when this answers.
     """
     customer_id, pocket_id = await caller.pocket(bank, data.account_id)
+    data_key = (await PaymentKeys.prepare(bank, (customer_id,))).of(customer_id)
     common = {
         **caller.command_fields(customer_id),
         "transfer_id": derived_id(bank, caller),
@@ -62,7 +65,7 @@ async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRe
         "cusip": data.cusip,
         "units": data.quantity,
         "counterparty_name": data.counterparty_name,
-        "counterparty_account": data.counterparty_account,
+        "counterparty_account": PartyField.ACCOUNT.seal(data_key, data.counterparty_account),
     }
     if data.direction == "IN":
         await bank.engine.submit(ReceiveBills(**common, acquired_on=data.acquired_on, cost_cents=data.cost_usdc))

@@ -67,7 +67,7 @@ def test_a_wire_is_booked_at_once_and_its_message_queued():
     terms = msgspec.json.decode(message.terms)
     assert (message.kind, message.send_at) == ("pacs.008", teller.bank.now)
     assert (terms["amount"], terms["receiver"]) == (40_000_00, "121182904")
-    assert terms["creditor"]["address"]["town"] == "Reno"
+    assert terms["payee"]["address"]["city"] == "Reno"
 
 
 def test_a_wire_of_a_friday_evening_is_sent_after_the_holiday():
@@ -178,5 +178,4 @@ def test_an_international_wire_goes_through_the_correspondent():
     assert teller.bank.tables[QueuedMessage][0].send_at == et_instant(date(2025, 6, 3), 8)
     assert terms["receiver"] == "026009593"
     assert terms["creditor_agent"] == {"bic": "COBADEFFXXX"}
-    assert terms["creditor_account"] == {"iban": "DE89370400440532013000"}
-    assert terms["instructions"] == "For further credit"
+    assert terms["payee"] == {"identifier": abroad["identifier"], "wire_instructions": "For further credit"}

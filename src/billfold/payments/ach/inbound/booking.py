@@ -18,25 +18,20 @@ import msgspec
 from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
 from billfold.accounts.counterparties.rules.notification_of_change import correction_of
 from billfold.accounts.counterparties.sealed_details import seal_details
+from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.ledger.engine.bulk import COMMANDS_PER_BATCH, submit_in_lots
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
 from billfold.payments.ach import types as ach_types
 from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc
+from billfold.payments.ach.inbound.returns import schedule_return_entries
 from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
 from billfold.payments.ach.nacha.types import AchFile, EntryLine, ReturnAddenda
-from billfold.payments.ach.rules import windows
-from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
 from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries
-from billfold.payments.ach.store import files
 from billfold.payments.ach.types import AchEntry, AchWay, ReturnEntry
 from billfold.payments.files.types import StuckLine
-from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import (
     CLOSED_POCKET_REASON,
@@ -51,14 +46,12 @@ from billfold.platform.ids import command_id
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.data_keys.types import DataKey
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command, Outcome
+    from billfold.payments.ach.types import IncomingEntry
     from billfold.payments.files.types import RailFile
 
 CALLER = "ach-file"
-SUSPENSE_RETURN_JOB = "ach.suspense_return"
-"""The kind of scheduled job that queues a return for money that has left suspense."""
 REPORTED_LINES_MAX = 1_000
 """Maximum entries listed in the report of a file: those that were not simply booked."""
 STUCK_LINES_MAX = 100
@@ -106,6 +99,7 @@ class AchFileBooking:
         self._suspense_items: list[UnclaimedPayment] = []
         self._return_entries: list[tuple[UUID, ReturnEntry]] = []
         self.report = msgspec.json.decode(file.report or "{}", type=AchFileReport)
+        self._keys: PaymentKeys
         self._refused = {each.line: each.refused for each in self.report.stuck}
 
     async def book(self, lines: Iterator[EntryLine]) -> AchFileReport:
@@ -149,21 +143,20 @@ class AchFileBooking:
     async def _book_all(self, chunk: Sequence[EntryLine]) -> None:
         self._count(chunk)
         received = [each for each in chunk if each.entry.transaction_code[1] not in "16"]
-        portals = await self._portals(received)
+        portals, originals = await self._portals(received), await self._originals(chunk)
+        owners = {row["customer_id"] for row in portals.values()} | {each.customer_id for each in originals.values()}
+        self._keys = await PaymentKeys.prepare(self._bank, owners)
         async for line, outcome in self._submit((each, self._receipt(each, portals)) for each in received):
             if outcome["status"] == "COMPLETED":
                 self.report.taken += 1
             else:
                 self.report.sent_back += 1
                 self.report.name(line, "SENT_BACK", outcome["code"])
-        originals = await self._originals(chunk)
         returned = [each for each in chunk if each.returned is not None]
         async for line, outcome in self._submit((each, self._return(each, originals)) for each in returned):
             await self._after_return(line, outcome, originals)
         changed = [each for each in chunk if each.changed is not None]
-        owners = {entry.customer_id for each in changed if (entry := _original(each, originals)) is not None}
-        data_keys = {owner: await self._bank.data_keys.of(self._bank.pool, owner) for owner in owners}
-        async for line, outcome in self._submit((each, self._noc(each, originals, data_keys)) for each in changed):
+        async for line, outcome in self._submit((each, self._noc(each, originals)) for each in changed):
             self.report.changes += 1
             self.report.name(line, "NOTED", outcome["code"])
         await self._apply_corrections(changed, originals)
@@ -198,7 +191,7 @@ class AchFileBooking:
         if portal is None:
             self._hold_unknown(line)
             return None
-        incoming = incoming_of(line)
+        incoming = self._incoming_of(line, portal["customer_id"])
         # The id is the same if another file of the same date repeats the entry.
         ach_id = command_id("ach-entry", f"{incoming.trace}:{self._made_on:%Y%m%d}")
         return ReceiveAch(
@@ -209,9 +202,13 @@ class AchFileBooking:
             entry=incoming,
         )
 
+    def _incoming_of(self, line: EntryLine, customer_id: UUID | None = None) -> IncomingEntry:
+        """Return an entry as it is booked to a customer, or held."""
+        return incoming_of(line, self._keys.of(customer_id), self._keys.bank_key)
+
     def _hold_unknown(self, line: EntryLine) -> None:
         """Hold an entry to an unknown account in suspense; return a prenote at once."""
-        incoming = incoming_of(line)
+        incoming = self._incoming_of(line)
         return_entry = ach_types.return_of(incoming, NO_ACCOUNT, bank=self._own_routing_prefix)
         if incoming.is_prenote:
             self._return_entries.append((self._key(line), return_entry))
@@ -257,18 +254,18 @@ class AchFileBooking:
             why = f"Our return was refused under {return_addenda.return_reason_code}."
             self._hold(line, why, RETURN_REFUSED_REASON, code=return_addenda.return_reason_code)
         else:
-            self._hold(line, why, _dishonored_return(line, return_addenda, code), code=code)
+            self._hold(
+                line, why, _dishonored_return(line, self._incoming_of(line), return_addenda, code=code), code=code
+            )
 
-    def _noc(
-        self, line: EntryLine, originals: Mapping[str, AchEntry], data_keys: Mapping[UUID, DataKey]
-    ) -> RecordNoc | None:
+    def _noc(self, line: EntryLine, originals: Mapping[str, AchEntry]) -> RecordNoc | None:
         entry, noc_addenda = _original(line, originals), line.changed
         assert noc_addenda is not None
         if entry is None:
             self.report.name(line, "FITS_NO_ENTRY", noc_addenda.change_code)
             return None
         fields = self._command_fields(line, entry.customer_id, entry.ach_id)
-        corrected = PartyField.TEXT.seal(data_keys[entry.customer_id], noc_addenda.corrected_data)
+        corrected = PartyField.TEXT.seal(self._keys.of(entry.customer_id), noc_addenda.corrected_data)
         return RecordNoc(**fields, code=noc_addenda.change_code, corrected=corrected)
 
     async def _apply_corrections(self, lines: Sequence[EntryLine], originals: Mapping[str, AchEntry]) -> None:
@@ -280,7 +277,8 @@ class AchFileBooking:
             if fields is not None and noc_addenda is not None:
                 correction = correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
                 key = command_id("correct", self._key(line))
-                data_key = await self._bank.data_keys.of(self._bank.pool, fields["customers"][0])
+                (owner,) = fields["customers"]  # of a micro-deposit another than the entry's
+                data_key = (await PaymentKeys.prepare(self._bank, (owner,))).of(owner)
                 details = seal_details(data_key, "ach", correction.details)
                 commands.append(CorrectAccount(**fields, key=key, details=details))
         async for _ in submit_in_lots(self._bank, commands):
@@ -331,7 +329,7 @@ class AchFileBooking:
 
     def _hold(self, line: EntryLine, why: str, disposition: ReturnEntry | str, code: str | None = None) -> None:
         """Hold it in suspense, with the return to send or the reason why it stays."""
-        incoming = incoming_of(line)
+        incoming = self._incoming_of(line)
         details = {
             "company_name": incoming.company,
             "company_entry_description": incoming.purpose,
@@ -366,29 +364,13 @@ def _direction(line: EntryLine) -> Direction:
     return Direction.DEBIT if line.entry.is_debit else Direction.CREDIT
 
 
-async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, ReturnEntry]]) -> None:
-    """Queue returns, each with its id, for the next window."""
-    if not answers:
-        return
-    now, bank_id = await bank.now(), bank_customer_id(bank.seed)
-    due_at = windows.next_deadline(now, bank.calendars)
-    await files.queue_return_entries(bank.pool, answers, bank_id, due_at=due_at, now=now)
-    await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, at=due_at)])
-
-
-async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
-    """Queue the return of a suspense item that was released for return."""
-    item = await suspense_store.get_item(bank.pool, at.object_id)
-    return_fields = msgspec.json.decode(item.details).get("answer")
-    if return_fields is not None:
-        await schedule_return_entries(bank, [(item.item_id, msgspec.convert(return_fields, ReturnEntry))])
-
-
-def _dishonored_return(line: EntryLine, return_addenda: ReturnAddenda, code: str) -> ReturnEntry:
+def _dishonored_return(
+    line: EntryLine, incoming: IncomingEntry, return_addenda: ReturnAddenda, *, code: str
+) -> ReturnEntry:
     """Return the dishonored return: it repeats the trace number, date and reason of the return."""
     entry, day = line.entry, line.batch.settlement_date or 0
     answer = ach_types.return_of(
-        incoming_of(line),
+        incoming,
         code,
         bank=return_addenda.original_receiving_dfi_identification,
         information=f"{entry.trace_number}{day:03}{return_addenda.return_reason_code[1:]}",

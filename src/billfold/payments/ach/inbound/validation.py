@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, correction_of
+from billfold.data_keys.types import PartyField
 from billfold.payments.ach.nacha.reader import read_header, read_lines
 from billfold.payments.ach.nacha.types import (
     NOC_ENTRY_CLASS,
@@ -18,27 +22,35 @@ from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.files.types import MISTAKES_MAX, InvalidFile
 
+if TYPE_CHECKING:
+    from billfold.data_keys.types import DataKey
+
 DISHONORED_RETURN_CODES = frozenset(f"R{number}" for number in (*range(61, 78), *range(83, 86)))
 """Dishonored returns of our own returns: held in suspense for an operator."""
 
 
-def incoming_of(line: EntryLine) -> IncomingEntry:
-    """Return an entry with the fields of its batch."""
+def incoming_of(line: EntryLine, data_key: DataKey, bank_key: DataKey) -> IncomingEntry:
+    """Return an entry with the fields of its batch; accounts, identifications and texts are sealed.
+
+    That of the company is sealed with the bank's key: returns are batched by it.
+    """
     entry, batch = line.entry, line.batch
+    seal_text = partial(PartyField.TEXT.seal, data_key)
+    texts = [each.payment_related_information for each in entry.addenda if isinstance(each, PaymentAddenda)]
     return IncomingEntry(
         code=entry.transaction_code,
         amount=entry.amount,
-        account_number=entry.dfi_account_number,
+        account_number=PartyField.ACCOUNT.seal(data_key, entry.dfi_account_number),
         name=entry.individual_name,
-        identification=entry.individual_identification_number,
+        identification=entry.individual_identification_number and seal_text(entry.individual_identification_number),
         trace=entry.trace_number,
         bank=batch.originating_dfi_identification,
         entry_class=batch.standard_entry_class_code,
         company=batch.company_name,
-        company_id=batch.company_identification,
+        company_id=PartyField.TEXT.seal(bank_key, batch.company_identification),
         purpose=batch.company_entry_description,
         effective_on=batch.effective_entry_date,
-        lines=[each.payment_related_information for each in entry.addenda if isinstance(each, PaymentAddenda)],
+        lines=[seal_text(each) for each in texts],
     )
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
 
 from billfold.data_keys.types import DataShredded, PartyField
 from billfold.ledger.types import Direction
@@ -20,10 +23,9 @@ from billfold.platform.ids import digits
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from billfold.data_keys.keys import KeyRing
-    from billfold.data_keys.types import DataKey
+    from billfold.data_keys.payment_keys import PaymentKeys
     from billfold.ledger.bank import Bank
-    from billfold.payments.ach.store.files import NumberedFile, OutgoingEntry
+    from billfold.payments.ach.store.files import NumberedFile, OutgoingEntry, OutgoingReturn
     from billfold.payments.ach.types import ReturnEntry
 
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
@@ -55,17 +57,18 @@ class AchFileComposer:
         self._batches = 0
         self._batch_key: tuple[object, ...] | None = None
 
-    def add(self, entries: Iterable[OutgoingEntry], ring: KeyRing) -> None:
+    def add(self, entries: Iterable[OutgoingEntry], keys: PaymentKeys) -> None:
         """Write entries in the order of their trace numbers, opened with the keys of their customers."""
         for each in entries:
             if each.batch_key != self._batch_key:
                 self._batch_key = each.batch_key
                 self._writer.begin(self._batch(each))
-            self._writer.add(self._entry(each, ring.get(each.customer_id)))
+            self._writer.add(self._entry(each, keys))
 
-    def add_return_entries(self, return_entries: Iterable[tuple[str, ReturnEntry]]) -> None:
-        """Write returns, each with its trace number, in order."""
-        for trace, return_entry in return_entries:
+    def add_return_entries(self, returns: Iterable[OutgoingReturn], keys: PaymentKeys) -> None:
+        """Write returns in the order of their trace numbers, opened."""
+        for customer_id, trace, stored in returns:
+            return_entry = _opened(customer_id, stored, keys)
             batch_key = (
                 "answer",
                 return_entry.company,
@@ -98,8 +101,8 @@ class AchFileComposer:
             company_descriptive_date=same_day_descriptive_date(first.due_at, first.effective_on),
         )
 
-    def _entry(self, entry: OutgoingEntry, data_key: DataKey | None) -> Entry:
-        account_number = PartyField.ACCOUNT.open(data_key, entry.account_number)
+    def _entry(self, entry: OutgoingEntry, keys: PaymentKeys) -> Entry:
+        account_number = keys.open(PartyField.ACCOUNT, entry.customer_id, entry.account_number)
         if account_number is None:
             raise DataShredded(entry.customer_id)
         return Entry(
@@ -124,6 +127,16 @@ class AchFileComposer:
             effective_entry_date=None,
             originating_dfi_identification=self._own_routing_prefix,
         )
+
+
+def _opened(customer_id: UUID, stored: ReturnEntry, keys: PaymentKeys) -> ReturnEntry:
+    """Return what a return says in plain text. Its trace number is what it is recognized by, if a key was destroyed."""
+    return msgspec.structs.replace(
+        stored,
+        account_number=keys.open(PartyField.ACCOUNT, customer_id, stored.account_number) or "0",
+        identification=keys.open(PartyField.TEXT, customer_id, stored.identification) or "",
+        company_id=keys.open(PartyField.TEXT, customer_id, stored.company_id) or "",
+    )
 
 
 def _return_entry(trace: str, return_entry: ReturnEntry) -> Entry:

@@ -15,6 +15,7 @@ from uuid import UUID
 import structlog
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
+from billfold.data_keys.payment_keys import PaymentKeys, bank_key
 from billfold.ledger.engine.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
@@ -27,7 +28,7 @@ from billfold.payments.ach.store import files
 from billfold.payments.ach.store.files import NumberedFile
 from billfold.payments.ach.types import AchStatus
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import bank_key, read_content, seal_content
+from billfold.payments.files.contents import read_content, seal_content
 from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import CLOSED_POCKET_REASON, UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform.ids import command_id
@@ -101,10 +102,11 @@ class AchWindows:
         composer = AchFileComposer(bank, file)
         async with bank.pool.acquire() as conn, conn.transaction():
             async for entries in files.read_entries(conn, file.file_id):
-                ring = await bank.data_keys.load(bank.pool, {each.customer_id for each in entries})
-                await asyncio.to_thread(composer.add, entries, ring)
+                keys = await PaymentKeys.load(bank, {each.customer_id for each in entries})
+                await asyncio.to_thread(composer.add, entries, keys)
             async for answers in files.read_return_entries(conn, file.file_id):
-                await asyncio.to_thread(composer.add_return_entries, answers)
+                keys = await PaymentKeys.load(bank, {each.customer_id for each in answers})
+                await asyncio.to_thread(composer.add_return_entries, answers, keys)
         return composer.end()
 
 

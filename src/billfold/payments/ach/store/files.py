@@ -84,7 +84,7 @@ UPDATE ach_file f SET settles_at = t.settles_at, settled_at = t.settled_at
 """
 _UNCONFIRMED = "SELECT * FROM ach_file WHERE confirmed_at IS NULL ORDER BY made_at, number"
 _CONFIRM = "UPDATE ach_file SET confirmed_at = $2 WHERE file_id = $1"
-_ANSWERS = "SELECT trace_number, payload FROM ach_return_entry WHERE file_id = $1 ORDER BY trace_number"
+_ANSWERS = "SELECT customer_id, trace_number, payload FROM ach_return_entry WHERE file_id = $1 ORDER BY trace_number"
 _BY_CUSTOMER = """
 SELECT customer_id, array_agg(ach_id ORDER BY trace_number) AS ach_ids
   FROM ach_entry
@@ -201,11 +201,19 @@ async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[Ou
         yield [OutgoingEntry(*row) for row in rows]
 
 
-async def read_return_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[tuple[str, ReturnEntry]]]:
-    """Yield the returns of a file with their trace numbers, in order, as `read_entries` does."""
+class OutgoingReturn(NamedTuple):
+    """A return in a file: whose it is, its trace number and what it says."""
+
+    customer_id: UUID
+    trace_number: str
+    entry: ReturnEntry
+
+
+async def read_return_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[OutgoingReturn]]:
+    """Yield the returns of a file in the order of their numbers, as `read_entries` does."""
     answers = await conn.cursor(_ANSWERS, file_id)
     while rows := await answers.fetch(_FETCH_SIZE):
-        yield [(row[0], _RETURN_ENTRY_DECODER.decode(row[1])) for row in rows]
+        yield [OutgoingReturn(row[0], row[1], _RETURN_ENTRY_DECODER.decode(row[2])) for row in rows]
 
 
 async def entries_by_customer(

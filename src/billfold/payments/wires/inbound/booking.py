@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
 from billfold.payments.deposits.types import IncomingWire
 from billfold.payments.files.types import StuckLine
@@ -33,6 +34,7 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequest,
     ReturnRequestResponse,
 )
+from billfold.payments.wires.sealed_messages import seal_message
 from billfold.payments.wires.store import cases, wires
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import WireDirection
@@ -155,6 +157,9 @@ def _about(wire: queue.SentMessage | wires.MatchedWire, occasion: str) -> dict[s
 async def _book_payment(bank: Bank, wire: FedwireMessage, message: CreditTransfer, known: _Known) -> _Outcome:
     del known
     payment = _incoming(bank, wire, message)
+    booked = await wires.find_wire(bank.pool, payment.wire_id)
+    if booked is not None:
+        return booked.reason or booked.status, payment.wire_id
     outcome = await receive(bank, payment)
     if outcome.get("reason") == NO_ACCOUNT:
         await return_unclaimed(bank, payment)
@@ -195,6 +200,7 @@ async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn,
     if original.status == "PROCESSING":  # a returned wire has settled, even if its status has not arrived
         await bank.engine.submit(CompleteWire(**_about(original, "settled")))
     key, returned_id = await return_ids(bank, original.wire_id, message.message_id)
+    data_key = (await PaymentKeys.prepare(bank, (original.customer_id,))).of(original.customer_id)
     command = ReceiveWireReturn(
         **_about(original, "returned") | {"key": key, "wire_id": returned_id},
         original_id=original.wire_id,
@@ -202,7 +208,7 @@ async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn,
         information=message.information,
         imad=message.message_id,
         omad=wire.header.business_id,
-        message=msgspec.json.encode(message).decode(),
+        message=msgspec.json.encode(seal_message(data_key, message)).decode(),
         amount=message.amount,
         charges=message.charges or 0,
     )
@@ -221,6 +227,7 @@ async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn,
 async def _open_case(bank: Bank, wire: FedwireMessage, message: ReturnRequest, known: _Known) -> _Outcome:
     del wire
     original = known.payments[WireDirection.INCOMING, message.original.uetr]
+    data_key = (await PaymentKeys.prepare(bank, (original.customer_id,))).of(original.customer_id)
     case = cases.CaseRow(
         message.case_id,
         WireDirection.INCOMING,
@@ -229,7 +236,7 @@ async def _open_case(bank: Bank, wire: FedwireMessage, message: ReturnRequest, k
         status="OPEN",
         reason=message.reason,
         information=message.information,
-        message=msgspec.json.encode(message).decode(),
+        message=msgspec.json.encode(seal_message(data_key, message)).decode(),
         opened_at=await bank.now(),
     )
     await cases.open_case(bank.pool, case)

@@ -8,6 +8,8 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from billfold.data_keys.payment_keys import PaymentKeys, bank_key
+from billfold.data_keys.types import PartyField
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.deposits.inbound import NO_ACCOUNT
@@ -19,6 +21,7 @@ from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessag
 from billfold.payments.wires.queueing import queue_about
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import wire_details
+from billfold.payments.wires.sealed_messages import open_message, payment_details, seal_message
 from billfold.payments.wires.store.wires import find_wire
 from billfold.payments.wires.types import WireType
 from billfold.platform.errors import InvariantError
@@ -50,7 +53,8 @@ _NOT_RETURNABLE_REASON = (
 
 async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
     """Hold a wire to an unknown account in suspense and return it the same day."""
-    item_details = _payment_details(payment.message, payment.description, payment.omad)
+    own = await bank_key(bank)
+    item_details = payment_details(own, payment.message, payment.description, payment.omad)
     await _hold(bank, payment.wire_id, payment.amount, reason=NO_ACCOUNT, details=item_details)
     await return_item(bank, payment.wire_id, NO_ACCOUNT, caller=f"{FEDWIRE_CALLER}:suspense")
 
@@ -69,7 +73,7 @@ async def hold_returned(bank: Bank, wire: FedwireMessage, command: ReceiveWireRe
     message = wire.message
     item_details = {
         "description": command.information or command.code,
-        "message": msgspec.to_builtins(message),
+        "message": seal_message(await bank_key(bank), message),
         "omad": wire.header.business_id,
         "customer_id": str(command.customers[0]),
         "original_wire_id": str(command.original_id),
@@ -89,8 +93,7 @@ async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
             NOT_RETURNABLE: _NOT_RETURNABLE_REASON,
         }
     else:
-        arrived = await _get_wire(bank, wire.original_wire_id)
-        item_details = _payment_details(messages.payment_message_of(arrived), arrived.description, arrived.omad)
+        item_details = await _details_of(bank, await _get_wire(bank, wire.original_wire_id))
     item_id = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:rejected", wire_id), 0)
     item_details["wire_id"] = str(wire_id)
     if wire.fee:
@@ -106,7 +109,7 @@ async def hold_refused_return(bank: Bank, sent: SentMessage) -> None:
         amount = items[0].amount
     else:
         arrived = await _get_wire(bank, sent.wire_id)
-        item_details = _payment_details(messages.payment_message_of(arrived), arrived.description, arrived.omad)
+        item_details = await _details_of(bank, arrived)
         amount = arrived.amount
     item_id = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:return-rejected", sent.message_id), 0)
     await _hold(bank, item_id, amount, reason=RETURN_REJECTED, details=item_details)
@@ -130,9 +133,13 @@ async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
         await queue_about(bank, conn, item.item_id, customer_id=bank_id, kind="pacs.004", terms=terms)
 
 
-def _payment_details(message: CreditTransfer, description: str | None, omad: str | None) -> dict[str, Any]:
-    """Return the details to return a payment or to book it later."""
-    return {"description": description, "message": msgspec.to_builtins(message), "omad": omad}
+async def _details_of(bank: Bank, arrived: WireRow) -> dict[str, Any]:
+    """Return the details to return a received wire or to book it later."""
+    messages.payment_message_of(arrived)  # there is one
+    keys = await PaymentKeys.load(bank, (arrived.customer_id,))
+    opened = open_message(keys, arrived.customer_id, msgspec.json.decode(arrived.message or "{}"))
+    description = arrived.description and keys.open(PartyField.TEXT, arrived.customer_id, arrived.description)
+    return payment_details(keys.bank_key, msgspec.convert(opened, CreditTransfer), description, arrived.omad)
 
 
 async def _hold(bank: Bank, item_id: UUID, amount: int, reason: str, details: dict[str, Any]) -> None:

@@ -117,9 +117,9 @@ def details_of(arrived: IncomingWireFields, wire_id: UUID) -> dict[str, Any]:
     }
 
 
-def remittance_of(message: CreditTransfer) -> dict[str, Any]:
-    """Return the remittance information of the sender."""
+def remittance_of(message: CreditTransfer, text: str | None) -> dict[str, Any]:
+    """Return the remittance information of the sender; `text` is what a payment says it is for, sealed."""
     return {
-        "unstructured": [message.remittance] if message.remittance else [],
+        "unstructured": [text] if text else [],
         "structured": {"end_to_end_identification": message.end_to_end_id},
     }
