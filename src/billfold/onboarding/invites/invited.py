@@ -99,14 +99,15 @@ def view_of(application: Application, invite: InviteRow, seed: bytes) -> Invited
         return InvitedView(
             row=application.row, form=form, parties=parties, documents=application.documents, missing=missing
         )
-    party = content_of(requests.party_in(application, party_id))
-    shown = {name: value for name, value in party.items() if name in rules.own_fields(invite)}
+    party, prefix = content_of(requests.party_in(application, party_id)), f"related_parties.{party_id}."
+    asked = rules.own_fields(invite) | {"documents"}
+    shown = {name: value for name, value in party.items() if name in asked}
     return InvitedView(
         row=application.row,
         form=BusinessForm(name=form.name),
         parties={party_id: msgspec.convert(shown, RelatedPartyForm)},
         documents=application.documents_of(party_id),
-        missing=[each for each in missing if each.startswith(f"related_parties.{party_id}.")],
+        missing=[each for each in missing if each.startswith(prefix) and each.split(".")[2] in asked],
     )
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from litestar import get, post
 
-from billfold.access.pages.onboarding.saving import Place, save_step, show_step
+from billfold.access.pages.onboarding.saving import Place, find_place, save_step, show_step
 from billfold.access.pages.onboarding.visit import Visit, visit_of
 from billfold.access.pages.page_context import PUBLIC, PageContext, PageResponse
-from billfold.platform.errors import NotFound
 
 
 @get("/onboarding/{invite_id:str}/business/{step:str}", opt=PUBLIC)
@@ -26,8 +25,4 @@ async def save_business_step(invite_id: str, step: str, page: PageContext) -> Pa
 
 def _place(visit: Visit, key: str) -> Place:
     """Return a step of the business. Raises NotFound, also for who is not invited to fill it in."""
-    steps = visit.business_steps
-    for each, following in zip(steps, [*steps[1:], None], strict=True):
-        if each.key == key:
-            return Place(each, None, f"business/{key}", f"business/{following.key}" if following else "")
-    raise NotFound("There is no such page.")
+    return find_place(visit.business_steps, key, "business")

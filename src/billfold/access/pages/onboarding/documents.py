@@ -98,10 +98,6 @@ async def _visit(page: PageContext, invite_id: str) -> Visit | PageResponse:
 
 
 def _page(visit: Visit, mistakes: dict[str, str] | None = None, status: int | None = None) -> PageResponse:
-    names = {None: visit.company} | {
-        party_id: party.name.written if party.name else "Without a name"
-        for party_id, party in visit.view.parties.items()
-    }
     return visit.render(
         "onboarding_documents",
         mistakes=mistakes or {},
@@ -110,7 +106,7 @@ def _page(visit: Visit, mistakes: dict[str, str] | None = None, status: int | No
             DocumentState(
                 each,
                 document_name(each.type),
-                names.get(each.related_party_id, ""),
+                visit.company if each.related_party_id is None else visit.name_of(each.related_party_id),
                 _STATUSES[each.status],
                 each.status in UNUSABLE,
             )

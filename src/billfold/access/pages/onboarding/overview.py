@@ -90,13 +90,13 @@ def people_of(visit: Visit) -> list[PersonState]:
     return [
         PersonState(
             party_id,
-            party.name.written if party.name else "Without a name",
+            visit.name_of(party_id),
             [
                 _state(visit, each, f"people/{party_id}/{each.key}", prefix=f"related_parties.{party_id}.")
                 for each in visit.person_steps
             ],
         )
-        for party_id, party in visit.view.parties.items()
+        for party_id in visit.view.parties
     ]
 
 

@@ -7,13 +7,15 @@ from uuid import UUID
 import msgspec
 from litestar import get, post
 
-from billfold.access.pages.onboarding.form_content import content_in
+from billfold.access.pages.onboarding.form_content import content_in, values_of
 from billfold.access.pages.onboarding.saving import (
     Outcome,
     Place,
+    find_place,
     keep_rest,
     save_right,
     save_step,
+    show_conflict,
     show_new,
     show_step,
 )
@@ -42,6 +44,9 @@ async def add_person(invite_id: str, page: PageContext) -> PageResponse:
         return visit
     place = _new(visit)
     content = content_in(place.step.fields, page.form, {})
+    own_id = visit.call.new_resource_id(visit.bank.seed)
+    if own_id in visit.view.parties:  # the form was sent before
+        return await _again(visit, own_id, content)
     added: list[UUID] = []
 
     async def add(right: Content) -> None:
@@ -84,6 +89,15 @@ async def remove_person(invite_id: str, party_id: str, page: PageContext) -> Pag
     return redirect(visit.base, done="person-removed")
 
 
+async def _again(visit: Visit, party_id: UUID, content: Content) -> PageResponse:
+    """Go on after a form that adds a person and was sent twice; with other words it replaces nothing unseen."""
+    place = _place(visit, str(party_id), visit.person_steps[0].key)
+    fields = place.step.fields
+    if values_of(fields, visit.content(party_id)) == values_of(fields, content):
+        return redirect(f"{visit.base}/{place.next_path}")
+    return await show_conflict(visit, place)
+
+
 def _new(visit: Visit) -> Place:
     """Return the step that adds a person. Raises NotFound for who may not add one."""
     if visit.kind != InvitationType.COLLABORATOR:
@@ -95,12 +109,8 @@ def _place(visit: Visit, party_id: str, key: str) -> Place:
     """Return a step of a person. Raises NotFound, also for another person than who is invited."""
     if visit.kind == InvitationType.AUTHORIZED_PERSON:
         raise NotFound("There is no such page.")
-    own_id, steps = _known(visit, party_id), visit.person_steps
-    for each, following in zip(steps, [*steps[1:], None], strict=True):
-        if each.key == key:
-            next_path = f"people/{own_id}/{following.key}" if following else ""
-            return Place(each, own_id, f"people/{own_id}/{key}", next_path)
-    raise NotFound("There is no such page.")
+    own_id = _known(visit, party_id)
+    return find_place(visit.person_steps, key, f"people/{own_id}", own_id)
 
 
 def _known(visit: Visit, party_id: str) -> UUID:

@@ -78,14 +78,14 @@ async def _page(visit: Visit, wrong: Mistake = "") -> PageResponse:
         sections=[Section(each.title, shown_of(each.fields, content_of(view.form))) for each in BUSINESS_STEPS],
         people=[
             Section(
-                party.name.written if party.name else "Without a name",
+                visit.name_of(party_id),
                 {
                     label: text
                     for step in PERSON_STEPS
                     for label, text in shown_of(step.fields, content_of(party)).items()
                 },
             )
-            for party in view.parties.values()
+            for party_id, party in view.parties.items()
         ],
         documents=[(document_name(each.type), each.status, each.name) for each in view.documents],
         lacking=missing_labels(visit),

@@ -29,6 +29,7 @@ from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 Save = Callable[[Content], Awaitable[object]]
+_SOME = "What is right is saved. Correct the marked fields now, or later."
 
 
 class Place(NamedTuple):
@@ -39,6 +40,15 @@ class Place(NamedTuple):
     path: str
     """Below the pages of the invite; it also names the draft."""
     next_path: str
+
+
+def find_place(steps: Sequence[Step], key: str, path: str, party_id: UUID | None = None) -> Place:
+    """Return one of these steps, whose pages are below `path`. Raises NotFound."""
+    for number, each in enumerate(steps, 1):
+        if each.key == key:
+            next_path = f"{path}/{steps[number].key}" if number < len(steps) else ""
+            return Place(each, party_id, f"{path}/{key}", next_path)
+    raise NotFound("There is no such page.")
 
 
 class Outcome(NamedTuple):
@@ -74,11 +84,12 @@ async def save_step(visit: Visit, place: Place) -> PageResponse:
             return redirect(visit.base)
         if refused.code != "content-changed":
             raise
-        return await _conflict(visit, place)
+        return await show_conflict(visit, place)
     stored = _content(await invited.read(visit.bank, visit.invite), place.party_id)
     await keep_rest(visit, place, outcome, stored)
-    if (outcome.mistakes or outcome.problem) and form.get("go") != "overview":
-        wrong: Mistake = outcome.problem or "What is right is saved. Correct the marked fields now, or later."
+    stays = form.get("go") == "stay"
+    if outcome.problem or stays or (outcome.mistakes and form.get("go") != "overview"):
+        wrong: Mistake = outcome.problem or (_SOME if outcome.mistakes else "")
         return _page(
             visit,
             place,
@@ -110,7 +121,7 @@ async def keep_rest(visit: Visit, place: Place, outcome: Outcome, stored: Conten
     """Keep what was typed into the fields that are wrong beside what is stored; without mistakes there is nothing."""
     tops = {each.partition(".")[0] for each in outcome.mistakes}
     typed = typed_in(place.step.fields, visit.page.form)
-    left = {name: text for name, text in typed.items() if name.partition(".")[0] in tops}
+    left = {name: text for name, text in typed.items() if outcome.problem or name.partition(".")[0] in tops}
     draft = Draft(values=left, mistakes=outcome.mistakes, mark=mark_of(visit.bank, _marked(place, stored)))
     applicant_id = visit.view.row.applicant_id
     await put_draft(visit.bank, visit.invite, applicant_id, step=place.path, draft=draft)
@@ -156,7 +167,7 @@ def _content(view: invited.InvitedView, party_id: UUID | None) -> Content:
     return content_of(view.form if party_id is None else view.parties[party_id])
 
 
-async def _conflict(visit: Visit, place: Place) -> PageResponse:
+async def show_conflict(visit: Visit, place: Place) -> PageResponse:
     """Show the form as it was typed beside what somebody else has saved meanwhile; sent again it replaces that."""
     fields, form = place.step.fields, visit.page.form
     stored = _content(await invited.read(visit.bank, visit.invite), place.party_id)
@@ -203,7 +214,8 @@ def _sentences(errors: Sequence[FieldError], fields: Sequence[Field]) -> dict[st
     for error in errors:
         field = field_of(fields, error)
         if field is not None:
-            found.setdefault(field.path, f"{field.label} {error.msg}.")
+            wrong = "must be a number from 0 to 100" if field.kind == Kind.PERCENT else error.msg
+            found.setdefault(field.path, f"{field.label} {wrong}.")
     return found
 
 

@@ -74,6 +74,13 @@ class Visit:
         names = own_fields(self.invite) if self.kind == InvitationType.RELATED_PARTY else None
         return tuple(step for each in PERSON_STEPS if (step := each.of(names)).fields)
 
+    def name_of(self, party_id: UUID) -> str:
+        """Return the name of a person as it is shown; of a related party it may not be asked for."""
+        party = self.view.parties.get(party_id)
+        if party is not None and party.name:
+            return party.name.written
+        return "Your details" if self.kind == InvitationType.RELATED_PARTY else "Without a name"
+
     def content(self, party_id: UUID | None) -> Content:
         """Return what is stored of the business, or of a person; what is not there is empty."""
         if party_id is None:
