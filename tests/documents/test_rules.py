@@ -34,6 +34,8 @@ def test_a_file_is_called_as_its_sender_says_without_folders(sent, name):
         f'attachment; filename="{"x" * 256}"',
         "attachment; filename*=UTF-8''a%00.pdf",
         "attachment; filename*=UTF-8''a%E2%80%AEfdp.exe",
+        "attachment; filename*=UTF-8''%D8%9Cx.pdf",
+        "attachment; filename*=UTF-8''a%F3%A0%81%81.pdf",
     ],
 )
 def test_a_name_that_shows_something_else_is_refused(sent):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
+from unicodedata import category
 from urllib.parse import unquote
 
 from billfold.documents.ports import FileKind
@@ -62,7 +63,8 @@ _EXTENSIONS: Final[Mapping[FileKind, frozenset[str]]] = MappingProxyType(
 )
 _FILENAME = re.compile(r"""filename="((?:[^"\\]|\\.)*)"|filename=([^;"\s]+)""", re.IGNORECASE)
 _FILENAME_UTF8 = re.compile(r"filename\*=UTF-8'[^']*'([^;\s]+)", re.IGNORECASE)
-_INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Categories of characters that cannot be seen, or change how others are."""
 
 
 def max_file_bytes(kind: FileKind, type_: str | None = None) -> int:
@@ -88,7 +90,7 @@ def parse_file_name(disposition: str | None) -> str | None:
         assert plain is not None
         name = re.sub(r"\\(.)", r"\1", plain[1]) if plain[1] is not None else plain[2]
     name = re.split(r"[/\\]", name)[-1].strip()
-    if not name.strip(".") or len(name) > _NAME_CHARS_MAX or _INVISIBLE.search(name):
+    if not name.strip(".") or len(name) > _NAME_CHARS_MAX or not _INVISIBLE.isdisjoint(map(category, name)):
         raise InvalidInput.at(
             "header", "content-disposition", msg=f"must name a file in 1 to {_NAME_CHARS_MAX} visible characters"
         )

@@ -145,6 +145,12 @@ def in_an_earlier_state(objects: bytes) -> bytes:
     return first + update + table + trailer
 
 
+def picture_of(filters: bytes, side: int = 9, packed: bytes = b"x") -> bytes:
+    size = b"/Width %d/Height %d/BitsPerComponent 1/ColorSpace/DeviceGray" % (side, side)
+    head = b"<</Subtype/Image%s/Filter%s/Length %d>>" % (size, filters, len(packed))
+    return head + b"stream\n%s\nendstream" % packed
+
+
 def unreferenced_object_stream() -> bytes:
     packed = zlib.compress(b"9 0 <</S/JS/Type/Action>>")
     stream = b"<</Type/XObject/Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(packed), packed)
@@ -257,6 +263,11 @@ BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
     "a link to a program behind a mark": (acting("URI", URI="\u200bms-msdt:/id"), PDF, WAY),
     "a link to a program with a point": (acting("URI", URI="web.start:a"), PDF, WAY),
     "a share in a thread": (acting("Thread", F=UNC), PDF, WAY),
+    "a thread in the folder": (acting("Thread", F="other.pdf"), PDF, WAY),
+    "a page of another file": (lambda: by_hand(b"<</Ref<</F(other.pdf)/Page 0>>>>"), PDF, WAY),
+    "a file that is fetched": (lambda: by_hand(b"<</FS/URL/F(https://bank.example/a)>>"), PDF, WAY),
+    "more pixels than are shown": (lambda: by_hand(picture_of(b"/JBIG2Decode", 60_000)), PDF, "60000 x 60000"),
+    "a packing of nobody's": (lambda: by_hand(picture_of(b"[/Fl/Fl]")), PDF, "is not known"),
     "a stream that lies elsewhere": (lambda: by_hand(b"<</Length 0/F(a.txt)>>stream\n\nendstream"), PDF, WAY),
     "rich media": (annotated("RichMedia"), PDF, MEDIA),
     "a film": (annotated("Movie"), PDF, MEDIA),
@@ -307,11 +318,12 @@ def test_a_file_is_refused_with_the_reason(name):
 
 
 async def test_a_file_that_explodes_is_refused_where_it_does_no_harm():
-    bomb = pdf_with(_explode, **RAW)
-    assert len(bomb) < 5_000
-
-    with pytest.raises(UploadRejected):
-        await SubprocessFileInspector().inspect(bomb, PDF)
+    packed = zlib.compress(zlib.compress(bytes(1 << 30), 9), 9)
+    photograph = by_hand(picture_of(b"[/FlateDecode/FlateDecode/DCTDecode]", packed=packed))
+    for bomb in (pdf_with(_explode, **RAW), photograph):
+        assert len(bomb) < 5_000
+        with pytest.raises(UploadRejected):
+            await SubprocessFileInspector().inspect(bomb, PDF)
 
 
 async def test_the_largest_file_takes_little_of_a_processor(monkeypatch):

@@ -15,14 +15,17 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from pikepdf import Pdf
+    from pikepdf import Pdf, Stream
 
 REFUSED = 3
 PAGES_MAX = 300
 PIXELS_MAX = 50_000_000
+PDF_PIXELS_MAX = 200_000_000
+"""Of one picture in a PDF: a page of two colours in a large format has many."""
 _MEMORY_BYTES = 768 * 1024 * 1024
 _CPU_SECONDS = 8
 _NICENESS = 19
@@ -56,7 +59,9 @@ _ACTIVE_CONTENT = {
 _KEYS_ALSO_USED_OTHERWISE = {"/Screen", "/Sound", "/Movie", "/3D", "/Rendition"}
 _STREAM_FILTERS = {"/FlateDecode", "/LZWDecode", "/ASCIIHexDecode", "/ASCII85Decode", "/RunLengthDecode"}
 _TYPE_KEYS = {"/S", "/Type", "/Subtype"}
-_PATH_KEYS = {"/F", "/UF", "/DOS", "/Unix", "/Mac", "/URI", "/URL", "/Base"}
+_PICTURE_FILTERS = {"/DCTDecode", "/JPXDecode", "/CCITTFaxDecode", "/JBIG2Decode"}
+_FILE_KEYS = {"/F", "/UF", "/DOS", "/Unix", "/Mac"}
+_LINK_KEYS = {"/URI", "/URL", "/Base"}
 _ANOTHER_PLACE = re.compile(r"[\\/]{2}|(?!https?:|mailto:|tel:)[a-z][a-z0-9+.-]*:")
 """Where a link may not lead: to a path, another computer's too, or to a program for a scheme."""
 _IGNORED_IN_LINKS = re.compile(r"[\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
@@ -144,6 +149,7 @@ def _check_pdf(pdf: Pdf) -> None:
     for each in (pdf.trailer, *pdf.objects):
         _check_object(each)
         if isinstance(each, pikepdf.Stream):
+            _check_picture(each)
             _decode_stream(each)
     if pdf.get_warnings():
         raise UnsafeContent(f"The PDF is damaged. {_TO_NEW_PDF}")
@@ -162,9 +168,12 @@ def _check_object(root: object) -> None:
         if isinstance(each, pikepdf.Dictionary | pikepdf.Stream):
             if isinstance(each, pikepdf.Stream) and "/F" in each:
                 _refuse(_OTHER_FILE)
-            for key, value in each.items():
-                _check_entry(str(key), value)
-                children.append(value)
+            entries = {str(key): value for key, value in each.items()}
+            for key, value in entries.items():
+                _check_entry(key, value)
+            if any(isinstance(entries.get(key), pikepdf.String) for key in _FILE_KEYS):
+                _refuse(_OTHER_FILE)
+            children += entries.values()
         elif isinstance(each, pikepdf.Array):
             children += list(each)
         pending += [child for child in children if not getattr(child, "is_indirect", False)]
@@ -177,7 +186,7 @@ def _check_entry(key: str, value: object) -> None:
     known_key = "" if key in _KEYS_ALSO_USED_OTHERWISE else key
     if active := _ACTIVE_CONTENT.get(known_key) or _ACTIVE_CONTENT.get(name):
         _refuse(active)
-    if key in _PATH_KEYS and isinstance(value, pikepdf.String):
+    if key in _LINK_KEYS and isinstance(value, pikepdf.String):
         path = _IGNORED_IN_LINKS.sub("", str(value)).lower()
         if _ANOTHER_PLACE.match(path):
             _refuse(_OTHER_FILE)
@@ -211,15 +220,29 @@ def _check_names(text: bytes, names: re.Pattern[bytes]) -> None:
         _refuse(_ACTIVE_CONTENT[name.decode()])
 
 
-def _decode_stream(stream: object) -> None:
-    """Unpack a stream once, so that one that explodes does it here. Pictures keep their form."""
+def _decode_stream(stream: Stream) -> None:
+    """Unpack a stream once, so that one that explodes does it here. Pictures keep their form, within their packing."""
     import pikepdf  # noqa: PLC0415 - as above
 
-    assert isinstance(stream, pikepdf.Stream)
     filter_entry: object = stream.get("/Filter", [])
     filters = list(filter_entry) if isinstance(filter_entry, pikepdf.Array) else [filter_entry] if filter_entry else []
-    if {str(each) for each in filters} <= _STREAM_FILTERS:
+    names = [str(each) for each in filters]
+    if not set(names) <= _STREAM_FILTERS | _PICTURE_FILTERS:
+        _refuse("data in a form that is not known")
+    packing = list(takewhile(_STREAM_FILTERS.__contains__, names))
+    if packing == names:
         check_is_one_format(stream.read_bytes())
+    elif packing:
+        with pikepdf.new() as alone:
+            form = pikepdf.Array([pikepdf.Name(each) for each in packing])
+            check_is_one_format(pikepdf.Stream(alone, stream.read_raw_bytes(), Filter=form).read_bytes())
+
+
+def _check_picture(stream: Stream) -> None:
+    """Raise UnsafeContent for a picture that takes too much memory to show, however small it is packed."""
+    width, height = stream.get("/Width", 0), stream.get("/Height", 0)
+    if isinstance(width, int) and isinstance(height, int) and width * height > PDF_PIXELS_MAX:
+        raise UnsafeContent(f"The PDF holds a picture of {width} x {height} pixels, which is too many.")
 
 
 def inspect_image(content: bytes, image_format: str) -> None:
