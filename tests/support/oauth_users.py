@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from tests.support.whole_bank import VAULT
+
+from billfold.access.users.contact_details import COLUMNS, USERS
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
@@ -37,13 +40,14 @@ async def member(
     now, member_id = wall_now(), member_id or ids.new()
     if user_id is None or email is not None:
         user_id = user_id or ids.new()
+        contact = USERS.seal(VAULT, user_id, email or f"{user_id}@example.com", phone_number="+12025550123")
         await conn.execute(
-            "INSERT INTO user_account (user_id, email, email_verified_at, first_name, last_name, "
-            "phone_number, created_at) VALUES ($1, $2, $3, $4, 'Lind', '+12025550123', $3)",
+            f"INSERT INTO user_account (user_id, email_verified_at, first_name, last_name, created_at, {COLUMNS}) "
+            "VALUES ($1, $2, $3, 'Lind', $2, $4, $5, $6)",
             user_id,
-            email or f"{user_id}@example.com",
             now,
             name,
+            *contact,
         )
     await conn.execute(
         "INSERT INTO membership (customer_id, user_id, member_id, role, status, created_at, "

@@ -20,6 +20,7 @@ from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.counterparties.requests import add_counterparty
 from billfold.accounts.counterparties.sealed_details import are_sealed, seal_details
 from billfold.approvals.authorization_requests import check_requester
+from billfold.approvals.invited_persons import open_contacts
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
 from billfold.audit.types import Origin
@@ -74,7 +75,7 @@ async def run_apply_job(bank: Bank, appointment: ScheduledJob) -> None:
 
 async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> UUID | None:
     """Apply a change; return the id of what was created, if anything."""
-    content: dict[str, Any] = msgspec.json.decode(change.content)["change"]
+    content: dict[str, Any] = msgspec.json.decode(open_contacts(bank.vault, change).content)["change"]
     by = await _administrator(bank, change, content["scopes"], now=now)
     if change.action == "counterparty.create":
         counterparty = await _sealed(bank, change, content["counterparty"])

@@ -16,6 +16,7 @@ from billfold.access.team import store as team_store
 from billfold.access.team.rules import permissions_of
 from billfold.access.team.types import Member
 from billfold.approvals import rules
+from billfold.approvals.invited_persons import seal_contacts
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
 from billfold.approvals.store.fingerprints import insert, update
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
@@ -68,6 +69,7 @@ async def request_change(
     kind, resource_id = resource
     request_id = ids.new()
     scopes = None if by.scopes is None else sorted(by.scopes)
+    change = seal_contacts(by.vault, by.customer_id, request_id, change=change)
     text = rules.text_of({"action": action, "resource_id": resource_id, "change": change | {"scopes": scopes}})
     async with AUTHORIZATION_REQUESTS.audited(by, "created", request_id, change=action) as audited_action:
         await insert(

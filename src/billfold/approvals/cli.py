@@ -12,6 +12,7 @@ import typer
 from billfold.accounts.counterparties.sealed_details import open_order
 from billfold.approvals.apply_authorizations import apply_authorization_request
 from billfold.approvals.authorization_requests import confirm_as_operator
+from billfold.approvals.invited_persons import open_contacts
 from billfold.approvals.store.approval_rules import set_step_up
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import find_blockers
@@ -55,7 +56,7 @@ async def show(bank: Bank, customer: CustomerId, request: RequestId) -> None:
     """Show what an authorization request changes, exactly as it would be applied, and why it waits."""
     found = await AUTHORIZATION_REQUESTS.get(bank.pool, customer, request, now=await bank.now())
     blockers = await find_blockers(bank.pool, customer, [found], kind=AUTHORIZATION_REQUESTS)
-    content: dict[str, Any] = msgspec.json.decode(found.content)
+    content: dict[str, Any] = msgspec.json.decode(open_contacts(bank.vault, found).content)
     if (added := content["change"].get("counterparty")) is not None:
         ring = await bank.data_keys.load(bank.pool, (customer,))
         content["change"]["counterparty"] = open_order(ring.get(customer), added)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from billfold.approvals import authorization_requests
 from billfold.approvals.apply_authorizations import apply_authorization_request
+from billfold.approvals.invited_persons import open_contacts
 from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.schemas import AuthorizationRequest, DecideAuthorization, render_change
 from billfold.approvals.store import approval_rules
@@ -91,9 +92,9 @@ async def render_authorization_requests(
     if not rows:
         return []
     customer_id = rows[0].customer_id
-    state = await load_reviews(bank.pool, customer_id, rows, kind=AUTHORIZATION_REQUESTS)
+    state = await load_reviews(bank.pool, customer_id, rows, kind=AUTHORIZATION_REQUESTS, vault=bank.vault)
     data_key = (await bank.data_keys.load(bank.pool, (customer_id,))).get(customer_id)
-    return [render_change(row, state, data_key) for row in rows]
+    return [render_change(open_contacts(bank.vault, row), state, data_key) for row in rows]
 
 
 async def respond_pending(bank: Bank, requested: AuthorizationRequestRow) -> HttpResponse:

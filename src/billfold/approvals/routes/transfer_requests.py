@@ -21,7 +21,7 @@ from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_auth
 from billfold.approvals.rules import MAY_APPROVE, find_candidates
 from billfold.approvals.store import payees
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
-from billfold.approvals.store.reviews import list_other_members, load_reviews, users_behind
+from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
 from billfold.approvals.transfer_orders import (
     InternalReallocation,
     OnUsOrder,
@@ -153,7 +153,7 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAut
     """
     access = member.access
     callers = await users_behind(bank.pool, access.user_id, access.client_id)
-    others = await list_other_members(bank.pool, member.customer_id, than=callers)
+    others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=callers))
     able = find_candidates(others, DEFAULT_REQUIREMENT, named=(), needs=MAY_APPROVE)
     return DualAuthUsers(items=[render_person(each) for each in others if each.member_id in able])
 
@@ -233,7 +233,7 @@ async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTr
 
 async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> RequestDetails:
     """Read what is shown beside requests, in as many statements for a page as for one."""
-    state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS)
+    state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS, vault=bank.vault)
     done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
     moved = await transactions_of(bank.pool, customer_id, done)
     ring = await bank.data_keys.load(bank.pool, (customer_id,))

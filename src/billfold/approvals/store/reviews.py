@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.access.team import store as team_store
+from billfold.access.users.contact_details import USERS
 from billfold.approvals import rules
 from billfold.approvals.store.fingerprints import write
 from billfold.approvals.store.requests import RequestKind, RequestType
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from billfold.access.users.types import Role
     from billfold.audit.record import AuditedAction
+    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 _REVIEWS = """
@@ -162,13 +164,18 @@ class ReviewState(NamedTuple):
 
 
 async def load_reviews(
-    conn: Connection | Pool, customer_id: UUID, requests: Sequence[RequestType], *, kind: RequestKind[RequestType]
+    conn: Connection | Pool,
+    customer_id: UUID,
+    requests: Sequence[RequestType],
+    *,
+    kind: RequestKind[RequestType],
+    vault: Vault,
 ) -> ReviewState:
     """Return the reviews of requests of one kind, and what belongs to them."""
     reviews = await reviews_of(conn, customer_id, requests)
     named = {member_id for each in requests for member_id in (each.member_id, *each.reviewers)}
     named |= {each.member_id for given in reviews.values() for each in given}
-    users = {each.member_id: each for each in await _list_members(conn, customer_id, named)}
+    users = {each.member_id: each for each in open_addresses(vault, await _list_members(conn, customer_id, named))}
     return ReviewState(reviews, users, await _find_blockers(conn, customer_id, requests, reviews=reviews, kind=kind))
 
 
@@ -219,8 +226,18 @@ async def find_requester_blockers(
 
 
 async def list_other_members(conn: Connection | Pool, customer_id: UUID, *, than: Collection[UUID]) -> list[Reviewer]:
-    """Return all users of a team who are active, by name, without some of them."""
+    """Return all users of a team who are active, by name, without some of them; their addresses are as stored."""
     return [each for each in await _list_members(conn, customer_id, None) if each.user_id not in than]
+
+
+def open_addresses(vault: Vault, members: Iterable[Reviewer]) -> list[Reviewer]:
+    """Return members with their e-mail addresses as they are read."""
+    return [
+        each
+        if each.user_id is None
+        else msgspec.convert(USERS.open(vault, each.user_id, msgspec.structs.asdict(each)), Reviewer)
+        for each in members
+    ]
 
 
 async def _list_members(

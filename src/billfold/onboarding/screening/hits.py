@@ -32,7 +32,11 @@ _KNOWN = "SELECT hit_id FROM sanctions_hit WHERE hit_id = ANY($1)"
 _LIST = f"""
 SELECT {_COLUMNS} FROM sanctions_hit WHERE $1::text IS NULL OR status = $1 ORDER BY found_at DESC, hit_id LIMIT $2
 """
-_OPEN = f"SELECT {_COLUMNS} FROM sanctions_hit WHERE status = 'OPEN' ORDER BY found_at, hit_id LIMIT $1"
+_OPEN = f"""
+SELECT {_COLUMNS} FROM sanctions_hit WHERE status = 'OPEN'
+   AND NOT EXISTS (SELECT 1 FROM data_key WHERE subject_id = owner_id AND wrapped IS NULL)
+ ORDER BY found_at, hit_id LIMIT $1
+"""
 _STANDING = """
 SELECT owner_id, CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' ELSE 'OPEN' END AS status
   FROM sanctions_hit WHERE owner_id = ANY($1) AND subject_kind <> 'COUNTERPARTY' AND status <> 'CLEARED'
@@ -79,7 +83,7 @@ async def list_hits(conn: Connection | Pool, status: str | None, limit: int) -> 
 
 
 async def list_open(conn: Connection | Pool, limit: int) -> list[HitRow]:
-    """Return hits that are not decided, the oldest first."""
+    """Return hits that are not decided, the oldest first, and not those that were destroyed with their owner's key."""
     return [_row(each) for each in await conn.fetch(_OPEN, limit)]
 
 
