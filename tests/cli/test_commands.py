@@ -147,6 +147,31 @@ def test_credentials_are_added_and_changed(founded, tmp_path):
     status, said = founded("partner", "enable", "nobody", "customer_closure")
     assert status == 1
     assert "billfold partner list" in said
+    assert "calls from 2001:db8::/32" in founded("partner", "allow-ip", "acme", "2001:db8::/32")[1]
+    assert "2001:db8::/32, 203.0.113.7/32" in founded("partner", "allow-ip", "acme", "203.0.113.7")[1]
+    for wrong in ("203.0.113.7/24", "anywhere", "::ffff:10.0.0.0/104"):
+        assert founded("partner", "allow-ip", "acme", wrong)[0] == 1
+    assert founded("partner", "disallow-ip", "acme", "2001:db8::/32")[0] == 0
+    assert founded("partner", "disallow-ip", "acme", "2001:db8::/32")[0] == 1
+    assert "203.0.113.7/32" in founded("partner", "list")[1]
+
+
+def test_customers_are_listed_and_shown_with_what_keeps_them_from_closing(founded):
+    founded("partner", "create", "acme")
+    places = partner_ids(SEED.encode(), "acme")
+    customer = str(places.sandbox_customer_id)
+    assert customer in founded("customers", "list", "--partner", "acme", "--status", "PENDING")[1]
+    assert "None." in founded("customers", "list", "--status", "FROZEN")[1]
+    assert "wires is on" in founded("customers", "enable", customer, "wires")[1]
+    assert founded("customers", "disable", customer, "cards")[0] == 1
+    said = founded("customers", "show", customer)[1]
+    for part in ("(BUSINESS) is PENDING", "feature wires on, for it alone", "can be closed"):
+        assert part in said
+    assert "is FROZEN" in founded("customers", "freeze", customer, "--reason", "Court order 7/25")[1]
+    said = founded("customers", "show", customer)[1]
+    assert "cannot be closed: The customer is FROZEN" in said
+    assert founded("customers", "show", str(places.partner_id))[0] == 1
+    assert founded("verify")[0] == 0
 
 
 def test_every_feature_that_a_route_requires_can_be_enabled():

@@ -95,6 +95,15 @@ _STATE_CHECKS = (
         )
     ),
     Check(
+        "customer_feature",
+        "the audit log says otherwise",
+        """SELECT f.customer_id, f.feature FROM customer_feature f
+            WHERE f.enabled IS DISTINCT FROM (
+              SELECT e.action = 'feature.enabled' FROM audit_entry e
+               WHERE e.customer_id = f.customer_id AND e.resource_type = 'feature' AND e.resource_id = f.feature
+               ORDER BY e.entry_no DESC LIMIT 1)""",
+    ),
+    Check(
         "portal",
         "its Pocket is missing, or closed while it is open",
         """SELECT p.customer_id, p.portal_id

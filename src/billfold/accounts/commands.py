@@ -58,13 +58,17 @@ class UpdateCustomer(Command, frozen=True, kw_only=True):
 
 
 class CloseCustomer(Command, frozen=True, kw_only=True):
-    """Close the customer's account with all its pockets. References the customer's ACH entries."""
+    """Close the customer's account with all its pockets. References the customer, and with it payments in process.
+
+    `profile` is the profile with the description of the closing, sealed; None where there is none.
+    """
 
     rule = close_customer
-    reference_kinds = (Reference.OPEN_ACH_ENTRIES,)
+    reference_kinds = (Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES)
     audit = AuditedAction("customer", "closed", fields=("reason",))
 
     reason: str
+    profile: str | None = None
 
 
 class SetCustomerState(Command, frozen=True, kw_only=True):
@@ -102,11 +106,11 @@ class OpenPocket(Command, frozen=True, kw_only=True):
 class UpdatePocket(Command, frozen=True, kw_only=True):
     """Change what is given; `keep_reinvestment` distinguishes None from not given.
 
-    Closing references the Pocket, and with it the ACH entries in process.
+    Closing references the Pocket, and with it the payments in process.
     """
 
     rule = update_pocket
-    reference_kinds = (Reference.OPEN_ACH_ENTRIES,)
+    reference_kinds = (Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES)
     audit = AuditedAction(
         "pocket",
         lambda c: "closed" if c.close_for else "updated",

@@ -23,7 +23,7 @@ from billfold.audit.types import Origin
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
@@ -157,7 +157,6 @@ class Caller(Call, frozen=True, kw_only=True):
     partner_slug: str
     user_id: UUID
     own_customer_id: UUID
-    features: frozenset[str]
 
     @property
     @override
@@ -172,11 +171,6 @@ class Caller(Call, frozen=True, kw_only=True):
     def key_owner(self) -> str:
         """The partner, whichever of its users calls."""
         return f"partner:{self.partner_id}"
-
-    def require_feature(self, feature: str) -> None:
-        """Raise Refused `feature-not-enabled` unless the partner has the feature."""
-        if feature not in self.features:
-            raise Refused("feature-not-enabled", f"The feature `{feature}` is not switched on.")
 
 
 class CustomerCaller(Call, frozen=True, kw_only=True):

@@ -347,7 +347,7 @@ def _check_size(value: object, place: tuple[str | int, ...]) -> None:
 
 
 def _check_texts(decoded: object) -> None:
-    texts = list(_texts(decoded, ()))
+    texts = list(texts_in(decoded, ()))
     if any(_HALF.search(text) for _, text in texts):
         raise _malformed("A text in it has half of a surrogate pair.")
     wrong = [
@@ -359,17 +359,17 @@ def _check_texts(decoded: object) -> None:
         raise InvalidInput(wrong)
 
 
-def _texts(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def texts_in(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield every text with its place; the name of a field stands at the object it is in."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            yield from _texts(each, (*place, index))
+            yield from texts_in(each, (*place, index))
     elif isinstance(value, dict):
         for name, each in value.items():
             yield place, name
-            yield from _texts(each, (*place, name))
+            yield from texts_in(each, (*place, name))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -44,6 +44,7 @@ class Reference(StrEnum):
     COUNTERPARTY = "counterparty"
     DOCUMENT = "document"
     OPEN_ACH_ENTRIES = "open_ach_entries"
+    OPEN_WIRES = "open_wires"
     SANCTIONS_HIT = "sanctions_hit"
     SECURITY_TRANSFER = "security_transfer"
     SUSPENSE_ITEM = "suspense_item"

@@ -14,6 +14,7 @@ from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.custody import store as custody_store
 from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
+from billfold.payments.wires.store.wires import load_open_wires
 from billfold.payments.wires.store.wires import load_references as look_up_wires
 
 
@@ -24,6 +25,7 @@ def reference_readers() -> ReferenceReaders:
         Reference.COUNTERPARTY: counterparty_store.find_payees,
         Reference.DOCUMENT: document_store.find_referenced,
         Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
+        Reference.OPEN_WIRES: load_open_wires,
         Reference.SANCTIONS_HIT: sanctions_hits.find_standing_of_customers,
         Reference.SECURITY_TRANSFER: custody_store.load_references,
         Reference.SUSPENSE_ITEM: suspense_store.load_references,

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
+from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.approvals import apply_authorizations as changing
 from billfold.approvals import execute_transfers as approved
+from billfold.approvals.closed_customers import run_closed_job
 from billfold.approvals.store.requests import run_expiry_job
 from billfold.approvals.types import (
     APPLY_AUTHORIZATION_REQUEST,
@@ -65,6 +67,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
             EXPIRE_AUTHORIZATION_REQUEST: run_expiry_job,
             EXPIRE_TRANSFER_REQUEST: run_expiry_job,
+            CLOSED_JOB: run_closed_job,
             CHECK_JOB: applications.run_check_job,
             REPORT_JOB: applications.run_report_job,
             APPROVE_JOB: run_approve_job,

@@ -6,9 +6,12 @@ from datetime import datetime, timedelta
 import pytest
 from tests.support.partner_client import PASSWORD, PartnerClient, new_partner
 
+from billfold.access.partners import credentials
 from billfold.access.partners import login_routes as login
+from billfold.access.partners import rules as partner_rules
 from billfold.http.limits import rate_limits as addresses
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import Refused
 
 LOGIN = "/api/v1/login/"
 
@@ -27,6 +30,36 @@ async def test_a_token_of_one_hour_is_given_for_the_right_password(client, bank)
     assert stored == 2
     client.partner.token = answer.json()["token"]
     assert (await client.get("/api/v1/nothing/")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("network", "allowed"),
+    [("127.0.0.1", True), ("127.0.0.0/8", True), ("10.0.0.0/8", False), ("::1", False), ("::/0", False)],
+)
+async def test_a_partner_calls_and_logs_in_from_listed_addresses_alone(partner_desk, network, allowed):
+    listed = ["203.0.113.7/32", partner_rules.parse_network(network)]
+    client = partner_desk.client
+    await credentials.set_allowed_networks(partner_desk.bank.pool, client.partner.partner_id, listed)
+    answers = [await client.get("/api/v1/customers/"), await log_in(client)]
+    assert {each.status_code for each in answers} == {200 if allowed else 403}
+    if not allowed:
+        assert {each.json()["code"] for each in answers} == {"ip-not-allowed"}
+        # Who has no token, or a wrong signature, learns nothing of the list.
+        assert (await client.http.get("/api/v1/customers/")).status_code == 401
+        assert (await log_in(client, "wrong")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed"),
+    [("2001:db8::1", True), ("2001:db9::1", False), ("::ffff:203.0.113.7", True), ("203.0.113.8", False), ("x", False)],
+)
+def test_addresses_of_both_families_are_compared_with_the_list(address, allowed):
+    listed = [partner_rules.parse_network(each) for each in ("2001:db8::/32", "203.0.113.7")]
+    if allowed:
+        partner_rules.require_allowed_address(address, listed)
+    else:
+        with pytest.raises(Refused, match="ip-not-allowed"):
+            partner_rules.require_allowed_address(address, listed)
 
 
 async def test_no_closing_slash_is_fine_too(client):

@@ -8,7 +8,6 @@ from billfold.platform.problems import ACCESS, PROBLEMS, REQUESTS, STATES, TRANS
 
 _OF_UNBUILT_PARTS = {
     "card-already-activated": 409,
-    "ip-not-allowed": 403,
     "public-key-reused": 422,
 }
 _RAISED = re.compile(r"(?:Refused\(|super\(\).__init__\(|\bcode(?:: str)? = )\s*\"([a-z]+(?:-[a-z]+)+)\"")

@@ -27,15 +27,18 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 _FIND = """
 SELECT t.client_id, t.user_id, t.customer_id, t.scopes, t.jkt, t.auth_time, t.issued_at,
-       t.expires_at, coalesce(m.role, 'SERVICE') AS role, coalesce(m.member_id, c.member_id) AS member_id,
+       t.expires_at, CASE WHEN k.account_status = 'CLOSED' THEN 'VIEWER' ELSE coalesce(m.role, 'SERVICE') END AS role,
+       coalesce(m.member_id, c.member_id) AS member_id,
        c.profile = 'fapi2' AS is_fapi2, c.requires_nonce, c.requires_signature,
        t.grant_id, g.last_used_at AS grant_used_at
   FROM access_token t JOIN oauth_client c USING (client_id)
+  JOIN customer k ON k.customer_id = t.customer_id
   LEFT JOIN oauth_grant g ON g.grant_id = t.grant_id
   LEFT JOIN membership m ON m.customer_id = t.customer_id AND m.user_id = t.user_id
                         AND m.status = 'ACTIVE'
   LEFT JOIN user_account p ON p.user_id = t.user_id AND p.status = 'ACTIVE'
  WHERE t.token_hash = $1 AND t.expires_at > $2 AND c.revoked_at IS NULL
+   AND (k.account_status <> 'CLOSED' OR t.user_id IS NOT NULL)
    AND (t.user_id IS NULL OR (m.role IS NOT NULL AND p.user_id IS NOT NULL))
 """
 _USED = """

@@ -39,6 +39,7 @@ _OF_CUSTOMER = f"""
 SELECT {_COLUMNS} FROM oauth_client WHERE owner_id = $1
  ORDER BY revoked_at IS NOT NULL, created_at DESC, client_id
 """
+_SERVICE_USERS = "SELECT client_id FROM oauth_client WHERE customer_id = $1 AND revoked_at IS NULL ORDER BY client_id"
 _KEYS = """
 SELECT client_id, key_id, algorithm, public_pem, created_at, expires_at, registered_by FROM client_key
  WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)
@@ -119,6 +120,11 @@ async def get_customer_client(conn: Connection | Pool, owner_id: UUID, client_id
     if found is None or found.owner_id != owner_id:
         raise NotFound("There is no such OAuth client.")
     return found
+
+
+async def list_service_user_ids(conn: Connection | Pool, customer_id: UUID) -> list[str]:
+    """Return the clients that are service users of a customer and in use."""
+    return [row["client_id"] for row in await conn.fetch(_SERVICE_USERS, customer_id)]
 
 
 async def revoke_client(conn: Connection, client_id: str, *, now: datetime) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -35,6 +35,7 @@ users = group.subgroup("user", "Disable a user of a partner.", example="disable 
 
 PASSWORD_BYTES = 24
 Feature = Annotated[str, typer.Argument(help=f"One of {', '.join(sorted(FEATURES))}.")]
+Network = Annotated[str, typer.Argument(help="An address or a network as CIDR, IPv4 or IPv6.")]
 Limit = Annotated[int | None, typer.Option(min=1, max=1_000_000)]
 Slug = Annotated[str, typer.Argument(help="The first label of the partner's host name.")]
 _SHOWN_ONCE = "[yellow]Write it down: it is not shown again.[/]"
@@ -64,11 +65,18 @@ async def create(
     print_line(_SHOWN_ONCE)
 
 
-@group.table("list", columns=("slug", "name", "features", "requests a minute>", "of which money>"))
+@group.table("list", columns=("slug", "name", "features", "calls from", "requests a minute>", "of which money>"))
 async def list_all(conn: Connection) -> Iterable[Row]:
     """List the partners with their features and rate limits."""
     return [
-        (row.slug, row.name, " ".join(sorted(row.features)) or "-", row.rate_per_minute, row.money_per_minute)
+        (
+            row.slug,
+            row.name,
+            " ".join(sorted(row.features)) or "-",
+            " ".join(row.allowed_networks) or "anywhere",
+            row.rate_per_minute,
+            row.money_per_minute,
+        )
         for row in await partner_store.list_partners(conn)
     ]
 
@@ -148,6 +156,22 @@ async def disable(conn: Connection, slug: Slug, feature: Feature) -> str:
     return await _set_feature(conn, slug, feature, enabled=False)
 
 
+@group.command("allow-ip acme 203.0.113.0/24", "allow-ip acme 2001:db8::7")
+async def allow_ip(conn: Connection, slug: Slug, network: Network) -> str:
+    """Accept a partner's requests from an address or a network; from then on from listed ones alone."""
+    partner, listed = await _partner(conn, slug), partner_rules.parse_network(network)
+    return await _set_networks(conn, partner, {*partner.allowed_networks, listed})
+
+
+@group.command("disallow-ip acme 203.0.113.0/24")
+async def disallow_ip(conn: Connection, slug: Slug, network: Network) -> str:
+    """Take an address or a network from a partner's list; with the last one requests are accepted from anywhere."""
+    partner, listed = await _partner(conn, slug), partner_rules.parse_network(network)
+    if listed not in partner.allowed_networks:
+        raise CliError(f"{listed} is not listed for {slug}.", "See `billfold partner list`.")
+    return await _set_networks(conn, partner, set(partner.allowed_networks) - {listed})
+
+
 @group.command("set-rate-limit acme --requests 1200 --of-which-money 300")
 async def set_rate_limit(conn: Connection, slug: Slug, *, requests: Limit = None, of_which_money: Limit = None) -> str:
     """Set how many requests a minute each token of a partner may send."""
@@ -207,6 +231,11 @@ async def _set_feature(conn: Connection, slug: str, feature: str, *, enabled: bo
         raise CliError(f"There is no feature {name!r}.", f"Use one of {', '.join(sorted(FEATURES))}.")
     await credentials.set_feature(conn, (await _partner(conn, slug)).partner_id, name, enabled=enabled)
     return f"{name} is {'on' if enabled else 'off'} for {slug}."
+
+
+async def _set_networks(conn: Connection, partner: PartnerRow, networks: Collection[str]) -> str:
+    await credentials.set_allowed_networks(conn, partner.partner_id, networks)
+    return f"{partner.slug} calls from {', '.join(sorted(networks)) or 'anywhere'}."
 
 
 async def _user(conn: Connection, username: str) -> PartnerUser:

@@ -189,6 +189,15 @@ async def set_feature(conn: Connection | Pool, partner_id: UUID, feature: str, *
         raise NotFound("There is no such partner.")
 
 
+async def set_allowed_networks(conn: Connection | Pool, partner_id: UUID, networks: Iterable[str]) -> None:
+    """Say where a partner may call from, as CIDR; nothing: from anywhere."""
+    await conn.execute(
+        "UPDATE partner SET allowed_networks = $2::text[]::cidr[], version = version + 1 WHERE partner_id = $1",
+        partner_id,
+        sorted(set(networks)),
+    )
+
+
 async def set_limits(conn: Connection | Pool, partner_id: UUID, *, rate_per_minute: int, money_per_minute: int) -> None:
     """Say how many requests a minute, and of which that move money, each token may send."""
     await conn.execute(

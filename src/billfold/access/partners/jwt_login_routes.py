@@ -20,13 +20,14 @@ from billfold.access.oauth.rules.jws import instant_of
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.login_audit import record_failed_login, record_login
-from billfold.access.partners.login_routes import is_host_of
+from billfold.access.partners.login_routes import is_host_of, require_allowed_caller
 from billfold.access.partners.types import PartnerKey
 from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import Refused
 
 JWT_BEARER_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 CLOCK_SKEW = timedelta(seconds=10)
@@ -66,6 +67,7 @@ async def exchange_assertion(request: RawRequest, bank: Bank) -> HttpResponse:
         form = _form(request)
         key = await _find_key(bank, request, form)
         await _consume_jti(bank, key, _verified_claims(request, form, key, now=now))
+        await _check_address(bank, key, request)
     except OAuthError as error:
         if key is not None:
             record_failed_login(bank, key, request, wrong=error.description, key_id=key.key_id)
@@ -152,6 +154,13 @@ def _instant(claims: Mapping[str, Any], name: str) -> datetime:
         raise invalid_grant(f"{error}.") from None
     assert found is not None
     return found
+
+
+async def _check_address(bank: Bank, key: PartnerKey, request: RawRequest) -> None:
+    try:
+        await require_allowed_caller(bank, key.partner_slug, request)
+    except Refused as refused:
+        raise OAuthError("unauthorized_client", refused.detail) from None
 
 
 async def _consume_jti(bank: Bank, key: PartnerKey, claims: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing_extensions import override
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.login_audit import record_failed_login, record_login
+from billfold.access.partners.rules import require_allowed_address
 from billfold.access.users import lockout
 from billfold.access.users.passwords import PasswordGate
 from billfold.http.operations import PER_ADDRESS, post
@@ -17,6 +18,7 @@ from billfold.http.raw_request import RawRequest, is_bare, slug_of
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
@@ -43,7 +45,13 @@ class Login(msgspec.Struct, frozen=True):
     expires: str
 
 
-@post("/api/v1/login/", PER_ADDRESS, tag="authentication", status=200, refuses=("invalid-credentials", "login-locked"))
+@post(
+    "/api/v1/login/",
+    PER_ADDRESS,
+    tag="authentication",
+    status=200,
+    refuses=("invalid-credentials", "ip-not-allowed", "login-locked"),
+)
 async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: PasswordGate) -> Login:
     """Log in with user name and password. The token is valid for one hour."""
     pool, now = bank.pool, wall_now()
@@ -59,6 +67,11 @@ async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: Pass
             "The user name and the password do not belong together.",
             (b"www-authenticate", b'Bearer realm="billfold"'),
         )
+    try:
+        await require_allowed_caller(bank, user.partner_slug, request)
+    except Refused:
+        record_failed_login(bank, user, request, wrong="address")
+        raise
     async with pool.acquire() as conn, conn.transaction():
         token, expires = await credentials.issue_token(conn, partner_id=user.partner_id, user_id=user.user_id, now=now)
         await record_login(bank, conn, user, request, now=now, proved="password")
@@ -93,3 +106,10 @@ def is_host_of(slug: str, request: RawRequest, bank: Bank) -> bool:
     """Return whether a request is sent to the host of a partner, or in a sandbox to a host without a name."""
     named = slug_of(request.host, bank.settings.domain)
     return named == slug or (named is None and not bank.settings.is_production and is_bare(request.host))
+
+
+async def require_allowed_caller(bank: Bank, slug: str, request: RawRequest) -> None:
+    """Raise Refused `ip-not-allowed` unless the partner accepts requests from this address."""
+    partner = await partner_store.find_partner(bank.pool, slug)
+    if partner is not None:
+        require_allowed_address(request.client, partner.allowed_networks)

@@ -1,9 +1,12 @@
-"""How long things live, and how partners and their users are called. Pure."""
+"""How long things live, how partners and their users are called, and where they call from. Pure."""
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import lru_cache
+from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
 
-from billfold.platform.errors import InvalidInput
+from billfold.platform.errors import InvalidInput, Refused
 
 TOKEN_LIFETIME = timedelta(hours=1)
 OVERLAP = timedelta(hours=24)
@@ -12,8 +15,9 @@ PASSWORD_CHARS_MIN = 12
 PASSWORD_CHARS_MAX = 128
 USERNAME_CHARS_MAX = 128
 FEATURES = frozenset({"ccd", "customer_closure", "unverified_wires", "wires"})
-"""What a partner may be given beyond what all have."""
+"""What a partner, or one customer of it, may be given beyond what all have."""
 ALGORITHMS = ("ES256", "EdDSA", "PS256", "RS256")
+_MAPPED = IPv6Network("::ffff:0:0/96")
 _SLUG = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _RESERVED_SLUGS = frozenset({"auth", "api", "www", "docs", "console", "localhost"})
 
@@ -27,6 +31,34 @@ def check_slug(slug: str) -> str:
             f"be none of {', '.join(sorted(_RESERVED_SLUGS))}",
         )
     return slug
+
+
+def parse_network(text: str) -> str:
+    """Return an address or a network as CIDR text: 203.0.113.7/32, 2001:db8::/32. Raises InvalidInput."""
+    try:
+        network = ip_network(text)
+    except ValueError as wrong:
+        raise InvalidInput.at("network", msg=f"must be an address or a network like 203.0.113.0/24: {wrong}") from None
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        raise InvalidInput.at("network", msg="must be written as IPv4")
+    return str(network)
+
+
+def require_allowed_address(address: str, networks: Sequence[str]) -> None:
+    """Raise Refused `ip-not-allowed` unless the address lies in one of these networks, or there are none."""
+    if networks and not _is_in(address, tuple(networks)):
+        raise Refused("ip-not-allowed", f"Requests from {address} are not accepted.")
+
+
+@lru_cache(4096)
+def _is_in(address: str, networks: tuple[str, ...]) -> bool:
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(parsed, IPv6Address):  # a socket of both families shows an IPv4 caller as ::ffff:203.0.113.7
+        parsed = parsed.ipv4_mapped or parsed
+    return any(parsed in ip_network(network) for network in networks)
 
 
 def check_username(username: str) -> str:

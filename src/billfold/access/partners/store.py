@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _PARTNER = """p.partner_id, p.slug, p.name, p.own_customer_id, p.features, p.rate_per_minute,
-       p.money_per_minute"""
+       p.money_per_minute, p.allowed_networks::text[]"""
 _FIND_PARTNER = f"SELECT {_PARTNER} FROM partner p WHERE p.slug = $1"
 _LIST_PARTNERS = f"SELECT {_PARTNER} FROM partner p ORDER BY p.slug"
 _CREDENTIAL = f"""

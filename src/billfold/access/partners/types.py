@@ -16,6 +16,8 @@ class PartnerRow:
     features: frozenset[str]
     rate_per_minute: int
     money_per_minute: int
+    allowed_networks: tuple[str, ...] = ()
+    """Where requests may come from, as CIDR; empty: from anywhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,89 @@
-"""`billfold customers`: what only the operator does with a customer."""
+"""`billfold customers`: who they are, what they may do, and what only the operator does with them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
+from rich.markup import escape
 
-from billfold.accounts.commands import SetCustomerState
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, submit_as_operator
+from billfold.access.partners.rules import FEATURES
+from billfold.accounts.commands import CloseCustomer, SetCustomerState
+from billfold.accounts.customers import store as customer_store
+from billfold.accounts.pockets import store as pocket_store
+from billfold.audit.record import audited
+from billfold.audit.types import Origin
+from billfold.cli.command import EXAMPLE_ID, OPERATOR, CommandGroup, Row, submit_as_operator
 from billfold.cli.context import CliError
+from billfold.cli.output import console, format_eastern
+from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.engine.dry_run import dry_run
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.directory.types import CustomerRow
+    from billfold.platform.database.pool import Connection
 
-group = CommandGroup(
-    "customers", "Freeze a customer, and unfreeze it.", example="freeze 5d0c...e1 --reason 'Court order 7/25'"
-)
+group = CommandGroup("customers", "See customers, freeze them, switch their features.", example="list --status FROZEN")
 
 CustomerId = Annotated[UUID, typer.Argument(help="The customer's id.")]
+Feature = Annotated[str, typer.Argument(help=f"One of {', '.join(sorted(FEATURES))}.")]
 Reason = Annotated[str, typer.Option(help="Why, for the audit logs of the bank and the customer.")]
+
+
+@group.table(
+    "list --status FROZEN --partner acme", columns=("customer", "name", "partner", "status", "opened"), empty="None."
+)
+async def list_all(
+    conn: Connection,
+    *,
+    status: Annotated[CustomerStatus | None, typer.Option(help="Only these.")] = None,
+    partner: Annotated[str | None, typer.Option(help="Only those of this partner.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 200,
+) -> Iterable[Row]:
+    """List customers, newest first."""
+    return [
+        (each.customer_id, escape(each.name), each.partner, each.status, each.opened_at)
+        for each in await customer_store.list_for_operator(conn, status, partner, limit=limit)
+    ]
+
+
+@group.view(f"show {EXAMPLE_ID}")
+async def show(bank: Bank, customer_id: CustomerId) -> None:
+    """Show a customer with its Pockets and features, and what keeps it from being closed."""
+    row = await _get(bank, customer_id)
+    own = await customer_store.list_own_features(bank.pool, customer_id)
+    features = await customer_store.list_features(bank.pool, customer_id)
+    lines = [f"{row.name} ({row.type}) is {row.account_status} since {format_eastern(row.closed_at or row.opened_at)}"]
+    lines += [f"closed for {row.closure_reason}"] if row.closure_reason else []
+    for pocket_id in await pocket_store.list_ids(bank.pool, customer_id):
+        pocket = await pocket_store.get_pocket(bank.pool, customer_id, pocket_id)
+        lines.append(f"pocket {pocket_id} {pocket.name} {pocket.status}")
+    for name in sorted({*features, *own}):
+        state = "on" if name in features else "off"
+        lines.append(f"feature {name} {state}, {'for it alone' if name in own else 'as for its partner'}")
+    lines.append(await _closing(bank, row))
+    for line in lines:
+        console.print(escape(line), soft_wrap=True)
+
+
+@group.command(f"enable {EXAMPLE_ID} wires")
+async def enable(bank: Bank, customer_id: CustomerId, feature: Feature) -> str:
+    """Enable a feature for one customer, whatever its partner has."""
+    return await _set_feature(bank, customer_id, feature, enabled=True)
+
+
+@group.command(f"disable {EXAMPLE_ID} wires")
+async def disable(bank: Bank, customer_id: CustomerId, feature: Feature) -> str:
+    """Disable a feature for one customer, whatever its partner has."""
+    return await _set_feature(bank, customer_id, feature, enabled=False)
 
 
 @group.command(f"freeze {EXAMPLE_ID} --reason 'Court order 7/25'")
@@ -46,8 +107,43 @@ async def _set(bank: Bank, customer_id: UUID, status: CustomerStatus, *, reason:
     return f"{row.name} is {outcome['status']}{already}."
 
 
+async def _closing(bank: Bank, row: CustomerRow) -> str:
+    """Tell whether the customer could be closed now, and if not what is in the way."""
+    closing = CloseCustomer(
+        caller=OPERATOR,
+        key=ids.new(),
+        customers=(row.customer_id,),
+        reason="PARTNER_INITIATED_CLOSURE",
+        references=(row.customer_id,),
+    )
+    try:
+        async with bank.pool.acquire() as conn:
+            await dry_run(conn, bank, closing)
+    except Refused as refused:
+        return f"cannot be closed: {refused.detail}"
+    return "can be closed"
+
+
+async def _set_feature(bank: Bank, customer_id: UUID, feature: str, *, enabled: bool) -> str:
+    name = feature.replace("-", "_")
+    if name not in FEATURES:
+        raise CliError(f"There is no feature {name!r}.", f"Use one of {', '.join(sorted(FEATURES))}.")
+    row = await _get(bank, customer_id)
+    async with audited(
+        bank.pool,
+        bank.vault,
+        row.customer_id,
+        origin=Origin.operator(),
+        action=f"feature.{'enabled' if enabled else 'disabled'}",
+        resource=("feature", name),
+        now=wall_now(),
+    ) as action:
+        await customer_store.set_feature(action.conn, row.customer_id, name, enabled=enabled)
+    return f"{name} is {'on' if enabled else 'off'} for {row.name}."
+
+
 async def _get(bank: Bank, customer_id: UUID) -> CustomerRow:
     row = await find_customer(bank.pool, customer_id)
-    if row is None:
-        raise CliError(f"There is no customer {customer_id}.", "Find its id in the API.")
+    if row is None or row.role == BANK_ROLE:
+        raise CliError(f"There is no customer {customer_id}.", "See `billfold customers list`.")
     return row

@@ -14,6 +14,7 @@ from billfold.accounts.customers import store as customer_store
 from billfold.accounts.customers.profiles import open_profile, open_profiles, seal_profile
 from billfold.accounts.customers.schemas import (
     Address,
+    ClosureReason,
     Customer,
     Email,
     Phone,
@@ -26,12 +27,13 @@ from billfold.http.caller import Call, Caller
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import MaybeInPath, get, patch, with_scope
 from billfold.http.parameters import Query, parse_choice
+from billfold.http.raw_request import texts_in
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
-from billfold.platform.errors import InvalidInput, Refused
+from billfold.ledger.directory.types import CustomerRow
+from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 CLOSURE_FEATURE = "customer_closure"
-ClosureReason = Literal["SUSPICIOUS_ACTIVITY", "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "INACTIVITY"]
 
 
 def _one_of(*known: str) -> Query:
@@ -78,29 +80,41 @@ async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Cu
     return render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
 
 
-@patch("/api/v1/customers/{customer_id}/", refuses=("customer-not-open", "customer-has-balance", "feature-not-enabled"))
+@patch(
+    "/api/v1/customers/{customer_id}/",
+    refuses=("customer-not-open", "customer-has-balance", "pocket-frozen", "feature-not-enabled"),
+)
 async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> Customer:
     """Update customer.
 
-    Replace contact details, or close the account when every Pocket is empty.
+    Replace contact details, or close the account for good when every Pocket is empty and nothing is on its way.
     """
     row = await caller.customer(bank, customer_id)
-    fields = caller.command_fields(row.customer_id)
     changes = _changes(data)
-    if data.status is not None:
-        caller.require_feature(CLOSURE_FEATURE)
-        if row.customer_id == caller.own_customer_id:
-            raise Refused("forbidden", "Your own account is not closed like a customer's.")
-        reason = _parse_closure(data, changes)
-        await bank.engine.submit(CloseCustomer(**fields, reason=reason, references=(row.customer_id,)))
+    if (reason := _parse_closure(data, changes)) is not None:
+        await _close(caller, bank, row, reason, description=data.closure_description)
     elif changes:
-        merged = {**msgspec.json.decode((await open_profile(bank, row)).profile), **changes}
-        profile = {name: part for name, part in merged.items() if part is not None}
-        sealed = await seal_profile(bank, row.customer_id, profile)
-        await bank.engine.submit(UpdateCustomer(**fields, profile=sealed))
+        sealed = await _sealed(bank, row, changes)
+        await bank.engine.submit(UpdateCustomer(**caller.command_fields(row.customer_id), profile=sealed))
     else:
         raise InvalidInput.at("body", msg="names nothing to change")
     return render_customer(await open_profile(bank, await caller.customer(bank, row.customer_id)))
+
+
+async def _close(caller: Caller, bank: Bank, row: CustomerRow, reason: str, description: str | None) -> None:
+    if row.customer_id == caller.own_customer_id:
+        raise Refused("forbidden", "Your own account is not closed like a customer's.")
+    await customer_store.require_feature(bank.pool, row.customer_id, CLOSURE_FEATURE)
+    sealed = await _sealed(bank, row, {"closure_description": description}) if description else None
+    fields = caller.command_fields(row.customer_id)
+    await bank.engine.submit(CloseCustomer(**fields, reason=reason, profile=sealed, references=(row.customer_id,)))
+
+
+async def _sealed(bank: Bank, row: CustomerRow, changes: dict[str, Any]) -> str | None:
+    """Return the customer's profile with these changes, sealed; null removes."""
+    merged = {**msgspec.json.decode((await open_profile(bank, row)).profile), **changes}
+    profile = {name: part for name, part in merged.items() if part is not None}
+    return await seal_profile(bank, row.customer_id, profile)
 
 
 def _changes(data: ChangeCustomer) -> dict[str, Any]:
@@ -109,6 +123,15 @@ def _changes(data: ChangeCustomer) -> dict[str, Any]:
     if data.trusted_contact is not UNSET:
         given["trusted_contact"] = data.trusted_contact
     built: dict[str, Any] = msgspec.to_builtins(given)
+    wrong = [
+        place
+        for place, text in texts_in({**built, "closure_description": data.closure_description}, ())
+        if not text.isprintable()
+    ]
+    if wrong:
+        raise InvalidInput(
+            [FieldError(("body", *place), "may have printable characters only", "value_error") for place in wrong]
+        )
     for person in (built, built.get("trusted_contact")):
         if person and person.get("phone_number"):
             person["phone_number"] = to_e164(person["phone_number"])
@@ -124,7 +147,13 @@ def _check_addresses(data: ChangeCustomer) -> None:
             raise InvalidInput.at("body", *place, field, msg=reason)
 
 
-def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> str:
+def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> ClosureReason | None:
+    """Return why the account is to be closed, None where it is not."""
+    if data.status is None:
+        for name in ("closure_reason", "closure_description"):
+            if getattr(data, name) is not None:
+                raise InvalidInput.at("body", name, msg="is only taken with status CLOSED")
+        return None
     if changes:
         raise InvalidInput.at("body", "status", msg="closes the account and changes nothing else")
     if data.closure_reason is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from billfold.accounts.agreements.rules import record_consent
-from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_ach_entries
+from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_payments
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
 
 REASON_CHARS_MAX = 500
+CLOSED_JOB = "customer.closed"
+"""The scheduled job that ends what a closed customer leaves open."""
 
 
 def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
@@ -91,29 +94,38 @@ def _require_cleared(book: Book, cmd: SetCustomerState) -> None:
 
 
 def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
-    """Close every pocket and the account. Refuses: customer-not-open, customer-has-balance."""
+    """Close every pocket and the account for good, and let what it leaves open be ended.
+
+    Refuses: customer-not-open, pocket-frozen, customer-has-balance with all that is in the way.
+    """
     book = book_of(books, cmd.customers[0])
     require_active(book.account_status)
+    if any(pocket.status == PocketStatus.FROZEN for pocket in book.pockets.values()):
+        raise Refused("pocket-frozen", "A pocket is frozen: the customer is closed when it is not any more.")
     for pocket in book.pockets.values():
         charge_last_fee(book, pocket, ctx)
-    _require_empty(book, ctx)
+    if obstacles := list(_obstacles(book, ctx)):
+        raise Refused("customer-has-balance", " ".join(obstacles))
     for pocket in book.pockets.values():
         if pocket.status != PocketStatus.CLOSED:
             mark_closed(book, pocket, ctx, reason=cmd.reason)
     book.set_account_status(CustomerStatus.CLOSED)
-    book.change(CustomerRow, book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason)
+    described = {} if cmd.profile is None else {"profile": to_json(cmd.profile)}
+    book.change(CustomerRow, book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason, **described)
+    book.schedule(CLOSED_JOB, book.customer_id, ctx.now)
     return {"customer_id": str(book.customer_id)}
 
 
-def _require_empty(book: Book, ctx: Context) -> None:
-    """Raise Refused unless the Pockets are empty, nothing is overdrawn and nothing is in transit."""
-    if any(p.lots or p.cash.balance for p in book.pockets.values()):
-        raise Refused("customer-has-balance", "Every pocket must be empty first.")
+def _obstacles(book: Book, ctx: Context) -> Iterator[str]:
+    """What keeps the customer from being closed: money, debts, and whatever is on its way."""
+    held = [pocket.name for pocket in book.pockets.values() if pocket.lots or pocket.cash.balance]
+    if held:
+        yield f"Every pocket must be empty first; these are not: {', '.join(held)}."
     if any(overdraft_of(p) for p in book.pockets.values()):
-        raise Refused("customer-has-balance", "An overdraft must be repaid first.")
+        yield "An overdraft must be repaid first."
     if any(p.settles_after(et_date(ctx.now)) for p in book.pockets.values()):
-        raise Refused("customer-has-balance", "Every trade must have settled first.")
-    if any(t.to_pocket_id is None for t in book.pending.values()):
-        raise Refused("customer-has-balance", "A transfer of bills to another custodian is pending.")
-    if open_ach_entries(book):
-        raise Refused("customer-has-balance", "ACH entries are still in process.")
+        yield "Every trade must have settled first."
+    if book.pending:
+        yield "A transfer is pending."
+    if open_payments(book):
+        yield "ACH entries or wires are still in process."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 import msgspec
@@ -27,6 +27,7 @@ Email = Annotated[
         pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$", max_length=254, description="an address like treasury@acme.example"
     ),
 ]
+ClosureReason = Literal["SUSPICIOUS_ACTIVITY", "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "INACTIVITY"]
 NamePart = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
 _NATIONAL_DIGITS = 10
 
@@ -86,6 +87,9 @@ class Customer(msgspec.Struct, kw_only=True):
     identification_number: dict[str, Any] | None
     agreement_version: str | None
     """The version of the agreements that it accepted last."""
+    closure_reason: ClosureReason | None
+    """Why it was closed; null while it is not."""
+    closure_description: str | None
     object_type: Literal["Customer"] = "Customer"
 
 
@@ -97,6 +101,7 @@ class _Profile(msgspec.Struct, kw_only=True):
     address: Address | None = None
     trusted_contact: TrustedContact | None = None
     identification_number: dict[str, Any] | None = None
+    closure_description: str | None = None
 
 
 def to_e164(phone: str) -> str:
@@ -150,6 +155,7 @@ def address_of(row: CustomerRow) -> Address | None:
 def render_customer(row: CustomerRow) -> Customer:
     """A customer from its row with its profile opened."""
     profile = msgspec.json.decode(row.profile, type=_Profile)
+    reason = cast("ClosureReason | None", row.closure_reason)
     fields = msgspec.structs.asdict(profile) | {"name": _name_of(row, profile)}
     return Customer(
         id=row.customer_id,
@@ -157,6 +163,7 @@ def render_customer(row: CustomerRow) -> Customer:
         type="INDIVIDUAL" if row.type == "INDIVIDUAL" else "BUSINESS",
         account_status=row.account_status,
         agreement_version=row.agreement_version,
+        closure_reason=reason,
         **fields,
     )
 

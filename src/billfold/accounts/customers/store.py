@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
+from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -45,6 +47,55 @@ SELECT customer_id, partner_id, role, type, name, account_status, profile, opene
     **BY_OPENING,
 )
 """A partner's customers of a status and a type, its own account among them, newest first."""
+_FEATURES = "SELECT customer_features($1)"
+_OWN_FEATURES = "SELECT feature, enabled FROM customer_feature WHERE customer_id = $1"
+_SET_FEATURE = """
+INSERT INTO customer_feature (customer_id, feature, enabled) VALUES ($1, $2, $3)
+    ON CONFLICT (customer_id, feature) DO UPDATE SET enabled = excluded.enabled
+"""
+_FOR_OPERATOR = """
+SELECT c.customer_id, c.name, p.slug, c.account_status, c.opened_at FROM customer c JOIN partner p USING (partner_id)
+ WHERE ($1::text IS NULL OR c.account_status = $1) AND ($2::text IS NULL OR p.slug = $2)
+ ORDER BY c.opened_at DESC, c.written_no DESC LIMIT $3
+"""
+
+
+class ListedCustomer(NamedTuple):
+    """A customer as an operator lists it."""
+
+    customer_id: UUID
+    name: str
+    partner: str
+    status: str
+    opened_at: datetime
+
+
+async def list_for_operator(
+    conn: Connection | Pool, status: str | None, partner: str | None, *, limit: int
+) -> list[ListedCustomer]:
+    """Return customers of all partners, or of the one with this slug, newest first."""
+    return [ListedCustomer(*row) for row in await conn.fetch(_FOR_OPERATOR, status, partner, limit)]
+
+
+async def list_features(conn: Connection | Pool, customer_id: UUID) -> frozenset[str]:
+    """Return the features a customer has: what was switched for it alone, else what its partner has."""
+    return frozenset(await conn.fetchval(_FEATURES, customer_id))
+
+
+async def list_own_features(conn: Connection | Pool, customer_id: UUID) -> dict[str, bool]:
+    """Return what was switched for a customer alone: on or off."""
+    return {row["feature"]: row["enabled"] for row in await conn.fetch(_OWN_FEATURES, customer_id)}
+
+
+async def set_feature(conn: Connection | Pool, customer_id: UUID, feature: str, *, enabled: bool) -> None:
+    """Switch a feature for one customer, whatever its partner has."""
+    await conn.execute(_SET_FEATURE, customer_id, feature, enabled)
+
+
+async def require_feature(conn: Connection | Pool, customer_id: UUID, feature: str) -> None:
+    """Raise Refused `feature-not-enabled` unless the customer has the feature."""
+    if feature not in await list_features(conn, customer_id):
+        raise Refused("feature-not-enabled", f"The feature `{feature}` is not switched on.")
 
 
 async def list_owners(conn: Connection | Pool, entries: Collection[Entry]) -> dict[Entry, CustomerRow]:

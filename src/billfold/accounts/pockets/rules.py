@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted
-from billfold.accounts.pockets.types import OpenEntry
+from billfold.accounts.pockets.types import OpenPayment
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
 from billfold.bills.rules.valuation import FACE_CENTS
@@ -136,10 +136,10 @@ def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) ->
     pocket.fee_accrued, pocket.invest_at = 0, None
 
 
-def open_ach_entries(book: Book) -> list[OpenEntry]:
-    """Return the customer's ACH entries that wait to be sent or to collect, of those seen."""
+def open_payments(book: Book) -> list[OpenPayment]:
+    """Return the payments that wait to be sent, to collect or to be settled by their network, of those seen."""
     seen = book.referenced.values()
-    return [each for each in seen if isinstance(each, OpenEntry) and each.is_open]
+    return [each for each in seen if isinstance(each, OpenPayment) and each.is_open]
 
 
 def _require_strategy(*terms: int | None) -> None:
@@ -180,8 +180,8 @@ def _require_settled(book: Book, pocket: PocketBook, ctx: Context) -> None:
         )
     if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
-    if any(entry.pocket_id == pocket.pocket_id for entry in open_ach_entries(book)):
-        raise Refused("pocket-not-empty", "An ACH entry of the pocket is still in process.")
+    if any(payment.pocket_id == pocket.pocket_id for payment in open_payments(book)):
+        raise Refused("pocket-not-empty", "An ACH entry or a wire of the pocket is still in process.")
 
 
 def charge_last_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:

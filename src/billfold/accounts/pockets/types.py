@@ -10,7 +10,7 @@ from billfold.platform.database.rows import Row
 
 
 @runtime_checkable
-class OpenEntry(Protocol):
+class OpenPayment(Protocol):
     """A payment of a pocket that may still be under way, whatever its rail."""
 
     @property

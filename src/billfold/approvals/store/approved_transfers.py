@@ -21,8 +21,7 @@ _Name = tuple[UUID, UUID]
 # One look into an index per request and table, however long the tables have grown.
 _READY = """
 SELECT q.customer_id, q.request_id, q.content,
-       coalesce((SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p
-                  USING (partner_id) WHERE c.customer_id = q.customer_id), false),
+       'unverified_wires' = ANY(customer_features(q.customer_id)),
        CASE q.type
        WHEN 'WIRE' THEN (SELECT true FROM wire w
                           WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id)

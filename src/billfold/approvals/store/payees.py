@@ -13,7 +13,7 @@ from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.profiles import open_profiles
-from billfold.accounts.customers.store import list_owners
+from billfold.accounts.customers.store import list_features, list_owners
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.platform.errors import NotFound, Refused
 
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.directory.types import CustomerRow
     from billfold.platform.database.pool import Connection
-
-_UNVERIFIED = """
-SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p USING (partner_id)
- WHERE c.customer_id = $1
-"""
 
 
 async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent) -> dict[str, Any]:
@@ -90,4 +85,4 @@ def _entry_of(payee: Mapping[str, Any], own_routing_number: str) -> tuple[str, s
 
 async def allows_unverified_wires(conn: Connection, customer_id: UUID) -> bool:
     """Tell whether wires of this customer may go to unverified counterparties."""
-    return await conn.fetchval(_UNVERIFIED, customer_id) is True
+    return "unverified_wires" in await list_features(conn, customer_id)

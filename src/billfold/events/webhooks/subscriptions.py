@@ -58,6 +58,10 @@ _DELETE = """
 UPDATE subscription SET status = 'disabled', deleted_at = $2, updated_at = $2
  WHERE subscription_id = $1
 """
+_DISABLE_ALL = """
+UPDATE subscription SET status = 'disabled', disabled_because = $2, updated_at = $3
+ WHERE customer_id = $1 AND status = 'enabled' AND deleted_at IS NULL RETURNING subscription_id
+"""
 # Of the secrets in force the newest gets the overlap; one that was already leaving leaves now.
 _RETIRE = """
 UPDATE subscription_secret
@@ -140,6 +144,14 @@ async def delete_subscription(
         await tx.execute(_DELETE, subscription_id, now)
         await tx.execute(_STOP, subscription_id)
         await tx.execute("DELETE FROM subscription_secret WHERE subscription_id = $1", subscription_id)
+
+
+async def disable_subscriptions(conn: Connection, customer_id: UUID, *, because: str, now: datetime) -> int:
+    """Disable all subscriptions of a customer; return how many were enabled."""
+    disabled = await conn.fetch(_DISABLE_ALL, customer_id, because, now)
+    for row in disabled:
+        await conn.execute(_STOP, row["subscription_id"])
+    return len(disabled)
 
 
 async def lock_subscription(conn: Connection, owner: Subscriber, subscription_id: UUID) -> Subscription:

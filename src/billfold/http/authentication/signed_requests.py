@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from billfold.access.partners.rules import require_allowed_address
 from billfold.access.partners.store import find_credential
 from billfold.access.partners.types import Credential
 from billfold.http.api import Identity, Sender, fingerprint_of
@@ -58,7 +59,7 @@ class SignedRequestAuthenticator:
     ) -> Identity:
         """Return who sends a request.
 
-        Raises InvalidInput without a proper key, `ambiguous-signature`, `invalid-signature`.
+        Raises InvalidInput without a proper key, `ambiguous-signature`, `invalid-signature`, `ip-not-allowed`.
         """
         del wall
         credential: Credential = sender.proven
@@ -67,6 +68,7 @@ class SignedRequestAuthenticator:
             if access.proof is Proof.TOKEN_AND_KEY
             else check_signature(request, credential, required=access.proof is Proof.SIGNATURE)
         )
+        require_allowed_address(request.client, credential.partner.allowed_networks)
         return Identity(
             admission=AdmissionRequest(
                 caller=credential.user_id,
@@ -146,7 +148,6 @@ def _caller(credential: Credential, fields: Mapping[str, Any]) -> Caller:
         partner_slug=partner.slug,
         user_id=credential.user_id,
         own_customer_id=partner.own_customer_id,
-        features=partner.features,
         **fields,
     )
 

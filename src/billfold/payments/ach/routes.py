@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.customers.store import list_features
 from billfold.http.caller import Caller
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import get, post
@@ -49,10 +50,10 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     description = data.description
-    if data.sec_code == "CCD" and CCD_FEATURE not in caller.features:
+    if data.sec_code == "CCD" and CCD_FEATURE not in await list_features(bank.pool, owner):
         raise Refused(
             "sec-code-not-enabled",
-            "CCD entries are not enabled for this partner. Use WEB or PPD, or ask the bank to enable `ccd`.",
+            "CCD entries are not enabled for this customer. Use WEB or PPD, or ask the bank to enable `ccd`.",
         )
     ach_id = caller.new_resource_id(bank.seed)
     await bank.engine.submit(

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.customers.store import list_features, require_feature
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.http.caller import Caller, CustomerCaller
@@ -53,7 +54,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
     """
     sent, data = data, with_amount(data)
     owner, pocket_id = await caller.pocket(bank, account_id)
-    caller.require_feature(WIRES_FEATURE)
+    await require_feature(bank.pool, owner, WIRES_FEATURE)
     data, plain = await _sealed(bank, owner, data), data
     # Earlier releases stored a request as it was spelled.
     request, *_ = requests = [
@@ -73,7 +74,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
         wire_instructions=data.wire_instructions,
         end_to_end_identification=data.end_to_end_identification,
         created_by=data.created_by,
-        unverified_wires=UNVERIFIED_WIRES_FEATURE in caller.features,
+        unverified_wires=UNVERIFIED_WIRES_FEATURE in await list_features(bank.pool, owner),
         request=request,
     )
     try:

@@ -80,6 +80,12 @@ class WireRow(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
     @property
+    def is_open(self) -> bool:
+        """Whether it is still to be settled by the network, or rejected."""
+        in_process = self.status in {WireStatus.PENDING, WireStatus.PROCESSING}
+        return in_process and self.direction == WireDirection.OUTGOING
+
+    @property
     def proof(self) -> str:
         """The fingerprint of the fields that never change."""
         # An incoming wire has the IMAD of its sender; an outgoing one gets it with its message.

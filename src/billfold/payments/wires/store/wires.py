@@ -36,6 +36,11 @@ _REFERENCED = f"""
 SELECT {_COLUMNS}, {_OUTSTANDING} AS outstanding, ({_BOOKED_JOURNAL}) AS stands_in FROM wire w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
 """
+_OPEN = f"""
+SELECT DISTINCT ON (w.customer_id, w.pocket_id) {_COLUMNS} FROM wire w
+ WHERE w.customer_id = ANY($1::uuid[]) AND w.direction = 'OUTGOING' AND w.status IN ('PENDING', 'PROCESSING')
+ ORDER BY w.customer_id, w.pocket_id
+"""
 _GET = f"SELECT {_COLUMNS} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"
 _FIND = f"""
 SELECT {_COLUMNS} FROM directory d
@@ -84,6 +89,15 @@ async def load_references(
         wire = _row(row)
         referenced.append((wire.customer_id, wire.wire_id, ReferencedWire(wire, row["outstanding"], row["stands_in"])))
     return referenced
+
+
+async def load_open_wires(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, WireRow]]:
+    """Return one wire in process of each Pocket that has any."""
+    del ids
+    wires = [_row(row) for row in await conn.fetch(_OPEN, customer_ids)]
+    return [(wire.customer_id, wire.wire_id, wire) for wire in wires]
 
 
 async def get_wire(conn: Connection | Pool, customer_id: UUID, wire_id: UUID) -> WireRow:

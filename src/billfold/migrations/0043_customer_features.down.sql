@@ -1,0 +1,3 @@
+ALTER TABLE partner DROP COLUMN allowed_networks;
+DROP FUNCTION customer_features;
+DROP TABLE customer_feature;
