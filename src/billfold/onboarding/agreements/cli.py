@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
-from rich.markup import escape
 
 from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
@@ -98,7 +97,7 @@ async def acceptances(
     """List which versions a customer accepted, when, by whom and from where; the last one first."""
     if await find_customer(bank.pool, customer) is None:
         raise CliError(f"There is no customer {customer}.", "Find its id in the API.")
-    return [(*place, escape(agent or "")) for *place, agent in await store.list_acceptances(bank.pool, customer)]
+    return [tuple(row) for row in await store.list_acceptances(bank.pool, customer)]
 
 
 def _state(version: str, current: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import date
 
 from litestar import get, post
@@ -13,11 +14,12 @@ from billfold.accounts.agreements.types import AcceptedBy, Consent
 from billfold.accounts.commands import AcceptAgreements
 from billfold.ledger.directory.store import find_customer
 from billfold.onboarding.agreements import store
-from billfold.onboarding.agreements.schemas import read_agreement
+from billfold.onboarding.agreements.schemas import Agreement, AgreementDocument, read_agreement
 from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused
 
+_AGENT_MAX = 500
 _PATH = "/companies/{customer_id:str}/agreements"
 
 
@@ -36,7 +38,7 @@ async def accept_agreements(page: PageContext, by: ByAdministrator) -> PageRespo
         accepted_by=AcceptedBy.USER,
         accepted_by_id=by.user_id,
         ip_address=page.request.client,
-        user_agent=page.user_agent,
+        user_agent=(page.user_agent or "")[:_AGENT_MAX] or None,
     )
     command = AcceptAgreements(
         caller=f"member:{by.member_id}",
@@ -69,12 +71,21 @@ async def _show(page: PageContext, by: Administrator, wrong: Mistake = "") -> Pa
         agreement=current,
         accepted=accepted,
         is_due=(accepted or "") < current.version,
-        changed={kind for kind, text in now.items() if before and before.get(kind) != text},
+        groups=_grouped(current, {kind for kind, text in now.items() if before.get(kind) == text}),
         released=_written(current.release_date),
         required_by=_written(terms.required_by) if terms.required_by else "",
         is_required=terms.required_by is not None and terms.required_by <= today,
         next=page.next_path,
     )
+
+
+def _grouped(current: Agreement, same: Collection[str]) -> list[tuple[str, list[AgreementDocument]]]:
+    """Return the documents by their titles: those that changed first, where some did and some did not."""
+    documents = sorted(current.documents, key=lambda each: each.title)
+    changed = [each for each in documents if each.type not in same]
+    if not changed or not same:
+        return [(f"Version {current.version}", documents)]
+    return [("Changed", changed), ("As before", [each for each in documents if each.type in same])]
 
 
 def _written(day: date) -> str:
