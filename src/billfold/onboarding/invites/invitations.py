@@ -138,7 +138,8 @@ async def _renew(sender: _Sender, change: ApplicationChange, planned: _Planned, 
 
 def _plan(call: Call, known: Iterable[Invite], wanted: WantedInvite, application: Application) -> _Planned:
     invitee = _addressed(wanted, application)
-    earlier = _find_earlier(known, wanted, invitee)
+    there = (each for each in known if each.row.related_party_id in {None, *application.parties})
+    earlier = _find_earlier(there, wanted, invitee)
     if earlier is None:
         return _Planned(wanted, invitee, None, is_sent=False)
     is_same = earlier.invitee == invitee and earlier.row.requested_fields == wanted.requested_fields
