@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
 from billfold.approvals import rules
 from billfold.approvals.execute_transfers import check_feasible
@@ -253,7 +254,8 @@ async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) 
 
 def _fingerprint(content: RequestContent) -> bytes:
     """Return the hash of what was sent, whatever the request is changed to later."""
-    return rules.hash_of(rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers])))
+    sealed = () if content.wire_instructions is UNSET else (content.wire_instructions,)
+    return rules.hash_of(rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers, *sealed])))
 
 
 def _audit_details(content: RequestContent) -> dict[str, Any]:

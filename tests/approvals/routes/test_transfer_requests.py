@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from tests.support.approvals import (
     REQUESTS,
     ask_for_two,
@@ -237,6 +238,21 @@ async def test_the_same_request_is_made_once(customer_desk, manager, funded, oth
     assert await customer_desk.post(REQUESTS, body) == made
     listed = await customer_desk.get(REQUESTS)
     assert [each["id"] for each in listed["items"]] == [made["id"]]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_a_wire_with_other_instructions_is_another_request_and_a_change_keeps_them(customer_desk, funded):
+    linked = await wire_counterparty(customer_desk)
+    body = wire(funded, 1_00, linked, wire_instructions="Attn. Ada")
+    made = await customer_desk.post(REQUESTS, body)
+    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    assert await customer_desk.post(REQUESTS, body) == made
+    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    other = body | {"transfer": body["transfer"] | {"wire_instructions": "Attn. Bob"}}
+    await customer_desk.refused("POST", REQUESTS, other, status=409, code="duplicate-id")
+    for change, expected in (({"reviewers": []}, "Attn. Ada"), ({"transfer": other["transfer"]}, "Attn. Bob")):
+        changed = await customer_desk.patch(path_of(made), change)
+        assert changed["transfer"]["wire_instructions"] == expected
 
 
 async def test_one_request_a_second_is_let_in(customer_desk, funded, other):
