@@ -142,7 +142,7 @@ async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, reque
 
 async def _sealed(bank: Bank, owner: UUID, data: CreateWire) -> CreateWire:
     """Return a wire to send as it is stored: its instructions may name an account or a person."""
-    if data.wire_instructions is None:
+    if not data.wire_instructions:
         return data
     data_key = await bank.data_keys.of(bank.pool, owner)
     return msgspec.structs.replace(data, wire_instructions=PartyField.TEXT.seal(data_key, data.wire_instructions))
