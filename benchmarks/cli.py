@@ -16,6 +16,7 @@ from benchmarks.day_end import bench_day_end
 from benchmarks.dpop_reads import bench_bound_reads
 from benchmarks.engine import bench_engine
 from benchmarks.measurements import Log, Result, busy_percent, machine
+from benchmarks.onboarding import bench_onboarding
 from benchmarks.payments import bench_payments
 from benchmarks.reads import bench_reads
 from benchmarks.report import as_markdown, print_result
@@ -35,6 +36,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "day_end": bench_day_end,
     "webhooks": bench_webhooks,
     "payments": bench_payments,
+    "onboarding": bench_onboarding,
 }
 ALL = "all"
 
@@ -53,7 +55,9 @@ app = typer.Typer(add_completion=False)
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="engine, transfers, reads, day_end, webhooks, payments or all.", show_default=ALL),
+        typer.Argument(
+            help="engine, transfers, reads, day_end, webhooks, payments, onboarding or all.", show_default=ALL
+        ),
     ] = None,
     out_json: Annotated[Path | None, typer.Option("--json", help="Write every figure into this file.")] = None,
     out_markdown: Annotated[Path | None, typer.Option("--markdown", help="Write the tables into this file.")] = None,

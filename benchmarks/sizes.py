@@ -23,6 +23,8 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
     deliveries: int
     undelivered: int
+    applications: int
+    files: int
     seconds: float
 
 
@@ -43,5 +45,7 @@ def sizes_at(scale: float, *, runs: int = RUNS) -> Sizes:
         requests=scaled(5_000),
         deliveries=scaled(10_000),
         undelivered=scaled(100_000),
+        applications=scaled(500),
+        files=max(2, round(12 * scale)),
         seconds=max(0.5, 5.0 * scale),
     )

@@ -45,6 +45,7 @@ def measured(name, state_dir, tmp_path, auth=Auth.hmac, title=None):
             },
         ),
         ("reads", Auth.dpop, {"a pocket, by DPoP": "empty answer", "a check of a proof": None}),
+        ("onboarding", Auth.hmac, {"created to approved": "bare transfers", "uploads": "a bare file"}),
         ("transfers", Auth.hmac, {"transfers, 1 worker": "bare transfers", "p99 at half load, 2 workers": None}),
         (
             "webhooks",
@@ -84,7 +85,7 @@ def test_command_line_names_the_benchmarks_when_it_does_not_know_one():
 @pytest.mark.parametrize(
     ("names", "chosen"),
     [
-        (["all"], ["engine", "transfers", "reads", "day_end", "webhooks", "payments"]),
+        (["all"], ["engine", "transfers", "reads", "day_end", "webhooks", "payments", "onboarding"]),
         (["day-end", "engine"], ["engine", "day_end"]),
     ],
 )
