@@ -1,4 +1,4 @@
-"""What customers say of themselves and of whom they pay is found in no dump, file, e-mail or log."""
+"""What is said of customers, of whom they pay and of their users is found in no dump, file, e-mail or log."""
 
 import asyncio
 import base64
@@ -7,12 +7,19 @@ from itertools import chain
 from uuid import UUID
 
 import pytest
+from tests.access.pages.steps import give_password, reset_link
 from tests.accounts.counterparties.test_linking_routes import link, path_of
 from tests.documents.test_routes import PAGE, sent
 from tests.support import payees
 from tests.support.applications import MINORITY, Applicant
 from tests.support.approvals import CHANGES, REQUESTS, decide, hold_roles, wire
 
+from billfold.access.users.earlier_rows import seal_contact_details
+from billfold.audit.rules import open_details
+from billfold.audit.store import list_entries
+from billfold.audit.types import EntryFilter
+from billfold.cli.audited import OperatorAction
+from billfold.cli.context import CliError
 from billfold.documents.store import get_document
 
 ADDRESS = {"street_address": "7 Quillfeather Lane", "city": "Vantorp", "postal_code": "89507-4821", "country": "US"}
@@ -214,3 +221,47 @@ async def test_what_is_said_of_payees_is_found_nowhere(customer_desks, customer_
     assert {place: said for place, said in found.items() if place not in handed_over} == {}
     numbers = {b"8833012277", b"77310004421987", b"nl91abna0417164300", b"8833012279"}
     assert set().union(*(found[place] for place in handed_over)) >= numbers, "and in the folder they are found"
+
+
+async def fail(bank, email):
+    """Give a command for a user whom nobody knows, as an operator."""
+
+    async def work():
+        raise CliError(f"There is no user {email!r}.", "See `billfold users list`.")
+
+    with pytest.raises(CliError):
+        await OperatorAction("users", "deactivate", {"email": email}).run_with_bank(bank, work)
+
+
+async def test_how_persons_are_reached_is_found_nowhere(bank, anna, browser, new_browser, emails, capfd):
+    said = (b"gristlewick", b"7755550177", b"northwind.example")
+    person = {"first_name": "Ben", "last_name": "Ode", "phone_number": "+17755550177", "role": "MANAGER"}
+    await anna.sign_in(browser)
+    base, ben = f"/team/{anna.customer_id}", "ben@gristlewick.example"
+    await browser.go(f"{base}/invite")
+    assert (await browser.send(f"{base}/invite", email=ben, **person)).status_code == 303
+    [text] = [text for subject, text in await emails() if subject == "Join Northwind"]
+    guest, password = new_browser(), "lantern-gravel-otter"
+    await guest.go("/invitation?link=" + text.partition("link=")[2].split()[0])
+    assert (await guest.send("/invitation", password=password, again=password)).status_code == 303
+    await hold_roles(bank, anna.customer_id)
+    await browser.go(f"{base}/invite")
+    assert (await browser.send(f"{base}/invite", email="cora@gristlewick.example", **person)).status_code == 202
+    await give_password(new_browser(), "BEN@Gristlewick.example", "wrong")
+    await new_browser().go(f"/sign-in?email={ben}")
+    await emails()
+    await reset_link(new_browser(), emails, ben)
+    stranger = new_browser()
+    await stranger.go("/forgot")
+    await stranger.send("/forgot", email=anna.email)  # its e-mail waits
+    await fail(bank, ben)
+    await browser.go(base)
+    assert ben in browser.text
+    entries = await list_entries(bank.pool, EntryFilter(customer_id=anna.customer_id), limit=99)
+    assert ben in {open_details(each, bank.vault).get("email") for each in entries}
+
+    assert await places_of_personal_data(bank, "".join(capfd.readouterr()), said) == {}
+    await bank.pool.execute("UPDATE user_account SET email = $1, email_index = NULL WHERE first_name = 'Ben'", ben)
+    assert await places_of_personal_data(bank, "", said) == {"user_account": {b"gristlewick"}}
+    assert await seal_contact_details(bank, lambda _: None) == 1
+    assert await places_of_personal_data(bank, "", said) == {}
