@@ -12,6 +12,7 @@ OPERATIONS = sorted(
     (each.method, each.path) for each in partner_operations() if NAME.search(each.path) and not each.takes_file
 )
 BODIES = {
+    ("POST", "agreement-consent"): {"version": "2025-06-01", "timestamp": "2025-06-02T09:00:00Z"},
     ("POST", "pockets"): {"pocket_name": "x", "deposit_strategy_id": "UST-4W"},
     ("POST", "portals"): {"name": "x"},
     ("POST", "counterparties"): {

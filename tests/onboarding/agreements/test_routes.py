@@ -9,6 +9,7 @@ import pytest
 from pypdf import PdfReader
 from tests.support.agreements import FIRST, SECOND, changed, release
 from tests.support.applications import Applicant
+from tests.support.approvals import REQUESTS, on_us
 from tests.support.damage import undetected
 from tests.support.partner_desk import UNKNOWN
 
@@ -154,6 +155,18 @@ async def test_what_is_required_is_accepted_before_money_goes_out(partner_desk):
     assert [(row["version"], row["accepted_by"]) for row in rows] == [(SECOND, "PARTNER"), (FIRST, "PARTNER")]
     assert (rows[0]["ip_address"], rows[0]["user_agent"]) == ("203.0.113.7", "Firefox")
     assert rows[0]["accepted_by_id"] == desk.partner.partner_id
+
+
+async def test_nothing_is_requested_or_sent_to_others_without_what_is_required(customer_world, customer_desk):
+    desk = customer_world
+    payer = await desk.funded(9_000_00, str(customer_desk.team.customer))
+    await release(desk.bank, required_by=SECOND)
+    await desk.until(f"{SECOND}T10:00-04:00")
+    code = {"status": 409, "code": "agreement-not-accepted"}
+    await customer_desk.refused("POST", REQUESTS, on_us(payer, 1_00, counterparty=UNKNOWN), **code)
+    await desk.bank.pool.execute("UPDATE partner SET features = array_append(features, 'wires')")
+    wire = {"counterparty_id": UNKNOWN, "amount_usdc": 1_00}
+    await desk.refused("POST", f"/api/v1/service-accounts/{payer.id}/wires/", wire, **code)
 
 
 @pytest.mark.parametrize(
