@@ -173,3 +173,14 @@ async def test_a_team_named_while_an_application_is_submitted_is_invited_with_it
     assert {each["member_id"] for each in invited} == {each["member_id"] for each in pending}
     assert await bank.pool.fetchval("SELECT count(*) FROM awaited_team_member") == 0
     assert (await applicant.get(rejected))["status"] == "REJECTED"
+
+
+async def test_a_service_user_that_submitted_an_application_names_the_team_too(customer_desk, service_users):
+    program, _ = await service_users(customer_desk, "onboarding.read", "onboarding.write")
+    applicant = Applicant(program, V2)
+    made = await applicant.simple(name="Fabrikam")
+    await applicant.apply(made)
+    clerk = {"first_name": "Dee", "last_name": "Fox", "email": "dee@northwind.example", "role": "VIEWER"}
+    await program.post(applicant.path(made, "team"), [clerk])
+    await run_jobs(program.bank)
+    assert "Fabrikam invites you into the team of Fabrikam" in (await mailed(program.bank))[clerk["email"]][1]

@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.access.team import invitations
+from billfold.access.team import store as team_store
 from billfold.access.team.administrator import Administrator
 from billfold.access.team.types import InviteMember, Member
-from billfold.access.users import store as user_store
 from billfold.audit.types import Origin
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
@@ -95,7 +95,7 @@ async def run_team_job(bank: Bank, job: ScheduledJob) -> None:
     row = await store.find_by_applicant(bank.pool, job.object_id)
     if row is None or row.status != ApplicationStatus.APPROVED:
         return
-    by = await _submitter(bank, row)
+    by = await _administrator(bank, row)
     for each in await list_awaited(bank.pool, bank, row) if by is not None else ():
         assert by is not None
         wanted = InviteMember(**{name: getattr(each, name) for name in InviteMember.__struct_fields__})
@@ -116,26 +116,29 @@ def require_submitted(row: ApplicationRow) -> None:
         raise Refused("application-not-approved", f"The application is {row.status}.")
 
 
-async def _submitter(bank: Bank, row: ApplicationRow) -> Administrator | None:
-    """Return who submitted the application as an administrator of the new company, if they are one still."""
-    user = None if row.submitted_by is None else await user_store.find_user(bank.pool, bank.vault, row.submitted_by)
-    teams = [] if user is None else await user_store.list_user_memberships(bank.pool, user.user_id, only_active=True)
-    own = next((each for each in teams if each.customer_id == row.applicant_id and each.role == "ADMIN"), None)
-    if own is None or user is None:
+async def _administrator(bank: Bank, row: ApplicationRow) -> Administrator | None:
+    """Return in whose name the team is invited: the submitter's, if they administer the new company still.
+
+    Of an application that no member submitted it is the company's, under its first administrator.
+    """
+    now, company = await bank.now(), name_of(await open_application(bank.pool, bank, row))
+    team = await team_store.list_team(bank.pool, bank.vault, row.applicant_id, now=now)
+    leading = [each for each in team if each.role == "ADMIN" and each.status == "ACTIVE" and each.user_id is not None]
+    own = next((each for each in leading if row.submitted_by in {None, each.user_id}), None)
+    if own is None:
         return None
-    now = await bank.now()
     return Administrator(
         pool=bank.pool,
         vault=bank.vault,
         customer_id=row.applicant_id,
-        customer_name=name_of(await open_application(bank.pool, bank, row)),
+        customer_name=company,
         member_id=own.member_id,
-        user_id=user.user_id,
+        user_id=own.user_id,
         client_id="",
         role=own.role,
         scopes=None,
-        name=user.name,
-        origin=Origin(kind="MEMBER", member_id=own.member_id, name=user.name),
+        name=company if row.submitted_by is None else own.name,
+        origin=Origin.system(),
         pages=bank.settings.auth_origin,
         now=now,
         business_date=bank.calendars.business_date(now),

@@ -38,14 +38,14 @@ async def create_application_team(member: CustomerCaller, bank: Bank, applicatio
     """Invite the team of a company that applies.
 
     While the application is SUBMITTED they wait, and are mailed a link with its approval; nobody is when it is
-    rejected. Once it is APPROVED each is mailed a link at once. Whoever submitted the application may do it, and then
-    any administrator of the new company.
+    rejected. Once it is APPROVED each is mailed a link at once. The member who submitted the application may do it, and
+    then any administrator of the new company.
     """
     row = await requests.find_own(member, bank, application_id)
     invited = _checked(data)
     if row.status != ApplicationStatus.APPROVED:
         require_submitted(row)
-        if member.access.user_id is None or member.access.user_id != row.submitted_by:
+        if row.submitted_by not in {None, member.access.user_id}:
             raise Refused("forbidden", "Only who submitted the application can invite the team of its company.")
         awaited = await await_team(member, bank, row, invited)
         if awaited is not None:
