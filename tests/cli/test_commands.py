@@ -171,6 +171,8 @@ def test_customers_are_listed_and_shown_with_what_keeps_them_from_closing(founde
     said = founded("customers", "show", customer)[1]
     assert "cannot be closed: The customer is FROZEN" in said
     assert founded("customers", "show", str(places.partner_id))[0] == 1
+    said = founded("customers", "show", str(places.own_customer_id))[1]
+    assert "cannot be closed: A partner's own account" in said
     assert founded("verify")[0] == 0
 
 

@@ -61,15 +61,17 @@ async def show(bank: Bank, customer_id: CustomerId) -> None:
     row = await _get(bank, customer_id)
     own = await customer_store.list_own_features(bank.pool, customer_id)
     features = await customer_store.list_features(bank.pool, customer_id)
-    lines = [f"{row.name} ({row.type}) is {row.account_status} since {format_eastern(row.closed_at or row.opened_at)}"]
-    lines += [f"closed for {row.closure_reason}"] if row.closure_reason else []
+    lines = [f"{row.name} ({row.type}) is {row.account_status}, opened {format_eastern(row.opened_at)}"]
+    if row.closed_at is not None:
+        lines.append(f"closed {format_eastern(row.closed_at)} for {row.closure_reason}")
     for pocket_id in await pocket_store.list_ids(bank.pool, customer_id):
         pocket = await pocket_store.get_pocket(bank.pool, customer_id, pocket_id)
         lines.append(f"pocket {pocket_id} {pocket.name} {pocket.status}")
     for name in sorted({*features, *own}):
         state = "on" if name in features else "off"
         lines.append(f"feature {name} {state}, {'for it alone' if name in own else 'as for its partner'}")
-    lines.append(await _closing(bank, row))
+    if row.account_status != CustomerStatus.CLOSED:
+        lines.append(await _closing(bank, row))
     for line in lines:
         console.print(escape(line), soft_wrap=True)
 

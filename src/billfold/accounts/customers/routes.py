@@ -31,7 +31,7 @@ from billfold.http.raw_request import texts_in
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerRow
-from billfold.platform.errors import FieldError, InvalidInput, Refused
+from billfold.platform.errors import FieldError, InvalidInput
 
 CLOSURE_FEATURE = "customer_closure"
 
@@ -102,8 +102,6 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
 
 
 async def _close(caller: Caller, bank: Bank, row: CustomerRow, reason: str, description: str | None) -> None:
-    if row.customer_id == caller.own_customer_id:
-        raise Refused("forbidden", "Your own account is not closed like a customer's.")
     await customer_store.require_feature(bank.pool, row.customer_id, CLOSURE_FEATURE)
     sealed = await _sealed(bank, row, {"closure_description": description}) if description else None
     fields = caller.command_fields(row.customer_id)

@@ -96,9 +96,12 @@ def _require_cleared(book: Book, cmd: SetCustomerState) -> None:
 def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     """Close every pocket and the account for good, and let what it leaves open be ended.
 
-    Refuses: customer-not-open, pocket-frozen, customer-has-balance with all that is in the way.
+    Refuses: forbidden for a partner's own account, customer-not-open, pocket-frozen, and customer-has-balance with all
+    that is in the way.
     """
     book = book_of(books, cmd.customers[0])
+    if book.role != "customer":
+        raise Refused("forbidden", "A partner's own account is not closed like a customer's.")
     require_active(book.account_status)
     if any(pocket.status == PocketStatus.FROZEN for pocket in book.pockets.values()):
         raise Refused("pocket-frozen", "A pocket is frozen: the customer is closed when it is not any more.")
