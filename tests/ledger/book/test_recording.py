@@ -79,6 +79,7 @@ class Witness(Teller):
             AddCounterparty,
             type="ach",
             verification="pre_verified",
+            is_screened=True,
             counterparty_name={"type": "business", "business_name": "Beta LLC"},
             details={"routing_number": "021000021", "account_number": "5647772655", "account_type": "CHECKING"},
         )["counterparty_id"]
