@@ -40,12 +40,15 @@ class NameIndex:
 
     def __init__(self, entries: Iterable[ListEntry]) -> None:
         self.names: list[tuple[ListEntry, ListedName, tuple[str, ...]]] = []
+        self._shared_least: list[int] = []
+        """How many words a name must share with one of many words to be compared: with an initial any one does."""
         self._by_word: dict[str, list[int]] = defaultdict(list)
         self._by_variant: dict[str, list[str]] = defaultdict(list)
         for entry in entries:
             for name in entry.names:
                 words = own_words(name.text)
                 self.names.append((entry, name, words))
+                self._shared_least.append(0 if _has_initial(words) else len(words))
                 for word in set(words):
                     self._by_word[word].append(len(self.names) - 1)
         for word in self._by_word:
@@ -70,10 +73,10 @@ class NameIndex:
         shared: Counter[int] = Counter()
         for word in set(words):
             shared.update({number for other in self._alike(word) for number in self._by_word[other]})
-        least = min(_PARTIAL_WORDS, sum(len(word) > 1 for word in words))
+        least = 0 if _has_initial(words) else min(_PARTIAL_WORDS, len(words))
+        enough = self._shared_least
         for number, count in shared.items():
-            others = self.names[number][2]
-            if count >= min(least, sum(len(word) > 1 for word in others)) or _has_initial(words, others):
+            if count >= least or count >= enough[number]:
                 yield number
 
     def _alike(self, word: str) -> set[str]:
@@ -90,8 +93,8 @@ def _variants(word: str) -> set[str]:
     return {word, *(word[:place] + word[place + 1 :] for place in range(len(word)))}
 
 
-def _has_initial(words: Sequence[str], others: Sequence[str]) -> bool:
-    return any(len(word) == 1 for word in (*words, *others))
+def _has_initial(words: Sequence[str]) -> bool:
+    return any(len(word) == 1 for word in words)
 
 
 def _compare(

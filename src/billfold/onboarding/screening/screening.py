@@ -73,7 +73,8 @@ async def screen(bank: Bank, subjects: Sequence[Subject], *, now: datetime) -> i
 
 
 def _find_all(index: NameIndex, subjects: Sequence[Subject], threshold: int) -> list[list[Match]]:
-    return [index.find(each.name, threshold=threshold) for each in subjects]
+    found = {name: index.find(name, threshold=threshold) for name in {each.name for each in subjects}}
+    return [found[each.name] for each in subjects]
 
 
 def names_of_countries(*codes: str | None) -> tuple[str, ...]:
